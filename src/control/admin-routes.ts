@@ -50,7 +50,7 @@ function operationRoute(operation: Operation, run: RunOperation): Route {
   };
 }
 
-/** Throws 400 for a name that is there twice: which of the two is meant cannot be known. */
+/** Throws 400 for a repeated name, which is ambiguous. */
 function readQuery(query: URLSearchParams): Record<string, string> {
   const names = [...query.keys()];
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -91,7 +91,7 @@ function throwFromStorage(error: unknown): never {
   throw fromStorageError(error);
 }
 
-/** Of what was made: its id is in the answer, or in the thing that the answer shows with a secret. */
+/** The id of a new entity, in the answer or in the entity that it shows with a secret. */
 function locationOf(operation: Operation, body: unknown): string | undefined {
   const [collection] = operation.path.split("/{");
   const candidates = [body, field(body, "key"), field(body, "token")];
@@ -104,7 +104,7 @@ function field(value: unknown, name: string): unknown {
   return Object.getOwnPropertyDescriptor(value, name)?.value;
 }
 
-/** Made when somebody asks: it takes as long as a fifth of a start, and a start is waited for. */
+/** Made on first request, because it takes as long as a fifth of a start. */
 function documentRoutes(operations: readonly Operation[]): readonly Route[] {
   const described = [...signInDescriptions, ...operations];
   let document: string | undefined;

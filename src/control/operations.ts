@@ -14,7 +14,7 @@ import { tokenOperations } from "./users/tokens.ts";
 import { usageOperations } from "./usage/usage.ts";
 import { userOperations, type UserServices } from "./users/users.ts";
 
-/** All that the control plane does for who is signed in, in the order of the reference page. */
+/** All operations for signed-in principals, in the order of the reference page. */
 export function adminOperations(
   services: AdminServices & Pick<UserServices, "passwords">,
 ): readonly Operation[] {

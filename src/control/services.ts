@@ -9,15 +9,15 @@ import type { ControlStore } from "../store/control-store.ts";
 import type { UsageStore } from "../store/store.ts";
 import type { UsageReports } from "../store/usage-reports.ts";
 
-/** What came of one report of a secret scanner. */
+/** The outcome of one report of a secret scanner. */
 export interface LeakSummary {
   readonly truePositives: number;
   readonly falsePositives: number;
-  /** Live ones that were ended because of it. */
+  /** Live credentials that it ended. */
   readonly ended: number;
 }
 
-/** What the operations of the control plane need from outside; `app.ts` makes it once. */
+/** The dependencies of the operations; `app.ts` makes them once. */
 export interface AdminServices {
   readonly store: ControlStore;
   readonly reports: Omit<UsageReports, "admitted">;
@@ -26,20 +26,20 @@ export interface AdminServices {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly peppers: Peppers;
-  /** Whether a credential that a secret scanner reports is ended at once. */
+  /** Whether a reported credential is ended at once. */
   readonly revokesLeaks: boolean;
   readonly onLeaksReported: (summary: LeakSummary) => void;
-  /** For how long entries of the audit are kept. */
+  /** The retention of audit entries. */
   readonly auditKeptMs: number;
-  /** The configuration as of now: a reload changes it. */
+  /** The current configuration, which a reload changes. */
   readonly platform: () => Platform;
-  /** When a secret was last used, as far as the store may not know it yet. */
+  /** When a secret was last used, if that is not stored yet. */
   readonly lastUse: (publicId: string) => number | undefined;
-  /** Makes this process follow a change of keys before it answers. */
+  /** Reloads changed keys in this process before it answers. */
   readonly onKeysChanged: () => Promise<void>;
 }
 
-/** What the file decides and the control plane must fit into. */
+/** The part of the configuration that the control plane checks against. */
 export interface Platform {
   readonly environments: readonly PlatformEnvironment[];
   /** By name. */

@@ -13,13 +13,12 @@ export interface AuditCheckpointOptions {
   readonly seals: AuditSeals;
   readonly clock: Pick<Clock, "now" | "schedule">;
   readonly intervalMs: number;
-  /** Where checkpoints are kept beside the log; undefined: nowhere. */
+  /** Where checkpoints are kept besides the log; undefined: only there. */
   readonly file: CheckpointFile | undefined;
-  /** The checkpoint as a line. */
   readonly onCheckpoint: (line: string, checkpoint: AuditCheckpoint) => void;
-  /** The audit is not what this installation wrote. */
+  /** Called when the audit is not what this installation wrote. */
   readonly onBroken: (what: string) => void;
-  /** What stopped this checkpoint; the next one is made in its time. */
+  /** Called when a checkpoint fails; the next one is made as scheduled. */
   readonly onFailed: (error: unknown) => void;
   readonly onWritten: () => void;
 }
@@ -31,12 +30,12 @@ export interface CheckpointFile {
 }
 
 /**
- * Tells where the audit ends at the start, every interval and at the end, for places that writers of
- * the database cannot write. Notices when the audit no longer has what it told of before.
+ * Publishes the end of the audit at start, every interval and at stop, where writers of the
+ * database cannot change it. Detects when the audit no longer contains the previous checkpoint.
  */
 export class AuditCheckpointJob {
   readonly #options: AuditCheckpointOptions;
-  #told: AuditLink | undefined;
+  #published: AuditLink | undefined;
   #cancel: (() => void) | undefined;
   #running: Promise<void> = Promise.resolve();
 
@@ -48,7 +47,7 @@ export class AuditCheckpointJob {
     this.#run();
   }
 
-  /** Makes the last one. */
+  /** Makes a last checkpoint. */
   async stop(): Promise<void> {
     this.#cancel?.();
     await this.#running;
@@ -59,12 +58,12 @@ export class AuditCheckpointJob {
   async make(): Promise<void> {
     const { store, onBroken, onFailed, onWritten } = this.#options;
     try {
-      this.#told ??= await this.#readTold();
-      const { end, hasKnown } = await store.auditEnd(this.#told);
+      this.#published ??= await this.#readLast();
+      const { end, hasKnown } = await store.auditEnd(this.#published);
       if (end === undefined) return onBroken("its end is not what this installation wrote");
       if (!hasKnown) onBroken("entries are gone that a checkpoint told of");
-      await this.#tell(end);
-      this.#told = end;
+      await this.#publish(end);
+      this.#published = end;
       onWritten();
     } catch (error) {
       onFailed(error);
@@ -77,7 +76,7 @@ export class AuditCheckpointJob {
     this.#cancel = clock.schedule(() => this.#run(), intervalMs);
   }
 
-  async #readTold(): Promise<AuditLink | undefined> {
+  async #readLast(): Promise<AuditLink | undefined> {
     const { file, seals, onBroken } = this.#options;
     const line = await file?.lastLine();
     if (line === undefined) return undefined;
@@ -86,7 +85,7 @@ export class AuditCheckpointJob {
     return checkpoint;
   }
 
-  async #tell(end: AuditLink): Promise<void> {
+  async #publish(end: AuditLink): Promise<void> {
     const { seals, clock, file, onCheckpoint } = this.#options;
     const checkpoint = { ...end, at: new Date(clock.now()).toISOString() };
     const line = writeCheckpoint(checkpoint, seals);

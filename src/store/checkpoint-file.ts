@@ -1,10 +1,10 @@
 import { appendFile, open } from "node:fs/promises";
 import type { CheckpointFile } from "./audit-checkpoint-job.ts";
 
-/** More than the last line has. */
+/** Longer than any line. */
 const tailBytes = 4_096;
 
-/** One checkpoint a line, the newest last. It is only ever added to. */
+/** An append-only file with one checkpoint per line, the newest last. */
 export function openCheckpointFile(path: string): CheckpointFile {
   return {
     append: (line) => appendFile(path, `${line}\n`, { mode: 0o600, flush: true }),

@@ -6,35 +6,35 @@ import type { PepperedDigest } from "../domain/keys/peppers.ts";
 import type { ManagementToken, Role, Session, User } from "../domain/accounts/user.ts";
 
 /**
- * What the control plane keeps: who owns which key, who may change it, and who did. Every backend
+ * The data of the control plane: who owns which key, who may change it, and who did. Every backend
  * passes `contract/control-store-contract.ts`.
  */
 export interface ControlStore {
-  /** Reads one state of the data. Throws `StorageUnavailable`. */
+  /** Reads one consistent state of the data. Throws `StorageUnavailable`. */
   read<Result>(work: (view: ControlView) => Promise<Result>): Promise<Result>;
   /**
-   * All or nothing, one after another: what `work` throws undoes all it did. `work` must wait for
-   * nothing but the transaction. Throws `StorageUnavailable`.
+   * Runs transactions one at a time; an error thrown by `work` rolls back. `work` must await only
+   * the transaction. Throws `StorageUnavailable`.
    */
   change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result>;
-  /** Reads the audit from the beginning, in pages, and checks the chain. */
+  /** Reads the whole audit in pages and checks the chain. */
   verifyAudit(signal: AbortSignal, expected?: AuditExpectation): Promise<AuditVerdict>;
-  /** The end of the audit, without reading all of it; and whether it still has an end of before. */
+  /** The end of the audit, without reading all of it, and whether it still contains `known`. */
   auditEnd(known?: AuditLink): Promise<AuditEnd>;
-  /** How much that is live at a time was made under which pepper. */
+  /** Counts what is live at a time by the pepper it was made under. */
   pepperUse(now: number): Promise<PepperUse>;
-  /** Removes at most `limit` rows of each table that are older than the times given; how many. */
+  /** Removes at most `limit` rows of each table older than the given times; returns how many. */
   prune(limits: ControlRetention, limit: number): Promise<number>;
 }
 
-/** Times in milliseconds since the epoch; what ended, or was written, before them goes. */
+/** Times in milliseconds since the epoch; rows that ended or were written earlier are removed. */
 export interface ControlRetention {
   readonly now: number;
-  /** Entries go from the beginning of the chain; what is left can still be verified. */
+  /** Removes entries from the beginning of the chain; the rest can still be verified. */
   readonly audit: number;
-  /** Revoked keys, and secrets that ended. */
+  /** Revoked keys and ended secrets. */
   readonly keys: number;
-  /** Sessions and tokens that ended. */
+  /** Ended sessions and tokens. */
   readonly access: number;
   readonly replies: number;
 }
@@ -53,11 +53,11 @@ export interface ControlView {
 
 export interface ControlTransaction extends ControlView {
   readonly accounts: Writer<Account, AccountFilter> & {
-    /** From now on no calls of the account are stored, whatever is still on its way. For ever. */
+    /** Refuses all calls of the account from now on for ever, those still to be stored included. */
     markErased(id: string, at: number): Promise<void>;
   };
   readonly applications: Writer<Application, ApplicationFilter>;
-  /** Every change of a key, its secrets, its application or its account reaches the key rings. */
+  /** Every change of a key, its secrets, application or account reaches the key rings. */
   readonly keys: Writer<Key, KeyFilter> & KeyReader;
   readonly secrets: SecretReader & {
     insert(secret: KeySecret): Promise<void>;
@@ -66,28 +66,28 @@ export interface ControlTransaction extends ControlView {
   };
   readonly users: Writer<User, UserFilter> &
     UserReader & {
-      /** Notes a sign-in. It is no change of the user: the revision stays. */
+      /** Records a sign-in, which does not change the revision. */
       signedIn(id: string, at: number): Promise<void>;
     };
   readonly sessions: ControlView["sessions"] & {
     insert(session: Session): Promise<void>;
     seen(id: string, at: number): Promise<void>;
     delete(id: string): Promise<void>;
-    /** All sessions of a user, such as when the role changes. */
+    /** Deletes all sessions of a user, such as when the role changes. */
     deleteOf(userId: string): Promise<void>;
   };
   readonly tokens: TokenReader & {
     insert(token: ManagementToken): Promise<void>;
     used(id: string, at: number): Promise<void>;
-    /** Puts the same token's digest under another pepper. */
+    /** Replaces the token's digest by one under another pepper. */
     renew(id: string, digest: PepperedDigest): Promise<void>;
-    /** With the tokens that were made with it, and with those; the ids of all that end by it. */
+    /** Revokes the token and all its descendants; returns the ids of those that end by it. */
     revoke(id: string, at: number): Promise<readonly string[]>;
-    /** All tokens of a user, such as when it is disabled, with what was made with them. */
+    /** Revokes all tokens of a user and their descendants, such as when the user is disabled. */
     revokeOf(userId: string, at: number): Promise<readonly string[]>;
   };
   readonly audit: ControlView["audit"] & {
-    /** Puts the entry at the end of the chain, in this transaction. */
+    /** Appends the entry to the chain in this transaction. */
     append(entry: AuditEntry): Promise<AuditRecord>;
   };
   readonly replies: ControlView["replies"] & { put(reply: StoredReply): Promise<void> };
@@ -96,8 +96,8 @@ export interface ControlTransaction extends ControlView {
 export interface Reader<Entity, Filter> {
   get(id: string): Promise<Entity | undefined>;
   /**
-   * Newest first. Only what fits every field of the filter. Where that is rare a page may hold less
-   * than there is, even nothing, and name a next one.
+   * Newest first, matching every field of the filter. When matches are rare, a page may be short or
+   * even empty and still name a next one.
    */
   list(filter: Filter, page: PageRequest): Promise<Page<Entity>>;
 }
@@ -106,18 +106,18 @@ export interface Writer<Entity, Filter> extends Reader<Entity, Filter> {
   /** Throws `AlreadyExists` when the id or a unique name is taken. */
   insert(entity: Entity): Promise<void>;
   /**
-   * Replaces the entity of this id and counts its revision up: `entity.revision` is the one that was
-   * read. Returns the entity as stored. Throws `RevisionConflict`, `AlreadyExists`.
+   * Replaces the entity of this id and increments its revision; `entity.revision` must be the
+   * stored one. Returns the entity as stored. Throws `RevisionConflict`, `AlreadyExists`.
    */
   update(entity: Entity): Promise<Entity>;
-  /** Removes the entity. Throws `StillInUse` while others refer to it. False when there is none. */
+  /** Removes the entity; false when there is none. Throws `StillInUse` while others refer to it. */
   delete(id: string): Promise<boolean>;
 }
 
 export interface PageRequest {
-  /** Most items of the page. */
+  /** Maximum number of items. */
   readonly limit: number;
-  /** `next` of the page before; undefined: from the start. Throws `InvalidCursor`. */
+  /** `next` of the previous page; undefined: from the start. Throws `InvalidCursor`. */
   readonly after?: string | undefined;
 }
 
@@ -143,24 +143,23 @@ export interface KeyFilter {
   readonly applicationId?: string | undefined;
   readonly environment?: string | undefined;
   readonly plan?: string | undefined;
-  /** Whose units are of this pool. */
+  /** Only keys with units of this pool. */
   readonly provisionedPool?: string | undefined;
-  /** Only keys whose units nobody else can have at this time; see `SoldUnitsFilter`. */
+  /** Only keys whose units count as sold at this time; see `SoldUnitsFilter`. */
   readonly countsAt?: number | undefined;
   /**
-   * True: neither revoked nor expired at `now`, neither it nor its application nor its account is
-   * disabled, and a secret of it is live. False: any other.
+   * True: not revoked or expired at `now`, with a live secret, and not disabled, nor its
+   * application or account. False: any other.
    */
   readonly isActive?: { readonly value: boolean; readonly now: number } | undefined;
 }
 
-/** Which units are summed up. */
 export interface SoldUnitsFilter {
   readonly pool?: string | undefined;
   readonly accountId?: string | undefined;
   /**
-   * Of keys that are neither revoked nor expired at this time. Those that are disabled, or of a
-   * disabled account, count: they can come back.
+   * Sums keys that are neither revoked nor expired at this time. Disabled keys and keys of disabled
+   * accounts count, since they can be enabled again.
    */
   readonly now: number;
 }
@@ -172,26 +171,25 @@ export interface UserFilter {
 }
 
 export interface KeyReader extends Reader<Key, KeyFilter> {
-  /** How many keys an account has that are not revoked; of more than `upTo`, that many. */
+  /** How many keys of an account are not revoked, capped at `upTo`. */
   countLive(accountId: string, upTo: number): Promise<number>;
-  /** Units that keys hold, by pool; a pool without any is absent. */
+  /** Units that keys hold, by pool; pools without units are absent. */
   soldUnits(filter: SoldUnitsFilter): Promise<ReadonlyMap<string, number>>;
   /**
-   * The limits that a key of the application's account has left, revoked not so long before `now`
-   * that nothing counts any more, and that no other key goes on with; undefined: there are none.
+   * The limit scope of a recently revoked key of the application's account, whose usage still
+   * counts at `now` and that no other key has taken over; undefined: there is none.
    */
   freeLimitScope(application: Application, now: number): Promise<string | undefined>;
 }
 
 export interface UserReader extends Reader<User, UserFilter> {
-  /** Whom the identity provider means; undefined: nobody that signed in before. */
+  /** The user with this identity; undefined: never signed in with it. */
   findByIdentity(issuer: string, subject: string): Promise<User | undefined>;
 }
 
 export interface SecretReader {
   /**
-   * All secrets of a key, newest first, those that stopped working included. Of more than 100, the
-   * 100 that work longest.
+   * All secrets of a key, newest first, ended ones included; at most the 100 with the latest end.
    */
   ofKey(keyId: string): Promise<readonly KeySecret[]>;
   get(publicId: string): Promise<KeySecret | undefined>;
@@ -217,55 +215,54 @@ export interface AuditFilter {
   readonly until?: number | undefined;
 }
 
-/** The answer to a request that may be asked again, by the digest of who asked with which key. */
+/** The answer to a repeatable request, by the digest of its caller and idempotency key. */
 export interface StoredReply {
   readonly id: string;
-  /** Digest of method, path and body: the same key for another request is a mistake. */
+  /** Digest of method, path and body; the same key with another digest is refused. */
   readonly requestDigest: string;
   readonly status: number;
-  /** Encrypted: it may hold a new secret. Undefined once it may not be shown again. */
+  /** Encrypted, as it may hold a new secret. Undefined once it may not be shown again. */
   readonly body: Uint8Array | undefined;
   readonly createdAt: number;
   /** Until when `body` may be shown. */
   readonly shownUntil: number;
 }
 
-/** Numbers by the mark of the pepper; "" is of what was made when none was noted. */
+/** Counts by the mark of the pepper; "" counts what was made before marks were stored. */
 export interface PepperUse {
   readonly secrets: ReadonlyMap<string, number>;
   readonly tokens: ReadonlyMap<string, number>;
   readonly auditEntries: ReadonlyMap<string, number>;
-  /** Answers for repetition from before the newest pepper. */
+  /** Answers kept for replay since before the newest pepper. */
   readonly keptAnswers: number;
-  /** Since when the newest pepper makes what is new; undefined: it was the first of all. */
+  /** When the newest pepper came into use; undefined: it is the only one so far. */
   readonly firstSince: number | undefined;
 }
 
 export interface AuditEnd {
-  /** Undefined when it is not what this installation wrote. */
+  /** Undefined when this installation did not write it. */
   readonly end: AuditLink | undefined;
-  /** True when nothing is known. */
+  /** Whether the audit contains the known link; true when none was given. */
   readonly hasKnown: boolean;
 }
 
-/** What is known of the audit from elsewhere. */
+/** Evidence about the audit that was kept elsewhere. */
 export interface AuditExpectation {
-  /** An entry that is kept must have this digest, or the last one that was removed. */
+  /** A kept entry, or the last removed one, must have this digest. */
   readonly digest?: string | undefined;
-  /** Which entry. */
+  /** The entry that must have the digest. */
   readonly sequence?: number | undefined;
-  /** With it, nothing may have been removed that is too young by now; the clock may be wrong. */
+  /** When set, entries removed before their retention ended at this time are a problem. */
   readonly now?: number | undefined;
 }
 
 export interface AuditVerdict {
   readonly isIntact: boolean;
   readonly entries: number;
-  /** Digest of the last entry: noted elsewhere, it tells a database that was put back. */
+  /** Digest of the last entry; kept elsewhere, it reveals a database restored to an older state. */
   readonly lastDigest: string;
-  /** Where the chain breaks, and how. */
   readonly problem: AuditProblem | undefined;
-  /** Of an intact chain, when entries were removed; undefined: none was, or nobody noted when. */
+  /** The removal at the start of an intact chain; undefined: none, or its time was not recorded. */
   readonly removal: AuditRemoval | undefined;
 }
 
@@ -278,6 +275,6 @@ export interface AuditRemoval {
   /** When the last removed entry was written. */
   readonly at: number;
   readonly removedAt: number;
-  /** For how long entries were kept then. */
+  /** The retention at the time of the removal. */
   readonly keptMs: number;
 }

@@ -1,47 +1,47 @@
-/** The database cannot be used now: locked, gone, full or broken. Trying again may help. */
+/** The database cannot be used now: locked, gone, full or broken. A retry may help. */
 export class StorageUnavailable extends Error {
   override readonly name: string = "StorageUnavailable";
 }
 
-/** Something with this id or unique name is there already. */
+/** The id or unique name is taken. */
 export class AlreadyExists extends Error {
   override readonly name = "AlreadyExists";
 }
 
-/** The entity was changed, or removed, since it was read. */
+/** The entity was changed or removed since it was read. */
 export class RevisionConflict extends Error {
   override readonly name = "RevisionConflict";
 }
 
-/** Others refer to the entity, so it cannot be removed. */
+/** The entity cannot be removed while others refer to it. */
 export class StillInUse extends Error {
   override readonly name = "StillInUse";
 }
 
-/** The place in a list is none that a list gave. */
+/** The cursor was not returned by a list. */
 export class InvalidCursor extends Error {
   override readonly name = "InvalidCursor";
 }
 
-/** The database will never take these rows, whatever its state: a fault of the data. */
+/** The rows are invalid, so the database will never accept them. */
 export class RefusedRows extends Error {
   override readonly name = "RefusedRows";
 }
 
-/** Trying again does not help with this database. */
+/** The database is unusable, and a retry does not help. */
 export class UnusableDatabase extends StorageUnavailable {
   override readonly name: string = "UnusableDatabase";
 }
 
-/** A newer version of Sluice wrote the database; that version can use it. */
+/** The database was written by a newer version of Sluice. */
 export class SchemaTooNew extends UnusableDatabase {
   override readonly name = "SchemaTooNew";
 }
 
-/** The database is not the one that belongs to the rest of the installation. */
+/** The database does not belong to this installation. */
 export class WrongDatabase extends UnusableDatabase {
   override readonly name = "WrongDatabase";
-  /** What is wrong with it, to be read behind "the database". */
+  /** What is wrong with it, as a phrase that follows "the database". */
   readonly what: string;
 
   constructor(path: string, what: string, advice: string) {

@@ -1,28 +1,27 @@
-/** What tells whose a database is. */
+/** What identifies the installation that a database belongs to. */
 export interface DatabaseFacts {
-  /** Where it lies. */
   readonly path: string;
-  /** `missing`: there is no file; `empty`: one without any table. */
+  /** `missing`: there is no file; `empty`: a file without tables. */
   readonly state: "missing" | "empty" | "filled";
-  /** Undefined where no gateway has claimed it, as before there were claims. */
+  /** Undefined when no gateway has claimed the database. */
   readonly installation: string | undefined;
-  /** Of the pepper that made what is newest in it; undefined where it was never noted. */
+  /** The mark of the newest pepper used with the database; undefined when it was never stored. */
   readonly pepperMark: string | undefined;
   readonly hasSecrets: boolean;
 }
 
-/** What a database is marked with by the gateway whose it is. */
+/** What the owning gateway writes into its database. */
 export interface DatabaseClaim {
   readonly installation: string;
   readonly pepperMark: string;
-  /** When it is marked so. */
+  /** When it is claimed. */
   readonly at: number;
 }
 
-/** Decides whether a database is the one that is meant, each time it is opened. */
+/** Decides, each time a database is opened, whether it is the right one. */
 export interface DatabaseOwner {
-  /** Throws `WrongDatabase` when it is not. Nothing was written to it, nor made in its place. */
+  /** Throws `WrongDatabase` when it is not; called before anything is written or created. */
   check(facts: DatabaseFacts): void;
-  /** What to mark a database with that was checked. Keeps what must not be lost once it is marked. */
+  /** Returns the claim for a checked database, after storing what must not be lost with it. */
   claim(facts: DatabaseFacts): DatabaseClaim;
 }

@@ -9,26 +9,25 @@ export interface RetentionOptions {
   readonly usage: Pick<UsageStore, "prune">;
   readonly settings: RetentionSettings;
   readonly clock: Clock;
-  /** While true nothing is removed: rows that are on their way might come after their time. */
+  /** While true nothing is removed, because rows still to be stored might be older. */
   readonly isHeld?: () => boolean;
-  /** What stopped a run; the next one goes on from there. */
+  /** Called when a run fails; the next run continues from there. */
   readonly onFailed: (error: unknown) => void;
-  /** After each run that met no failure. */
+  /** Called after each run without a failure. */
   readonly onDone: () => void;
-  /** After each run that removed something, failures or not. */
+  /** Called after each run that removed something, even one that failed. */
   readonly onRemoved: (rows: number) => void;
 }
 
-/** What is left after so many batches waits for the next run. */
 const batchesPerRun = 1_000;
-/** How often a job that is held looks whether it may go on. */
+/** How often a held job checks whether it may continue. */
 const heldMs = 1_000;
 /** Longest rest between two batches. */
 const longestRestMs = 1_000;
-/** Stored answers are asked for again within a day at most. */
+/** Stored answers may be replayed for a day. */
 const repliesMs = 86_400_000;
 
-/** Removes what is older than it may be: a run at the start, then one every interval. */
+/** Removes rows past their retention, at start and then every interval. */
 export class RetentionJob {
   readonly #options: RetentionOptions;
   readonly #stopping = new AbortController();
@@ -42,13 +41,13 @@ export class RetentionJob {
     this.#running ??= this.#runAgainAndAgain(this.#stopping.signal);
   }
 
-  /** Waits for the batch that is being removed. It cannot be started again. */
+  /** Waits for the batch in progress. The job cannot be started again. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
   }
 
-  /** Removes batch after batch until nothing is left or the signal fires; how many rows went. */
+  /** Removes batch after batch until nothing is left or the signal fires; returns the row count. */
   async runOnce(signal: AbortSignal): Promise<number> {
     const { control, usage, settings, clock, onFailed, onDone, onRemoved } = this.#options;
     const now = clock.now();
@@ -59,7 +58,7 @@ export class RetentionJob {
         const rows = await batch();
         if (rows === 0) return;
         removed += rows;
-        // Half of the time belongs to those who call meanwhile.
+        // Half of the time is left to calls.
         await rest(Math.min(clock.monotonic() - startedAt, longestRestMs), signal);
       }
     };

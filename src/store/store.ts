@@ -6,54 +6,54 @@ import type { Limits } from "../domain/limits/plan.ts";
 import type { WindowSlot } from "../domain/errors/refusal.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 
-/** What authentication follows. Every backend passes `contract/key-store-contract.ts`. */
+/** The keys that authentication follows. Every backend passes `contract/key-store-contract.ts`. */
 export interface KeyStore {
-  /** Keys that have changed since an epoch, at most `limit`, oldest change first. 0: all keys. */
+  /** Returns keys changed since an epoch, at most `limit`, oldest change first. 0: all keys. */
   loadKeys(since: number, limit: number): Promise<KeyChanges>;
-  /** Notes when secrets were last used; never turns a time back. */
+  /** Records when secrets were last used; a time never moves backwards. */
   recordLastUse(uses: ReadonlyMap<string, number>): Promise<void>;
-  /** Puts a secret's digest under another pepper, unless it has changed. Rings hear of the key. */
+  /** Replaces a secret's digest by one under another pepper, unless it has changed meanwhile. */
   renewDigest(secret: RenewedSecret): Promise<void>;
 }
 
 export interface RenewedSecret {
   readonly publicId: string;
-  /** As it is stored, under an older pepper. */
+  /** The stored digest, under an older pepper. */
   readonly stored: Uint8Array;
-  /** Of the same text, under the first pepper. */
+  /** The digest of the same text under the first pepper. */
   readonly renewed: PepperedDigest;
 }
 
 export interface KeyChanges {
   readonly changes: readonly KeyChange[];
-  /** To be asked for next time. */
+  /** The `since` of the next load. */
   readonly epoch: number;
-  /** Whether further changes wait behind this epoch. */
+  /** Whether there are further changes after this epoch. */
   readonly hasMore: boolean;
 }
 
 export interface KeyChange {
   readonly keyId: string;
-  /** Undefined when it may not be used: revoked, disabled, or of a disabled application or account. */
+  /** Undefined when the key, its application or its account is revoked or disabled. */
   readonly live: LiveKey | undefined;
-  /** Of a key that may not be used; undefined when it was removed. */
+  /** Set for a key that may not be used; undefined when it was removed. */
   readonly ended?: EndedKey | undefined;
 }
 
 export interface LiveKey {
   readonly key: Key;
-  /** What all keys of its account may use together. */
+  /** The limits that all keys of the account share. */
   readonly accountLimits?: Limits | undefined;
   readonly secrets: readonly KeySecret[];
 }
 
-/** Why and since when a key may not be used, for explanations alone. */
+/** Why and since when a key may not be used; only explanations use it. */
 export interface EndedKey {
   readonly reason: KeyEndReason;
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly key: Key;
-  /** By which it may still be asked for; none of a key that ended more than a day ago. */
+  /** Secrets by which explanations find the key; empty when it ended more than a day ago. */
   readonly secrets: readonly KeySecret[];
 }
 
@@ -70,39 +70,39 @@ export interface StoredSecret {
 /** Writes the ledger. Every backend passes `contract/usage-store-contract.ts`. */
 export interface UsageStore {
   /**
-   * Writes all records and their roll-ups in one transaction. A record whose id is known is left as
-   * it is and counted nowhere again. Throws `RefusedRows` for a fault of the data,
-   * `StorageUnavailable` for anything that may pass.
+   * Writes all records and their roll-ups in one transaction. Idempotent: a record whose id is
+   * stored is skipped. Throws `RefusedRows` for invalid data, `StorageUnavailable` for transient
+   * failures.
    */
   insert(records: readonly UsageRecord[]): Promise<void>;
-  /** Removes at most `limit` of what is older than the times given; how many rows went. */
+  /** Removes at most `limit` rows older than the given times; returns how many. */
   prune(limits: UsageRetention, limit: number): Promise<number>;
-  /** Removes at most `limit` rows of an account; how many went. */
+  /** Removes at most `limit` rows of an account; returns how many. */
   erase(accountId: string, limit: number): Promise<number>;
 }
 
 /**
- * Times in milliseconds since the epoch; what is older goes: calls one by one, sums by the minute in
- * whole hours, all others in whole days. Undefined: it stays.
+ * Times in milliseconds since the epoch before which rows are removed: single calls, sums by the
+ * minute in whole hours, all others in whole days. Undefined: they are kept.
  */
 export interface UsageRetention {
   readonly calls: number | undefined;
   readonly minutes: number | undefined;
   readonly hours: number | undefined;
-  /** Sums of a day stay as long as anything else of it. */
+  /** Sums of a day are kept at least as long as anything finer of that day. */
   readonly days: number | undefined;
 }
 
 export interface LimitRequest {
-  /** Unique; `settle` names it again. */
+  /** Unique; `use` and `settle` refer to it. */
   readonly callId: string;
-  /** Never empty. Either all scopes are charged or none, each in its unit. */
+  /** Never empty. All scopes are charged or none, each in its unit. */
   readonly scopes: readonly LimitScope[];
-  /** To reserve in every scope of tokens. */
+  /** Tokens to reserve in every scope of tokens. */
   readonly tokens: number;
-  /** The most that the call can use, where that is more. */
+  /** The most that the call can use, when that exceeds `tokens`. */
   readonly mostTokens?: number | undefined;
-  /** Set when the scopes of requests have counted it before: only its tokens are new. */
+  /** Set when the request is already counted: only tokens are charged. */
   readonly counted?: CountedRequest | undefined;
 }
 
@@ -112,7 +112,7 @@ export type CountDecision =
 export type LimitDecision =
   | {
       readonly isAdmitted: true;
-      /** Of the id that the first scope names. */
+      /** The state of the first scope's id. */
       readonly state: LimitState;
     }
   | RefusedByLimit;
@@ -121,56 +121,51 @@ export interface RefusedByLimit {
   readonly isAdmitted: false;
   readonly scopeId: string;
   readonly dimension: LimitUnit;
-  /** When the same request fits if nothing else is admitted; undefined: it never fits. */
+  /** When the same request would fit if nothing else is admitted; undefined: never. */
   readonly freeAfterMs: number | undefined;
-  /** Set when calls under way could use too much beyond what is charged for them, in tokens. */
+  /** Set when calls in flight could exceed their reservations by too many tokens. */
   readonly overrun?: { readonly limit: number; readonly used: number; readonly asked: number };
-  /** What to tell the caller: that, or longer, so that not all come back at once. */
+  /** The wait sent to the caller: `freeAfterMs` with jitter, so that retries spread out. */
   readonly retryAfterMs: number | undefined;
-  /** Of the id whose scope refused. */
+  /** The state of the id whose scope refused. */
   readonly state: LimitState;
-  /** Tokens that it was used beyond its limit, and that are not paid yet. */
+  /** Tokens used beyond the limit and not paid off yet. */
   readonly debt: number;
-  /** What was held of that id, oldest first, empty seconds left out. */
+  /** The window of that id, oldest first, without empty slots. */
   readonly slots: readonly WindowSlot[];
 }
 
 /**
- * Limits of calls, whatever their unit and window. Every backend passes `contract/limit-store-contract.ts`.
- * A backend in this process may answer without a promise.
+ * Limits of calls, in any unit and window. Every backend passes `contract/limit-store-contract.ts`.
+ * An in-process backend may answer without a promise.
  */
 export interface LimitStore {
-  /** Counts one in all scopes of requests, if none of any unit is over. A refusal changes nothing. */
-  count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision>;
-  /** Takes a counted request back, once. */
-  uncount(counted: CountedRequest): void | Promise<void>;
-  /** One atomic step over all scopes. A refusal changes nothing. */
-  acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision>;
   /**
-   * A call under way has used so many tokens by now: what is more than was charged for it is charged
-   * now. Unknown calls are left alone.
+   * Counts one request in all scopes of requests if no scope is full. A refusal changes nothing.
    */
+  count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision>;
+  /** Reverts a counted request, once. */
+  uncount(counted: CountedRequest): void | Promise<void>;
+  /** Charges all scopes atomically. A refusal changes nothing. */
+  acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision>;
+  /** Charges what a running call has used beyond its charge so far. Ignores unknown calls. */
   use(callId: string, tokens: number): void | Promise<void>;
   /**
-   * Replaces a reservation by what was used, once; unknown calls are left alone. What was used beyond
-   * the limit is a debt, which takes what becomes free until it is paid. A count that makes no sense
-   * leaves what was charged.
+   * Replaces a reservation by the actual use, once; ignores unknown calls. Use beyond the limit is
+   * a debt, paid from what becomes free. An invalid count keeps the charge.
    */
   settle(callId: string, tokens: number): void | Promise<void>;
-  /**
-   * Counts what was admitted before this store began, by the process before. A backend that
-   * outlives processes has no such thing.
-   */
+  /** Counts what the previous process admitted; absent in a backend that outlives processes. */
   restore?(admitted: readonly PastAdmission[]): void;
 }
 
-/** What reserves tokens alone, such as those of a pool. */
+/** The part that reserves tokens only, such as those of a pool. */
 export type TokenLimits = Pick<LimitStore, "acquire" | "settle">;
 
-/** Requests that a scope was admitted for at a time. */
+/** Requests admitted for a scope at one time. */
 export interface PastAdmission {
   readonly scopeId: string;
-  /** Whether it was admitted as a guarantee. */
+  /** Whether they were admitted as a guarantee. */
   readonly isGuarantee?: boolean;
   readonly ageMs: number;
   readonly requests: number;
@@ -178,38 +173,37 @@ export interface PastAdmission {
 }
 
 /**
- * Answers to calls that may be repeated with their `Idempotency-Key`. What they say is unknown here:
- * they come encrypted. Every backend passes `contract/reply-store-contract.ts`.
+ * Encrypted answers to calls that may be replayed with their `Idempotency-Key`. Every backend
+ * passes `contract/reply-store-contract.ts`.
  */
 export interface ReplyStore {
   find(id: string): Promise<KeptReply | undefined>;
   /**
-   * Keeps a reply in place of one with its id; how many others went for it. They go until all that is
-   * kept fits into the limit, in which each reply counts `replyRowBytes` beside its body: always the
-   * oldest of the account that has most, the new reply included. Of accounts that were erased nothing
-   * is kept.
+   * Stores or replaces a reply and returns how many others were evicted to fit `limitBytes`, where
+   * each reply counts `replyRowBytes` beside its body. Evicts the oldest of the account that has
+   * most, the new reply included. Stores nothing for erased accounts.
    */
   put(reply: KeptReply, limitBytes: number): Promise<number>;
   /**
-   * Removes at most `limit` replies that were kept before a time, in milliseconds since the epoch,
-   * or are of accounts that were erased; how many went.
+   * Removes at most `limit` replies that were stored before a time, in milliseconds since the
+   * epoch, or belong to erased accounts; returns how many.
    */
   prune(before: number, limit: number): Promise<number>;
 }
 
 export interface KeptReply {
-  /** Tells nothing of the key that asked, nor of the `Idempotency-Key`. */
+  /** Opaque: reveals neither the API key nor the `Idempotency-Key`. */
   readonly id: string;
   readonly accountId: string;
-  /** Tells equal requests, and nothing of what they say. */
+  /** Equal for equal requests; reveals nothing of their content. */
   readonly requestDigest: string;
-  /** Undefined: the call was done, and its answer is too large to be kept. */
+  /** Undefined: the call succeeded, but its answer is too large to keep. */
   readonly body: Uint8Array | undefined;
   /** Milliseconds since the epoch. */
   readonly keptAt: number;
 }
 
-/** What a kept reply takes beside its body: its row, and its places in indexes. */
+/** The storage of a reply beside its body: its row and its index entries. */
 export const replyRowBytes = 512;
 
 export function sizeOfReply({ body }: KeptReply): number {

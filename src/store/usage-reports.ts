@@ -4,21 +4,21 @@ import type { Page, PageRequest } from "./control-store.ts";
 
 /** Reads the ledger. Every backend passes `contract/usage-reports-contract.ts`. */
 export interface UsageReports {
-  /** Sums over a time, by the dimensions asked for, from the roll-ups. At most `limit` groups. */
+  /** Sums over a time range by dimensions, from the roll-ups. At most `limit` groups. */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[]>;
-  /** The same, for each step of time. Steps without calls are left out. */
+  /** The same for each step of time, without steps that have no calls. */
   series(query: SeriesQuery): Promise<readonly UsagePoint[]>;
   /** Single calls, newest first. */
   calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>>;
   call(id: string): Promise<UsageRecord | undefined>;
   /**
-   * What was admitted since a time, by the second: what limits must remember. Within
-   * their guarantees, since as long before that time as a guarantee may count.
+   * What was admitted since a time, by the second, for the limits to restore. Admissions within
+   * guarantees reach further back, by the longest time that a guarantee counts.
    */
   admitted(since: number): Promise<readonly AdmittedUsage[]>;
 }
 
-/** What keys that share their limits used in one second. */
+/** Usage of the keys of one limit scope in one second. */
 export interface AdmittedUsage {
   /** As `Key.limitScope`. */
   readonly limitScope: string;
@@ -32,8 +32,8 @@ export interface AdmittedUsage {
 }
 
 /**
- * Only what fits every field. Totals and series move the times outwards to whole minutes; of times
- * whose minutes are not kept any more, to whole hours or days.
+ * Matches every field. Totals and series widen the times to whole minutes, or to whole hours or
+ * days where minutes are no longer kept.
  */
 export interface UsageFilter {
   /** Milliseconds since the epoch, included. */
@@ -52,7 +52,7 @@ export interface UsageFilter {
 
 export interface CallFilter extends UsageFilter {
   readonly outcome?: CallOutcome | undefined;
-  /** Only those that a provider may bill twice. */
+  /** Only calls that a provider may bill twice. */
   readonly mayBeBilledTwice?: true | undefined;
 }
 
@@ -79,7 +79,7 @@ export interface UsageTotal {
   readonly cacheWriteTokens: number;
   /** Tokens of calls whose upstream gave no count. */
   readonly estimatedTokens: number;
-  /** Of completed calls, in milliseconds; undefined without one. */
+  /** Milliseconds of completed calls; undefined without one. */
   readonly duration: Percentiles | undefined;
   readonly firstEvent: Percentiles | undefined;
 }

@@ -24,7 +24,7 @@ import type { ControlView } from "../../store/control-store.ts";
 import type { AdminServices, Platform } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";
 
-/** Fields of a new account that its maker does not name. */
+/** Defaults of a new account. */
 export const newAccount = {
   note: "",
   plans: [],
@@ -159,7 +159,7 @@ function deleteAccount(services: AdminServices): Operation {
   });
 }
 
-/** The account that the path names, if the principal may see it. */
+/** The account of the path, if the principal may see it. */
 export async function requireAccount(
   view: ControlView,
   parameters: Readonly<Record<string, string>>,

@@ -25,7 +25,7 @@ import { listScope, maySee, notFound, requireVisible } from "../operation/scope.
 import type { AdminServices } from "../services.ts";
 import { entityForm, viewAs } from "../values/api-form.ts";
 
-/** Fields of a new application that its maker does not name. */
+/** Defaults of a new application. */
 export const newApplication = {
   note: "",
   disabledAt: undefined,
@@ -33,7 +33,7 @@ export const newApplication = {
   revision: 1,
 } satisfies Partial<Application>;
 
-/** Programs of an account in an environment: what keys are issued to. */
+/** Programs of an account in an environment, which keys are issued to. */
 export function applicationOperations(services: AdminServices): readonly Operation[] {
   return [
     createApplication(services),
@@ -182,7 +182,7 @@ function deleteApplication(services: AdminServices): Operation {
   });
 }
 
-/** Ids of what was removed. */
+/** Ids of the removed keys. */
 async function removeRevokedKeys(
   transaction: ControlTransaction,
   applicationId: string,

@@ -5,15 +5,15 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 type Disabling = Pick<Key, "disabledAt" | "disabledBy">;
 
 export interface DisablingWish {
-  /** Undefined: it stays as it is. */
+  /** Undefined: unchanged. */
   readonly disabled: boolean | undefined;
   readonly principal: Principal;
   readonly now: number;
 }
 
 /**
- * Since when and by whom a key or an application is disabled, after a change. What an operator has
- * disabled, also on top of somebody else, only operators enable. Throws 403.
+ * Since when and by whom a key or an application is disabled, after a change. Only operators enable
+ * what an operator disabled, even if it was disabled before. Throws 403.
  */
 export function disablingAfter(
   { disabledAt, disabledBy }: Disabling,

@@ -15,7 +15,7 @@ export interface ApplicationNames {
 
 type EnsureServices = Pick<AdminServices, "store" | "clock" | "random" | "platform">;
 
-/** The application of these names, made with its account where it is not there yet. */
+/** The application of these names, created with its account if missing. */
 export function ensureApplication(
   services: EnsureServices,
   { account, application: name, environment }: ApplicationNames,

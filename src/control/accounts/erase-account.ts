@@ -9,10 +9,10 @@ import type { Operation, OperationCall } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
 
-/** Rows of one transaction: others wait no longer than it takes to remove these. */
+/** Rows per transaction, few enough that others do not wait long. */
 const batchRows = 500;
 
-/** Removes an account and all that is known of it, usage included. */
+/** Removes an account with all its data, usage included. */
 export function erasureOperations(services: AdminServices): readonly Operation[] {
   return [
     defineOperation({
@@ -53,7 +53,7 @@ interface ErasureWish {
   readonly confirm: string;
 }
 
-/** Its keys must be refused everywhere before they are forgotten. */
+/** Its keys must be refused everywhere before they are removed. */
 async function stopAccount(
   services: AdminServices,
   { call, parameters, confirm }: ErasureWish,
@@ -70,7 +70,7 @@ async function stopAccount(
   });
 }
 
-/** The answer belongs to the last step: until then the request may be asked again in earnest. */
+/** The answer is stored with the last step, so an interrupted request can be repeated. */
 function stepOf(call: OperationCall): OperationCall {
   return { ...call, replies: undefined };
 }
@@ -102,7 +102,7 @@ async function removeAll(
   }
 }
 
-/** Rows of calls that have just ended are still on their way to the database. */
+/** Rows of calls that just ended may not be stored yet. */
 async function refuseLateUsage({ services, accountId }: Erasure): Promise<void> {
   const now = services.clock.now();
   await services.store.change(({ accounts }) => accounts.markErased(accountId, now));

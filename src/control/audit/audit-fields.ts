@@ -15,8 +15,8 @@ interface Entities {
 type Kind = keyof Entities;
 
 /**
- * What the audit keeps of each entity: the fields named here and no others, so that a secret, a
- * digest or a password hash cannot get there by being added to an entity.
+ * The audited fields of each entity. The list is explicit so that a secret, a digest or a password
+ * hash cannot get into the audit by being added to an entity.
  */
 const kept: { readonly [Each in Kind]: (entity: Entities[Each]) => AuditFields } = {
   account: (account) => pick("name note plans max_keys limits disabled_at", account),

@@ -119,7 +119,7 @@ function viewEntry(entry: AuditRecord): AuditEntryView {
   });
 }
 
-/** Entries hold plain JSON; the copy is one whose type says so. */
+/** Copies an entry, which holds plain JSON, to a JSON type. */
 function plain(fields: AuditRecord["before"]): AuditEntryView["before"] {
   return fields === undefined ? null : auditEntrySchema.shape.before.parse(fields);
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { roleSchema, tokenSchema } from "./access.ts";
 import { idSchema, pageFields, revisionSchema } from "./values.ts";
 
-/** Requests about who may come in. */
+/** Requests about users and tokens. */
 
 export const emailSchema = z
   .string()

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { timeSchema, revisionSchema } from "./values.ts";
 
-/** Answers about who may come in. */
+/** Answers about users and tokens. */
 
 export const roleSchema = z.enum(["operator", "account_holder", "auditor"]);
 

@@ -22,10 +22,9 @@ interface SaleRules {
 }
 
 /**
- * Whether a pool can hold what a key, which is not revoked, is to get more of. It belongs in the
- * transaction that writes the key, or two sales at once would both find room. A pool that a changed
- * configuration made too small refuses no change but a sale. Throws 409, and 400 for a pool that is
- * gone.
+ * Checks that a pool has room for the units that a live key gains. Must run in the transaction that
+ * writes the key, or two concurrent sales would both find room. A pool that a configuration change
+ * made too small refuses only sales. Throws 409, and 400 for a missing pool.
  */
 export async function checkSale(
   view: Pick<ControlView, "keys">,
@@ -48,13 +47,13 @@ export async function checkSale(
   const sold = (await view.keys.soldUnits({ pool: name, now })).get(name) ?? 0;
   if (sold + more <= sellableUnits(pool)) return;
   if (principal.accountId === undefined) throw new PoolOversold(pool, { sold, more });
-  // What others have bought is not an account's business.
+  // An account must not see what others have bought.
   throw new GatewayError("pool_oversold", {
     message: `Pool ${name} has no room for the key's ${units} units now. Ask an operator.`,
   });
 }
 
-/** Expired keys hold nothing, until their end is put off. */
+/** Expired keys hold nothing until their end is postponed. */
 function countedUnits({ provisionedUnits, expiresAt = Infinity }: Holder, now: number): number {
   return expiresAt > now ? provisionedUnits : 0;
 }

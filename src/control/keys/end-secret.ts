@@ -53,7 +53,7 @@ async function requireAnother({ transaction, now }: Change, key: Key): Promise<v
 export interface SecretToEnd {
   readonly key: Key;
   readonly secret: KeySecret;
-  /** Of the entry in the audit: `key.<verb>`. */
+  /** The verb of the audit entry: `key.<verb>`. */
   readonly verb: string;
 }
 

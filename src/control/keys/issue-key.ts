@@ -9,7 +9,7 @@ import { changeAs } from "../operation/change.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 
-/** What somebody decides about a key. */
+/** The settings of a new key. */
 export type KeySettings = Pick<
   Key,
   | "plan"
@@ -34,8 +34,8 @@ export interface IssuedKey {
 type IssueServices = Pick<AdminServices, "store" | "peppers" | "clock" | "random">;
 
 /**
- * Issues a key to an application that is there, without asking what the configuration has; the
- * operation asks before. Audited as the actor's.
+ * Issues a key to an existing application, audited as the actor's. The operation checks the
+ * settings against the configuration before.
  */
 export async function issueKey(
   services: IssueServices,
@@ -59,9 +59,8 @@ export interface KeyToInsert {
 }
 
 /**
- * A key with its first secret, of which only a digest is kept. Its limits go on from those of a key
- * of its account that was revoked before: else issuing and revoking keys in turn would give their
- * owner a new minute each time.
+ * A key with its first secret, of which only a digest is stored. It takes over the limit scope of a
+ * recently revoked key of its account; else revoking and issuing keys would reset the limits.
  */
 export async function insertKey(
   transaction: ControlTransaction,

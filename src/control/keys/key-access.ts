@@ -38,7 +38,7 @@ export async function requireOwners(
   return { application, account };
 }
 
-/** A change is made from what was read. Throws 409 when it has changed since. */
+/** Throws 409 when the entity has changed since it was read. */
 export function requireRevision(entity: { readonly revision: number }, revision: number): void {
   if (entity.revision === revision) return;
   throw new GatewayError("revision_conflict", {

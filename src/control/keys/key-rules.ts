@@ -11,7 +11,7 @@ import { checkCapacity, namesCapacity } from "./provisioned-rules.ts";
 import type { Platform, PlatformEnvironment } from "../services.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 
-/** What the rules need to know beside the key's settings. */
+/** The context of the rules. */
 export interface KeyRules {
   readonly principal: Principal;
   readonly account: Account;
@@ -21,8 +21,8 @@ export interface KeyRules {
 }
 
 /**
- * Whether a key may be, or become, what `settings` says. Only what `wanted` names is held against
- * the configuration: a note may be changed though a model has gone since. Throws 400 and 403.
+ * Checks the settings of a new or changed key. Only the fields in `wanted` are checked against the
+ * configuration, so a note may change although a model has gone. Throws 400 and 403.
  */
 export function checkKeySettings(
   settings: KeySettings,
@@ -43,7 +43,7 @@ export function checkKeySettings(
   }
 }
 
-/** Throws 400 for an environment that the configuration does not have. */
+/** Throws 400 for an unknown environment. */
 export function requireEnvironment(platform: Platform, name: string): PlatformEnvironment {
   const environment = platform.environments.find((candidate) => candidate.name === name);
   if (environment !== undefined) return environment;
@@ -51,14 +51,14 @@ export function requireEnvironment(platform: Platform, name: string): PlatformEn
   throw invalidField("environment", `the configuration has no such environment; use ${names}`);
 }
 
-/** Plans that anybody may be given: with limits of their own, without provisioned throughput. */
+/** Plans open to all keys: with their own limits, without provisioned throughput. */
 export function ordinaryPlans(platform: Platform): readonly string[] {
   return [...platform.plans.values()]
     .filter(({ limits, provisioned }) => limits !== undefined && !provisioned)
     .map(({ name }) => name);
 }
 
-/** Account holders may have so many keys that are not revoked. Throws 409. */
+/** Limits the live keys of an account holder. Throws 409. */
 export async function checkKeyCount(view: ControlView, rules: KeyRules): Promise<void> {
   const { principal, account } = rules;
   if (principal.role !== "account_holder") return;

@@ -5,7 +5,7 @@ import { namesCapacity } from "./provisioned-rules.ts";
 import { entityForm } from "../values/api-form.ts";
 import type { Platform } from "../services.ts";
 
-/** What a key is to be: the fields that the body names, and the others as they were. */
+/** The new settings of a key: the fields of the body, and the others unchanged. */
 export function applySettings(
   current: KeySettings | undefined,
   body: WantedSettings,
@@ -22,7 +22,7 @@ export function applySettings(
   };
 }
 
-/** Since when the key is disabled, after a body that may say so. */
+/** Since when the key is disabled, after a body that may change it. */
 export function disabledSince(
   current: Pick<Key, "disabledAt">,
   wanted: boolean | undefined,
@@ -41,7 +41,7 @@ function capacityOf(
   if (provisionedUnits === 0) return { provisionedUnits, provisionedPool: undefined };
   const named = pick(body.provisioned_pool, current?.provisionedPool);
   const [first, ...others] = pools.keys();
-  // Units that the body does not speak of stay what they are.
+  // Units that the body does not name stay unchanged.
   const only = namesCapacity(body) && others.length === 0 ? first : undefined;
   return { provisionedUnits, provisionedPool: named ?? only };
 }
@@ -53,12 +53,12 @@ function limitsOf(
 ): KeySettings["limits"] {
   if (limits === null) return undefined;
   if (limits !== undefined) return entityForm(limits);
-  // Values of a custom plan mean nothing on a plan that has its own.
+  // Custom limits do not apply to a plan that has its own.
   const hasOwn = plan !== undefined && platform.plans.get(plan)?.limits !== undefined;
   return hasOwn ? undefined : current?.limits;
 }
 
-/** Null takes a value away, undefined leaves it. */
+/** Null removes a value, undefined keeps it. */
 function pick<Value>(wanted: Value | null | undefined, current: Value | undefined) {
   if (wanted === undefined) return current;
   return wanted ?? undefined;

@@ -6,12 +6,12 @@ import { apiForm, timeText, viewAs } from "../values/api-form.ts";
 
 type ViewServices = Pick<AdminServices, "platform" | "lastUse" | "clock">;
 
-/** A key as the API shows it: of its secrets no more than public ids and times. */
+/** A key as the API shows it, with only public ids and times of its secrets. */
 export function viewKey(view: ControlView, key: Key, services: ViewServices): Promise<KeyView> {
   return viewIn({ view, owners: ownerStates(view) }, key, services);
 }
 
-/** As `viewKey`; what many of them belong to is looked at once. */
+/** As `viewKey` for many keys; looks up each owner once. */
 export async function viewKeys(
   view: ControlView,
   keys: readonly Key[],
@@ -52,7 +52,7 @@ async function viewIn(
   });
 }
 
-/** Finds out whether the application or account of a key is disabled; looks each up once. */
+/** Checks whether the application or account of a key is disabled; looks each up once. */
 function ownerStates({ applications, accounts }: ControlView) {
   const known = new Map<string, Promise<OwnerState | undefined>>();
   const read = async ({ applicationId, accountId }: Key): Promise<OwnerState | undefined> => {
@@ -70,7 +70,7 @@ function ownerStates({ applications, accounts }: ControlView) {
 
 type OwnerState = Extract<KeyStatus, "application_disabled" | "account_disabled">;
 
-/** Of the key alone, whatever became of its account, its application and its secrets. */
+/** The state of the key itself, without its account, application and secrets. */
 export function keyStatus(key: Key, now: number): OwnStatus {
   if (key.revokedAt !== undefined) return "revoked";
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
@@ -84,8 +84,8 @@ export function isLive(secret: KeySecret, now: number): boolean {
 }
 
 /**
- * The newest live secret has no end planned, the one before it has: told apart also when both were
- * made in one millisecond, or the clock was set back between.
+ * The newest live secret, recognized by having no planned end, also when both were made in the same
+ * millisecond or the clock was set back.
  */
 export function liveSecrets(secrets: readonly KeySecret[], now: number): readonly KeySecret[] {
   return secrets
@@ -103,7 +103,7 @@ function endOf({ expiresAt }: KeySecret): number {
   return expiresAt ?? Number.MAX_SAFE_INTEGER;
 }
 
-/** When a secret was last used, as far as this process or the store knows; undefined: never. */
+/** The latest use of a secret in this process or the store; undefined: never. */
 export function lastUseOf(
   secret: KeySecret,
   services: Pick<AdminServices, "lastUse">,

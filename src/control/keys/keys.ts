@@ -124,7 +124,7 @@ function getKey({ store, ...services }: AdminServices): Operation {
   });
 }
 
-/** Changes what was decided about a key, from the revision that was read. */
+/** Changes the settings of a key, from the revision that was read. */
 function updateKey(services: AdminServices): Operation {
   return defineOperation({
     id: "updateKey",
@@ -159,7 +159,7 @@ function updateKey(services: AdminServices): Operation {
 }
 
 async function storeKey(changing: Change, key: Key, wanted: Key): Promise<Key> {
-  // A change of nothing is none: no revision, no entry.
+  // Without a difference there is no new revision and no audit entry.
   if (isSameValue(key, wanted)) return key;
   const stored = await changing.transaction.keys.update(wanted);
   await changing.audit(changeOf("key", "update", { before: key, after: stored }));

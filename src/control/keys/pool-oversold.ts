@@ -7,10 +7,10 @@ import {
 } from "../../domain/limits/capacity.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
-/** The sum that does not fit, for programs. */
+/** The numbers of the refusal, for programs. */
 type OversaleDetails = ReturnType<typeof detailsOf>;
 
-/** Units that a pool cannot hold beside those that are sold: 409, with the arithmetic. */
+/** A 409 for units that do not fit beside those already sold, with the arithmetic. */
 export class PoolOversold extends GatewayError {
   readonly details: OversaleDetails;
 

@@ -9,12 +9,12 @@ interface CapacityRules {
   readonly application: Application;
 }
 
-/** Whether a request speaks of provisioned throughput. */
+/** Whether a request sets provisioned throughput. */
 export function namesCapacity(wanted: WantedSettings): boolean {
   return wanted.provisioned_units !== undefined || wanted.provisioned_pool !== undefined;
 }
 
-/** Whether units may be of their pool; how many of them, `check-sale` says. Throws 400. */
+/** Checks the pool of units; `check-sale` checks their number. Throws 400. */
 export function checkCapacity(
   { provisionedUnits: units, provisionedPool: name }: KeySettings,
   wanted: WantedSettings,

@@ -58,7 +58,7 @@ const defaultOverlapMs = 86_400_000;
 
 type RotateServices = Pick<AdminServices, "peppers" | "random" | "lastUse">;
 
-/** The new secret, and what became of those before. Throws 409 for a key that has ended. */
+/** Rotates the secrets of a key. Throws 409 for an ended key. */
 async function rotate(
   { transaction, now }: Change,
   { key, body }: RotationWish,
@@ -82,7 +82,7 @@ async function rotate(
 
 interface RotationPlan {
   readonly ending: readonly KeySecret[];
-  /** The one that works on. */
+  /** The secret that stays valid for the overlap. */
   readonly staying: { readonly secret: KeySecret; readonly until: number } | undefined;
 }
 
@@ -102,7 +102,7 @@ function planRotation(
   const isLost = previous !== undefined && lastUseOf(newest, services) === undefined;
   const secret = isLost ? previous : newest;
   const ending = live.filter((other) => other !== secret);
-  // Asking again and again does not prolong its life.
+  // Repeated rotations do not extend its life.
   const until = Math.min(now + (overlapMs ?? defaultOverlapMs), endOf(secret));
   const keepsItsEnd = isLost && overlapMs === undefined && secret.expiresAt !== undefined;
   return { ending, staying: { secret, until: keepsItsEnd ? secret.expiresAt : until } };

@@ -17,7 +17,7 @@ import type { Operation, OperationCall } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
 
-/** Of an address that a report names, as much is kept. */
+/** The stored length of a reported address. */
 const keptUrlLength = 500;
 
 export type LeakReportServices = Pick<
@@ -25,7 +25,7 @@ export type LeakReportServices = Pick<
   "store" | "clock" | "onKeysChanged" | "peppers" | "revokesLeaks" | "onLeaksReported"
 >;
 
-/** Reports of secret scanners, handed on by who may. Signed ones come in by `signed-leak-reports`. */
+/** Reports of leaked credentials by principals; `signed-leak-reports` takes those of scanners. */
 export function leakReportOperation(services: LeakReportServices): Operation {
   return defineOperation({
     id: "reportFoundLeaks",
@@ -44,7 +44,7 @@ export function leakReportOperation(services: LeakReportServices): Operation {
   });
 }
 
-/** Notes what is ours in the audit, ends it if the configuration says so, and labels all of it. */
+/** Audits our credentials in a report, ends them if so configured, and labels all items. */
 export async function takeLeakReport(
   services: LeakReportServices,
   call: OperationCall,
@@ -69,7 +69,7 @@ export async function takeLeakReport(
 }
 
 interface OwnLeak {
-  /** Writes the audit, and ends the credential if that is wanted; whether it was live and ended. */
+  /** Audits and, if so configured, ends the credential; returns whether it was live and ended. */
   note(): Promise<boolean>;
 }
 

@@ -9,7 +9,7 @@ import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
 
-/** What to do with keys that were found where they must not be. */
+/** Operations for leaked keys. */
 export function leakOperations(services: AdminServices): readonly Operation[] {
   return [
     leakReportOperation(services),
@@ -58,7 +58,7 @@ async function judge(
   const { secrets, keys } = changing.transaction;
   const secret = await secrets.get(publicId);
   const key = secret && (await keys.get(secret.keyId));
-  // Only who has the whole text learns whose it is.
+  // The owner is revealed only to a sender of the whole secret.
   const isRight = peppers.match(text, secret?.digest) !== undefined;
   if (secret === undefined || key === undefined || !isRight) {
     return { hint, ...nobody, outcome: "unknown" };

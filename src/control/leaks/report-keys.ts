@@ -22,12 +22,15 @@ const publishedSchema = z.object({
 
 const fetchTimeoutMs = 5_000;
 const publishedLimitBytes = 65_536;
-/** Keys that are published are read again after so long, so that those taken back end. */
+/** Published keys are reloaded after this time, so that withdrawn ones end. */
 const keptMs = 3_600_000;
-/** Unknown identifiers, which anybody can send, ask no more often. */
+/** Unknown identifiers, which anyone can send, cause reloads no more often. */
 const fetchPauseMs = 60_000;
 
-/** Checks signatures of reports: ECDSA on P-256 with SHA-256, by keys of the configuration or the web. */
+/**
+ * Checks signatures of reports: ECDSA on P-256 with SHA-256, by keys of the configuration or the
+ * web.
+ */
 export class ReportKeys {
   readonly #settings: ReportKeySettings;
   readonly #clock: Pick<Clock, "monotonic">;
@@ -65,7 +68,7 @@ export class ReportKeys {
     return this.#published.get(keyId);
   }
 
-  /** Keys that cannot be read are unknown: the report is refused, and may be sent again. */
+  /** Keys that cannot be read are unknown: the report is refused and may be retried. */
   async #read(url: string): Promise<void> {
     try {
       const signal = AbortSignal.timeout(fetchTimeoutMs);
@@ -75,7 +78,7 @@ export class ReportKeys {
       this.#published = new Map(keys.map(({ key_identifier: id, key }) => [id, key]));
       this.#readAt = this.#clock.monotonic();
     } catch {
-      // What was read before holds for its time.
+      // Keys read before remain valid for their time.
     }
   }
 }

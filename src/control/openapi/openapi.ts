@@ -133,7 +133,7 @@ function headerRef(name: string): JsonObject {
   return { $ref: `#/components/headers/${name}` };
 }
 
-/** One response for each status: OpenAPI cannot tell two errors of one status apart. */
+/** One response per status, because OpenAPI cannot distinguish two errors of one status. */
 function errorResponses(operation: OperationDescription): JsonObject {
   const byStatus = Map.groupBy(operationErrors(operation), ({ status }) => status);
   return Object.fromEntries(
@@ -164,7 +164,7 @@ function shareReferences(made: object): unknown {
 }
 
 function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
-  // The pattern of a date says the same as its format, in half a page.
+  // The pattern of a date repeats its format, in half a page.
   if (made.format === "date-time") delete made.pattern;
   if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
   if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;

@@ -4,7 +4,7 @@ import type { OperationDescription } from "../operation/operation.ts";
 
 const rows = { ...gatewayErrors, ...adminErrors };
 
-/** What an operation can be answered with when it does not go well. */
+/** The errors that an operation can answer with. */
 export function operationErrors(operation: OperationDescription) {
   const own = operation.isSignIn === true ? ofSignIn(operation) : ofOperation(operation);
   return [...own, ...ofBody(operation)].map((name) => rows[name]);
@@ -40,7 +40,7 @@ function ofSignIn({ method, roles, path, body }: OperationDescription): Names {
     ...when(!isSignedIn || body !== undefined, "wrong_credentials"),
     "wrong_origin",
     ...when(isChange, "wrong_csrf_token", "not_permitted", "wrong_state"),
-    // Single sign-on is not there without an identity provider, which may be away or know no role.
+    // Single sign-on needs an identity provider, which may be unavailable or send no role.
     ...when(path.includes("/sso/"), "not_found", "not_permitted", "single_sign_on_unavailable"),
     ...when(body !== undefined && "name" in body.shape, "already_exists"),
     "too_many_requests",

@@ -1,4 +1,4 @@
-/** Of the reference page: narrow and wide screens, light and dark. */
+/** The style of the reference page, for narrow and wide screens, light and dark. */
 export const referenceStyle = `
 :root { color-scheme: light dark; --line: #d5d9e0; --soft: #f3f5f8; --text: #1c2430;
   --quiet: #59636f; --accent: #0b57a4; }

@@ -6,13 +6,13 @@ import type { OperationCall } from "./operation.ts";
 import type { AdminServices } from "../services.ts";
 import { wrongState } from "./wrong-state.ts";
 
-/** A transaction of the control plane and what every change does in it. */
+/** A transaction of the control plane, with the common parts of every change. */
 export interface Change {
   readonly transaction: ControlTransaction;
-  /** When it happens: one time for all it writes. */
+  /** The time of all that the change writes. */
   readonly now: number;
   readonly audit: (entry: AuditedChange) => Promise<unknown>;
-  /** Says that keys, or what they belong to, are changed: this process then follows at once. */
+  /** Marks keys, or their owners, as changed, so that this process reloads them at once. */
   readonly touchesKeys: () => void;
 }
 
@@ -21,16 +21,16 @@ export interface AuditedChange {
   readonly action: string;
   readonly subject: { readonly type: string; readonly id: string };
   readonly accountId: string | undefined;
-  /** Undefined for what was made. Of both, only the fields that differ are kept. */
+  /** Undefined for a new entity. Only the fields that differ from `after` are stored. */
   readonly before?: AuditFields | undefined;
-  /** Undefined for what was removed. */
+  /** Undefined for a removed entity. */
   readonly after?: AuditFields | undefined;
 }
 
 /**
- * The one way to change something: the work, its entries in the audit and the answer that may be
- * asked for again share one transaction. A crash can therefore leave no change without its entry,
- * and no change that a repeated request would make twice. `work` gives the operation's answer.
+ * The one way to change something: the work, its audit entries and the replayable answer share one
+ * transaction, so a crash leaves no change without its entry and none that a repeated request would
+ * make twice. `work` returns the operation's answer.
  */
 export async function change<Answer>(
   services: Pick<AdminServices, "store" | "clock" | "onKeysChanged">,
@@ -50,12 +50,12 @@ export async function change<Answer>(
     await replies?.keep(changing.transaction, made);
     return made;
   });
-  // The change stands, whatever happens now; a process that cannot follow at once follows later.
+  // The change is committed; a process that cannot reload keys now does so at its next poll.
   if (hasTouchedKeys) await services.onKeysChanged().catch(() => undefined);
   return answer;
 }
 
-/** Account holders of a disabled account may look and sign in, no more. Throws 409. */
+/** Account holders of a disabled account may only sign in and read. Throws 409. */
 async function requireLiveAccount(view: ControlView, principal: Principal): Promise<void> {
   const { role, accountId } = principal;
   if (role !== "account_holder" || accountId === undefined) return;
@@ -64,12 +64,12 @@ async function requireLiveAccount(view: ControlView, principal: Principal): Prom
   throw wrongState("Your account is disabled: you may look, but change nothing. Ask an operator.");
 }
 
-/** The author of changes that Sluice makes itself, such as at the first start of the demo. */
+/** The actor of changes that Sluice makes itself, such as at the first start of the demo. */
 export const bySystem = { actor: { kind: "system", id: undefined, name: "system" } } as const;
 
 type Author = Pick<AuditEntry, "actor"> & Partial<Pick<AuditEntry, "address" | "requestId">>;
 
-/** Makes a change without a request. The key ring follows it at its next poll. */
+/** Makes a change without a request. The key ring loads it at its next poll. */
 export function changeAs<Answer>(
   { store, clock }: Pick<AdminServices, "store" | "clock">,
   { actor, address, requestId }: Author,
@@ -94,7 +94,7 @@ export function changeAs<Answer>(
   );
 }
 
-/** Of two states, the fields that differ; of one, all. */
+/** The fields that differ between two states, or all fields of a single state. */
 function differences(
   before: AuditFields | undefined,
   after: AuditFields | undefined,

@@ -10,10 +10,10 @@ export interface OperationDefinition<
   Body extends z.ZodObject,
   Answer extends z.ZodType,
 > extends Omit<Operation, "query" | "body" | "answer" | "run"> {
-  /** Strict, as `body`: fields that are not named are refused. */
+  /** Strict, as `body`: unknown fields are refused. */
   readonly query?: Query;
   readonly body?: Body;
-  /** Takes over only the fields it names: nothing else can slip into an answer. */
+  /** Copies only the fields it names, so that nothing else slips into an answer. */
   readonly answer: Answer;
   run(
     input: TypedInput<z.output<Query>, z.output<Body>>,
@@ -27,7 +27,7 @@ export interface TypedInput<Query, Body> {
   readonly body: Body;
 }
 
-/** An operation whose handler gets what its schemas have read and answers what they let through. */
+/** An operation whose input and answer pass through its schemas. */
 export function defineOperation<
   Answer extends z.ZodType,
   Query extends z.ZodObject = NoFields,
@@ -55,7 +55,7 @@ export function defineOperation<
   };
 }
 
-/** One schema for the two; without one, no field is taken. Throws 400. */
+/** Reads the query or the body; without a schema, no field is accepted. Throws 400. */
 function readFields<Schema extends z.ZodObject>(
   schema: Schema | undefined,
   value: unknown,

@@ -1,11 +1,11 @@
 export interface DownloadText {
   readonly contentType: string;
   readonly fileName: string;
-  /** Produced as it is read: whoever stops reading stops the work. */
+  /** Produced as it is read; the work stops when reading stops. */
   readonly chunks: AsyncGenerator<string>;
 }
 
-/** An answer that is too long to be held: text that is written while it is read. */
+/** A text answer too long to be held in memory, written while it is read. */
 export class Download implements DownloadText {
   readonly contentType: string;
   readonly fileName: string;
@@ -19,9 +19,9 @@ export class Download implements DownloadText {
 }
 
 /**
- * Writes a download as fast as it is read, one chunk at a time, and no further than its reader. The
- * first chunk is made before anything is answered, so that what fails at once is an error of its
- * own; what fails later breaks the connection, so that nobody takes the part for the whole.
+ * Writes a download chunk by chunk with back-pressure. The first chunk is made before the answer
+ * starts, so that an early failure is a proper error; a later one breaks the connection, so that
+ * the part is not mistaken for the whole.
  */
 export async function streamDownload({ chunks }: Download): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 
-/** The first fault that a schema found, as the caller sees it. Values are never repeated. */
+/** The first schema error, as the caller sees it. Values are never echoed. */
 export function fieldError(error: z.ZodError, input: unknown): GatewayError {
   const [issue] = error.issues;
   const unreadable = new GatewayError("invalid_value", { message: "Invalid request." });
@@ -24,14 +24,14 @@ export function fieldError(error: z.ZodError, input: unknown): GatewayError {
   });
 }
 
-/** For rules that a schema cannot say, such as that an environment exists. */
+/** For rules that a schema cannot express, such as that an environment exists. */
 export function invalidField(param: string, advice: string): GatewayError {
   return new GatewayError("invalid_value", { message: describe(param, advice), param });
 }
 
 function unknownField(issue: z.core.$ZodIssueUnrecognizedKeys): GatewayError {
   const [name = ""] = issue.keys;
-  // Whoever sent the name sees it again, but not a page of it.
+  // The name is echoed to its sender, but not at any length.
   const param = writePath([...issue.path, name.slice(0, 100)]);
   return new GatewayError("invalid_value", {
     message: `Unknown parameter: '${param}'. Leave it out.`,

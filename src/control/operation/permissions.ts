@@ -5,7 +5,7 @@ interface Permission {
   readonly scope: Scope;
 }
 
-/** Who may do what, in the few combinations that there are. Which account is `scope.ts`'s matter. */
+/** The combinations of roles that operations allow. `scope.ts` limits them to accounts. */
 export const permissions = {
   /** Everybody, each within what it may see. */
   read: { roles: ["operator", "account_holder", "auditor"], scope: "read" },

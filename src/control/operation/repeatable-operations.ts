@@ -13,13 +13,13 @@ import type { AdminServices } from "../services.ts";
 
 const purpose = "replies that may be asked for again";
 
-/** How long a request is known under its key. */
+/** How long a request can be replayed under its key. */
 const knownMs = 24 * 3_600_000;
-/** How long an answer with a secret may be shown again: for answers that were lost on the way. */
+/** How long an answer with a secret may be shown again, in case the first one was lost. */
 const secretShownMs = 10 * 60_000;
 
 export interface RepeatableRequest extends OperationInput {
-  /** What the caller chose to tell this request by. */
+  /** The idempotency key that the caller chose. */
   readonly key: string;
   readonly operation: Operation;
 }
@@ -30,14 +30,14 @@ export interface Answered {
   readonly isReplayed: boolean;
 }
 
-/** The signal fires when nobody waits for the answer any more. */
+/** The signal fires when no request waits for the answer any more. */
 type Work = (replies: ReplyKeeper, signal: AbortSignal) => Promise<unknown>;
 
 type Services = Pick<AdminServices, "store" | "clock" | "random" | "peppers">;
 
 /**
- * Runs a change once for all requests of one principal with one idempotency key. Its answer is kept
- * in the transaction of the change. A request that failed has changed nothing and may be tried again.
+ * Runs a change once for all requests of one principal with one idempotency key, and stores its
+ * answer in the transaction of the change. A failed request changed nothing and may be retried.
  */
 export class RepeatableOperations {
   readonly #services: Services;
@@ -111,7 +111,7 @@ export class RepeatableOperations {
     };
   }
 
-  /** Before a rotation of the peppers the request had other names. */
+  /** Before a rotation of the peppers, the request had other ids. */
   async #find(view: ControlView, names: AllRequestNames): Promise<StoredReply | undefined> {
     for (const { id } of [names, ...names.older]) {
       const reply = await view.replies.get(id);
@@ -135,17 +135,17 @@ export class RepeatableOperations {
   }
 }
 
-/** The digests do not tell the key or the request: both may hold what must not be stored. */
+/** Digests, because the key and the request may contain what must not be stored. */
 function namesOf(request: RepeatableRequest, { peppers }: Services): AllRequestNames {
   const { key, operation, call, parameters, query, body } = request;
   const { userId, kind, role, accountId } = call.principal;
-  // A principal that may see less than before is another one: it must not see what was kept.
+  // A principal whose scope changed counts as another one, as it must not see the stored answer.
   const identity = ["idempotency key", userId ?? kind, role, accountId ?? null, key];
   const content = ["request", operation.id, parameters, query ?? {}, body ?? {}];
   return nameRequest({ key, identity, content }, peppers);
 }
 
-/** Another process did the same request after this one looked for it. */
+/** Another process ran the same request after this one looked for its answer. */
 class DoneElsewhere extends Error {
   readonly reply: StoredReply;
 

@@ -15,13 +15,13 @@ export interface OfflineRequest {
 
 export interface OfflineAnswer {
   readonly status: number;
-  /** What HTTP would say in JSON, errors included; or a `Download`. */
+  /** The JSON body that HTTP would send, errors included, or a `Download`. */
   readonly body: unknown;
 }
 
 export type RunOffline = (request: OfflineRequest) => Promise<OfflineAnswer>;
 
-/** Answers requests of the control plane without a listener, such as for the command line. */
+/** Runs requests of the control plane without a listener, such as for the command line. */
 export function createRunOffline(
   services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
   operations: readonly Operation[],

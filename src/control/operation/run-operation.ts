@@ -11,18 +11,18 @@ export interface OperationRequest extends OperationInput {
   readonly idempotencyKey?: string | null | undefined;
 }
 
-/** `body` is what the answer's schema gives, or a `Download`. */
+/** `body` is the output of the answer's schema, or a `Download`. */
 export type OperationResult = Answered;
 
-/** Throws `GatewayError` for whatever its caller can do something about. */
+/** Throws `GatewayError` for errors that the caller can act on. */
 export type RunOperation = (
   operation: Operation,
   request: OperationRequest,
 ) => Promise<OperationResult>;
 
 /**
- * Runs operations, over HTTP and without it alike: permission first, then once for each idempotency
- * key. Make one for a process, as it knows what is running.
+ * Runs operations, with and without HTTP: checks the permission, then runs once for each
+ * idempotency key. Needs one instance per process, because it tracks running requests.
  */
 export function createRunOperation(
   services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
@@ -50,7 +50,7 @@ export function isDownload(body: unknown): body is Download {
   return body instanceof Download;
 }
 
-/** The listener checks the same from the same lists; without a listener, nobody else does. */
+/** The listener checks the same lists, but operations also run without a listener. */
 function checkPermission({ roles, scope }: Operation, { call }: OperationRequest): void {
   const { role, scopes } = call.principal;
   if (!roles.includes(role)) {

@@ -1,22 +1,22 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 
-/** What somebody may see: everything, or what belongs to one account. */
+/** What a principal may see: everything, or what belongs to one account. */
 export interface AccountScope {
-  /** To be put into a list's filter; undefined: of all accounts. */
+  /** The account for a list's filter; undefined: all accounts. */
   readonly accountId: string | undefined;
-  /** True when a list was asked of an account that may not be seen: it is as if it had nothing. */
+  /** True when the requested account may not be seen, so that its lists are empty. */
   readonly isEmpty: boolean;
 }
 
-/** For lists. `wanted` is the account that the request names. */
+/** The scope of a list. `wanted` is the account that the request names. */
 export function listScope(principal: Principal, wanted?: string): AccountScope {
   const { accountId } = principal;
   if (accountId === undefined) return { accountId: wanted, isEmpty: false };
   return { accountId, isEmpty: wanted !== undefined && wanted !== accountId };
 }
 
-/** The entity, if it is there and may be seen; else 404, which tells nothing of other accounts. */
+/** The entity if it exists and may be seen; else 404, which reveals nothing of other accounts. */
 export function requireVisible<Entity extends { readonly accountId: string | undefined }>(
   entity: Entity | undefined,
   principal: Principal,
@@ -30,7 +30,7 @@ export function maySee(principal: Principal, accountId: string | undefined): boo
   return principal.accountId === undefined || principal.accountId === accountId;
 }
 
-/** For what belongs to no account, and to who sees all of them. Throws 403. */
+/** Requires a principal that sees all accounts. Throws 403. */
 export function requireUnbound(principal: Principal): void {
   if (principal.accountId === undefined) return;
   throw new GatewayError("not_permitted", {

@@ -47,7 +47,7 @@ const answers: readonly Answer[] = [
   },
 ];
 
-/** What storage threw, as an answer of the control plane; anything else stays as it is. */
+/** Converts an error of the storage to an error of the control plane; others pass unchanged. */
 export function fromStorageError(error: unknown): unknown {
   const answer = answers.find(({ thrown }) => error instanceof thrown);
   return answer === undefined ? error : new GatewayError(answer.name, { ...answer, cause: error });

@@ -8,10 +8,10 @@ import { requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";
 
-/** As many digits as tell ten peppers apart. */
+/** Enough digits to distinguish ten peppers. */
 const shownLength = 12;
 
-/** What still needs which pepper. */
+/** The peppers, with what still needs them. */
 export function pepperOperations({ store, peppers, clock }: AdminServices): readonly Operation[] {
   return [
     defineOperation({
@@ -39,7 +39,7 @@ export function pepperOperations({ store, peppers, clock }: AdminServices): read
   ];
 }
 
-/** Those of the configuration, in its order; then others that something was made under. */
+/** Configured peppers in order, then others that are still in use. */
 function marksOf({ all }: Peppers, use: PepperUse): readonly string[] {
   const used = [...use.secrets.keys(), ...use.tokens.keys(), ...use.auditEntries.keys()];
   return [...new Set([...all.map(({ mark }) => mark), ...used])].filter((mark) => mark !== "");

@@ -5,7 +5,7 @@ import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm } from "../values/api-form.ts";
 
-/** What the configuration offers to keys. */
+/** The parts of the configuration that keys use. */
 export function platformOperations({ platform }: AdminServices): readonly Operation[] {
   return [
     defineOperation({

@@ -20,8 +20,8 @@ import type { AdminServices, PlatformPool } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
 
 /**
- * Pools of capacity, and who has bought of them. Who is bound to an account sees the pools that its
- * keys have units of, and of those no more than is the account's.
+ * Pools of capacity and their buyers. A principal bound to an account sees only the pools that its
+ * keys have units of, and only the account's share.
  */
 export function poolOperations(services: AdminServices): readonly Operation[] {
   return [listPools(services), getPool(services)];
@@ -85,9 +85,9 @@ function getPool({ store, platform, clock }: AdminServices): Operation {
 
 interface PoolState {
   readonly name: string;
-  /** Undefined: the configuration does not have it any more. */
+  /** Undefined when the configuration no longer has it. */
   readonly pool: PlatformPool | undefined;
-  /** Units that count, of those that may be seen. */
+  /** Sold units that the principal may see. */
   readonly sold: number;
 }
 
@@ -106,7 +106,7 @@ function viewPool({ name, pool, sold }: PoolState, { accountId }: Principal): Po
   return { ...shown, ...(isOfAll ? viewCapacity(pool, sold) : hiddenCapacity) };
 }
 
-/** What tells of the upstreams and of other accounts. */
+/** The fields about upstreams and other accounts. */
 const hiddenCapacity = {
   status: null,
   tokens_per_minute: null,

@@ -12,7 +12,7 @@ import { listScope, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, viewAs } from "../values/api-form.ts";
 
-/** Why the gateway refused: the last refusals of each key, as long as the process lives. */
+/** The last refusals of each key with their reasons, kept in memory. */
 export function refusalOperations({ refusals }: AdminServices): readonly Operation[] {
   return [
     defineOperation({

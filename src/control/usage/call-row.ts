@@ -11,7 +11,7 @@ import { apiForm, viewAs } from "../values/api-form.ts";
 
 type Reader = Pick<Principal, "accountId">;
 
-/** As somebody may see it: the upstreams' own identifiers of models are the operator's. */
+/** A call as a principal may see it: only operators see the upstreams' own model identifiers. */
 export function viewCall(record: UsageRecord, reader: Reader): CallRow {
   const { target, cacheWriteTokens, mayBeBilledTwice } = record;
   return viewAs(callRowSchema, record, {
@@ -22,7 +22,7 @@ export function viewCall(record: UsageRecord, reader: Reader): CallRow {
   });
 }
 
-/** With how it found its target: what lists and downloads of calls leave out. */
+/** Adds how the call found its target, which lists and downloads omit. */
 export function viewCallDetail(record: UsageRecord, reader: Reader): CallDetail {
   const { routing } = record;
   return {

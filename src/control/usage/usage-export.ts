@@ -8,7 +8,7 @@ import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
 import { usageFilter } from "./usage-filter.ts";
 
-/** Rows that are read from the store, and held, at a time. */
+/** Rows read from the store and held at a time. */
 const pageRows = 500;
 
 const columns = callRowSchema.keyof().options;
@@ -61,7 +61,7 @@ async function* readPages(
 async function* noPages(): Pages {}
 
 async function* writeCsv(pages: Pages): AsyncGenerator<string> {
-  // With the first page, not before it: a store that fails at once is answered as such.
+  // Written with the first page, so that a store that fails at once gets a proper error.
   let head = `${columns.join(",")}\r\n`;
   for await (const rows of pages) {
     const lines = rows.map((row) => `${columns.map((name) => cell(row[name])).join(",")}\r\n`);

@@ -11,11 +11,11 @@ type FilterQuery = Partial<z.output<typeof callQuerySchema>>;
 
 export interface ScopedFilter {
   readonly filter: CallFilter;
-  /** True when another account's usage was asked for: there is none to be seen. */
+  /** True when another account's usage was requested, which is shown as empty. */
   readonly isEmpty: boolean;
 }
 
-/** What of the ledger a request means, and its sender may see. Throws 400 for what it may not. */
+/** The filter of a request, limited to what its sender may see. Throws 400 beyond that. */
 export function usageFilter(query: FilterQuery, principal: Principal, now: number): ScopedFilter {
   const { accountId, isEmpty } = listScope(principal, query.account_id);
   const { environment, model, target, status, outcome } = query;
@@ -40,7 +40,7 @@ const dimensions: ReadonlyMap<string, UsageDimension> = new Map(
   usageDimensions.map((dimension) => [dimension, dimension]),
 );
 
-/** The names of `by`, each once. Throws 400 for one that is none, or that its sender may not see. */
+/** The dimensions of `by`, each once. Throws 400 for an unknown or forbidden one. */
 export function readDimensions(
   text: string | undefined,
   principal: Principal,
@@ -55,7 +55,7 @@ export function readDimensions(
   return [...new Set(found)];
 }
 
-/** Targets have the upstreams' own identifiers, which are the operator's. */
+/** Targets contain the upstreams' own model identifiers, which only operators may see. */
 function requireTargets(field: string, { accountId }: Principal): void {
   if (accountId === undefined) return;
   throw invalidField(field, "targets are told to operators alone; single calls tell the upstream");

@@ -30,7 +30,7 @@ export type TokenServices = Pick<
   "store" | "clock" | "random" | "peppers" | "onKeysChanged"
 >;
 
-/** `/admin/v1/tokens`: what scripts sign in with. */
+/** `/admin/v1/tokens`: the credentials of scripts. */
 export function tokenOperations(services: TokenServices): readonly Operation[] {
   return [createOperation(services), listOperation(services), revokeOperation(services)];
 }
@@ -173,12 +173,12 @@ async function requireUser(
     );
   }
   const user = await view.users.get(userId);
-  // Disabled since the request came in: nothing may be left behind.
+  // The user may have been disabled since the request came in.
   if (user === undefined || user.disabledAt !== undefined) throw notFound("user");
   return user;
 }
 
-/** The token that another one is made with. Throws when it ended while the request was on its way. */
+/** The token that another one is made with. Throws when it has ended since the request came in. */
 async function requireParent(
   { transaction, now }: Change,
   { tokenId }: Principal,
@@ -190,7 +190,7 @@ async function requireParent(
   return token;
 }
 
-/** At most as many users as the page has tokens. */
+/** Reads at most as many users as the page has tokens. */
 async function readEmails(
   view: ControlView,
   tokens: readonly ManagementToken[],

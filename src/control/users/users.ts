@@ -161,7 +161,7 @@ function deleteOperation(services: UserServices): Operation {
   });
 }
 
-/** A user that becomes an operator leaves its account without being told to. */
+/** A user that becomes an operator leaves its account implicitly. */
 function newAccountId(
   before: User,
   { role, account_id: wanted }: { role?: Role | undefined; account_id?: string | null | undefined },

@@ -21,7 +21,7 @@ export interface TimeRange {
   readonly until: number;
 }
 
-/** Of a report; without words, the last day. Throws 400 for a time that ends before it begins. */
+/** The time range of a report, by default the last day. Throws 400 if it ends before it begins. */
 export function readRange(
   query: { readonly since?: string | undefined; readonly until?: string | undefined },
   now: number,

@@ -12,7 +12,7 @@ import { oddKind } from "../../domain/chat/file-kind.ts";
 import { pepperPath } from "./pepper.ts";
 import { writeOnce } from "./write-once.ts";
 
-/** What a data directory knows of the installation it belongs to. */
+/** The id and the spool that a data directory holds of its installation. */
 export class DataFolder {
   readonly path: string;
 
@@ -20,7 +20,7 @@ export class DataFolder {
     this.path = path;
   }
 
-  /** Undefined before its first database, and when the file holds none. */
+  /** Undefined before the first database, and when the file is empty. */
   readId(): string | undefined {
     try {
       const odd = oddKind(statSync(this.#idPath));
@@ -33,19 +33,18 @@ export class DataFolder {
     }
   }
 
-  /** Does nothing when it is known. */
   keepId(id: string): void {
     if (this.readId() === id) return;
     rmSync(this.#idPath, { force: true });
     writeOnce(this.#idPath, `${id}\n`);
   }
 
-  /** Whether a gateway has used it with a database: one of any version leaves something behind. */
+  /** Whether a gateway of any version has used it with a database. */
   get wasUsed(): boolean {
     return existsSync(this.#idPath) || existsSync(pepperPath(this.path)) || this.hasCalls;
   }
 
-  /** Whether there are calls that were not brought to the database. */
+  /** Whether the spool has calls that are not in the database yet. */
   get hasCalls(): boolean {
     if (!this.hasSpool) return false;
     return readdirSync(this.spoolPath).some(
@@ -61,7 +60,7 @@ export class DataFolder {
     return join(this.path, "spool");
   }
 
-  /** Moves the id and the spool into a folder of this name; tells where that is, and what went. */
+  /** Moves the id and the spool into a folder of this name; returns its path and what was moved. */
   putAside(name: string): { readonly path: string; readonly went: readonly string[] } {
     const path = join(this.path, name);
     const went = [this.#idPath, this.spoolPath].filter((each) => existsSync(each));

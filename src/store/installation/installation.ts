@@ -7,10 +7,10 @@ import type { DatabaseClaim, DatabaseFacts, DatabaseOwner } from "../installatio
 import { DataFolder } from "./data-folder.ts";
 import { keepPepper, loadPepper, type Pepper } from "./pepper.ts";
 
-/** What the configuration says of it. */
+/** The settings of an installation. */
 export interface InstallationSettings {
   readonly dataDir: string;
-  /** The first makes, all verify. None: the one that is kept in the data directory. */
+  /** The first digests, all verify. Empty: the pepper in the data directory. */
   readonly auth: { readonly peppers: readonly Secret[] };
 }
 
@@ -20,16 +20,16 @@ export interface InstallationServices {
 }
 
 /**
- * A data directory, a database and a pepper that belong together. The database knows its installation
- * and its pepper, the directory its installation. What knows neither is taken in, so a first start
- * asks nothing; what knows of another is refused before anything is written.
+ * A data directory, a database and a pepper that belong together. The database stores the id of its
+ * installation and the mark of its pepper, the directory the id. A database without an id is
+ * adopted; one of another installation is refused before anything is written.
  */
 export class Installation implements DatabaseOwner {
   readonly folder: DataFolder;
   readonly peppers: Peppers;
   readonly #random: RandomBytes;
   readonly #clock: Pick<Clock, "now">;
-  /** Before this process left anything there. */
+  /** Whether the data directory was used before this process. */
   readonly #wasUsed: boolean;
   #pepper: Pepper;
   #id: string | undefined;
@@ -64,7 +64,7 @@ export class Installation implements DatabaseOwner {
     }
   }
 
-  /** Whether a database must be somewhere, and this is none. */
+  /** Whether there must be a database, but this one is missing or empty. */
   isLost({ state }: DatabaseFacts): boolean {
     return state !== "filled" && this.#wasUsed;
   }
@@ -73,7 +73,7 @@ export class Installation implements DatabaseOwner {
     return installation !== undefined && this.#id !== undefined && installation !== this.#id;
   }
 
-  /** Whether keys are, or may be, digested under a pepper that is none of these. */
+  /** Whether keys are, or may be, digested under a pepper that is not configured. */
   hasWrongPepper({ pepperMark, hasSecrets }: DatabaseFacts): boolean {
     if (pepperMark !== undefined) return this.peppers.find(pepperMark) === undefined;
     return hasSecrets && this.#pepper.isNew;
@@ -87,7 +87,7 @@ export class Installation implements DatabaseOwner {
     return { installation: id, pepperMark: this.peppers.first.mark, at: this.#clock.now() };
   }
 
-  /** Writes a new pepper to its file; does nothing for one that has its place. */
+  /** Writes a new pepper to its file. */
   keepPepper(): void {
     if (!this.#pepper.isNew) return;
     keepPepper(this.#pepper);

@@ -10,7 +10,7 @@ export interface Pepper {
   readonly secret: Secret;
   /** For messages: the setting or the file it comes from. */
   readonly source: string;
-  /** It was made just now, and is kept nowhere yet. */
+  /** Whether it was just generated and is not stored yet. */
   readonly isNew: boolean;
 }
 
@@ -30,7 +30,7 @@ export function loadPepper({ configured, dataDir, random }: PepperOptions): Pepp
   return { secret: new Secret(text), source, isNew: true };
 }
 
-/** Writes a new pepper to its file, readable by its owner only. Throws when there is one by now. */
+/** Writes a new pepper to its file, readable by its owner only. Throws when the file exists. */
 export function keepPepper({ secret, source }: Pepper): void {
   writeOnce(source, `${secret.reveal()}\n`);
 }

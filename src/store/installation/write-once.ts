@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * Makes a small file, for this user alone, that survives a power cut. Throws when it is there
- * already. Makes its folder.
+ * Creates a small file, with its folder, for this user only and synced to disk. Throws when it
+ * exists.
  */
 export function writeOnce(path: string, text: string): void {
   const folder = dirname(path);

@@ -1,16 +1,18 @@
 import type { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Queries } from "./tables.ts";
 
-/** What a dialect gives to the repositories: transactions, one after another. */
+/** What a SQL dialect provides to the repositories: transactions, one at a time. */
 export interface SqlConnection {
-  /** What the audit is sealed with. Throws when it is not known. */
+  /** The seals of the audit. Throws when there are none. */
   readonly seals: AuditSeals;
-  /** Reads one state of the data, however many steps `work` takes. Throws `StorageUnavailable`. */
+  /**
+   * Reads one consistent state of the data, in any number of steps. Throws `StorageUnavailable`.
+   */
   read<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
   /**
-   * All or nothing: what `work` throws undoes all it did. `work` must wait for nothing else, and
-   * its statements fail once it ended. Throws `StorageUnavailable`; statements also
-   * `AlreadyExists` for a taken id or name, and `StillInUse` for what others refer to.
+   * Runs a transaction; an error thrown by `work` rolls back. `work` must await only its
+   * statements, which fail once it ended. Throws `StorageUnavailable`; statements also throw
+   * `AlreadyExists` for a taken id or name and `StillInUse` for rows that others refer to.
    */
   change<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
 }

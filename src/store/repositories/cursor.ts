@@ -1,12 +1,12 @@
 import { InvalidCursor } from "../errors.ts";
 
-/** A row's place in a list that is sorted by time, then id. */
+/** A row's position in a list sorted by time, then id. */
 export interface ListPlace {
   readonly at: number;
   readonly id: string;
 }
 
-/** Text that callers hand back as it is. */
+/** An opaque text that callers pass back unchanged. */
 export function encodeCursor(place: ListPlace): string {
   return encode([place.at, place.id]);
 }
@@ -19,7 +19,7 @@ export function decodeCursor(cursor: string): ListPlace {
   return { at, id };
 }
 
-/** For lists whose rows are numbered. */
+/** The cursor of a list whose rows are numbered. */
 export function encodeSequence(sequence: number): string {
   return encode([sequence]);
 }

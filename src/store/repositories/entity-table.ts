@@ -5,26 +5,26 @@ import { decodeCursor, encodeCursor, type ListPlace } from "./cursor.ts";
 import { type Columns, withNulls } from "./row.ts";
 import type { Queries, SqlValue } from "./tables.ts";
 
-/** How entities of one kind lie in the database. */
+/** How entities of one kind are stored. */
 export interface EntitySpec<Entity extends TableEntity, Row, Filter> {
   /** In camel case. */
   readonly table: string;
   readonly select: (queries: Queries) => RowQuery<Row>;
-  /** All values by column, as they are inserted. */
+  /** All inserted values by column. */
   readonly write: (entity: Entity) => Columns;
-  /** Columns that an update leaves alone, beside id, age and revision. */
+  /** Columns that an update does not change, besides id, creation time and revision. */
   readonly fixed: readonly string[];
   readonly read: (row: Row) => Entity;
-  /** Conditions by filter field; fields that are undefined are left out. */
+  /** Conditions by filter field; undefined fields are skipped. */
   readonly conditions: (filter: Filter) => readonly (Condition | undefined)[];
-  /** After an entity was inserted or updated, in the same transaction. */
+  /** Called after an entity was inserted or updated, in the same transaction. */
   readonly onChange?: (queries: Queries, change: EntityChange<Entity>) => Promise<void>;
-  /** Before an entity of this id is removed, in the same transaction. */
+  /** Called before an entity is removed, in the same transaction. */
   readonly onRemove?: (queries: Queries, id: string) => Promise<void>;
 }
 
 export interface EntityChange<Entity> {
-  /** Undefined when the entity is new. */
+  /** Undefined for a new entity. */
   readonly before: Entity | undefined;
   readonly after: Entity;
 }
@@ -34,7 +34,7 @@ export interface TableEntity {
   readonly createdAt: number;
 }
 
-/** The part of a query that lists add to. */
+/** The part of a query that lists extend. */
 interface RowQuery<Row> {
   where(condition: Expression<SqlBool>): RowQuery<Row>;
   orderBy(column: Expression<unknown>, direction: "desc"): RowQuery<Row>;
@@ -45,14 +45,14 @@ interface RowQuery<Row> {
 
 export interface Condition {
   readonly holds: Expression<SqlBool>;
-  /** No index finds the rows that fit: a list looks at so many others, and no more. */
+  /** Set when no index finds matching rows: the most rows that a page scans. */
   readonly isScanned?: boolean;
 }
 
-/** Rows that a page of a list looks at when an index cannot find those that fit. */
+/** Rows that a page scans when no index finds the matching ones. */
 export const scannedRows = 5_000;
 
-/** The condition as one that no index is to be used for. */
+/** Marks a condition as one that no index serves. */
 export function scanned(condition: Condition | undefined): Condition | undefined {
   return condition && { ...condition, isScanned: true };
 }
@@ -62,18 +62,18 @@ export function equals(column: string, value: SqlValue | undefined): Condition |
   return value === undefined ? undefined : { holds: sql`${sql.ref(column)} = ${value}` };
 }
 
-/** The same, and no index is used for it. */
+/** The same without using an index. */
 export function equalsUnindexed(column: string, value: string | undefined): Condition | undefined {
   return value === undefined ? undefined : { holds: sql`${unindexed(column)} = ${value}` };
 }
 
-/** The value of a column in a form that no index is used for. */
+/** The value of a column in a form that keeps the planner from using an index. */
 export function unindexed(column: string): RawBuilder<string | number> {
   const reference = sql.ref(column);
   return sql`coalesce(${reference}, ${reference})`;
 }
 
-/** One kind of entity in one transaction. */
+/** Entities of one kind in one transaction. */
 export class EntityTable<Entity extends TableEntity, Row, Filter> {
   readonly queries: Queries;
   readonly #spec: EntitySpec<Entity, Row, Filter>;
@@ -92,7 +92,7 @@ export class EntityTable<Entity extends TableEntity, Row, Filter> {
     const conditions = this.#conditions(filter, page);
     const until = await this.#lastToScan(conditions);
     if (until !== undefined) conditions.push({ holds: sql`${this.#place} >= ${placeOf(until)}` });
-    // One row more than the page holds: it tells whether there is a next page.
+    // One extra row shows whether there is a next page.
     const rows = await conditions
       .reduce((query, { holds }) => query.where(holds), select(this.queries))
       .orderBy(this.#column("createdAt"), "desc")
@@ -159,7 +159,7 @@ export class EntityTable<Entity extends TableEntity, Row, Filter> {
     return [...all, { holds: sql`${this.#place} < ${placeOf(decodeCursor(after))}` }];
   }
 
-  /** The last row that a page may look at; undefined when an index finds all that fit. */
+  /** The last row that a page may scan; undefined when an index finds all matches. */
   async #lastToScan(all: readonly Condition[]): Promise<ListPlace | undefined> {
     const found = all.filter(({ isScanned }) => isScanned !== true);
     if (found.length === all.length) return undefined;

@@ -8,9 +8,9 @@ import { readKey, selectKeys } from "./control/keys.ts";
 import { present, readLimits } from "./row.ts";
 import type { Queries } from "./tables.ts";
 
-/** For how long secrets that ended are still told of: their refusals can then say so. */
+/** For how long ended secrets are still loaded, so that their refusals can be explained. */
 const endedSecretsMs = 3_600_000;
-/** The same of keys that may not be used any more. */
+/** The same for keys that may not be used any more. */
 const endedKeysMs = 86_400_000;
 
 /** Keys in a database, for authentication. */
@@ -26,7 +26,7 @@ export class SqlKeyStore implements KeyStore {
   loadKeys(since: number, limit: number): Promise<KeyChanges> {
     const now = this.#clock.now();
     return this.#connection.read(async (queries) => {
-      // An older database was put in place: what was loaded from the other one says nothing.
+      // An older database was restored, so everything is loaded again.
       const start = since > (await currentEpoch(queries)) ? 0 : since;
       const changed = await findChanges(queries, start, limit + 1);
       const page = changed.slice(0, limit);
@@ -40,7 +40,7 @@ export class SqlKeyStore implements KeyStore {
   recordLastUse(uses: ReadonlyMap<string, number>): Promise<void> {
     if (uses.size === 0) return Promise.resolve();
     return this.#connection.change(async (queries) => {
-      // Compiled once: keys in use are many.
+      // Compiled once, because many keys are in use.
       const note = noteLastUse(queries);
       for (const [publicId, at] of uses) {
         await queries.executeQuery({ ...note, parameters: [at, publicId, at] });
@@ -62,7 +62,7 @@ export class SqlKeyStore implements KeyStore {
   }
 }
 
-/** Its parameters are the time, the public id, and the time again. */
+/** Parameters: the time, the public id, the time again. */
 function noteLastUse(queries: Queries): CompiledQuery {
   return queries
     .updateTable("secrets")
@@ -114,7 +114,7 @@ function findChangedKeys(queries: Queries, since: number, limit: number) {
     .execute();
 }
 
-/** Of all keys that changed within epochs: one statement, the same for any number of keys. */
+/** Selects all keys that changed within a range of epochs, in one statement. */
 async function findSecrets(
   queries: Queries,
   [since, until]: readonly [since: number, until: number],
@@ -162,7 +162,7 @@ function toChange(
   };
 }
 
-/** Why a key may not be used: first what became of itself. */
+/** Why a key may not be used; reasons of its own come first. */
 function findEnd(row: ChangeRow): Pick<EndedKey, "reason" | "at"> | undefined {
   if (row.revokedAt !== null) return { reason: "key_revoked", at: row.revokedAt };
   if (row.disabledAt !== null) return { reason: "key_disabled", at: row.disabledAt };

@@ -6,7 +6,7 @@ interface CountRow {
   readonly rows: number;
 }
 
-/** Counts what is live, by the pepper it was made under. */
+/** Counts live data by the pepper it was made under. */
 export async function countPepperUse(queries: Queries, now: number): Promise<PepperUse> {
   const marks = await queries.selectFrom("installation").select("pepperSince").executeTakeFirst();
   const since = marks?.pepperSince ?? undefined;

@@ -4,10 +4,10 @@ import { pruneAudit } from "./audit/prune-audit.ts";
 import type { SqlConnection } from "./connection.ts";
 import type { Queries } from "./tables.ts";
 
-/** Who follows the keys asks every second; more notes of removals than these nobody missed. */
+/** How many records of removed keys are kept; key rings, which load every second, need few. */
 const removalsKept = 10_000;
 
-/** Each removes at most a number of rows that are older than a time. */
+/** Each removes at most a number of rows older than a time. */
 const pruneSteps = [
   { age: "keys", table: "keys", id: "id", time: "revokedAt" },
   { age: "keys", table: "secrets", id: "publicId", time: "expiresAt" },
@@ -18,7 +18,7 @@ const pruneSteps = [
   { age: "replies", table: "replies", id: "id", time: "createdAt" },
 ] as const;
 
-/** Removes at most `limit` rows for each reason, each in a transaction of its own. */
+/** Removes at most `limit` rows of each sort, each in its own transaction. */
 export async function pruneControl(
   connection: SqlConnection,
   limits: ControlRetention,

@@ -7,7 +7,7 @@ const ofQueries: KyselyPlugin = {
   transformResult: ({ result }) => Promise.resolve(result),
 };
 
-/** Gives rows as the database has them: of many rows, to name all columns anew takes long. */
+/** Skips the renaming of columns, which is slow for many rows. */
 export function withRawRows(queries: Queries): Queries {
   return queries.withoutPlugins().withPlugin(ofQueries);
 }

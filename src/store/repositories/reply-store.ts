@@ -5,10 +5,10 @@ import { isErased } from "./control/accounts.ts";
 import { present } from "./row.ts";
 import type { Queries, Tables } from "./tables.ts";
 
-/** Others wait no longer than it takes to remove so many rows. */
+/** Rows removed in one transaction, few enough that others do not wait long. */
 const removedAtOnce = 200;
 
-/** Answers to calls that may be repeated, in a database. */
+/** Replayable answers to calls, in a database. */
 export class SqlReplyStore implements ReplyStore {
   readonly #connection: Pick<SqlConnection, "read" | "change">;
 
@@ -31,7 +31,7 @@ export class SqlReplyStore implements ReplyStore {
     let removed = 0;
     let turn: Turn;
     do {
-      // In turns: room for a large reply may take the removal of thousands of small ones.
+      // In batches, because a large reply may evict thousands of small ones.
       turn = await this.#connection.change((queries) => putIfRoom(queries, reply, limitBytes));
       removed += turn.removed;
     } while (!turn.isDone);
@@ -63,7 +63,7 @@ async function removeOne(queries: Queries, { id }: { readonly id: string }): Pro
 }
 
 interface Turn {
-  /** False when there is no room yet: more has to go. */
+  /** False when more replies must be evicted first. */
   readonly isDone: boolean;
   readonly removed: number;
 }
@@ -90,12 +90,12 @@ async function putIfRoom(queries: Queries, reply: KeptReply, limitBytes: number)
 
 interface RoomRequest {
   readonly excess: number;
-  /** What the room is for, and what its account gets by it. */
+  /** The new reply, which adds `addedBytes` to its account. */
   readonly reply: KeptReply;
   readonly addedBytes: number;
 }
 
-/** Removes no more than it takes, and no more than a batch; done when it was enough or nothing is left. */
+/** Removes as much as needed but at most a batch; done when that was enough or nothing is left. */
 async function makeRoom(queries: Queries, request: RoomRequest): Promise<Turn> {
   let missing = request.excess;
   let removed = 0;
@@ -115,7 +115,7 @@ interface StoredReply {
   readonly bytes: number;
 }
 
-/** Of the account that would have most; of another, when it has nothing but the new reply. */
+/** The oldest reply of the account that would have most, or of another if that has no other. */
 async function oldestOfLargest(
   queries: Queries,
   { reply, addedBytes }: RoomRequest,

@@ -1,7 +1,7 @@
 import type { Limits } from "../../domain/limits/plan.ts";
 import type { LimitsColumns, SqlValue } from "./tables.ts";
 
-/** A row as entities have it: what is not there is undefined. */
+/** A row with undefined for absent values, as in entities. */
 type Present<Row> = {
   [Column in keyof Row]: null extends Row[Column]
     ? Exclude<Row[Column], null> | undefined
@@ -14,15 +14,15 @@ export function present(row: object): object {
   return Object.fromEntries(values.map(([name, value]) => [name, value ?? undefined]));
 }
 
-/** A row as a table takes it: what is not there is null. */
+/** A row with null for absent values, as in tables. */
 export type Columns = Readonly<Record<string, SqlValue | undefined>>;
 
-/** The same with null for what is undefined; Kysely would leave it out. */
+/** Replaces undefined by null, because Kysely skips undefined values. */
 export function withNulls(columns: Columns): Record<string, SqlValue> {
   return Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, value ?? null]));
 }
 
-/** Reads a column that holds texts as a JSON array. */
+/** Reads a column that holds a JSON array of texts. */
 export function readTexts(json: string): string[] {
   const list: unknown = JSON.parse(json);
   if (!Array.isArray(list)) throw new Error("the database holds a list that is none");

@@ -4,15 +4,15 @@ import type { AuditEntry } from "../../domain/audit/audit.ts";
 import type { UsageStep } from "../../domain/usage/usage-report.ts";
 import type { CallOutcome, CapacityClass, UsageSource } from "../../domain/usage/usage.ts";
 
-/** What a column may hold; times are milliseconds since the epoch. */
+/** The value of a column; times are milliseconds since the epoch. */
 export type SqlValue = string | number | Uint8Array | null;
 
 /** Statements of one transaction. */
 export type Queries = Kysely<Tables>;
 
 /**
- * All tables, in camel case; the database has the same names in snake case. What the columns mean
- * is told where they are made, in the migrations.
+ * All tables, in camel case; the database has the same names in snake case. The migrations document
+ * the columns.
  */
 export interface Tables {
   accounts: AccountRow;
@@ -36,9 +36,9 @@ export interface Tables {
   callReplyShares: { accountId: string; bytes: number };
   usage: UsageRow;
   usageGroups: UsageGroupRow;
-  /** Which minutes are part of the hours and days of a detail: all before this place. */
+  /** The minutes before this position are folded into the hours and days of a detail. */
   usageFolds: { step: UsageStep; detail: number; at: number; groupId: number };
-  /** Up to when single calls, or the sums of a step, were removed. */
+  /** The time before which single calls, or the sums of a step, were removed. */
   usageHorizons: { step: UsageStep | "call"; at: number };
 }
 
@@ -177,7 +177,7 @@ export interface AuditRow {
   afterFields: string | null;
   previousDigest: string;
   digest: string;
-  /** Mark of the pepper of the seal; both are absent in entries of versions without seals. */
+  /** Mark of the seal's pepper; both are absent in entries of versions without seals. */
   pepper: string | null;
   seal: string | null;
 }

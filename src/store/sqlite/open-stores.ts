@@ -23,14 +23,14 @@ export interface StoreOptions extends Pick<
   "owner" | "examine" | "onTrouble" | "onRecovered"
 > {
   readonly peppers: Peppers;
-  /** Told of calls that came too late to be stored. */
+  /** Called for calls that came too late to be stored. */
   readonly onDropped?: (dropped: DroppedRows) => void;
 }
 
-/** A wait of one statement blocks the event loop, and with it every stream: it must be short. */
+/** Short, because the wait of a statement blocks the event loop and with it every stream. */
 const busyTimeoutMs = 10;
 
-/** All stores of a database, on one connection that opens when it is first used. */
+/** All stores of a database, on one connection that opens on first use. */
 export function openStores(path: string, clock: Clock, options: StoreOptions): SqliteStores {
   const { onDropped, peppers, ...ofConnection } = options;
   const seals = new AuditSeals(peppers);

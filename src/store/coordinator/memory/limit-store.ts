@@ -25,20 +25,19 @@ import {
 import { firstOf, ScopeWindows } from "./scope-windows.ts";
 
 export interface MemoryLimitStoreOptions {
-  /** Only its monotonic side is read, so wall clock jumps change nothing. */
+  /** Only the monotonic time is read, so jumps of the wall clock change nothing. */
   readonly clock: Clock;
-  /** From 0 to 1; spreads the retries of callers that were refused together. */
+  /** From 0 to 1; jitters the retries of callers that were refused together. */
   readonly random: () => number;
-  /** How long a reservation can be settled: the longest a call may run. */
+  /** How long a reservation can be settled: the longest run time of a call. */
   readonly reservationTtlMs: number;
   /**
-   * Scopes of each unit and sort of window remembered at once. When all are in use, unknown ones are
-   * refused.
+   * Scopes of each unit and sort of window kept at once. When all are in use, new ones are refused.
    */
   readonly scopeLimit: number;
 }
 
-/** A limit store that answers at once, with what tests and metrics may look at. */
+/** A synchronous limit store, with figures for tests and metrics. */
 export interface MemoryLimitStore extends LimitStore {
   count(scopes: readonly LimitScope[]): CountDecision;
   uncount(counted: CountedRequest): void;
@@ -46,23 +45,23 @@ export interface MemoryLimitStore extends LimitStore {
   use(callId: string, tokens: number): void;
   settle(callId: string, tokens: number): void;
   restore(admitted: readonly PastAdmission[]): void;
-  /** What the first scope's id has left, without charging it or keeping it alive. */
+  /** The state of the first scope's id, without charging it or keeping it alive. */
   peek(scopes: readonly LimitScope[]): LimitState;
   readonly scopeCount: number;
   readonly reservationCount: number;
 }
 
 /**
- * Limits of one process: it owns the counters, and every step is one uninterrupted function.
- * Idle scopes and abandoned reservations are forgotten as later calls come in.
+ * Limits of one process, atomic because every step is synchronous. Idle scopes and abandoned
+ * reservations are dropped as later calls come in.
  */
 export function createMemoryLimitStore(options: MemoryLimitStoreOptions): MemoryLimitStore {
   return new WindowLimitStore(options);
 }
 
-/** After what time a call is tried again that must wait for the end of others. */
+/** The wait sent to a call that must wait until others end. */
 const overrunWaitMs = 2_000;
-/** A request of which nothing else is known. */
+/** A request whose tokens are not known yet. */
 const oneRequest: Demand = { requests: 1, tokens: 0 };
 
 class WindowLimitStore implements MemoryLimitStore {
@@ -146,8 +145,7 @@ class WindowLimitStore implements MemoryLimitStore {
     const reservation = this.#reservations.take(callId);
     if (reservation === undefined) return;
     const { charges, slot, overrun, reserved } = reservation;
-    // Runs where calls end, so it must not throw: a count that makes no sense leaves what was
-    // charged standing as if all of it had been used.
+    // Runs where calls end, so it must not throw: an invalid count keeps the charge.
     const isInTime = now < reservation.expiresAtMs;
     const used = isInTime && isTokenCount(tokens) ? tokens : reservation.tokens;
     const difference = used - reservation.tokens;
@@ -194,7 +192,7 @@ class WindowLimitStore implements MemoryLimitStore {
 
   #refuseOverrun(refusing: ScopeCharge, { charges, overrun, now }: Overrunning): RefusedByLimit {
     const limit = overrunLimit(refusing.scope);
-    // Calls under way end when they end: not to be foreseen, and most soon.
+    // When calls in flight end cannot be foreseen; most end soon.
     const waitMs = overrun > limit ? undefined : overrunWaitMs;
     return {
       ...this.#refusedBy(refusing, charges, now),

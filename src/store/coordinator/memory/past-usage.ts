@@ -12,12 +12,12 @@ interface PastCharge {
 type PastScope = Pick<LimitScope, "id" | "unit" | "window">;
 
 /**
- * What scopes were admitted for before this process began. It waits here until a scope is asked for:
- * only then is it known how much the scope may use, and so what it owes.
+ * What the previous process admitted, by scope. It is replayed when a scope is first used, because
+ * only then is its limit known, and so its debt.
  */
 export class PastUsage {
   readonly #byScope = new Map<string, PastCharge[]>();
-  /** Slot from which none of it can count any more. */
+  /** Slot from which none of it counts. */
   #endsAt = Number.NEGATIVE_INFINITY;
 
   add(admitted: readonly PastAdmission[], nowMs: number): void {
@@ -35,14 +35,14 @@ export class PastUsage {
     if (slot >= this.#endsAt) this.#byScope.clear();
   }
 
-  /** Where the history of a scope begins; undefined: it has none. */
+  /** The first slot of a scope's history; undefined: it has none. */
   firstSlot(scope: PastScope): number | undefined {
     if (this.#byScope.size === 0) return undefined;
     const charges = this.#byScope.get(nameIn(scope));
     return charges?.reduce((first, { slot }) => Math.min(first, slot), Number.POSITIVE_INFINITY);
   }
 
-  /** Charges a window, which stands at the first slot of the scope, second after second. */
+  /** Charges a window, which must be at the scope's first slot, slot by slot. */
   replay(scope: PastScope, window: UsageWindow): void {
     const charges = this.#byScope.get(nameIn(scope)) ?? [];
     for (const { slot, amount } of charges.toSorted((a, b) => a.slot - b.slot)) {
@@ -67,7 +67,7 @@ function nameIn({ id, unit, window }: PastScope): string {
   return nameOf(id, unit, window !== "minute");
 }
 
-/** Each unit, and a cap and a guarantee of one id, count apart. */
+/** Units count separately, and so do a cap and a guarantee of the same id. */
 function nameOf(scopeId: string, unit: LimitUnit, isGuarantee: boolean): string {
   return `${isGuarantee ? "guarantee" : "cap"} ${unit} ${scopeId}`;
 }

@@ -1,25 +1,25 @@
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import type { ScopeCharge } from "./scope-charge.ts";
 
-// Far above any model's answer, and small enough that sums of a window stay exact integers.
+// Far above any model's answer, yet small enough that sums of a window stay exact integers.
 const largestTokenCount = 2 ** 40;
 
 export interface Reservation {
   readonly slot: number;
-  /** In that slot; a refund is at most that. */
+  /** Tokens charged in that slot, the most that it refunds. */
   readonly reserved: number;
   readonly charges: readonly ScopeCharge[];
   readonly expiresAtMs: number;
-  /** What is charged for the call by now. */
+  /** Tokens charged for the call so far. */
   tokens: number;
-  /** What it may use beyond that. */
+  /** Tokens it may use beyond that. */
   overrun: number;
 }
 
-/** What calls under way have reserved; abandoned ones are forgotten after their lifetime. */
+/** Reservations of calls in flight; abandoned ones are dropped after their lifetime. */
 export class Reservations {
   readonly #byCall: AgingMap<Reservation>;
-  /** Of calls that may use more than is charged for them, until they end. */
+  /** Calls that may use more than is charged for them, kept until they end. */
   readonly #overrunning = new Map<string, Reservation>();
 
   constructor(lifetimeMs: number, nowMs: number) {

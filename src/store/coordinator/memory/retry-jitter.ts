@@ -3,8 +3,8 @@ const largestJitter = 0.1;
 const longestHonouredMs = 60_000;
 
 /**
- * A wait made longer at random, so that callers refused together do not come back together. Never
- * shorter, since they would be refused again, and not beyond a minute unless the wait itself is.
+ * Adds jitter to a wait, so that callers refused together do not retry together. Never shortens it,
+ * and never lengthens it beyond a minute.
  */
 export function withJitter(waitMs: number | undefined, random: () => number): number | undefined {
   if (waitMs === undefined) return undefined;

@@ -8,17 +8,17 @@ import type { WindowShelf } from "./window-shelf.ts";
 /** A scope of a request with its window, which is advanced to the current slot. */
 export interface ScopeCharge {
   readonly scope: LimitScope;
-  /** Where its window is remembered. */
+  /** The shelf of its window. */
   readonly shelf: WindowShelf;
   readonly window: UsageWindow;
-  /** New windows are remembered on admission only; a scope named again is charged once. */
+  /** New windows are kept on admission only; a repeated scope is charged once. */
   readonly origin: "known" | "new" | "repeated";
 }
 
-/** How much of each unit is asked for. */
+/** How much of each unit a request needs. */
 export type Demand = Readonly<Record<LimitUnit, number>>;
 
-/** What is used beyond so much is a debt. */
+/** The limit beyond which use is a debt. */
 export function heldTo({ isShared = false, limit }: LimitScope): number {
   return isShared ? Number.POSITIVE_INFINITY : limit;
 }
@@ -32,7 +32,7 @@ export function isOverLimit(charges: readonly ScopeCharge[], demand: Demand): bo
   return false;
 }
 
-/** A request that was counted before is under no limit of requests any more. */
+/** A request that is already counted is under no limit of requests. */
 export function isBroken({ scope, window }: ScopeCharge, demand: Demand): boolean {
   const { unit, limit } = scope;
   if (unit === "requests" && demand.requests === 0) return false;
@@ -53,8 +53,8 @@ interface Refusal {
 }
 
 /**
- * Names a scope that can never take the request, else the first that cannot take it now. The wait
- * is the longest of all, so a caller that obeys it is not refused by the next scope.
+ * Returns a scope that can never take the request, else the first that cannot take it now, with the
+ * longest wait of all, so that a caller that obeys it is not refused by the next scope.
  */
 export function findRefusal({ first, charges, demand, roomWaitMs, now }: RefusedRequest): Refusal {
   let refusing: ScopeCharge | undefined;
@@ -73,7 +73,7 @@ export function findRefusal({ first, charges, demand, roomWaitMs, now }: Refused
   };
 }
 
-/** What the id of a scope has left: of its unit under that scope, of the other as it was named. */
+/** The state of a scope's id in both units. */
 export function stateOf(of: ScopeCharge, charges: readonly ScopeCharge[], now: number): LimitState {
   const requests = siblingOf(of, charges, "requests");
   const tokens = siblingOf(of, charges, "tokens");
@@ -89,7 +89,7 @@ export function stateOf(of: ScopeCharge, charges: readonly ScopeCharge[], now: n
   };
 }
 
-/** What the windows of an id hold, oldest first, empty slots left out. */
+/** The slots of an id's windows, oldest first, without empty ones. */
 export function slotsOf(
   of: ScopeCharge,
   charges: readonly ScopeCharge[],
@@ -107,7 +107,7 @@ export function slotsOf(
   return held;
 }
 
-/** The scope of the same id that counts a unit; undefined: none was named. */
+/** The scope of the same id and sort of window for a unit; undefined: none is among the charges. */
 export function siblingOf(
   charge: ScopeCharge,
   charges: readonly ScopeCharge[],

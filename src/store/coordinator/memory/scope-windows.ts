@@ -14,11 +14,11 @@ import { WindowShelf } from "./window-shelf.ts";
 
 type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
 
-/** The windows of all scopes. Callers pass the time to `advance` before anything else. */
+/** The windows of all scopes. Callers call `advance` before anything else. */
 export class ScopeWindows {
-  /** Scopes of each unit and sort of window remembered at once. */
+  /** Scopes of each unit and sort of window kept at once. */
   readonly #scopeLimit: number;
-  // A window untouched for `countedSlots` has nothing left to count, so forgetting it is exact.
+  // A window untouched for `countedSlots` has nothing left to count, so dropping it is exact.
   readonly #caps: Shelves;
   readonly #guarantees: Shelves;
   readonly #shelves: readonly WindowShelf[];
@@ -47,7 +47,7 @@ export class ScopeWindows {
     this.#past.add(admitted, nowMs);
   }
 
-  /** What the first scope's id has left, without keeping its windows. */
+  /** The state of the first scope's id, without keeping its windows alive. */
   peek(scopes: readonly LimitScope[], nowMs: number): LimitState {
     const charges = scopes.map((scope): ScopeCharge => {
       const shelf = this.#shelfOf(scope);
@@ -84,9 +84,8 @@ export class ScopeWindows {
   }
 
   /**
-   * Corrects what a call was charged, in all its windows of tokens, each of which may have been
-   * forgotten since. May remember more scopes than allowed, at most those of calls under way: no
-   * debt is lost.
+   * Corrects the charge of a call in all its windows of tokens. Restores windows dropped meanwhile,
+   * beyond the scope limit if need be, so that no debt is lost.
    */
   correct(charges: readonly ScopeCharge[], overrun: number, by: (window: UsageWindow) => void) {
     for (const { scope, shelf, origin } of charges) {
@@ -104,7 +103,7 @@ export class ScopeWindows {
     }
   }
 
-  /** Until the scopes of a request can be remembered: 0 now, undefined never. */
+  /** The wait until there is room for the scopes of a request; undefined: there never is. */
   roomWaitMs(charges: readonly ScopeCharge[], nowMs: number): number | undefined {
     let waitMs = 0;
     for (const shelf of this.#shelves) {
@@ -122,13 +121,12 @@ export class ScopeWindows {
     return waitMs;
   }
 
-  /** Brings a window to the current slot and to what the scope counts. */
   #bring(window: UsageWindow, scope: LimitScope): void {
     window.advance(this.#slot);
     setUp(window, scope);
   }
 
-  /** The window of a scope as the process before left it; undefined: it was not used. */
+  /** The window of a scope as the previous process left it; undefined: it was not used. */
   #pastWindow(scope: LimitScope): UsageWindow | undefined {
     const firstSlot = this.#past.firstSlot(scope);
     if (firstSlot === undefined) return undefined;
@@ -180,10 +178,10 @@ function namedIn(
   return undefined;
 }
 
-/** Brings a window to what a scope counts. */
+/** Applies the duration and the limit of a scope to its window. */
 function setUp(window: UsageWindow, scope: LimitScope): void {
   if (scope.window !== "minute") {
-    // Nothing is paid while the time changes: the limit so far is that of another time.
+    // No debt is paid while the duration changes: the previous limit is for another duration.
     window.holdTo(0);
     window.count(guaranteeSlots(scope.window.seconds));
   }

@@ -2,8 +2,8 @@ import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import type { UsageWindow } from "../../../domain/limits/window.ts";
 
 /**
- * Windows by scope. Those that nobody has touched for as long as they count are forgotten, unless
- * they owe something: a debt, or a call under way that may become one.
+ * Windows by scope. A window untouched for as long as it counts is dropped, unless it owes
+ * something: a debt, or a call in flight that may become one.
  */
 export class WindowShelf {
   readonly #recent: AgingMap<UsageWindow>;
@@ -17,12 +17,12 @@ export class WindowShelf {
     this.#sweptSlot = slot;
   }
 
-  /** How many are remembered; those that owe, and are not used, apart. */
+  /** How many windows are kept, without those kept only for what they owe. */
   get size(): number {
     return this.#recent.size;
   }
 
-  /** Slot by which all will be forgotten if none is used any more and none owes anything. */
+  /** Slot at which the shelf is empty if no window is used again or owes anything. */
   get emptyAt(): number {
     return this.#recent.emptyAt;
   }
@@ -34,13 +34,13 @@ export class WindowShelf {
     for (const [id, window] of this.#owing) {
       window.advance(slot);
       if (window.owes) continue;
-      // What paid the last of it is still counted.
+      // The payment of the debt still counts.
       this.#owing.delete(id);
       this.#recent.set(id, window);
     }
   }
 
-  /** Without keeping it. */
+  /** Reads without keeping the window alive. */
   peek(id: string): UsageWindow | undefined {
     return this.#recent.peek(id) ?? this.#owing.get(id);
   }
@@ -57,7 +57,7 @@ export class WindowShelf {
     this.#recent.set(id, window);
   }
 
-  /** To be told whenever what a window owes has changed. */
+  /** Must be called whenever what a window owes has changed. */
   keep(id: string, window: UsageWindow): void {
     if (window.owes) this.#owing.set(id, window);
     else if (this.#owing.size > 0) this.#owing.delete(id);

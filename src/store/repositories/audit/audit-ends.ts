@@ -4,19 +4,19 @@ import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import type { AuditEnd, AuditRemoval } from "../../control-store.ts";
 import type { AuditAnchorRow, AuditHeadRow, Queries } from "../tables.ts";
 
-/** Where the chain ends. */
+/** The end of the chain. */
 export interface AuditHead extends AuditLink {
-  /** The last entry of a version that made no seals; 0: there is none. */
+  /** The last entry of a version without seals; 0: there is none. */
   readonly plainUntil: number;
 }
 
-/** Where the chain begins: the last entry that retention removed. */
+/** The start of the chain: the last entry that retention removed. */
 export interface AuditAnchor extends AuditLink {
-  /** Undefined for what versions without seals removed. */
+  /** Undefined when a version without seals removed it. */
   readonly removal: AuditRemoval | undefined;
 }
 
-/** `undefined`: there is none, or it was not sealed by this installation. */
+/** Undefined: there is none, or this installation did not seal it. */
 export interface Ends {
   readonly anchor: AuditAnchor | undefined;
   readonly head: AuditHead | undefined;
@@ -55,7 +55,7 @@ export class AuditEnds {
       .execute();
   }
 
-  /** Before anything was removed, the chain begins with its first entry. */
+  /** Until retention removes anything, the chain begins with its first entry. */
   async readAnchor(): Promise<AuditAnchor | undefined> {
     const row = await this.#anchorRow();
     if (row === undefined) return noAnchor;
@@ -75,7 +75,7 @@ export class AuditEnds {
       .execute();
   }
 
-  /** The last entry that is there, whatever the head says. */
+  /** The last stored entry, independent of the head. */
   async lastLink(): Promise<AuditLink> {
     const row = await this.#queries
       .selectFrom("audit")
@@ -87,9 +87,8 @@ export class AuditEnds {
   }
 
   /**
-   * Takes the chain that is there for the right one. For a database that had no seals before, and
-   * where an operator gives up the pepper of before: at any other time it would hide what was
-   * changed.
+   * Seals the stored chain as it is. Only for a database from before seals, and when an operator
+   * gives up the previous pepper; at any other time it would hide tampering.
    */
   async sealAll(): Promise<void> {
     const { sequence, digest } = await this.lastLink();
@@ -103,7 +102,7 @@ export class AuditEnds {
     await this.writeHead({ sequence, digest, plainUntil: plain?.until ?? 0 });
   }
 
-  /** Looks at both ends alone: what was changed between them shows when all is read. */
+  /** Checks only both ends; a change between them is found when the whole chain is verified. */
   async find(known?: AuditLink): Promise<AuditEnd> {
     const head = await this.readHead();
     const { sequence, digest } = await this.lastLink();
@@ -112,7 +111,9 @@ export class AuditEnds {
     return { end, hasKnown: known === undefined || (await this.#hasLink(known)) };
   }
 
-  /** Seals under the first pepper what is rightly sealed under another: nothing needs that one then. */
+  /**
+   * Renews valid seals of older peppers under the first one, so that no seal needs the older ones.
+   */
   async renewSeals(): Promise<void> {
     const { anchor, head } = await this.read();
     const ofHead = await this.#headRow();
@@ -124,7 +125,7 @@ export class AuditEnds {
     await this.writeAnchor(anchor);
   }
 
-  /** Or had it, until retention removed it. */
+  /** Whether the chain has the entry, or had it until retention removed it. */
   async #hasLink(known: AuditLink): Promise<boolean> {
     const anchor = await this.readAnchor();
     if (anchor === undefined || known.sequence < anchor.sequence) return anchor !== undefined;

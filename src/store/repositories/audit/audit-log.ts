@@ -42,9 +42,9 @@ export class AuditLog {
   }
 
   /**
-   * Continues from where this installation's chain ended, not from what is there: entries that were
-   * cut off, or put behind it, are a break for good. A chain whose end is not known goes on as it
-   * is, and its end stays unsealed: what nobody can vouch for must not be sealed.
+   * Continues from the sealed end, not from the stored entries, so entries cut off or added behind
+   * it remain a detectable break. A chain without a valid end continues as it is and stays
+   * unsealed.
    */
   async append(entry: AuditEntry): Promise<AuditRecord> {
     const seals = this.#seals();

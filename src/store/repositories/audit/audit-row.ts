@@ -34,7 +34,7 @@ function readFields(json: string | null): AuditFields | undefined {
   } catch {
     // As if it were no object.
   }
-  // Somebody else wrote it: lists still show it, and the digest no longer fits.
+  // Not written by Sluice: lists still show the entry, and its digest no longer matches.
   return { unreadable: json };
 }
 
@@ -74,7 +74,7 @@ export function toRow(record: AuditRecord): Omit<AuditRow, "pepper" | "seal"> {
   };
 }
 
-/** Databases keep UTF-8: half a surrogate pair would come back as something else. */
+/** Replaces half a surrogate pair, which a database in UTF-8 would return as something else. */
 export function withStorableTexts(entry: AuditEntry): AuditEntry {
   const { actor, subject } = entry;
   return {

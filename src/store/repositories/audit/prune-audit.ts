@@ -5,8 +5,8 @@ import { AuditEnds } from "./audit-ends.ts";
 import { findProblem } from "./verify-audit.ts";
 
 /**
- * Only from the beginning, up to the first entry that is young enough, and only what this installation
- * wrote: the times of other entries are anybody's, and what is left of a broken chain is evidence.
+ * Removes entries only from the beginning, up to the first young enough, and only of an intact
+ * chain: times of foreign entries cannot be trusted, and a broken chain is evidence.
  */
 export function pruneAudit(
   connection: SqlConnection,

@@ -8,14 +8,13 @@ import { type AuditAnchor, AuditEnds, type AuditHead, type Ends } from "./audit-
 import { readRecord } from "./audit-row.ts";
 import { nextTurn } from "../../../domain/waiting/next-turn.ts";
 
-/** Few enough for a page to hold up the event loop for some milliseconds. */
+/** Few enough that a page blocks the event loop for only some milliseconds. */
 const pageRows = 100;
 
 /**
- * Follows the chain from its sealed beginning to its sealed end. Notices entries that were changed,
- * removed, added or swapped, a chain that was cut at either end, and one that was written anew. Who
- * can put back an older copy of the whole database goes unnoticed here: only a digest or a checkpoint
- * that was noted elsewhere, as `expected`, tells.
+ * Follows the chain from its sealed beginning to its sealed end. Detects entries that were changed,
+ * removed, added or swapped, a chain cut at either end, and a rewritten one. An older copy of the
+ * whole database is detected only by a digest or checkpoint kept elsewhere, given as `expected`.
  */
 export async function verifyAudit(
   connection: SqlConnection,
@@ -62,11 +61,11 @@ interface AuditPage {
   readonly ends: Ends;
   readonly after: AuditLink;
   readonly rows: readonly AuditRow[];
-  /** The last entry that is there, for what is said of a chain that cannot be followed. */
+  /** The last stored entry, for the verdict on a chain that cannot be followed. */
   readonly lastLink: AuditLink;
 }
 
-/** Ends and entries of one state: others may write at any time. */
+/** Reads ends and entries of one state, because others may write at any time. */
 async function readPageAfter(
   queries: Queries,
   last: AuditLink | undefined,
@@ -76,7 +75,7 @@ async function readPageAfter(
   const ends = await chain.read();
   const lastLink = await chain.lastLink();
   const start = ends.anchor?.sequence ?? 0;
-  // Old entries may be removed while the chain is followed.
+  // Retention may remove entries while the chain is followed.
   const isBehind = last === undefined || last.sequence < start;
   const after = isBehind ? (ends.anchor ?? lastLink) : last;
   const rows = await queries
@@ -116,7 +115,7 @@ interface Place {
   readonly seals: AuditSeals;
 }
 
-/** What is wrong with an entry that is to follow another one. */
+/** The problem of an entry as the successor of another; undefined: none. */
 export function findProblem(row: AuditRow, { last, plainUntil, seals }: Place): string | undefined {
   const { sequence, previousDigest, digest, pepper, seal } = row;
   if (sequence !== last.sequence + 1) return "entries before it are missing";
@@ -125,7 +124,7 @@ export function findProblem(row: AuditRow, { last, plainUntil, seals }: Place): 
   if (pepper === null || seal === null) {
     return sequence > plainUntil ? "it was not written by this installation" : undefined;
   }
-  // Under a pepper that is given up, the sealed end of the chain speaks for it.
+  // An entry sealed under a pepper that was given up is vouched for by the sealed end.
   if (!seals.knows(pepper) || seals.isRight("entry", [sequence, digest], { pepper, seal })) {
     return undefined;
   }
@@ -141,7 +140,7 @@ function findProblemAtEnd(last: AuditLink, head: AuditHead): AuditProblem | unde
   return { sequence: last.sequence, what: "the chain ends otherwise than this installation wrote" };
 }
 
-/** Looks for what was noted elsewhere while the chain is followed. */
+/** Looks for the expected digest while the chain is followed. */
 class Search {
   readonly #expected: AuditExpectation;
   #isFound: boolean;

@@ -5,7 +5,7 @@ import type { Tables } from "../tables.ts";
 
 const eb = expressionBuilder<Tables, "keys" | "applications">();
 
-/** What a list of keys is found by. */
+/** The conditions of a list of keys. */
 export function keyConditions(filter: KeyFilter): readonly (Condition | undefined)[] {
   const { environment, isActive: active, countsAt: now } = filter;
   return [
@@ -16,7 +16,7 @@ export function keyConditions(filter: KeyFilter): readonly (Condition | undefine
   ];
 }
 
-/** What a key belongs to, by the narrowest index of what the filter names; the rest is looked at. */
+/** Conditions on the owner of a key; only the narrowest one uses an index. */
 function ownerConditions(filter: KeyFilter): readonly (Condition | undefined)[] {
   const { provisionedPool: pool, applicationId, accountId, plan } = filter;
   if (pool !== undefined) {
@@ -28,7 +28,7 @@ function ownerConditions(filter: KeyFilter): readonly (Condition | undefined)[] 
     ];
   }
   return [
-    // An application is of one account: its index is the narrower one.
+    // An application belongs to one account, so its index is narrower.
     applicationId === undefined
       ? equals("keys.accountId", accountId)
       : equalsUnindexed("keys.accountId", accountId),
@@ -39,7 +39,7 @@ function ownerConditions(filter: KeyFilter): readonly (Condition | undefined)[] 
   ];
 }
 
-/** Neither revoked nor expired: what it holds cannot be sold to another. */
+/** Neither revoked nor expired, so its units count as sold. */
 export function countsAt(now: number): Expression<SqlBool> {
   return eb.and([
     eb("keys.provisionedUnits", ">", 0),

@@ -2,9 +2,8 @@ import { sql } from "kysely";
 import type { Queries } from "../tables.ts";
 
 /**
- * Whoever follows the keys asks for what changed since an epoch. Each changed key gets an epoch of
- * its own, in the transaction of the change. A change of an application or an account says nothing
- * new of keys that were revoked.
+ * Key rings load what changed since an epoch. Each changed key gets its own epoch, in the
+ * transaction of the change. A change of an application or an account skips revoked keys.
  */
 export async function bumpKeys(
   queries: Queries,
@@ -31,15 +30,15 @@ export async function bumpKeys(
   await raiseEpoch(queries, Number(numUpdatedRows));
 }
 
-/** The epoch for a key that is about to be inserted. */
+/** The epoch of a key about to be inserted. */
 export async function nextEpoch(queries: Queries): Promise<number> {
   await raiseEpoch(queries, 1);
   return currentEpoch(queries);
 }
 
 /**
- * Leaves a note of a key that is about to be removed; without it, it would go on to live. What its
- * limits have counted is left to the next key of its account.
+ * Records that a key is removed, so that key rings drop it. The usage that its limits counted
+ * passes to the next key of its account.
  */
 export async function noteRemoval(queries: Queries, keyId: string): Promise<void> {
   const key = await queries

@@ -9,7 +9,7 @@ import type { KeyColumns, Queries } from "../tables.ts";
 import { bumpKeys, nextEpoch, noteRemoval } from "./key-epochs.ts";
 import { countsAt, keyConditions } from "./key-conditions.ts";
 
-/** With the name and the environment of the application. */
+/** Adds the name and the environment of the application. */
 export interface KeyRow extends KeyColumns {
   application: string;
   environment: string;
@@ -44,7 +44,7 @@ const spec: EntitySpec<Key, KeyRow, KeyFilter> = {
   onRemove: noteRemoval,
 };
 
-/** Cross: keys come first, in the order of their index, whatever else there is to filter by. */
+/** A cross join, so that SQLite always reads keys first, in the order of their index. */
 export function selectKeys(queries: Queries) {
   return queries
     .selectFrom("keys")
@@ -76,8 +76,8 @@ export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
   }
 
   /**
-   * What keys of an account that were revoked lately leave behind, and nobody has taken over: of
-   * one application first, the latest first.
+   * Limit scopes of an account's recently revoked keys that no other key has taken over: those of
+   * one application first, latest first.
    */
   async freeLimitScope({ accountId, id }: Application, now: number): Promise<string | undefined> {
     const { queries } = this;
@@ -115,7 +115,7 @@ export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
     return free?.limitScope;
   }
 
-  /** Of one pool, or of all of them; of one account, or of all. */
+  /** Sums units of one or all pools and of one or all accounts. */
   async soldUnits({ pool, accountId, now }: SoldUnitsFilter): Promise<ReadonlyMap<string, number>> {
     const sold = this.queries
       .selectFrom("keys")
@@ -139,7 +139,7 @@ export class Keys extends EntityTable<Key, KeyRow, KeyFilter> {
     await this.insertRow({ ...spec.write(key), changedEpoch: await nextEpoch(this.queries) });
   }
 
-  /** A key repeats whose it is; a copy that differs would show it to another account. */
+  /** Checks the key's copy of its owner; a wrong copy would show the key to another account. */
   async #checkOwner(key: Key): Promise<void> {
     const owner = await this.queries
       .selectFrom("applications")

@@ -2,7 +2,7 @@ import type { StoredReply } from "../../control-store.ts";
 import { present } from "../row.ts";
 import type { Queries } from "../tables.ts";
 
-/** Answers of the admin API, for repetition. */
+/** Replayable answers of the admin API. */
 export class Replies {
   readonly #queries: Queries;
 

@@ -14,7 +14,7 @@ export class Secrets {
   }
 
   async ofKey(keyId: string): Promise<readonly KeySecret[]> {
-    // Of many, the live ones must be among those read, however often a key was rotated.
+    // Sorted by end, so that live secrets are read however often the key was rotated.
     const latest = this.#queries
       .selectFrom("secrets")
       .select("publicId")

@@ -64,7 +64,7 @@ export class Tokens extends EntityTable<ManagementToken, TokenRow, TokenFilter> 
     return this.#revokeBy("userId", userId, at);
   }
 
-  /** With all that was made with them. What is revoked stays as it was: the time tells since when. */
+  /** Revokes the tokens with their descendants; tokens revoked before keep their time. */
   async #revokeBy(column: "id" | "userId", value: string, at: number): Promise<readonly string[]> {
     const revoked = await this.queries
       .withRecursive("ended", (queries) =>

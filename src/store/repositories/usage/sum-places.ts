@@ -2,13 +2,13 @@ import type { UsageStep } from "../../../domain/usage/usage-report.ts";
 import type { Queries } from "../tables.ts";
 import { type Detail, details } from "./usage-steps.ts";
 
-/** Sums that are made of minutes: those of hours and days, in each detail. */
+/** Sums folded from minutes: hours and days, in each detail. */
 export interface Fold {
   readonly step: Exclude<UsageStep, "minute">;
   readonly detail: Detail;
 }
 
-/** A place in the table of minutes: what lies before it is part of the sums. */
+/** A position in the table of minutes: rows before it are folded into the sums. */
 export interface FoldPlace {
   readonly at: number;
   readonly groupId: number;
@@ -28,7 +28,7 @@ export async function readFold(queries: Queries, { step, detail }: Fold): Promis
   return place ?? { at: 0, groupId: 0 };
 }
 
-/** Up to when the sums of each step were removed, since their time was over. */
+/** The time before which retention removed the sums of each step. */
 export async function readHorizons(queries: Queries): Promise<Readonly<Record<UsageStep, number>>> {
   const rows = await queries.selectFrom("usageHorizons").selectAll().execute();
   const of = (step: UsageStep): number => rows.find((row) => row.step === step)?.at ?? 0;

@@ -13,10 +13,11 @@ interface AdmittedRow {
 }
 
 /**
- * What keys were admitted for since a time, by the second; within their guarantees, since as long
- * before that as a guarantee may count. Calls that no target was tried for were refused, unless the
- * process ended under them: nobody knows what those used, so at least what was reserved counts. What
- * a call used beyond its reservation counts when it ended, even if it began up to an hour earlier.
+ * What keys were admitted for since a time, by the second; admissions within guarantees reach
+ * further back, by the longest time a guarantee counts. Calls without a tried target were refused,
+ * unless the process ended during them; at least the reservation of those counts, as their use is
+ * unknown. Use beyond a reservation counts when the call ended, even if it began up to an hour
+ * earlier.
  */
 export async function readAdmitted(
   queries: Queries,
@@ -47,7 +48,7 @@ interface Sums {
   readonly second: RawBuilder<unknown>;
   readonly requests: RawBuilder<unknown>;
   readonly tokens: RawBuilder<unknown>;
-  /** What of `usage`. */
+  /** The condition on `usage`. */
   readonly where: RawBuilder<unknown>;
 }
 
@@ -83,7 +84,7 @@ const beyondReservations = (begunSince: number, endedSince: number): RawBuilder<
       and capacity_class <> 'provisioned' and outcome <> 'interrupted'`,
   });
 
-// By the few keys that ever had a guarantee: an hour of everybody's calls is too much to read.
+// Joined from the few keys that ever had a guarantee, as an hour of all calls is too much to read.
 const ofGuarantees = (since: number): RawBuilder<AdmittedRow> =>
   sumsOf({
     ...begun,

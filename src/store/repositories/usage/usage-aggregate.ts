@@ -15,14 +15,14 @@ import type { RangePiece } from "./usage-range.ts";
 import { type Detail, details, stepDetails, stepLengthsMs, stepTables } from "./usage-steps.ts";
 import { addSum, type UsageSum } from "./usage-sum.ts";
 
-/** Steps that are read at once; the event loop goes on between. */
+/** Steps read at once; the event loop runs in between. */
 const stepsAtOnce: Readonly<Record<UsageStep, { readonly full: number; readonly few: number }>> = {
   minute: { full: 10, few: 10 },
   hour: { full: 3, few: 72 },
   day: { full: 1, few: 31 },
 };
 
-/** Cuts pieces so that none holds up the event loop for long. */
+/** Cuts pieces small enough not to block the event loop for long. */
 export function cutPieces(
   pieces: readonly RangePiece[],
   question: AggregateQuestion,
@@ -38,15 +38,15 @@ export function cutPieces(
   });
 }
 
-/** What the calls of a group have in common. */
+/** The values that the calls of a group share. */
 export interface UsageGroup {
-  /** The values of the dimensions, in the order that was asked for. */
+  /** The values of the dimensions, in the order of the query. */
   readonly values: readonly (string | number | null)[];
   /** The same as text. */
   readonly name: string;
 }
 
-/** Sums of one group, in one step of a series or in all. */
+/** Sums of one group, in one step of a series or in total. */
 export interface GroupSum {
   readonly group: UsageGroup;
   readonly at: number;
@@ -54,23 +54,23 @@ export interface GroupSum {
 }
 
 export interface AggregateQuestion extends Pick<TotalsQuery, "filter" | "by"> {
-  /** Of the points; undefined: all in one, at 0. */
+  /** The step of the points; undefined: one point, at 0. */
   readonly step: UsageStep | undefined;
-  /** Of all that fits the filter, only these groups; undefined: all of them. */
+  /** Only these of the matching groups; undefined: all. */
   readonly groupIds?: readonly number[] | undefined;
 }
 
 interface AggregateRow extends UsageSum {
   readonly step_at: number;
-  /** 0: of all groups together. */
+  /** 0: all groups together. */
   readonly group_id: number;
 }
 
-/** Adds up the sums of pieces. Grouping is quicker here than in SQLite, which would sort by names. */
+/** Adds up pieces. Grouping is faster here than in SQLite, which would sort by names. */
 export class UsageAggregate {
   readonly #question: AggregateQuestion;
   readonly #groups = new Map<number, UsageGroup>();
-  /** By time, then by name. */
+  /** Points by time, then by name. */
   readonly #sums = new Map<number, Map<string, GroupSum>>();
 
   constructor(question: AggregateQuestion) {
@@ -110,7 +110,7 @@ export class UsageAggregate {
   }
 }
 
-/** Where the sums of a piece are. In a transaction. */
+/** The tables with the sums of a piece. Needs a transaction. */
 export async function rangesOf(
   queries: Queries,
   question: AggregateQuestion,
@@ -121,7 +121,7 @@ export async function rangesOf(
   const since = { at: piece.since, groupId: 0 };
   const ranges: SumRange[] = [{ step, until, since, detail }];
   if (step !== "minute") {
-    // What is not part of these sums yet.
+    // Minutes that are not folded yet.
     const place = await readFold(queries, { step, detail });
     const later = liesBefore(since, place) ? place : since;
     ranges.push({ step: "minute", until, since: later, detail: "full" });
@@ -129,7 +129,7 @@ export async function rangesOf(
   return ranges.filter((range) => range.since.at < until);
 }
 
-/** Those that were erased are left out. */
+/** Skips erased accounts. */
 export async function findGroups(
   queries: Queries,
   { ids, by }: { readonly ids: readonly number[]; readonly by: readonly UsageDimension[] },
@@ -151,8 +151,8 @@ export async function findGroups(
 }
 
 /**
- * However many there are, in one value: a statement takes only so many. As names of an object, which
- * SQLite and PostgreSQL read alike.
+ * All values in one parameter, because a statement takes only so many: as keys of a JSON object,
+ * which SQLite and PostgreSQL both read.
  */
 function isOneOf(column: "id" | "group_id", ids: readonly number[]): Expression<boolean> {
   const names = JSON.stringify(Object.fromEntries(ids.map((id) => [id, 0])));
@@ -170,7 +170,7 @@ const sumColumns = [
   ["estimated_tokens", "estimatedTokens"],
 ] as const;
 
-// In quotes: PostgreSQL would make the names lower case.
+// Quoted, because PostgreSQL would make the names lower case.
 const groupedColumns = [
   "group_id",
   ...sumColumns.map(([column, name]) => `${column} as "${name}"`),
@@ -202,7 +202,7 @@ function selectSums({ filter, by, step, groupIds }: AggregateQuestion, range: Su
     ${sql.raw(isTogether ? "group by step_at" : "")}`;
 }
 
-/** The condition that a sum is of a range and fits what is asked for. */
+/** The condition that a sum is in a range and matches the query. */
 export function rangeCondition(
   { filter, groupIds }: Pick<AggregateQuestion, "filter" | "groupIds">,
   { detail, since, until }: SumRange,

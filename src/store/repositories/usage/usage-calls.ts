@@ -19,9 +19,9 @@ export async function listCalls(
 ): Promise<Page<UsageRecord>> {
   const place = after === undefined ? { at: filter.until, id: "" } : decodeCursor(after);
   const rows: UsageRow[] = [];
-  // One more than asked for: it tells whether there is another page.
+  // One extra row shows whether there is another page.
   const wanted = limit + 1;
-  // Calls of the place's own millisecond may follow it.
+  // Calls of the cursor's own millisecond may follow it.
   let until = Math.min(filter.until, place.at + 1);
   while (rows.length < wanted && filter.since < until) {
     const part = await connection.read(async (queries) => {
@@ -41,7 +41,7 @@ export async function listCalls(
   return { items, next };
 }
 
-/** The time to read next: all of it, when an index leads from call to call. */
+/** The range to read next: all of it when an index finds the calls. */
 async function findSpan(
   queries: Queries,
   filter: CallFilter,
@@ -59,10 +59,10 @@ async function findSpan(
   };
 }
 
-/** Most calls that may be billed twice that are looked at in one step, whatever else is asked. */
+/** Most calls that may be billed twice scanned in one step. */
 const billedTwiceAtOnce = 2_000;
 
-/** The last part of a time that has this many of them at most, but for those of one millisecond. */
+/** The last part of a range with at most this many of them, apart from ties of one millisecond. */
 async function findBilledTwice(queries: Queries, { since, until }: TimeSpan): Promise<TimeSpan> {
   const row = await queries
     .selectFrom("usage")
@@ -78,7 +78,7 @@ async function findBilledTwice(queries: Queries, { since, until }: TimeSpan): Pr
   return { since: row?.startedAt ?? since, until };
 }
 
-/** With the number in the text: the index of such calls has the same condition. */
+/** A literal, not a parameter, to match the condition of the partial index. */
 const isBilledTwice = sql<boolean>`may_be_billed_twice = 1`;
 
 interface CallsQuestion {
@@ -108,7 +108,7 @@ function readCalls(
     .execute();
 }
 
-/** Those that may be billed twice are found by their own index alone, whatever else is asked. */
+/** Calls that may be billed twice are found only by their own index. */
 function conditionsOf(filter: CallFilter): Expression<boolean>[] {
   return filteredDimensions(filter).map(([dimension, value]) => {
     const column = dimensionColumns[dimension];

@@ -15,7 +15,7 @@ export const dimensionColumns = {
   class: "capacityClass",
 } as const satisfies Readonly<Record<UsageDimension, string>>;
 
-/** The dimensions that a filter asks about, and the values it asks for. */
+/** The dimensions of a filter and their values. */
 export function filteredDimensions(
   filter: UsageFilter,
 ): readonly (readonly [UsageDimension, string | number])[] {
@@ -34,14 +34,14 @@ export function filteredDimensions(
   );
 }
 
-/** The conditions of rows that fit a filter; of its times they say nothing. */
+/** The conditions of a filter on rows, without its times. */
 export function filterConditions(filter: UsageFilter): Expression<SqlBool>[] {
   return filteredDimensions(filter).map(
     ([dimension, value]) => sql`${sql.ref(dimensionColumns[dimension])} = ${value}`,
   );
 }
 
-/** The conditions of sums of groups of this detail that fit a filter. */
+/** The conditions of a filter on sums of groups of this detail. */
 export function groupConditions(filter: UsageFilter, detail: Detail): Expression<SqlBool>[] {
   const conditions = filterConditions(filter);
   if (conditions.length === 0) return [];
@@ -53,14 +53,14 @@ export function all(conditions: readonly Expression<unknown>[]): Expression<SqlB
   return sql`${sql.join(conditions, sql` and `)}`;
 }
 
-/** Fewest sums first. */
+/** Details, fewest sums first. */
 const knownDimensions: readonly (readonly [Detail, readonly UsageDimension[]])[] = [
   ["key", ["environment", "account", "application", "key"]],
   ["model", ["environment", "account", "model"]],
   ["route", ["environment", "account", "target", "status", "class"]],
 ];
 
-/** The detail with the fewest sums that still knows these dimensions. */
+/** The detail with the fewest sums that has all these dimensions. */
 export function smallestDetail(dimensions: readonly UsageDimension[]): Detail {
   const smallest = knownDimensions.find(([, known]) =>
     dimensions.every((dimension) => known.includes(dimension)),

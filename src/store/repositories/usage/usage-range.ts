@@ -2,7 +2,7 @@ import { type UsageStep, usageSteps } from "../../../domain/usage/usage-report.t
 import { type UsageFilter } from "../../usage-reports.ts";
 import { stepCeiling, stepStart } from "./usage-steps.ts";
 
-/** A time whose sums of one step are read. */
+/** A time range read from the sums of one step. */
 export interface RangePiece {
   readonly step: UsageStep;
   readonly since: number;
@@ -10,24 +10,24 @@ export interface RangePiece {
   readonly until: number;
 }
 
-/** The times of which there are sums. */
+/** The times that have sums. */
 export interface UsageExtent {
   /** From the first day to the end of the last; both 0 when there are none. */
   readonly since: number;
   readonly until: number;
-  /** Up to when the sums of each step were removed. */
+  /** The time before which the sums of each step were removed. */
   readonly horizons: Readonly<Record<UsageStep, number>>;
 }
 
 export interface RangeQuestion extends Pick<UsageFilter, "since" | "until"> {
-  /** No longer ones are used. */
+  /** The longest step to use. */
   readonly longest: UsageStep;
   readonly extent: UsageExtent;
 }
 
 /**
- * Cuts a time into pieces, oldest first, each made of the longest steps that fit. Its ends are moved
- * outwards to whole minutes; where minutes were removed, to whole hours, and then to whole days.
+ * Cuts a time range into pieces, oldest first, each of the longest steps that fit. Its ends are
+ * widened to whole minutes, or to whole hours or days where shorter steps were removed.
  */
 export function cutRange({ since, until, longest, extent }: RangeQuestion): RangePiece[] {
   if (since >= until) return [];
@@ -50,7 +50,7 @@ function moveOutwards(
   for (const [index, step] of steps.entries()) {
     moved = round(moved, step);
     const longer = steps[index + 1];
-    // Of this step are read those between `moved` and the ends of the next longer one.
+    // This step covers what lies between `moved` and the ends of the next longer step.
     if (longer === undefined || stepStart(moved, longer) >= horizons[step]) return moved;
   }
   return moved;

@@ -5,10 +5,10 @@ import { type AggregateQuestion, findGroups, rangeCondition, rangesOf } from "./
 import type { RangePiece } from "./usage-range.ts";
 import { stepTables } from "./usage-steps.ts";
 
-/** Most groups that are held; of more, those with the fewest calls so far are let go. */
+/** Most groups held; beyond that, the ones with the fewest calls so far are dropped. */
 const groupsLimit = 200_000;
 
-/** Groups whose names are read at once. */
+/** Groups per read of names. */
 const namesAtOnce = 1_000;
 
 interface RankedRow {
@@ -16,13 +16,13 @@ interface RankedRow {
   readonly calls: number;
 }
 
-/** Groups of the same name: sums of different detail number them differently. */
+/** Ids of groups with the same name, which differ by detail. */
 interface NamedGroups {
   readonly ids: number[];
   calls: number;
 }
 
-/** Finds the groups with the most calls, with little memory for each group and none for steps. */
+/** Finds the groups with the most calls, with little memory per group and none per step. */
 export class UsageRanking {
   readonly #question: AggregateQuestion;
   readonly #groupsLimit: number;
@@ -46,7 +46,7 @@ export class UsageRanking {
     if (this.#calls.size > this.#groupsLimit) this.#letGo();
   }
 
-  /** To be called after the last piece, until it returns false. */
+  /** Must be called after the last piece until it returns false. */
   async nameSome(queries: Queries): Promise<boolean> {
     const ids = [...this.#calls.keys().take(namesAtOnce)];
     const groups = await findGroups(queries, { ids, by: this.#question.by });
@@ -58,7 +58,7 @@ export class UsageRanking {
     return this.#calls.size > 0;
   }
 
-  /** The ids of the groups with the most calls. What is equal has an order all the same. */
+  /** The ids of the groups with the most calls; ties have a stable order. */
   largest(limit: number): readonly number[] {
     return [...this.#named]
       .toSorted(

@@ -16,7 +16,7 @@ export function toRecord(row: UsageRow): UsageRecord {
   };
 }
 
-/** Undefined for a text that cannot be read: the call counts all the same. */
+/** Undefined for an unreadable text; the call counts anyway. */
 function parseRouting(text: string): CallRouting | undefined {
   try {
     return readRouting(JSON.parse(text));

@@ -30,7 +30,7 @@ import { UsageRanking } from "./usage-ranking.ts";
 import { nextTurn } from "../../../domain/waiting/next-turn.ts";
 import { details, stepLengthsMs, stepStart, stepTables } from "./usage-steps.ts";
 
-/** Reads the ledger in a database, in steps that are each short: they run on the event loop. */
+/** Reads the ledger in short steps, because they run on the event loop. */
 export class SqlUsageReports implements UsageReports {
   readonly #connection: Pick<SqlConnection, "read">;
 
@@ -77,8 +77,8 @@ export class SqlUsageReports implements UsageReports {
   }
 
   /**
-   * The groups with the most calls of all steps together. They are found first, by their calls
-   * alone: the sums of all groups in all steps would be too much to hold.
+   * The groups with the most calls over all steps. They are found first, because the sums of all
+   * groups in all steps would need too much memory.
    */
   async #rank({ filter, by, limit, step }: SeriesQuery): Promise<readonly number[]> {
     const question = { filter, by, step };
@@ -103,7 +103,7 @@ export class SqlUsageReports implements UsageReports {
 }
 
 async function readExtent(queries: Queries): Promise<UsageExtent> {
-  // One by one: SQLite looks up a least or a greatest value, but not both at once.
+  // Separately, because SQLite can look up a minimum or a maximum by index, but not both at once.
   const bound = (which: "min" | "max", step: UsageStep) => sql`(
     select ${sql.raw(which)}(at) from ${sql.table(stepTables[step])} where detail = ${details.full})`;
   const bounds = sql<Record<string, number | null>>`
@@ -117,7 +117,7 @@ async function readExtent(queries: Queries): Promise<UsageExtent> {
   return { since, until: stepStart(Math.max(...times), "day") + stepLengthsMs.day, horizons };
 }
 
-/** Most calls first; what is equal has an order all the same. */
+/** Most calls first; ties have a stable order. */
 function compareCalls(one: GroupSum, other: GroupSum): number {
   return other.sum.calls - one.sum.calls || (one.group.name < other.group.name ? -1 : 1);
 }

@@ -13,16 +13,15 @@ import {
   stepTables,
 } from "./usage-steps.ts";
 
-/** A time in which calls lie; `until` is excluded. */
+/** A time range with calls; `until` is excluded. */
 export interface TimeSpan {
   readonly since: number;
   readonly until: number;
 }
 
 /**
- * The last part of a time in which calls fit a filter, as the sums tell it: a minute, or where
- * minutes are not kept any more, an hour or a day. Undefined when there is none. So calls that are
- * rare are found without reading all the others.
+ * The last step of a time range in which calls match a filter, found in the sums: a minute, or an
+ * hour or a day where minutes are no longer kept. Finds rare calls without reading all others.
  */
 export async function findCalls(
   queries: Queries,
@@ -32,7 +31,7 @@ export async function findCalls(
   const hours = await readFold(queries, { step: "hour", detail: detailFor(filter, "hour") });
   const ofDays = await readFold(queries, { step: "day", detail: detailFor(filter, "day") });
   const folded = Math.min(hours.at, ofDays.at);
-  // Later calls are perhaps in no hour yet, but in their minutes.
+  // Later calls may not be folded into hours yet, but are in their minutes.
   const open = { since: Math.max(since, folded), until };
   const minute = await findStep(queries, { filter, step: "minute" }, open);
   if (minute !== undefined) return minute;
@@ -45,7 +44,7 @@ export async function findCalls(
       until: Math.min(end, day.until),
     });
     if (found !== undefined) return found;
-    // What fits lies in the part of the day that was not asked for.
+    // The matching calls are in the part of the day outside the range.
     end = day.since;
   }
   return undefined;
@@ -76,7 +75,7 @@ interface StepQuestion {
   readonly step: UsageStep;
 }
 
-/** The last step with calls that fit, of those that overlap a time. */
+/** The last step with matching calls that overlaps a time range. */
 async function findStep(
   queries: Queries,
   { filter, step }: StepQuestion,

@@ -13,23 +13,23 @@ export const stepTables: Readonly<Record<UsageStep, string>> = {
   day: "usage_days",
 };
 
-/** How closely sums tell calls apart, as the column `detail` has it. */
+/** The granularity of sums by dimension, as in the column `detail`. */
 export const details = { full: 0, key: 1, model: 2, route: 3 } as const;
 export type Detail = keyof typeof details;
 
-/** Minutes are read for hours at most: their sums by key or by model would save little. */
+/** Minutes have only full sums: they are read for hours at most, so others would save little. */
 export const stepDetails: Readonly<Record<UsageStep, readonly Detail[]>> = {
   minute: ["full"],
   hour: ["full", "key", "model", "route"],
   day: ["full", "key", "model", "route"],
 };
 
-/** When the step that holds a time begins. */
+/** The start of the step that contains a time. */
 export function stepStart(at: number, step: UsageStep): number {
   return Math.floor(at / stepLengthsMs[step]) * stepLengthsMs[step];
 }
 
-/** When the first step begins that does not begin before a time. */
+/** The start of the first step at or after a time. */
 export function stepCeiling(at: number, step: UsageStep): number {
   return Math.ceil(at / stepLengthsMs[step]) * stepLengthsMs[step];
 }

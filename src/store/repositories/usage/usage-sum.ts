@@ -1,4 +1,4 @@
-/** What is known of the calls of one group in one step. */
+/** The sums of one group in one step. */
 export interface UsageSum {
   calls: number;
   failedCalls: number;
@@ -7,7 +7,7 @@ export interface UsageSum {
   outputTokens: number;
   cachedInputTokens: number;
   estimatedTokens: number;
-  /** Texts of `domain/latency-histogram.ts`. */
+  /** Encoded by `domain/latency-histogram.ts`. */
   durations: string;
   firstEvents: string;
   cacheWriteTokens: number;

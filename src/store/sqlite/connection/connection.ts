@@ -15,20 +15,20 @@ import { beginChange, beginSnapshot, undo } from "./transaction.ts";
 export interface SqliteOptions {
   /** A file, or `:memory:`. */
   readonly path: string;
-  /** Longest wait of one statement for another process; it blocks the event loop. */
+  /** Longest wait of one statement for another process, which blocks the event loop. */
   readonly busyTimeoutMs: number;
-  /** Longest wait for other processes in all; the event loop goes on meanwhile. Default 2000. */
+  /** Longest total wait for other processes, which does not block the event loop. Default 2000. */
   readonly lockWaitMs?: number | undefined;
-  /** Shortest time between two tries to open the database. Default 500. */
+  /** Shortest time between two attempts to open the database. Default 500. */
   readonly reopenIntervalMs?: number | undefined;
-  /** Most steps and transactions that wait for their turn. Default 1000. */
+  /** Most steps and transactions in the queue. Default 1000. */
   readonly queueLimit?: number | undefined;
   readonly clock?: Pick<Clock, "monotonic"> | undefined;
   /** Without them the audit can be neither written nor verified. */
   readonly seals?: AuditSeals | undefined;
-  /** Whose database it has to be. Of no matter in memory. */
+  /** Checks that the database is the right one; not used in memory. */
   readonly owner?: DatabaseOwner | undefined;
-  /** With it, a database is looked through once it is open, and before it is opened again if broken. */
+  /** Examines a database for damage once it is open, and a broken one before it is reopened. */
   readonly examine?: ExamineDatabase | undefined;
   /** Called once when the database stops working. */
   onTrouble?(what: string, error: unknown): void;
@@ -38,9 +38,8 @@ export interface SqliteOptions {
 const retryMs = 20;
 
 /**
- * The one connection of a process to its database. Opens it when it is first needed, and again when
- * it stopped working and may have been mended. Steps and transactions run one after another, in the
- * order they were asked for.
+ * The one connection of a process to its database. Opens it on first use, and again after a failure
+ * that may have been repaired. Steps and transactions run one at a time, in order of arrival.
  */
 export class SqliteConnection implements SqlConnection {
   readonly #options: SqliteOptions;
@@ -55,7 +54,7 @@ export class SqliteConnection implements SqlConnection {
   #wasOpened = false;
   #triedAt: number | undefined;
   #isToBeReopened = false;
-  /** What does not work now; of a database that can still be read, only a change proves it mended. */
+  /** The current failure; while reading still works, only a successful change clears it. */
   #trouble: (SqliteTrouble & { readonly error: unknown }) | undefined;
   #needsRestore: string | undefined;
 
@@ -68,7 +67,7 @@ export class SqliteConnection implements SqlConnection {
     this.#soundness = new Soundness(options.path, this.#file, options.examine);
   }
 
-  /** What is wrong with the file, as long as it does not work and nothing but another one helps. */
+  /** The damage of the file while only another file helps. */
   get needsRestore(): string | undefined {
     return this.#needsRestore;
   }
@@ -79,13 +78,13 @@ export class SqliteConnection implements SqlConnection {
     return seals;
   }
 
-  /** Opens the database now. Throws `StorageUnavailable`; of it `UnusableDatabase`. */
+  /** Opens the database now. Throws `StorageUnavailable`, which includes `UnusableDatabase`. */
   open(): Promise<void> {
     return this.use(() => undefined);
   }
 
   /**
-   * Runs a synchronous step. It runs again when another process was writing: more than one change
+   * Runs a synchronous step, again when another process was writing, so more than one change
    * belongs in `transact`. Throws `StorageUnavailable`.
    */
   use<Result>(step: (database: Database) => Result): Promise<Result> {
@@ -96,14 +95,16 @@ export class SqliteConnection implements SqlConnection {
     });
   }
 
-  /** Reads one state of the data, however many steps `work` takes. Throws `StorageUnavailable`. */
+  /**
+   * Reads one consistent state of the data, in any number of steps. Throws `StorageUnavailable`.
+   */
   snapshot<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
     return this.#inTransaction(beginSnapshot, false, work);
   }
 
   /**
-   * All or nothing: what `work` throws undoes all it did. `work` must use the database it is given,
-   * never this connection, and wait for nothing else. Throws `StorageUnavailable`.
+   * Runs a transaction; an error thrown by `work` rolls back. `work` must use only the database it
+   * is given, never this connection, and await nothing else. Throws `StorageUnavailable`.
    */
   transact<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
     return this.#inTransaction(beginChange, true, work);
@@ -117,7 +118,7 @@ export class SqliteConnection implements SqlConnection {
     return this.transact((database) => inSession(database, work));
   }
 
-  /** Waits for what was asked for before; everything later fails. */
+  /** Waits for the queue; everything later fails. */
   close(): Promise<void> {
     return this.#chain(() => {
       this.#isClosed = true;
@@ -142,7 +143,7 @@ export class SqliteConnection implements SqlConnection {
       });
       try {
         const result = await work(database);
-        // SQLite undoes a transaction by itself, such as when the disk is full.
+        // SQLite may have rolled back by itself, such as when the disk is full.
         if (!database.inTransaction) throw new StorageUnavailable("the transaction was undone");
         database.run("COMMIT");
         this.#proveWorking(isChange);
@@ -154,7 +155,7 @@ export class SqliteConnection implements SqlConnection {
     });
   }
 
-  /** `task` learns how long it waited for its turn. */
+  /** Passes to `task` how long it was queued. */
   #inTurn<Result>(task: (waitedMs: number) => Promise<Result>): Promise<Result> {
     if (this.#waiting >= (this.#options.queueLimit ?? 1_000)) {
       return Promise.reject(new StorageUnavailable("too much waits for the database"));
@@ -174,7 +175,7 @@ export class SqliteConnection implements SqlConnection {
     }
   }
 
-  /** Waits off the event loop while others write, no longer in all than callers are told. */
+  /** Retries without blocking the event loop while others write, up to the total wait. */
   async #retry<Result>(
     waitedBeforeMs: number,
     step: (database: Database) => Result,
@@ -215,7 +216,7 @@ export class SqliteConnection implements SqlConnection {
     }
     this.#triedAt = this.#clock.monotonic();
     this.#file?.prepare();
-    // A file that was there and is gone must not be replaced by an empty one, without any keys.
+    // A file that disappeared must not be replaced by an empty one without keys.
     const isCreating = !this.#wasOpened && this.#needsRestore === undefined;
     const owner = this.#file && options.owner;
     const { busyTimeoutMs } = options;
@@ -230,7 +231,7 @@ export class SqliteConnection implements SqlConnection {
     return this.#needsRestore === undefined || this.#soundness?.mayOpen() !== false;
   }
 
-  /** Damage shows where a page is read, which may be never: all of them are, beside all else. */
+  /** Reads all pages in the background, because damage only shows where a page is read. */
   async #examine(database: Database): Promise<void> {
     const problem = await this.#soundness?.findDamage();
     if (problem === undefined) return;
@@ -255,17 +256,17 @@ export class SqliteConnection implements SqlConnection {
     try {
       database?.close(true);
     } catch {
-      // A database that is broken cannot always be closed in order.
+      // A broken database cannot always be closed properly.
     }
   }
 
-  /** What to throw; faults of statements and data, and what callers threw, stay as they are. */
+  /** The error to throw; errors of statements, data and callers pass unchanged. */
   #readFailure(error: unknown): unknown {
     if (error instanceof StorageUnavailable && !(error instanceof UnusableDatabase)) return error;
     const trouble = troubleOf(error);
     const isOpen = this.#database !== undefined;
     if (trouble === undefined && isOpen) return error;
-    // Without a connection, nothing but opening it can have failed.
+    // Without a connection, only opening can have failed.
     const known = trouble ?? { what: "cannot be opened", cure: "drop" };
     this.#giveUp(known, error);
     return error instanceof UnusableDatabase ? error : this.#unavailable(known.what, error);

@@ -4,8 +4,8 @@ import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /**
- * Knows whether the file at a path is still the one that was opened, and sound. Never opens it but
- * through SQLite: whoever closes a file gives up all locks that the process has on it.
+ * Checks that the file at a path is still the one that was opened, and sound. Opens it only through
+ * SQLite, because closing a file releases all locks that the process has on it.
  */
 export class DatabaseFile {
   readonly #path: string;
@@ -16,7 +16,7 @@ export class DatabaseFile {
     this.#path = path;
   }
 
-  /** Before opening: the folder is there, and no write-ahead log of another database lies about. */
+  /** Before opening: makes the folder and moves the write-ahead log of a replaced file aside. */
   prepare(): void {
     if (this.#opened === undefined) {
       mkdirSync(dirname(this.#path), { recursive: true });
@@ -27,18 +27,18 @@ export class DatabaseFile {
     const log = `${this.#path}-wal`;
     const logNow = stateOf(log);
     if (logNow === undefined || !isSameFile(logNow, this.#log)) return;
-    // SQLite would write the pages of the file that was here before over those of the new one.
+    // SQLite would write pages of the previous file over those of the new one.
     renameSync(log, `${log}-of-replaced-file`);
     rmSync(`${this.#path}-shm`, { force: true });
   }
 
-  /** After opening, and when it was found broken. */
+  /** Called after opening and when the file was found broken. */
   remember(): void {
     this.#opened = stateOf(this.#path);
     this.#log = stateOf(`${this.#path}-wal`);
   }
 
-  /** What happened to the file since it was opened; undefined when all is well. */
+  /** The problem of the file since it was opened; undefined: none. */
   findDamage(): string | undefined {
     const opened = this.#opened;
     if (opened === undefined) return undefined;
@@ -51,7 +51,7 @@ export class DatabaseFile {
     return undefined;
   }
 
-  /** SQLite reads from the log and its memory what it can, so nothing else would notice. */
+  /** Checks the header, because SQLite reads from the log and its cache where it can. */
   #hasHeader(): boolean {
     const url = `${pathToFileURL(this.#path).href}?immutable=1`;
     try {
@@ -80,12 +80,12 @@ export function stateOf(path: string): FileState | undefined {
   return { device, inode, bornAt, size, changedAt };
 }
 
-/** The same file, and nobody has written to it. */
+/** Whether it is the same file with the same content. */
 export function isUnchanged(one: FileState, other: FileState): boolean {
   return isSameFile(one, other) && one.size === other.size && one.changedAt === other.changedAt;
 }
 
 function isSameFile(one: FileState, other: FileState): boolean {
-  // Numbers of inodes are given out again; a file's birth is not.
+  // Inode numbers are reused; birth times are not.
   return one.device === other.device && one.inode === other.inode && one.bornAt === other.bornAt;
 }

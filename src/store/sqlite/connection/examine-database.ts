@@ -1,6 +1,6 @@
 /**
- * Reads every page of a database, in a thread of its own: it takes about two seconds a gigabyte.
- * Gives what is damaged, undefined when nothing is. Rejects when it cannot be read at all.
+ * Reads every page of a database in its own thread, at about two seconds per gigabyte. Returns the
+ * damage, undefined: none. Rejects when the database cannot be read at all.
  */
 export function examineDatabase(path: string): Promise<string | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
@@ -20,7 +20,7 @@ export function examineDatabase(path: string): Promise<string | undefined> {
   return promise;
 }
 
-/** What the thread says. */
+/** The message of the thread. */
 export type Verdict =
   | { readonly isRead: true; readonly problem: string | undefined }
   | { readonly isRead: false; readonly problem: string };

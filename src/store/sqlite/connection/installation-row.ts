@@ -11,7 +11,7 @@ export function noDatabase(path: string): DatabaseFacts {
   return { path, state: "missing", ...unknown };
 }
 
-/** Reads what tells whose a database is, of any version; changes nothing. */
+/** Reads what identifies the owner of a database of any version, without changing it. */
 export function readFacts(database: Database, path: string): DatabaseFacts {
   const tables = tablesOf(database);
   const claim = tables.has("installation") ? readClaim(database) : null;
@@ -24,14 +24,14 @@ export function readFacts(database: Database, path: string): DatabaseFacts {
   };
 }
 
-/** Marks a database as its owner's, unless it is so already. */
+/** Marks a database as its owner's, unless it already is. */
 export function claimDatabase(
   database: Database,
   facts: DatabaseFacts,
   owner: DatabaseOwner,
 ): void {
   if (facts.pepperMark !== undefined && owner.claim(facts).pepperMark === facts.pepperMark) return;
-  // Another process may do the same at this moment: the second one looks again.
+  // Another process may do the same at the same time, so this checks again.
   database
     .transaction(() => {
       const latest = readFacts(database, facts.path);
@@ -41,7 +41,7 @@ export function claimDatabase(
     .immediate();
 }
 
-/** The first pepper of all is so always. */
+/** `pepper_since` is null for the very first pepper. */
 function writeClaim(database: Database, { installation, pepperMark, at }: DatabaseClaim): void {
   database
     .query<unknown, [string, string, number]>(
@@ -51,7 +51,7 @@ function writeClaim(database: Database, { installation, pepperMark, at }: Databa
     .run(installation, pepperMark, at);
 }
 
-/** Forgets under which pepper keys are digested: the next owner's is believed. */
+/** Clears the mark of the pepper, so that the next owner's is accepted. */
 export function forgetPepper(database: Database): void {
   database.run("UPDATE installation SET pepper_mark = NULL");
 }

@@ -36,5 +36,5 @@ export const migrations: readonly string[] = [
   cacheWrites,
 ];
 
-/** From which on the audit has seals. */
+/** The schema version from which the audit has seals. */
 export const versionWithSeals = migrations.indexOf(auditSeals) + 1;

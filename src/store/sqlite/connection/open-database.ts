@@ -9,18 +9,17 @@ import { migrations, versionWithSeals } from "./migrations.ts";
 import { inSession } from "./session.ts";
 import { beginChange, beginSnapshot, undo } from "./transaction.ts";
 
-// Bun keeps 20 statements prepared by default, the first 20 for ever, and prepares all others anew
-// at each use. There are some hundred in all: filters alone make several of one.
+// By default, Bun keeps the first 20 statements prepared and prepares all others at each use. There
+// are some hundred, as filters make several of one.
 Database.MAX_QUERY_CACHE_SIZE = 500;
 
 export interface OpenSettings {
-  /** Longest wait of one statement for another process; it holds up everything else meanwhile. */
+  /** Longest wait of one statement for another process, which blocks everything else. */
   readonly busyTimeoutMs: number;
-  /** Whether a database is made where there is none, or an empty one. */
+  /** Whether to create a missing or empty database. */
   readonly isCreating: boolean;
-  /** Without one, any database will do. */
+  /** Undefined: any database is accepted. */
   readonly owner?: DatabaseOwner | undefined;
-  /** What the audit is sealed with. */
   readonly seals?: AuditSeals | undefined;
 }
 
@@ -30,7 +29,7 @@ export interface OpenSettings {
  */
 export async function openDatabase(path: string, settings: OpenSettings): Promise<Database> {
   const { busyTimeoutMs, isCreating, owner, seals } = settings;
-  // SQLite would make the file first.
+  // SQLite would create the file first.
   if (isCreating && !existsSync(path)) owner?.check(noDatabase(path));
   const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
   try {
@@ -39,7 +38,7 @@ export async function openDatabase(path: string, settings: OpenSettings): Promis
     if (facts.state === "empty" && !isCreating) throw emptied(path);
     owner?.check(facts);
     database.run("PRAGMA journal_mode = WAL");
-    // Keys and usage must survive a power cut; batches make the price of it small.
+    // Keys and usage must survive a power cut; batches make that cheap.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA foreign_keys = ON");
     await migrate(database, path, seals);
@@ -56,7 +55,7 @@ export async function openDatabase(path: string, settings: OpenSettings): Promis
   }
 }
 
-/** Reads whose a database is, and changes nothing. Throws SQLite's errors. */
+/** Reads what identifies the owner of a database, without changing it. Throws SQLite's errors. */
 export function inspectDatabase(path: string): DatabaseFacts {
   if (!existsSync(path)) return noDatabase(path);
   using database = new Database(path, { readonly: true });
@@ -72,9 +71,9 @@ async function migrate(
   path: string,
   seals: AuditSeals | undefined,
 ): Promise<void> {
-  // A database that is up to date can be opened while it is locked or read-only.
+  // An up-to-date database can be opened while it is locked or read-only.
   if (readVersion(database) === migrations.length) return;
-  // Immediate: two processes that start together must not both apply a step.
+  // Immediate, so that two processes that start together do not both apply a step.
   await inTransaction(database, beginChange, async () => {
     const done = readVersion(database);
     if (done > migrations.length) {
@@ -84,7 +83,7 @@ async function migrate(
       );
     }
     for (const step of migrations.slice(done)) database.run(step);
-    // Here alone: later, a chain without a seal is one that somebody took the seal from.
+    // Only here: later, a chain without a seal means that the seal was removed.
     if (done < versionWithSeals && seals !== undefined) {
       await inSession(database, (queries) => new AuditEnds(queries, seals).sealAll());
     }
@@ -92,7 +91,7 @@ async function migrate(
   });
 }
 
-/** The connection is not in use yet: nothing but `work` can get into the transaction. */
+/** The connection is not shared yet, so only `work` can be in the transaction. */
 async function inTransaction(
   database: Database,
   begin: (database: Database) => void,

@@ -25,7 +25,7 @@ const compiler = dialect.createQueryCompiler();
 const adapter = dialect.createAdapter();
 const plugins = [new CamelCasePlugin()];
 
-/** Runs what `work` asks for on a connection that is in a transaction. */
+/** Runs the statements of `work` on a connection that is in a transaction. */
 export async function inSession<Result>(
   database: Database,
   work: (queries: Queries) => Promise<Result>,
@@ -38,7 +38,7 @@ export async function inSession<Result>(
   }
 }
 
-/** Runs the statements of one transaction, for as long as it lasts. */
+/** Runs the statements of one transaction until it ends. */
 class Session implements DatabaseConnection {
   readonly queries: Queries;
   readonly #database: Database;
@@ -70,7 +70,7 @@ class Session implements DatabaseConnection {
 
   #execute<Row>({ sql, parameters }: CompiledQuery): QueryResult<Row> {
     if (this.#hasEnded) throw new Error("the transaction has ended");
-    // Without one, a statement would be on its own and outlast a failure of the others.
+    // Outside of a transaction, a statement would not be rolled back with the others.
     if (!this.#database.inTransaction) throw new StorageUnavailable("the transaction was undone");
     try {
       return run(this.#database, sql, parameters.map(toValue));
@@ -81,7 +81,6 @@ class Session implements DatabaseConnection {
 }
 
 function run<Row>(database: Database, sql: string, values: SqlValue[]): QueryResult<Row> {
-  // Prepared once for each text.
   const statement = database.query<Row, SqlValue[]>(sql);
   if (statement.columnNames.length > 0) return { rows: statement.all(...values) };
   return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };

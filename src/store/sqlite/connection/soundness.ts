@@ -1,12 +1,11 @@
 import { type DatabaseFile, type FileState, isUnchanged, stateOf } from "./database-file.ts";
 
-/** Reads all of a database; what is wrong with it, undefined if nothing. Rejects when it cannot. */
+/** Reads all of a database and returns its damage, undefined: none. Rejects when it cannot. */
 export type ExamineDatabase = (path: string) => Promise<string | undefined>;
 
 /**
- * Knows whether a database is damaged, and when one that was found broken may be opened again: once
- * there is another file, or other content, in its place. Where databases are examined, that must be
- * sound as well, or rows would be written to what is still being copied.
+ * Tracks whether a database is damaged. A broken one may be reopened once its file or content was
+ * replaced, and, with an examiner, only if that is sound: it may still be being copied.
  */
 export class Soundness {
   readonly #path: string;
@@ -22,22 +21,22 @@ export class Soundness {
     this.#examine = examine;
   }
 
-  /** What is wrong with the file as it is; undefined when nothing, or nothing that can be told. */
+  /** The damage of the current file; undefined: none, or it cannot be determined. */
   async findDamage(): Promise<string | undefined> {
     return (await this.#lookThrough())?.problem;
   }
 
-  /** The file is broken. To be told once nothing of this process has it open. */
+  /** Marks the file as broken. Must be called once this process has closed it. */
   noteBroken(): void {
     this.#file.remember();
     this.#broken = stateOf(this.#path);
     this.#sound = undefined;
   }
 
-  /** Whether a file that was broken may have been mended. */
+  /** Whether a broken file may have been repaired. */
   mayOpen(): boolean {
     const now = stateOf(this.#path);
-    // Opening it says that it is gone.
+    // Opening reports that the file is gone.
     if (now === undefined || isSame(now, this.#sound)) return true;
     if (isSame(now, this.#broken)) return false;
     if (this.#examine === undefined) return true;
@@ -47,13 +46,13 @@ export class Soundness {
 
   async #judge(now: FileState): Promise<void> {
     const found = await this.#lookThrough();
-    // What could not be read, or is still written to, is looked at again.
+    // A file that could not be read or is still being written is examined again.
     if (found === undefined || !isSame(now, stateOf(this.#path))) return;
     if (found.problem === undefined) this.#sound = now;
     else this.#broken = now;
   }
 
-  /** Undefined when it is locked, or gone, or being looked through. */
+  /** Undefined when the file is locked, gone or being examined. */
   async #lookThrough(): Promise<{ readonly problem: string | undefined } | undefined> {
     if (this.#examine === undefined || this.#isExamining) return undefined;
     this.#isExamining = true;

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 
-/** A transaction sees one state from its first reading on; it is that which may find a lock. */
+/** A transaction sees one state from its first read on, and only that read can meet a lock. */
 export function beginSnapshot(database: Database): void {
   database.run("BEGIN");
   try {
@@ -11,7 +11,7 @@ export function beginSnapshot(database: Database): void {
   }
 }
 
-/** Immediate: no other process writes from here on, so that no later statement finds a lock. */
+/** Immediate, so that no other process writes and no later statement meets a lock. */
 export function beginChange(database: Database): void {
   database.run("BEGIN IMMEDIATE");
 }
@@ -20,6 +20,6 @@ export function undo(database: Database): void {
   try {
     if (database.inTransaction) database.run("ROLLBACK");
   } catch {
-    // A connection that cannot even undo is one that is dropped.
+    // A connection that cannot roll back is dropped anyway.
   }
 }

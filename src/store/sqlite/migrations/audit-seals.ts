@@ -1,6 +1,6 @@
 /**
- * Seals of the audit, made with keys derived from the pepper. Entries of before have none: what the
- * head says of them is sealed in the transaction of this step.
+ * Seals of the audit, made with keys derived from the pepper. Older entries have none; the head is
+ * sealed in the transaction of this step.
  */
 export const auditSeals = `
   ALTER TABLE audit ADD COLUMN pepper TEXT;

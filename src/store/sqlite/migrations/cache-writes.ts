@@ -1,4 +1,6 @@
-/** Input that an upstream wrote to its cache, which costs more than other input; 0 in rows of before. */
+/**
+ * Input that an upstream wrote to its cache, which costs more than other input; 0 in older rows.
+ */
 export const cacheWrites = `
   ALTER TABLE usage ADD COLUMN cache_write_tokens INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE usage_minutes ADD COLUMN cache_write_tokens INTEGER NOT NULL DEFAULT 0;

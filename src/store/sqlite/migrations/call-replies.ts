@@ -1,4 +1,4 @@
-/** Answers to calls that may be repeated, encrypted; the body is last, so that it is read alone. */
+/** Encrypted, replayable answers to calls; the body is last, so that other columns skip it. */
 export const callReplies = `
   CREATE TABLE call_replies (
     id TEXT NOT NULL PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** How much of the kept answers each account has: who has most makes room for others. */
+/** The size of each account's stored answers; the account that has most is evicted from. */
 export const callReplyShares = `
   CREATE TABLE call_reply_shares (
     account_id TEXT NOT NULL PRIMARY KEY,

@@ -1,6 +1,6 @@
 /**
- * Accounts, applications, users and the audit. Keys of before get an application each by their
- * application's name and environment, all of one account named `default`.
+ * Accounts, applications, users and the audit. Existing keys get an application for each of their
+ * application names and environments, all in one account named `default`.
  */
 export const controlPlane = `
   CREATE TABLE accounts (

@@ -1,4 +1,4 @@
-/** Whose the database is, and under which pepper its keys are digested. At most one row. */
+/** The owner of the database and the pepper of its keys. At most one row. */
 export const installation = `
   CREATE TABLE installation (
     place INTEGER PRIMARY KEY CHECK (place = 1),

@@ -1,4 +1,4 @@
-/** What calls that come late are held against. */
+/** The times by which late calls are detected. */
 export const lateRows = `
   -- Calls of these accounts may still be on their way; they are not to be stored any more.
   CREATE TABLE erased_accounts (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;

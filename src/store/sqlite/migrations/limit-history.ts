@@ -1,4 +1,4 @@
-/** What limits must know of the time before: of calls that were interrupted, and of keys that ended. */
+/** History that limits restore: of interrupted calls and of revoked keys. */
 export const limitHistory = `
   -- What admission reserved; unknown of older calls.
   ALTER TABLE usage ADD COLUMN reserved_tokens INTEGER;

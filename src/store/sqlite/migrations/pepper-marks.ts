@@ -1,4 +1,4 @@
-/** Under which pepper each digest was made: so far there was one. */
+/** The pepper of each digest. */
 export const pepperMarks = `
   ALTER TABLE secrets ADD COLUMN pepper TEXT;
   UPDATE secrets SET pepper = (SELECT pepper_mark FROM installation);

@@ -1,6 +1,6 @@
 /**
- * Which pool the provisioned units of a key are of. Units of before are of none and guarantee
- * nothing until somebody names one.
+ * The pool of a key's provisioned units. Older units have none and guarantee nothing until one is
+ * set.
  */
 export const provisionedPools = `
   ALTER TABLE keys ADD COLUMN provisioned_pool TEXT;

@@ -1,4 +1,4 @@
-/** What lists and counts of keys, applications and users are found by, however rare they are. */
+/** Indexes for lists and counts of keys, applications and users, also by rare values. */
 export const rareFilters = `
   CREATE INDEX keys_live_by_account ON keys (account_id) WHERE revoked_at IS NULL;
   CREATE INDEX keys_by_plan ON keys (plan, created_at, id);

@@ -1,4 +1,4 @@
-/** With which token a management token was made; tokens of before have none and stay as they are. */
+/** The token that a management token was made with; older tokens have none. */
 export const tokenParents = `
   ALTER TABLE management_tokens ADD COLUMN parent_id TEXT;
   CREATE INDEX management_tokens_by_parent ON management_tokens (parent_id)

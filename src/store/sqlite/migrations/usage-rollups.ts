@@ -1,4 +1,4 @@
-/** Sums of the ledger by the minute, the hour and the day, made of the calls that are there. */
+/** Sums of the ledger by minute, hour and day, filled from the existing calls. */
 
 const sumColumns = `
   calls INTEGER NOT NULL,
@@ -73,7 +73,7 @@ const schema = `
 
 interface Detail {
   readonly number: number;
-  /** The dimensions of a call as the columns of `usage_groups` after `detail` have them. */
+  /** The dimensions of a call in the order of the columns of `usage_groups` after `detail`. */
   readonly dimensions: string;
   /** Joins calls with their group of this detail. */
   readonly join: string;
@@ -135,7 +135,7 @@ function fillSums(table: string, stepMs: number, detail: Detail): string {
     FROM sums LEFT JOIN durations USING (at, group_id) LEFT JOIN first_events USING (at, group_id);`;
 }
 
-/** The text of `domain/latency-histogram.ts`, whose numbers these are. */
+/** The encoding of `domain/latency-histogram.ts`. */
 function joinLatencies(column: string, condition: string): string {
   return `
     SELECT at, group_id, group_concat(char(64 + bucket / 31, 96 + bucket % 31) || count, '')

@@ -4,7 +4,7 @@ import type { UsageStep } from "../../../domain/usage/usage-report.ts";
 /** Single calls, or the sums of a step. */
 export type HorizonOf = "call" | UsageStep;
 
-/** Up to when these were removed, since their time was over. */
+/** The time before which retention removed these. */
 export function readHorizon(database: Database, step: HorizonOf): number {
   const row = database
     .query<{ at: number }, [string]>("SELECT at FROM usage_horizons WHERE step = ?")
@@ -12,7 +12,7 @@ export function readHorizon(database: Database, step: HorizonOf): number {
   return row?.at ?? 0;
 }
 
-/** Never turns back. In a transaction. */
+/** Never moves backwards. Needs a transaction. */
 export function moveHorizon(database: Database, step: HorizonOf, at: number): void {
   database
     .query<unknown, [number, string]>("UPDATE usage_horizons SET at = max(at, ?) WHERE step = ?")

@@ -31,7 +31,7 @@ export const usageColumns = [
 
 export type ColumnValue = string | number | null;
 
-/** In the order of `usageColumns`. */
+/** Values in the order of `usageColumns`. */
 export function toValues(record: UsageRecord): ColumnValue[] {
   return [
     record.id,

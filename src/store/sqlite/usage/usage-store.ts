@@ -17,7 +17,7 @@ const insertCall = `
   INSERT INTO usage (${usageColumns.join(", ")}) VALUES (${usageColumns.map(() => "?").join(", ")})
   ON CONFLICT (id) DO NOTHING`;
 
-/** The ledger in SQLite, and the sums that reports are made of. */
+/** The ledger in SQLite, with the sums for reports. */
 export class SqliteUsageStore implements UsageStore {
   readonly #connection: Pick<SqliteConnection, "transact">;
   readonly #onDropped: (dropped: DroppedRows) => void;
@@ -77,7 +77,7 @@ export class SqliteUsageStore implements UsageStore {
   }
 }
 
-/** What cannot even be handed to SQLite is as much a fault of the data as what it refuses. */
+/** Values that cannot be bound are as much a fault of the data as those that SQLite refuses. */
 function handOver<Result>(step: () => Result): Result {
   try {
     return step();
@@ -86,7 +86,9 @@ function handOver<Result>(step: () => Result): Result {
   }
 }
 
-/** SQLite's primary result codes TOOBIG, CONSTRAINT and MISMATCH, https://sqlite.org/rescode.html. */
+/**
+ * SQLite's primary result codes TOOBIG, CONSTRAINT and MISMATCH, https://sqlite.org/rescode.html.
+ */
 const faultsOfData: readonly number[] = [18, 19, 20];
 
 function isFaultOfData(error: unknown): boolean {

@@ -2,14 +2,14 @@ import type { Database } from "bun:sqlite";
 import type { UsageRecord } from "../../../../domain/usage/usage.ts";
 import { readHorizon } from "../usage-horizons.ts";
 
-/** Rows that were not stored, since they came too late. */
+/** Rows not stored because they came too late. */
 export interface DroppedRows {
   readonly ofErasedAccounts: number;
-  /** Calls of their time were removed: they were counted before, or their time is over. */
+  /** Rows from a time whose calls were removed: already counted, or past retention. */
   readonly tooOld: number;
 }
 
-/** Tells which rows of a batch come too late. Of one transaction. */
+/** Finds the late rows of a batch in one transaction. */
 export class LateRows {
   readonly #database: Database;
   readonly #accounts = new Map<string, boolean>();
@@ -31,7 +31,7 @@ export class LateRows {
       this.#ofErasedAccounts += 1;
       return true;
     }
-    // What is no time at all is for the table to refuse.
+    // The table refuses an invalid time.
     if (!(startedAt < this.#horizon)) return false;
     if (!this.#isStored(id)) this.#tooOld += 1;
     return true;

@@ -11,8 +11,8 @@ import {
 } from "../../../repositories/usage/usage-steps.ts";
 
 /**
- * Removes at most `limit` rows of an account: its calls, then its sums day by day, then its groups;
- * how many went. The sums of a day by key go last: they say on which days there is something left.
+ * Removes at most `limit` rows of an account and returns how many: its calls, then its sums day by
+ * day, then its groups. The sums of a day by key go last, because they show which days are left.
  */
 export function eraseUsage(database: Database, accountId: string, limit: number): number {
   const calls = database.run(
@@ -20,9 +20,9 @@ export function eraseUsage(database: Database, accountId: string, limit: number)
     [accountId, limit],
   ).changes;
   if (calls > 0) return calls;
-  // Days know only of minutes that were folded.
+  // Only folded minutes show in the days.
   foldAllMinutes(database);
-  // One day at a time: its other accounts have to be read over.
+  // One day at a time, because its other accounts are scanned too.
   const day = findDay(database, accountId);
   if (day === undefined) return eraseGroups(database, accountId, limit);
   return eraseDay(database, { accountId, day }, limit);

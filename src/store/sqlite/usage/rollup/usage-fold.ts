@@ -12,40 +12,40 @@ import {
 } from "../../../repositories/usage/usage-steps.ts";
 
 /**
- * How long minutes wait before they become part of hours and days. Most calls end sooner; what comes
- * later is added to each of them by itself.
+ * How long minutes wait before they are folded into hours and days. Most calls end sooner; later
+ * ones are added to each sum directly.
  */
 const foldDelayMs = 300_000;
 
-/** Most rows of minutes that become part of one kind of sums at once. */
+/** Most rows of minutes folded at once into one kind of sums. */
 const rowsAtOnce = 250;
 
-/** Latencies grow by what is joined to them; so long ones are made compact. */
+/** Appending makes latencies grow, so longer ones are compacted. */
 const longLatencies = 500;
 
-/** From here on minutes that wait are too many. */
+/** A backlog beyond this is too long. */
 const longBacklogMs = 120_000;
 
-/** Up to when minutes may be folded after a call of this time. */
+/** The time up to which minutes may be folded after a call of this time. */
 export function foldableUntil(newestCallAt: number): number {
   return stepStart(newestCallAt - foldDelayMs, "minute");
 }
 
-/** A batch's share of the work: enough to keep up with it, and to catch up. In a transaction. */
+/** Folds a batch's share: enough to keep up, and to catch up. Needs a transaction. */
 export function foldAfterBatch(database: Database, until: number, calls: number): void {
   const [, place] = furthestBehind(readFolds(database));
   const isBehind = until - place.at > longBacklogMs;
-  // A call adds a row of a minute at most, which is then written once for each kind of sums.
+  // A call adds at most one row of a minute, which is written once for each kind of sums.
   const rowsPerCall = isBehind ? 2 * folds.length : 2;
   foldSome(database, until, rowsPerCall * calls + rowsAtOnce);
 }
 
-/** Folds all minutes up to a time. In a transaction. */
+/** Folds all minutes up to a time. Needs a transaction. */
 export function foldMinutes(database: Database, until: number): void {
   foldSome(database, until, Number.POSITIVE_INFINITY);
 }
 
-/** Folds all there is. In a transaction. */
+/** Folds all minutes. Needs a transaction. */
 export function foldAllMinutes(database: Database): void {
   const newest = database
     .query<{ at: number | null }, []>(
@@ -56,9 +56,9 @@ export function foldAllMinutes(database: Database): void {
 }
 
 /**
- * Makes minutes part of hours and days, those that wait longest first, until about so many rows are
- * written. Hours and days have many rows: to write them once a minute and not with every batch is
- * what makes calls cheap to count, and to write a few at a time holds up nobody. In a transaction.
+ * Folds minutes into hours and days, oldest first, until about so many rows are written. Writing
+ * hours and days once a minute instead of with every batch makes calls cheap to count, and small
+ * portions keep transactions short. Needs a transaction.
  */
 function foldSome(database: Database, until: number, rows: number): void {
   const places = new Map(readFolds(database));
@@ -92,7 +92,7 @@ function foldRows(database: Database, { fold, place, until }: FoldStep): FoldedR
 }
 
 interface FoldedRows {
-  /** Where the next ones begin. */
+  /** The position of the next rows. */
   readonly next: FoldPlace;
   readonly written: number;
 }
@@ -107,7 +107,7 @@ function findRow(database: Database, place: FoldPlace, until: number): FoldPlace
   return row ?? undefined;
 }
 
-/** Where the next rows begin: in the same minute or the next one. */
+/** The position of the next rows, in the same minute or the next one. */
 function findEnd(database: Database, { at, groupId }: FoldPlace): FoldPlace {
   const row = database
     .query<FoldPlace, ColumnValue[]>(

@@ -21,7 +21,7 @@ function readFold(database: Database, { step, detail }: Fold): FoldPlace {
   return place ?? { at: 0, groupId: 0 };
 }
 
-/** In a transaction. */
+/** Needs a transaction. */
 export function moveFold(database: Database, { step, detail }: Fold, place: FoldPlace): void {
   database
     .query<unknown, [number, number, string, number]>(

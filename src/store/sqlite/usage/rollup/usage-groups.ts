@@ -3,28 +3,28 @@ import type { UsageRecord } from "../../../../domain/usage/usage.ts";
 import { type Detail, details } from "../../../repositories/usage/usage-steps.ts";
 import type { ColumnValue } from "../usage-row.ts";
 
-/** The groups that a call counts in, by detail. */
+/** The ids of a call's groups, by detail. */
 export type GroupIds = Readonly<Record<Detail, number>>;
 
 const cacheLimit = 50_000;
 
-// The change that changes nothing makes SQLite return the id of a group that was there.
+// The no-op update makes SQLite return the id of an existing group.
 const insertGroup = `
   INSERT INTO usage_groups (detail, environment, account_id, application_id, key_id, model, target,
     status, capacity_class, key_group_id, model_group_id, route_group_id)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT DO UPDATE SET detail = excluded.detail RETURNING id`;
 
-/** Finds the groups of calls, and makes them. Remembers what it found while nobody else writes. */
+/** Finds or creates the groups of calls. Caches them until another connection writes. */
 export class UsageGroups {
-  /** By what the calls have in common. */
+  /** Groups by the values that their calls share. */
   readonly #calls = new Map<string, GroupIds>();
-  /** By detail and dimensions. */
+  /** Ids by detail and dimensions. */
   readonly #ids = new Map<string, number>();
   #database: Database | undefined;
   #version = 0;
 
-  /** Begins to work on a database, in a transaction. */
+  /** Starts a batch on a database. Needs a transaction. */
   follow(database: Database): void {
     const version = readDataVersion(database);
     // Another connection, such as the command line's, may have removed groups.
@@ -33,7 +33,7 @@ export class UsageGroups {
     this.#version = version;
   }
 
-  /** After a transaction that was undone, and when groups are removed. */
+  /** Must be called after a rollback and when groups are removed. */
   forget(): void {
     this.#calls.clear();
     this.#ids.clear();
@@ -81,7 +81,7 @@ function readDataVersion(database: Database): number {
 }
 
 function nameOf(record: UsageRecord): string {
-  // The key comes first: it tells most groups apart. No name holds a line break.
+  // The key comes first, as it distinguishes most groups. No name contains a line break.
   return `${record.keyId}\n${record.model}\n${record.status}\n${record.target ?? ""}\n${
     record.capacityClass
   }\n${record.applicationId}\n${record.accountId}\n${record.environment}`;

@@ -11,14 +11,14 @@ import {
   stepTables,
 } from "../../../repositories/usage/usage-steps.ts";
 
-/** Removes at most `limit` rows that are older than `retention` says; how many went. */
+/** Removes at most `limit` rows past their retention; returns how many. */
 export function pruneUsage(database: Database, retention: UsageRetention, limit: number): number {
   let removed = 0;
   if (retention.calls !== undefined) removed += pruneCalls(database, retention.calls, limit);
   for (const step of usageSteps) {
     const at = horizonOf(step, retention);
     if (at === undefined || removed >= limit) continue;
-    // From now on reports do not look there, so they never show half of it.
+    // Reports stop reading there first, so they never show a part.
     moveHorizon(database, step, at);
     if (step === "minute") foldMinutes(database, at);
     removed += pruneSums(database, { step, at }, limit - removed);
@@ -26,7 +26,7 @@ export function pruneUsage(database: Database, retention: UsageRetention, limit:
   return removed;
 }
 
-/** Sums go by whole steps of the next longer kind, which then stand in for them. */
+/** Sums are removed in whole steps of the next longer kind, which replace them in reports. */
 function horizonOf(step: UsageStep, retention: UsageRetention): number | undefined {
   const { calls, minutes, hours, days } = retention;
   switch (step) {
@@ -35,7 +35,7 @@ function horizonOf(step: UsageStep, retention: UsageRetention): number | undefin
     case "hour":
       return hours === undefined ? undefined : stepStart(hours, "day");
     case "day": {
-      // A day stays as long as anything of it: erasure finds the rest by it.
+      // A day is kept as long as anything of it, because erasure finds the rest by it.
       const times = [calls, minutes, hours, days].filter((at) => at !== undefined);
       return times.length < 4 ? undefined : stepStart(Math.min(...times), "day");
     }
@@ -50,7 +50,7 @@ function pruneCalls(database: Database, before: number, limit: number): number {
     )
     .get(before, limit);
   if (typeof newest?.at !== "number") return 0;
-  // From now on a call of that time that is not there may be one that was counted.
+  // From now on, a missing call of that time may be one already counted.
   moveHorizon(database, "call", newest.at + 1);
   return database.run(
     `DELETE FROM usage WHERE rowid IN (

@@ -4,15 +4,15 @@ import type { SumBucket } from "./usage-sums.ts";
 import type { ColumnValue } from "../usage-row.ts";
 import { details, stepTables } from "../../../repositories/usage/usage-steps.ts";
 
-/** Latencies of one batch longer than this are made compact before they are written. */
+/** Latencies of one batch longer than this are compacted before they are written. */
 const longInBatch = 64;
 /**
- * What is joined to a row makes it longer, and every batch writes the whole row anew: a busy key's
- * minute would cost more with each second. A compact text rarely has half as many characters.
+ * Every batch appends to a row and rewrites all of it, so without a bound a busy key's minute would
+ * cost more with each second. A compact text rarely has half as many characters.
  */
 const longInRow = 2_048;
 
-/** Adds the sums of a batch to those that are there. In a transaction. */
+/** Adds the sums of a batch to the stored ones. Needs a transaction. */
 export function addSums(database: Database, buckets: Iterable<SumBucket>): void {
   for (const { step, detail, at, sums } of buckets) {
     const upsert = database.query<{ length: number }, ColumnValue[]>(upsertInto(stepTables[step]));
@@ -48,7 +48,7 @@ function upsertInto(table: string): string {
     RETURNING octet_length(durations) + octet_length(first_events) AS length`;
 }
 
-/** The end of an insertion of sums that may be there already. */
+/** The conflict clause for sums that may exist already. */
 export const addToOld = `
     ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
       failed_calls = failed_calls + excluded.failed_calls,
@@ -63,7 +63,7 @@ export const addToOld = `
 
 interface LongSums extends Pick<SumBucket, "step" | "detail" | "at"> {
   readonly groups: { readonly since: number; readonly until: number };
-  /** In characters. */
+  /** Length in characters. */
   readonly length: number;
 }
 
@@ -73,7 +73,7 @@ interface LongRow {
   readonly first_events: string;
 }
 
-/** Makes the latencies of groups compact where they are longer than this. In a transaction. */
+/** Compacts latencies of groups that are longer than this. Needs a transaction. */
 export function compactSums(
   database: Database,
   { step, detail, at, groups, length }: LongSums,

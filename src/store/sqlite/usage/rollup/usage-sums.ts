@@ -31,11 +31,11 @@ export interface SumBucket {
   readonly sums: ReadonlyMap<number, UsageSum>;
 }
 
-/** Sums calls by step and detail, so that a batch costs one row for each sum it touches. */
+/** Sums calls by step and detail, so that a batch writes one row for each sum it changes. */
 export class BatchSums {
   readonly #buckets = new Map<string, SumBucket & { readonly sums: Map<number, UsageSum> }>();
 
-  /** Counts the call in its minute, and wherever its minute is part of already. */
+  /** Counts the call in its minute and in the sums that its minute is already folded into. */
   add(record: UsageRecord, groups: GroupIds, places: FoldPlaces): void {
     const call = sumOfCall(record);
     const minute = { at: stepStart(record.startedAt, "minute"), groupId: groups.full };
