@@ -53,7 +53,9 @@ test("a key that kinds of upstream or model share tells where they differ, other
   const rows = new Map(
     referenceSections().flatMap((section) => section.rows.map((row) => [row.key, row] as const)),
   );
-  expect(rows.get("upstreams.<name>.kind")?.type).toBe("`openai`, `bedrock`");
+  expect(rows.get("upstreams.<name>.kind")?.type).toBe(
+    upstreamKinds.map(({ name }) => `\`${name}\``).join(", "),
+  );
   expect(rows.get("upstreams.<name>.timeouts.idle")?.initial).toBe("`30s`; `bedrock`: `5m`");
   expect(rows.get("upstreams.<name>.timeouts.total")?.initial).toBe("`10m`");
   expect(rows.get("upstreams.<name>.api_key")?.about).toContain(" Kind `bedrock`: ");

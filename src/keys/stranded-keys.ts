@@ -17,16 +17,24 @@ export function findStrandedKeys(
   secrets: Iterable<StoredSecret>,
   { plans, names }: ConfiguredNames,
 ): readonly StrandedKeys[] {
-  const found = new Map<string, StrandedKeys>();
-  const add = (what: StrandedKeys["what"], name: string): void => {
-    const keys = (found.get(`${what} ${name}`)?.keys ?? 0) + 1;
-    found.set(`${what} ${name}`, { what, name, keys });
+  const environments = new Map<string, Set<string>>();
+  const missingPlans = new Map<string, Set<string>>();
+  // A key has two secrets during a rotation, so keys are counted by their ids.
+  const add = (found: Map<string, Set<string>>, name: string, keyId: string): void => {
+    found.set(name, (found.get(name) ?? new Set()).add(keyId));
   };
   for (const { key } of secrets) {
-    if (!names.has(key.environment)) add("environment", key.environment);
-    if (key.limits === undefined && !plans.has(key.plan)) add("plan", key.plan);
+    if (!names.has(key.environment)) add(environments, key.environment, key.id);
+    if (key.limits === undefined && !plans.has(key.plan)) add(missingPlans, key.plan, key.id);
   }
-  return [...found.values()];
+  return [...countsOf("environment", environments), ...countsOf("plan", missingPlans)];
+}
+
+function countsOf(
+  what: StrandedKeys["what"],
+  found: ReadonlyMap<string, ReadonlySet<string>>,
+): readonly StrandedKeys[] {
+  return [...found].map(([name, keyIds]) => ({ what, name, keys: keyIds.size }));
 }
 
 export interface UnpooledUnits {

@@ -9,9 +9,9 @@ export interface PoisonRow {
 }
 
 /**
- * Stores rows and finds refused ones by halving. An error that does not blame the data is searched
- * only with `isPersistent`, and blames a row only if others get through. Throws when the batch
- * must be retried.
+ * Stores rows and finds refused ones by halving. Other errors are thrown at once, unless
+ * `isPersistent`: then the batch is halved too, and a row is blamed only if others were stored.
+ * Throws when the batch must be retried.
  */
 export async function storeRows(
   rows: readonly UsageRecord[],

@@ -38,7 +38,7 @@ export interface Upstream {
 export interface CallSettings {
   /** Limit on a whole answer of an upstream, by model kind. */
   readonly answerLimitBytes: Readonly<Record<Model["kind"], number>>;
-  /** Limit on values in a whole chat answer (`domain/json-scan`). */
+  /** Limit on values in a whole chat answer (`domain/chat/json-scan`). */
   readonly chatAnswerValues: number;
   /** Malformed events skipped in one streamed answer. */
   readonly malformedEvents: number;

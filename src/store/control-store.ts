@@ -7,7 +7,7 @@ import type { ManagementToken, Role, Session, User } from "../domain/accounts/us
 
 /**
  * The data of the control plane: who owns which key, who may change it, and who did. Every backend
- * passes `contract/control-store-contract.ts`.
+ * passes `test/contracts/control-store-contract.ts`.
  */
 export interface ControlStore {
   /** Reads one consistent state of the data. Throws `StorageUnavailable`. */

@@ -6,7 +6,7 @@ import type { Limits } from "../domain/limits/plan.ts";
 import type { WindowSlot } from "../domain/errors/refusal.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 
-/** The keys that authentication follows. Every backend passes `contract/key-store-contract.ts`. */
+/** The keys that authentication follows. Every backend passes `test/contracts/key-store-contract.ts`. */
 export interface KeyStore {
   /** Returns keys changed since an epoch, at most `limit`, oldest change first. 0: all keys. */
   loadKeys(since: number, limit: number): Promise<KeyChanges>;
@@ -67,7 +67,7 @@ export interface StoredSecret {
   readonly secret: KeySecret;
 }
 
-/** Writes the ledger. Every backend passes `contract/usage-store-contract.ts`. */
+/** Writes the ledger. Every backend passes `test/contracts/usage-store-contract.ts`. */
 export interface UsageStore {
   /**
    * Writes all records and their roll-ups in one transaction. Idempotent: a record whose id is
@@ -136,7 +136,7 @@ export interface RefusedByLimit {
 }
 
 /**
- * Limits of calls, in any unit and window. Every backend passes `contract/limit-store-contract.ts`.
+ * Limits of calls, in any unit and window. Every backend passes `test/contracts/limit-store-contract.ts`.
  * An in-process backend may answer without a promise.
  */
 export interface LimitStore {
@@ -174,7 +174,7 @@ export interface PastAdmission {
 
 /**
  * Encrypted answers to calls that may be replayed with their `Idempotency-Key`. Every backend
- * passes `contract/reply-store-contract.ts`.
+ * passes `test/contracts/reply-store-contract.ts`.
  */
 export interface ReplyStore {
   find(id: string): Promise<KeptReply | undefined>;

@@ -2,7 +2,7 @@ import type { UsageDimension, UsageStep } from "../domain/usage/usage-report.ts"
 import type { CallOutcome, CapacityClass, UsageRecord } from "../domain/usage/usage.ts";
 import type { Page, PageRequest } from "./control-store.ts";
 
-/** Reads the ledger. Every backend passes `contract/usage-reports-contract.ts`. */
+/** Reads the ledger. Every backend passes `test/contracts/usage-reports-contract.ts`. */
 export interface UsageReports {
   /** Sums over a time range by dimensions, from the roll-ups. At most `limit` groups. */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[]>;

@@ -81,7 +81,8 @@ function echoCodec({ url, greetings }: EchoSettings): ChatCodec {
       request: requestOf(request, model),
       decode: ({ body }) => {
         const decoder = new EchoDecoder();
-        const events = decoder.push(body);
+        const events = [...decoder.push(body), ...decoder.end()];
+        if (decoder.failure !== undefined) throw decoder.failure;
         const words = events.map((event) => (event.type === "text-delta" ? event.text : ""));
         return {
           choices: [{ ...silence, content: words.join("") }],
@@ -118,10 +119,11 @@ class EchoDecoder implements StreamDecoder<ChatEvent> {
   failure: UpstreamFailure | undefined;
   isDone = false;
   readonly malformedEvents = 0;
+  readonly #text = new TextDecoder();
   #rest = "";
 
   push(bytes: Uint8Array): readonly ChatEvent[] {
-    const lines = (this.#rest + new TextDecoder().decode(bytes)).split("\n");
+    const lines = (this.#rest + this.#text.decode(bytes, { stream: true })).split("\n");
     this.#rest = lines.pop() ?? "";
     this.isDone ||= lines.includes(".");
     return lines.map((line) =>

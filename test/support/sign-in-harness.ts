@@ -4,7 +4,7 @@ import { createAdminGate } from "../../src/control/sign-in/admin-gate.ts";
 import { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
 import { signInRoutes } from "../../src/control/sign-in/routes.ts";
 import type { SignInRefusal } from "../../src/control/sign-in/services.ts";
-import type { AdminGate } from "../../src/edge/dispatch/admin-gate.ts";
+import type { AdminGate } from "../../src/edge/dispatch/admin-access.ts";
 import { CorsPolicy } from "../../src/edge/cors.ts";
 import { createDispatch, type Dispatch } from "../../src/edge/dispatch/dispatch.ts";
 import { RouteTable } from "../../src/edge/dispatch/route-table.ts";

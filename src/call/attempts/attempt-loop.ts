@@ -83,7 +83,7 @@ class AttemptLoop<Answer> {
     }
   }
 
-  /** A busy target might have served the call, also one that was busy for a fresh credential. */
+  /** A busy target might have served the call, also one that was busy at the retry with a fresh credential. */
   #finalError(last: UpstreamFailure): GatewayError | UpstreamFailure {
     const failure = this.#toReport ?? last;
     const { kind } = failure.details;
@@ -153,7 +153,7 @@ class AttemptLoop<Answer> {
       isSilent ||= slowness === "silent";
       const second = await this.#hedge(answer, attempt, isSilent ? "silent" : slowness);
       if (second !== undefined) return second;
-      // A slot may come free, or the target may turn out to be silent.
+      // A place may come free, or the target may turn out to be silent.
       afterMs = isSilent ? hedgePollMs : undefined;
     }
   }
@@ -266,7 +266,7 @@ class AttemptLoop<Answer> {
   }
 }
 
-/** How often a call that waits at a silent target checks whether another has a free slot. */
+/** How often a call that waits at a silent target checks whether another has a free place. */
 const hedgePollMs = 100;
 
 type Retry = Extract<RetryDecision, { action: "retry" }>;

@@ -27,7 +27,7 @@ export interface TurnsOptions {
 
 /** How often a call checks whether a target at its limit has room again. */
 const limitPollMs = 25;
-/** Minimum time that a provisioned call waits for a slot. */
+/** Minimum time that a provisioned call waits for a place. */
 const leastQueueMs = 2_000;
 
 /**
@@ -45,7 +45,7 @@ export class CandidateTurns {
   /** The largest context window that was too small. */
   #tooSmallWindow = 0;
   #attempts = 0;
-  /** The pool that will have a free slot soonest. */
+  /** The pool that will have a free place soonest. */
   #busy: FoundBusy | undefined;
 
   constructor(candidates: readonly Candidate[], options: TurnsOptions) {
@@ -129,7 +129,7 @@ export class CandidateTurns {
     return this.next();
   }
 
-  /** Begins at the first candidate that has its turn left and a free slot. */
+  /** Begins at the first candidate that has its turn left and a free place. */
   async next(terms: Terms = anyTerms): Promise<RunningAttempt | undefined> {
     const refused: string[] = [];
     for (const candidate of this.#candidates) {
@@ -222,7 +222,7 @@ export class CandidateTurns {
     return true;
   }
 
-  /** Waits for a slot at one of the candidates, all of which were busy. */
+  /** Waits for a place at one of the candidates, all of which were busy. */
   async queue(): Promise<RunningAttempt> {
     const { clock } = this.#plan.services;
     const end = clock.monotonic() + this.#queueTimeoutMs();
@@ -236,7 +236,7 @@ export class CandidateTurns {
     }
   }
 
-  /** Queues where a slot will be free soonest; the target may be at its limit even then. */
+  /** Queues where a place will be free soonest; the target may be at its limit even then. */
   async #queueAt(candidate: Candidate, waitMs: number): Promise<RunningAttempt | undefined> {
     const { call, services } = this.#plan;
     const entered = await services.capacity.enter(candidate, {
@@ -260,7 +260,7 @@ export class CandidateTurns {
     return this.next();
   }
 
-  /** Provisioned calls wait for a minimum time, until other calls have left their slots. */
+  /** Provisioned calls wait for a minimum time, until other calls have left their places. */
   #queueTimeoutMs(): number {
     const { call, admission } = this.#plan;
     const ofPlan = call.snapshot.plans.get(call.caller.key.plan)?.queueTimeoutMs ?? 0;

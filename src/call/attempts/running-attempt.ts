@@ -19,7 +19,7 @@ export interface RunningAttemptParts {
 /** How an attempt ended: with its answer, abandoned, or with a failure. */
 export type AttemptEnd = "answered" | "given-up" | UpstreamFailureDetails;
 
-/** One attempt: holds its slot, and reports to the target's health and to the call's routing. */
+/** One attempt: holds its place, and reports to the target's health and to the call's routing. */
 export class RunningAttempt {
   readonly #parts: RunningAttemptParts;
   readonly #startedAt: number;
@@ -78,13 +78,13 @@ export class RunningAttempt {
     this.release(tokens);
   }
 
-  /** Records the end; the slot is kept until `release`. */
+  /** Records the end; the place is kept until `release`. */
   conclude(end: AttemptEnd): void {
     this.#end ??= end;
     this.#durationMs ??= this.#age();
   }
 
-  /** Frees the slot. */
+  /** Frees the place. */
   release(tokens: number): void {
     const { watch, place } = this.#parts;
     watch.ended(healthOf(this.#end ?? "given-up"));

@@ -6,7 +6,7 @@ export interface Terms {
   readonly isFit: (candidate: Candidate) => boolean;
   /** Checked after each wait. */
   readonly isWanted: () => boolean;
-  /** Checked last, once there is a slot. */
+  /** Checked last, once there is a place. */
   readonly mayBegin: () => boolean;
   /** The retry was already taken from a budget. */
   readonly isPaid: boolean;

@@ -15,7 +15,7 @@ import {
 } from "./choices.ts";
 import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "../count-input.ts";
-import { withHooks } from "../hooks/begin-hooks.ts";
+import { beginHooks } from "../hooks/begin-hooks.ts";
 import { chatAnswerOf, chatRequestOf } from "../hooks/hooked-call.ts";
 import { CallerSignal } from "../metering/caller-signal.ts";
 import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
@@ -37,7 +37,7 @@ export async function runChat(
   read: ChatCall,
   services: PipelineServices,
 ): Promise<StartedCall<ChatResult>> {
-  const call = withHooks(arriving, services.onHookFailed);
+  const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await chatRequestOf(call, read);
   using images = new CallImages(chat.request);
   const started = await runCall(call, wholeAnswer(chat, images), services);
@@ -56,7 +56,7 @@ export async function openChatStream(
   read: ChatCall,
   services: PipelineServices,
 ): Promise<StartedCall<MeteredStream>> {
-  const call = withHooks(arriving, services.onHookFailed);
+  const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await chatRequestOf(call, read);
   using images = new CallImages(chat.request);
   const started = await runCall(call, streamedAnswer(chat, images), services);

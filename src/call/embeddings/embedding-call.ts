@@ -18,7 +18,7 @@ import { measureEmbeddingInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { CallWork } from "../call-work.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
-import { withHooks } from "../hooks/begin-hooks.ts";
+import { beginHooks } from "../hooks/begin-hooks.ts";
 import { embeddingAnswerOf, embeddingRequestOf } from "../hooks/hooked-call.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 import type { PipelineServices } from "../services.ts";
@@ -37,7 +37,7 @@ export async function runEmbeddings(
   read: EmbeddingCall,
   services: PipelineServices,
 ): Promise<StartedCall<EmbeddingResult>> {
-  const call = withHooks(arriving, services.onHookFailed);
+  const call = beginHooks(arriving, services.onHookFailed);
   const embedding = call.hooks === undefined ? read : await embeddingRequestOf(call, read);
   const started = await runCall(call, embeddingWork(embedding), services);
   started.meter.reported(started.answer.usage);

@@ -19,7 +19,7 @@ interface BegunHook {
 }
 
 /** Adds the hooks that follow the call, if any. */
-export function withHooks<Begun extends Call>(call: Begun, onHookFailed: OnHookFailed): Begun {
+export function beginHooks<Begun extends Call>(call: Begun, onHookFailed: OnHookFailed): Begun {
   const begun = call.snapshot.hooks.flatMap((hook) => begin(hook, call) ?? []);
   if (begun.length === 0) return call;
   return { ...call, hooks: new BegunHooks(call.id, begun, onHookFailed) };

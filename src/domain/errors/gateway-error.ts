@@ -61,7 +61,7 @@ export const gatewayErrors = {
     status: 400,
     type: "invalid_request_error",
     code: "content_policy_violation",
-    when: "The model's upstream refused the content of the request.",
+    when: "The content was refused, by the model's upstream or by a hook of the gateway.",
   },
   answer_mismatch: {
     status: 502,

@@ -54,6 +54,7 @@ export const refusalRules = [
   "draining",
   "overloaded",
   "upstream",
+  "hook",
   "not_permitted",
   "not_signed_in",
   "wrong_credentials",

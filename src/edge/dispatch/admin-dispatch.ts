@@ -1,7 +1,7 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
-import type { AdminGate } from "./admin-gate.ts";
+import type { AdminGate } from "./admin-access.ts";
 import type { BodyLimits } from "../body/read-body.ts";
 import type { Reply } from "../replies/reply.ts";
 import type { AnonymousAdminCall, Route } from "./route.ts";

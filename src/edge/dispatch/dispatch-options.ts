@@ -4,7 +4,7 @@ import type { CredentialForm } from "../../domain/keys/credential-form.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { AdminGate } from "./admin-gate.ts";
+import type { AdminGate } from "./admin-access.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { NetworkList } from "../../domain/network.ts";

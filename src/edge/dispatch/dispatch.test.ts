@@ -5,7 +5,7 @@ import { openAi } from "../../dialects/openai-dialect.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { createNetworkList } from "../../domain/network.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
-import type { AdminGate } from "./admin-gate.ts";
+import type { AdminGate } from "./admin-access.ts";
 import { CorsPolicy } from "../cors.ts";
 import { createDispatch } from "./dispatch.ts";
 import type { DispatchOptions, HandledRequest } from "./dispatch-options.ts";

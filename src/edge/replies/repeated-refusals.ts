@@ -10,7 +10,7 @@ export interface RefusedRequest {
   readonly caller: Caller;
 }
 
-/** Limits free requests by the second, so a refusal holds until the second is over. */
+/** Windows move on once a second; until then a refusal stays true. */
 const secondMs = 1_000;
 /** Wrong keys of one address in a second that get individual answers. */
 const wrongKeysASecond = 20;

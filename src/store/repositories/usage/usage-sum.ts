@@ -7,7 +7,7 @@ export interface UsageSum {
   outputTokens: number;
   cachedInputTokens: number;
   estimatedTokens: number;
-  /** Encoded by `domain/latency-histogram.ts`. */
+  /** Encoded by `domain/usage/latency-histogram.ts`. */
   durations: string;
   firstEvents: string;
   cacheWriteTokens: number;

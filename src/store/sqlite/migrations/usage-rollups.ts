@@ -135,7 +135,7 @@ function fillSums(table: string, stepMs: number, detail: Detail): string {
     FROM sums LEFT JOIN durations USING (at, group_id) LEFT JOIN first_events USING (at, group_id);`;
 }
 
-/** The encoding of `domain/latency-histogram.ts`. */
+/** The encoding of `domain/usage/latency-histogram.ts`. */
 function joinLatencies(column: string, condition: string): string {
   return `
     SELECT at, group_id, group_concat(char(64 + bucket / 31, 96 + bucket % 31) || count, '')
