@@ -9,6 +9,7 @@ import { checkModels } from "./attempts/call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
 import { Meter } from "./metering/meter.ts";
+import { untilEnded } from "./hooks/hooked-call.ts";
 import type { CallWork } from "./call-work.ts";
 import { resolveModel } from "../snapshot/resolve-model.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
@@ -17,6 +18,8 @@ import type { PipelineServices } from "./services.ts";
 /** A running answer and its meter, which the receiver must close. */
 export interface StartedCall<Answer> {
   readonly answer: Answer;
+  /** Its signal fires at every end of the call. */
+  readonly call: Call;
   readonly admission: Admission;
   /** The attempt that answered. */
   readonly attempt: RunningAttempt;
@@ -66,7 +69,7 @@ export async function runCall<Answer>(
       services,
     });
     meter.path.isServedBy(attempt);
-    return { answer, admission, attempt, meter };
+    return { answer, call, admission, attempt, meter };
   } catch (error) {
     const failure = toCallError(error, model);
     meter.failed(failure);
@@ -82,11 +85,11 @@ export async function completeWhole<Answer>(
   started: StartedCall<Answer>,
   give: ((answer: Answer) => Promise<Answer>) | undefined,
 ): Promise<StartedCall<Answer>> {
-  const { answer, meter, admission } = started;
+  const { answer, call, meter, admission } = started;
   try {
-    const given = give === undefined ? answer : await give(answer);
+    const given = give && (await untilEnded(give(answer), call.signal));
     meter.completed();
-    return { ...started, answer: given };
+    return given === undefined ? started : { ...started, answer: given };
   } catch (error) {
     const failure = toCallError(error, admission.model);
     meter.failed(failure);

@@ -24,6 +24,8 @@ export interface HookedCall {
   readonly environment: string;
   /** Headers of the caller's request. */
   readonly headers: Pick<Headers, "get">;
+  /** Fires when the caller leaves. A hook that waits is not waited for any longer then. */
+  readonly signal: AbortSignal;
 }
 
 /**

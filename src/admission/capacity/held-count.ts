@@ -59,6 +59,7 @@ export class HeldCount {
     return Math.max(0, unused);
   }
 
+  /** Held by spillover and on demand, outside any guarantee. */
   #open(): number {
     return this.#counts.spillover + this.#counts["on-demand"];
   }

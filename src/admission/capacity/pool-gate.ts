@@ -169,7 +169,8 @@ export class PoolGate {
     for (;;) {
       const waiter = this.#queue.nextProvisioned({
         heldBy: (keyId) => this.#places.held.ofKey(keyId),
-        mayEnter: ({ request }) => this.#places.held.hasFree(request, bounds),
+        mayEnter: (waiter) =>
+          this.#places.held.hasFree(waiter.request, bounds) && this.#places.mayEnter(waiter),
       });
       if (waiter === undefined) return;
       this.#places.take(waiter.request, waiter.upstream);

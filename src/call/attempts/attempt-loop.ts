@@ -208,14 +208,15 @@ class AttemptLoop<Answer> {
       const { outputCap } = this.#plan.admission;
       const onAdjusted = (fields: AdjustedFields): void => attempt.adjust(fields);
       const { place } = attempt;
-      const context = { call, meter, services, place, hasOther, outputCap, onAdjusted };
+      const onSent = call.hooks && (() => attempt.sent());
+      const context = { call, meter, services, place, hasOther, outputCap, onAdjusted, onSent };
       const answer = await work.attempt(candidate, context);
       attempt.answered();
       return { answer, attempt };
     } catch (error) {
       // The provider may bill what it has read, and the pool has served it.
       if (!(error instanceof UpstreamFailure)) {
-        attempt.end("given-up", meter.inputTokens);
+        attempt.end("given-up", attempt.wasSent ? meter.inputTokens : 0);
         throw error;
       }
       meter.reportedPart(error.details.usage);

@@ -9,6 +9,7 @@ import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
+import { untilEnded } from "../hooks/hooked-call.ts";
 import type { Meter } from "../metering/meter.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
@@ -25,6 +26,8 @@ export interface AttemptContext {
   /** Where the plan caps what the caller did not. */
   readonly outputCap?: number | undefined;
   /** Told of what the target gets otherwise than the caller wrote it. */
+  /** Called when the hooks of a call let a request go. */
+  readonly onSent?: (() => void) | undefined;
   readonly onAdjusted?: (adjusted: AdjustedFields) => void;
 }
 
@@ -83,7 +86,7 @@ export async function attemptStream<Event>(
 function sendTo(
   { request: encoded, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
   candidate: Destination,
-  { call, services, place, onAdjusted }: AttemptContext,
+  { call, services, place, onAdjusted, onSent }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   if (adjusted !== undefined) onAdjusted?.(adjusted);
   const timeouts = timeoutsOf(candidate);
@@ -97,7 +100,10 @@ function sendTo(
     hosts: services.hosts,
     places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
   };
-  const { hooks } = call;
+  const { hooks, signal } = call;
   if (hooks === undefined) return send(encoded, options);
-  return hooks.beforeSend(encoded, candidate).then((request) => send(request, options));
+  return untilEnded(hooks.beforeSend(encoded, candidate), signal).then((request) => {
+    onSent?.();
+    return send(request, options);
+  });
 }

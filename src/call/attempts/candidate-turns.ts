@@ -179,7 +179,14 @@ export class CandidateTurns {
     }
     const { clock } = services;
     const { receivedAt } = call;
-    const attempt = new RunningAttempt({ candidate, place, watch, clock, receivedAt });
+    const attempt = new RunningAttempt({
+      candidate,
+      place,
+      watch,
+      clock,
+      receivedAt,
+      hasHooks: call.hooks !== undefined,
+    });
     this.#attempts += 1;
     this.#triesAt.set(candidate.target.id, this.triesAt(candidate) + 1);
     meter.path.began(attempt);

@@ -12,6 +12,8 @@ export interface RunningAttemptParts {
   readonly place: Place;
   readonly watch: AttemptWatch;
   readonly clock: Pick<Clock, "monotonic">;
+  /** Whether hooks may keep its request from being sent. */
+  readonly hasHooks?: boolean;
   /** Arrival of the call in monotonic milliseconds. */
   readonly receivedAt: number;
 }
@@ -28,10 +30,12 @@ export class RunningAttempt {
   #durationMs: number | undefined;
   #decision: string | undefined;
   #adjusted = nothingAdjusted;
+  #wasSent: boolean;
 
   constructor(parts: RunningAttemptParts) {
     this.#parts = parts;
     this.#startedAt = parts.clock.monotonic();
+    this.#wasSent = parts.hasHooks !== true;
   }
 
   get candidate(): Candidate {
@@ -50,6 +54,15 @@ export class RunningAttempt {
   /** Called when a request is encoded; all requests of an attempt are encoded alike. */
   adjust(fields: AdjustedFields): void {
     this.#adjusted = fields;
+  }
+
+  /** Whether a request of it may have reached the upstream. */
+  get wasSent(): boolean {
+    return this.#wasSent;
+  }
+
+  sent(): void {
+    this.#wasSent = true;
   }
 
   /** The answer, or its first event, was decoded. */
@@ -118,7 +131,7 @@ export class RunningAttempt {
   #mayBeBilled(outcome: AttemptOutcome): boolean {
     // The answer served the call and is billed as such.
     if (outcome === "answered") return false;
-    if (outcome === "given-up") return true;
+    if (outcome === "given-up") return this.#wasSent;
     return mayBeBilled(outcome, this.#hasAnswered);
   }
 }

@@ -38,7 +38,7 @@ export async function runChat(
   services: PipelineServices,
 ): Promise<StartedCall<ChatResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
-  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read);
+  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read, services.clock);
   using images = new CallImages(chat.request);
   const started = await runCall(call, wholeAnswer(chat, images), services);
   const { answer, meter } = started;
@@ -57,7 +57,7 @@ export async function openChatStream(
   services: PipelineServices,
 ): Promise<StartedCall<MeteredStream>> {
   const call = beginHooks(arriving, services.onHookFailed);
-  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read);
+  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read, services.clock);
   using images = new CallImages(chat.request);
   const started = await runCall(call, streamedAnswer(chat, images), services);
   const { model } = started.admission;

@@ -38,7 +38,8 @@ export async function runEmbeddings(
   services: PipelineServices,
 ): Promise<StartedCall<EmbeddingResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
-  const embedding = call.hooks === undefined ? read : await embeddingRequestOf(call, read);
+  const embedding =
+    call.hooks === undefined ? read : await embeddingRequestOf(call, read, services.clock);
   const started = await runCall(call, embeddingWork(embedding), services);
   started.meter.reported(started.answer.usage);
   const { hooks } = call;

@@ -26,8 +26,8 @@ export function beginHooks<Begun extends Call>(call: Begun, onHookFailed: OnHook
 }
 
 function begin(hook: CallHook, call: Call): BegunHook | undefined {
-  const { id, caller, headers } = call;
-  const points = hook.begin({ id, caller, environment: call.environment.name, headers });
+  const { id, caller, headers, signal } = call;
+  const points = hook.begin({ id, caller, environment: call.environment.name, headers, signal });
   return points && { name: hook.name, points };
 }
 

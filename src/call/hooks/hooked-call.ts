@@ -1,7 +1,11 @@
 import type { ChatEvent, ChatRequest, ChatResult } from "../../domain/chat/chat.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../../domain/chat/embedding.ts";
 import type { Call } from "../../snapshot/call.ts";
-import type { RunningHooks } from "../../snapshot/call-hooks.ts";
+import type { AskedRequest, RunningHooks } from "../../snapshot/call-hooks.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { abortable } from "../../domain/waiting/abortable.ts";
+import { deadlineExceeded } from "../../domain/waiting/deadline-exceeded.ts";
+import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 /** A request and the size of its JSON, for the input estimate. */
 export interface SizedRequest<Request> {
@@ -9,29 +13,59 @@ export interface SizedRequest<Request> {
   readonly bodyBytes: number;
 }
 
-type Hooked = Pick<Call, "hooks">;
+type ReadingCall = Pick<Call, "hooks" | "signal" | "options" | "receivedAt">;
+type DeadlineClock = Pick<Clock, "schedule" | "monotonic">;
 
 /** The chat request after the hooks. */
 export async function chatRequestOf<Asked extends SizedRequest<ChatRequest>>(
-  { hooks }: Hooked,
+  call: ReadingCall,
   asked: Asked,
+  clock: DeadlineClock,
 ): Promise<Asked> {
-  const read = await hooks?.requestRead({ kind: "chat", request: asked.request });
+  const read = await readByHooks(call, { kind: "chat", request: asked.request }, clock);
   return read?.kind === "chat" ? sized(asked, read.request) : asked;
 }
 
 /** The embeddings request after the hooks. */
 export async function embeddingRequestOf<Asked extends SizedRequest<EmbeddingRequest>>(
-  { hooks }: Hooked,
+  call: ReadingCall,
   asked: Asked,
+  clock: DeadlineClock,
 ): Promise<Asked> {
-  const read = await hooks?.requestRead({ kind: "embedding", request: asked.request });
+  const read = await readByHooks(call, { kind: "embedding", request: asked.request }, clock);
   return read?.kind === "embedding" ? sized(asked, read.request) : asked;
+}
+
+/** The call is not among the running ones yet, so its deadline is watched here. */
+async function readByHooks(
+  { hooks, signal, options, receivedAt }: ReadingCall,
+  asked: AskedRequest,
+  clock: DeadlineClock,
+): Promise<AskedRequest | undefined> {
+  if (hooks === undefined) return undefined;
+  const { deadlineAt } = options;
+  if (deadlineAt === undefined) return untilEnded(hooks.requestRead(asked), signal);
+  const late = new AbortController();
+  const cancel = clock.schedule(
+    () => late.abort(deadlineExceeded(deadlineAt - receivedAt)),
+    Math.max(0, deadlineAt - clock.monotonic()),
+  );
+  const end = AbortSignal.any([signal, late.signal]);
+  return untilEnded(hooks.requestRead(asked), end).finally(cancel);
+}
+
+/** Waits for a hook as long as its call runs. */
+export function untilEnded<Value>(hook: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return abortable(hook, signal).catch((error: unknown) => {
+    throw signal.aborted ? whyEnded(signal) : error;
+  });
 }
 
 function sized<Request, Asked extends SizedRequest<Request>>(asked: Asked, request: Request) {
   if (request === asked.request) return asked;
-  return { ...asked, request, bodyBytes: Buffer.byteLength(JSON.stringify(request)) };
+  // The caller's own body may be kept beside what was read of it.
+  const text = JSON.stringify({ ...request, sent: undefined });
+  return { ...asked, request, bodyBytes: Buffer.byteLength(text) };
 }
 
 /** The chat answer after the hooks. */

@@ -150,7 +150,8 @@ export class MeteredStream {
     try {
       return await eventsOf(hooks, events);
     } catch (error) {
-      this.#options.open.rest.cancel();
+      // After the caller has left, the answer may be read on for its count.
+      if (!this.#isOver) this.#options.open.rest.cancel();
       throw error;
     }
   }

@@ -13,6 +13,7 @@ export function createOpenAiAdapter(
   { clock, newToolCallId }: AdapterServices,
 ): UpstreamAdapter {
   const post = requestTo(settings);
+  const own = { ...credential(settings), ...settings.headers };
   const chatSettings = { ...settings, fields: forwardedFields(settings.forwardFields) };
   return {
     chat: {
@@ -40,12 +41,12 @@ export function createOpenAiAdapter(
       }),
     },
     requestIdHeader,
-    authorize: (request) => Promise.resolve(request),
+    authorize: (request) =>
+      Promise.resolve({ ...request, headers: { ...request.headers, ...own } }),
     readFailure: createReadFailure(clock),
   };
 }
 
-/** The credential is static, so it can be part of every request from the start. */
 function requestTo(settings: OpenAiSettings): (path: string, body: string) => UpstreamRequest {
   const query = new URLSearchParams(settings.query).toString();
   const suffix = query === "" ? "" : `?${query}`;
@@ -53,8 +54,6 @@ function requestTo(settings: OpenAiSettings): (path: string, body: string) => Up
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
     "accept-encoding": "identity",
-    ...credential(settings),
-    ...settings.headers,
   };
   return (path, body) => ({
     url: `${settings.baseUrl}${path}${suffix}`,
