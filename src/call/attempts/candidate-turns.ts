@@ -179,14 +179,9 @@ export class CandidateTurns {
     }
     const { clock } = services;
     const { receivedAt } = call;
-    const attempt = new RunningAttempt({
-      candidate,
-      place,
-      watch,
-      clock,
-      receivedAt,
-      hasHooks: call.hooks !== undefined,
-    });
+    const hasHooks = call.hooks !== undefined;
+    const parts = { candidate, place, watch, clock, receivedAt, hasHooks };
+    const attempt = new RunningAttempt(parts);
     this.#attempts += 1;
     this.#triesAt.set(candidate.target.id, this.triesAt(candidate) + 1);
     meter.path.began(attempt);
