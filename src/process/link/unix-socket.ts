@@ -1,0 +1,71 @@
+import { chmodSync, rmSync } from "node:fs";
+import type { ByteChannel } from "./link.ts";
+
+/** What a connected socket reports to its link. */
+export interface ChannelEvents {
+  received(bytes: Uint8Array): void;
+  drained(): void;
+  ended(): void;
+}
+
+export interface SocketListener {
+  stop(): void;
+}
+
+interface SocketState {
+  events: ChannelEvents;
+}
+
+/** Accepts connections at a path that only this user may open. Replaces a socket left behind. */
+export function listenAtSocket(
+  path: string,
+  onConnected: (channel: ByteChannel) => ChannelEvents,
+): SocketListener {
+  rmSync(path, { force: true });
+  const server = Bun.listen<SocketState>({
+    unix: path,
+    socket: {
+      open: (socket) => {
+        socket.data = { events: onConnected(channelOf(socket)) };
+      },
+      ...handlers,
+    },
+  });
+  chmodSync(path, 0o600);
+  return {
+    stop() {
+      server.stop(true);
+      rmSync(path, { force: true });
+    },
+  };
+}
+
+/** Rejects when nobody listens at the path. */
+export async function connectToSocket(
+  path: string,
+  onConnected: (channel: ByteChannel) => ChannelEvents,
+): Promise<void> {
+  await Bun.connect<SocketState>({
+    unix: path,
+    socket: {
+      open: (socket) => {
+        socket.data = { events: onConnected(channelOf(socket)) };
+      },
+      ...handlers,
+    },
+  });
+}
+
+const handlers = {
+  data: (socket: Bun.Socket<SocketState>, bytes: Uint8Array) => socket.data.events.received(bytes),
+  drain: (socket: Bun.Socket<SocketState>) => socket.data.events.drained(),
+  close: (socket: Bun.Socket<SocketState>) => socket.data?.events.ended(),
+  error: (socket: Bun.Socket<SocketState>) => socket.data?.events.ended(),
+};
+
+function channelOf(socket: Bun.Socket<SocketState>): ByteChannel {
+  return {
+    write: (bytes) => Math.max(0, socket.write(bytes)),
+    close: () => socket.end(),
+  };
+}
