@@ -31,9 +31,6 @@ afterEach(async () => {
 type Handle = (call: AdminCall) => Promise<Reply>;
 
 function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void = () => {}) {
-  const nothing = (): never => {
-    throw new Error("this test has no data plane");
-  };
   return createDispatch({
     routes: new RouteTable(
       [
@@ -50,8 +47,6 @@ function dispatchTo(handle: Handle, onHandled: (event: HandledRequest) => void =
     ),
     clock: new ManualClock(),
     newRequestId: () => "req_1",
-    snapshot: nothing,
-    authenticate: nothing,
     gate: { identify: () => Promise.resolve(operator), checkHost() {}, checkAnonymous() {} },
     edge: () => ({
       cors: new CorsPolicy([]),

@@ -125,15 +125,10 @@ export class SignInHarness implements AsyncDisposable {
       maxHeaders: 100,
       trustedProxies: createNetworkList([]),
     };
-    const nothing = (): never => {
-      throw new Error("there is no data plane here");
-    };
     return createDispatch({
       routes: new RouteTable(routes, "admin"),
       clock: this.clock,
       newRequestId: () => `req_${(requests += 1)}`,
-      snapshot: nothing,
-      authenticate: nothing,
       gate: this.gate,
       edge: () => edge,
       isEnding: () => false,

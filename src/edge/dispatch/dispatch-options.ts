@@ -18,11 +18,8 @@ export interface DispatchOptions {
   readonly routes: RouteTable;
   readonly clock: Clock;
   readonly newRequestId: () => string;
-  readonly snapshot: () => Snapshot;
-  /** Called once for each dialect. */
-  readonly authenticate: (form: CredentialForm) => Authenticate;
-  /** Counts a request of a key before its body is read. Throws 429. */
-  readonly count?: CountArrival | undefined;
+  /** Required for routes that need a key. */
+  readonly keyed?: KeyedAccess | undefined;
   /** Required for routes of the control plane. */
   readonly gate?: AdminGate | undefined;
   /** Read for each request: a reload changes it. */
@@ -31,9 +28,18 @@ export interface DispatchOptions {
   readonly isEnding: () => boolean;
   /** Whether new calls are refused. */
   readonly isDraining: () => boolean;
+  readonly onHandled: (event: HandledRequest) => void;
+}
+
+/** How requests with a key get in. */
+export interface KeyedAccess {
+  readonly snapshot: () => Snapshot;
+  /** Called once for each dialect. */
+  readonly authenticate: (form: CredentialForm) => Authenticate;
+  /** Counts a request of a key before its body is read. Throws 429. */
+  readonly count?: CountArrival | undefined;
   /** Set where calls are shed under overload. */
   readonly overload?: Overload | undefined;
-  readonly onHandled: (event: HandledRequest) => void;
 }
 
 /** Throws 401, 403 or 503. Reads the address only when the key is bound to networks. */

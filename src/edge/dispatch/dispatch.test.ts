@@ -104,6 +104,11 @@ const adminRoutes: readonly Route[] = [
   },
 ];
 
+const emptySnapshot = {
+  ...snapshotOf(["up"]),
+  defaultEnvironment: { name: "test", models: new Map() },
+};
+
 function start(options: Partial<DispatchOptions> = {}) {
   const handled: HandledRequest[] = [];
   const gate = new HeaderGate();
@@ -119,11 +124,7 @@ function start(options: Partial<DispatchOptions> = {}) {
     routes: new RouteTable(adminRoutes, "admin"),
     clock,
     newRequestId: () => `req_${(requests += 1)}`,
-    snapshot: () => ({
-      ...snapshotOf(["up"]),
-      defaultEnvironment: { name: "test", models: new Map() },
-    }),
-    authenticate: () => () => callerOf(),
+    keyed: { snapshot: () => emptySnapshot, authenticate: () => () => callerOf() },
     gate,
     edge: () => edge,
     isEnding: () => false,
@@ -330,9 +331,12 @@ describe("the data plane", () => {
     const addresses: string[] = [];
     const { ask } = start({
       routes: keyed(() => jsonReply({})),
-      authenticate: () => (_text, _environment, address) => {
-        addresses.push(address());
-        return callerOf();
+      keyed: {
+        snapshot: () => emptySnapshot,
+        authenticate: () => (_text, _environment, address) => {
+          addresses.push(address());
+          return callerOf();
+        },
       },
     });
     await ask("/v1/models", { headers: { "x-forwarded-for": "203.0.113.9" } });

@@ -29,9 +29,9 @@ export interface KeyedRequest {
 
 export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   const { context, surface, host } = keyed;
-  const { options } = context;
-  if (options.isDraining()) throw draining();
-  const snapshot = options.snapshot();
+  if (context.options.isDraining()) throw draining();
+  const { overload } = surface.access;
+  const snapshot = surface.access.snapshot();
   const environment = environmentAt(snapshot, host);
   if (environment === undefined) throw unknownHost(host);
   const text = surface.dialect.credential.read(context.request.headers);
@@ -47,9 +47,7 @@ export function handleWithKey(keyed: KeyedRequest): Reply | Promise<Reply> {
   context.caller = caller;
   const known = { caller, environment, snapshot };
   return countThen(keyed, known, (counted) => {
-    if (options.overload?.refusesUnread(caller.key) === true) {
-      return shed(keyed, options.overload);
-    }
+    if (overload?.refusesUnread(caller.key) === true) return shed(keyed, overload);
     return serve(keyed, { ...known, counted });
   });
 }
@@ -61,7 +59,7 @@ function countThen(
   then: (counted: CountedRequest | undefined) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
   const { context, route, surface } = keyed;
-  const { count } = context.options;
+  const { count } = surface.access;
   if (count === undefined) return then(undefined);
   const { counts: kind } = route;
   const { caller } = known;

@@ -1,22 +1,24 @@
 import type { Dialect } from "../dialect.ts";
 import { RepeatedRefusals } from "../replies/repeated-refusals.ts";
 import { ShedReplies } from "../replies/shed-replies.ts";
-import type { Authenticate, DispatchOptions } from "./dispatch-options.ts";
+import type { Authenticate, DispatchOptions, KeyedAccess } from "./dispatch-options.ts";
 
 /** A dialect with its authentication and prepared refusals. */
 export interface Surface {
   readonly dialect: Dialect;
+  readonly access: KeyedAccess;
   readonly authenticate: Authenticate;
   readonly shed: ShedReplies;
   readonly repeated: RepeatedRefusals;
 }
 
 export class Surfaces {
-  readonly #authenticate: DispatchOptions["authenticate"];
+  readonly #access: KeyedAccess | undefined;
   readonly #all = new Map<Dialect, Surface>();
 
-  constructor({ routes, authenticate }: Pick<DispatchOptions, "routes" | "authenticate">) {
-    this.#authenticate = authenticate;
+  /** Throws when a route needs a key and nothing says how one gets in. */
+  constructor({ routes, keyed }: Pick<DispatchOptions, "routes" | "keyed">) {
+    this.#access = keyed;
     // Refusals are needed under overload, when there is no time to prepare them.
     for (const route of routes.routes) if (route.access === "key") this.of(route.dialect);
   }
@@ -24,9 +26,12 @@ export class Surfaces {
   of(dialect: Dialect): Surface {
     const known = this.#all.get(dialect);
     if (known !== undefined) return known;
+    const access = this.#access;
+    if (access === undefined) throw new Error("a route that needs a key has no way to check one");
     const surface = {
       dialect,
-      authenticate: this.#authenticate(dialect.credential),
+      access,
+      authenticate: access.authenticate(dialect.credential),
       shed: new ShedReplies(dialect),
       repeated: new RepeatedRefusals(dialect),
     };

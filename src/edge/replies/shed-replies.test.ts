@@ -44,18 +44,20 @@ function start() {
     ]),
     clock: new ManualClock({ wallMs: 5_000 }),
     newRequestId: () => `req_${(requests += 1)}`,
-    snapshot: () => ({
-      ...snapshotOf(["up"]),
-      defaultEnvironment: { name: "test", models: new Map() },
-    }),
-    authenticate: () => () => callerOf(),
-    overload: {
-      refusesUnread() {
-        overload.asked += 1;
-        return overload.refuses;
-      },
-      get answersAfter() {
-        return overload.wait;
+    keyed: {
+      snapshot: () => ({
+        ...snapshotOf(["up"]),
+        defaultEnvironment: { name: "test", models: new Map() },
+      }),
+      authenticate: () => () => callerOf(),
+      overload: {
+        refusesUnread() {
+          overload.asked += 1;
+          return overload.refuses;
+        },
+        get answersAfter() {
+          return overload.wait;
+        },
       },
     },
     edge: () => edge,

@@ -7,7 +7,6 @@ import { oddKind } from "../../domain/chat/file-kind.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { openLedger, type Ledger } from "../../ledger/ledger.ts";
 import { DigestRenewal } from "../../keys/digest-renewal.ts";
-import { KeyRing } from "../../keys/key-ring.ts";
 import { LastUse } from "../../keys/last-use.ts";
 import { AuditCheckpointJob } from "../../store/audit-checkpoint-job.ts";
 import { openCheckpointFile } from "../../store/checkpoint-file.ts";
@@ -17,7 +16,7 @@ import type { DatabaseOwner } from "../../store/installation.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
 import { openStores, type SqliteStores } from "../../store/sqlite/open-stores.ts";
-import type { ReplyStore, UsageStore } from "../../store/store.ts";
+import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
@@ -31,7 +30,6 @@ export interface StorageOptions {
   /** The expected owner of the database. */
   readonly owner: DatabaseOwner & { readonly peppers: Peppers };
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
-  readonly onKeysChanged: () => void;
 }
 
 /** The database, the spool and their background jobs. */
@@ -41,10 +39,11 @@ export interface Storage {
   readonly reports: UsageReports;
   /** Stored answers for idempotent requests. */
   readonly replies: ReplyStore;
-  readonly keyRing: KeyRing;
+  readonly keys: KeyStore;
   readonly lastUse: LastUse;
   readonly renewal: DigestRenewal;
   readonly ledger: Ledger;
+  /** Undefined when the database can be used, or may come back by itself. */
   whyNotReady(): string | undefined;
   /** Throws if the database can never be used; an unavailable one may come back. */
   start(): Promise<void>;
@@ -52,25 +51,16 @@ export interface Storage {
   close(): Promise<void>;
 }
 
-const keyPollMs = 500;
 const lastUseIntervalMs = 2_000;
 
 /** Throws if another process has the spool. The database is not opened yet. */
 export function openStorage(options: StorageOptions): Storage {
-  const { settings, clock, telemetry, onKeysChanged } = options;
+  const { settings, clock, telemetry } = options;
   const config = settings();
   const { storage: events, ledger: ledgerEvents } = telemetry;
   let hasStarted = false;
   const stores = openDatabaseStores(options, () => hasStarted);
   const { connection, control, keys, usage, reports, replies } = stores;
-  const keyRing = new KeyRing({
-    store: keys,
-    clock,
-    intervalMs: keyPollMs,
-    onReloaded: () => events.keysReloaded(),
-    onChanged: onKeysChanged,
-    onReloadFailed: (error) => events.keysReloadFailed(error),
-  });
   const lastUse = new LastUse({
     store: keys,
     intervalMs: lastUseIntervalMs,
@@ -92,28 +82,23 @@ export function openStorage(options: StorageOptions): Storage {
     usage,
     reports,
     replies,
-    keyRing,
+    keys,
     lastUse,
     renewal,
     ledger,
     whyNotReady() {
       const { needsRestore } = connection;
-      if (needsRestore !== undefined) return `the database ${needsRestore}: it has to be restored`;
-      if (!keyRing.isLoaded) return "keys are not loaded yet";
-      return ledger.whyNotReady();
+      return needsRestore && `the database ${needsRestore}: it has to be restored`;
     },
     async start() {
       refuseOddFiles(config.storage.path);
       await connection.open().catch(throwUnlessUnavailable);
       hasStarted = true;
-      await keyRing.start();
-      ledger.start();
       lastUse.start();
       retention.start();
       checkpoints.start();
     },
     async close() {
-      keyRing.stop();
       await retention.stop();
       if (hasStarted) await checkpoints.stop();
       await lastUse.stop();

@@ -7,27 +7,30 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
-/** What the listeners of one app share. */
-export interface ListenerParts extends Omit<
+export interface ListenerPlan extends Omit<
   DispatchOptions,
-  "routes" | "edge" | "gate" | "onHandled" | "isEnding" | "isDraining"
+  "onHandled" | "isEnding" | "isDraining"
 > {
+  readonly address: ListenAddress;
   readonly idleTimeoutMs: number;
-  /** Whether other workers serve the same address. */
-  readonly sharesPort: boolean;
+  /** Whether other workers serve the same address. Default: no. */
+  readonly sharesPort?: boolean;
   readonly shutdown: Shutdown;
   readonly events: TelemetryEvents;
   readonly refusals: Pick<RefusalLog, "record">;
 }
 
-export interface ListenerPlan
-  extends ListenerParts, Pick<DispatchOptions, "routes" | "edge" | "gate" | "count"> {
-  readonly address: ListenAddress;
-}
-
 /** Opens a listener with its routes. Throws if the address is taken. */
 export function startListener(options: ListenerPlan): Listener {
-  const { address, idleTimeoutMs, sharesPort, shutdown, events, refusals, ...plan } = options;
+  const {
+    address,
+    idleTimeoutMs,
+    sharesPort = false,
+    shutdown,
+    events,
+    refusals,
+    ...plan
+  } = options;
   const onHandled: DispatchOptions["onHandled"] = (event) => {
     events.requestHandled(event);
     if (event.refusal !== undefined) refusals.record(event.refusal);

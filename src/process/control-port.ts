@@ -1,0 +1,28 @@
+import type { Refusal } from "../domain/errors/refusal.ts";
+import type { Config } from "../config/config.ts";
+import type { KeyStore, RenewedSecret, ReplyStore } from "../store/store.ts";
+import type { UsageReports } from "../store/usage-reports.ts";
+
+/**
+ * What a data server asks of control, which alone has the database: directly in one process, over a
+ * link between two.
+ */
+export interface ControlPort {
+  readonly keys: Pick<KeyStore, "loadKeys">;
+  readonly replies: ReplyStore;
+  readonly reports: Pick<UsageReports, "admitted">;
+  /** A secret was used at this time, in milliseconds since the epoch. */
+  noteUse(publicId: string, at: number): void;
+  /** A secret matched under an older pepper. */
+  renewDigest(secret: RenewedSecret): void;
+  /** The gateway itself refused a request. */
+  recordRefusal(refusal: Refusal): void;
+}
+
+/** What control asks of a data server. */
+export interface DataPort {
+  /** Resolves when calls see every change of keys that was committed before. */
+  reloadKeys(): Promise<void>;
+  /** Applies a validated configuration. Listeners and storage are not changed. */
+  reconfigure(config: Config): void;
+}

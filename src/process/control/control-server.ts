@@ -1,0 +1,141 @@
+import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
+import type { Config } from "../../config/config.ts";
+import type { AdminServices } from "../../control/services.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { RandomBytes } from "../../domain/keys/base62.ts";
+import { createRequestId } from "../../domain/request-id.ts";
+import { CorsPolicy } from "../../edge/cors.ts";
+import { RouteTable } from "../../edge/dispatch/route-table.ts";
+import type { Listener } from "../../edge/listen.ts";
+import type { Shutdown } from "../../edge/shutdown.ts";
+import { Installation } from "../../store/installation/installation.ts";
+import { adminRoutes } from "../../routes.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { ControlPort } from "../control-port.ts";
+import type { AppOverrides } from "../wiring/app-interface.ts";
+import { buildEdge } from "../wiring/build-snapshot.ts";
+import { ControlPlane, platformOf } from "../wiring/control-plane.ts";
+import { openStorage, type Storage } from "../wiring/open-storage.ts";
+import { startListener } from "../wiring/start-listener.ts";
+
+export interface ControlServerOptions {
+  readonly config: Config;
+  readonly telemetry: Telemetry;
+  readonly shutdown: Shutdown;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly onBootstrapToken: NonNullable<AppOverrides["onBootstrapToken"]>;
+  /** Resolves when every data server sees the changes of keys. */
+  readonly onKeysChanged: () => Promise<void>;
+  readonly renderMetrics: () => string;
+  /** Undefined when a data server can serve. */
+  readonly whyNotReady: () => string | undefined;
+}
+
+/** What manages the gateway: the database, the admin listener, what workers ask for. */
+export class ControlServer implements AsyncDisposable {
+  readonly admin: AdminServices;
+  /** For data servers in this process. */
+  readonly port: ControlPort;
+  readonly installation: Installation;
+  readonly storage: Storage;
+  readonly #options: ControlServerOptions;
+  readonly #refusals = new RefusalLog();
+  readonly #plane: ControlPlane;
+  #config: Config;
+  #listener: Listener | undefined;
+
+  /** Throws if another process has the spool. The database is not opened yet. */
+  constructor(options: ControlServerOptions) {
+    const { config, clock, randomBytes, telemetry, onBootstrapToken } = options;
+    this.#options = options;
+    this.#config = config;
+    this.installation = new Installation(config, { random: randomBytes, clock });
+    const owner = this.installation;
+    this.storage = openStorage({ settings: () => this.#config, clock, owner, telemetry });
+    this.port = this.#createPort();
+    this.admin = this.#createServices();
+    const { events } = telemetry;
+    this.#plane = new ControlPlane({ config, services: this.admin, events, onBootstrapToken });
+  }
+
+  get url(): string {
+    return this.#listener?.url ?? "";
+  }
+
+  reconfigure(config: Config): void {
+    this.#config = config;
+  }
+
+  /** Listens for administration, when the database is open. Throws when the address is taken. */
+  async listen(): Promise<void> {
+    const { clock, randomBytes, telemetry, shutdown } = this.#options;
+    const { listen, http } = this.#config;
+    // Pages of other origins must not use the control plane.
+    const cors = new CorsPolicy([]);
+    this.#listener = startListener({
+      address: listen.admin,
+      routes: this.#routes(),
+      gate: this.#plane.gate,
+      edge: () => ({ ...buildEdge(this.#config), cors }),
+      idleTimeoutMs: http.idleTimeoutMs,
+      events: telemetry.events,
+      refusals: this.#refusals,
+      clock,
+      newRequestId: () => createRequestId(clock.now(), randomBytes),
+      shutdown,
+    });
+    await this.#plane.start(this.url);
+  }
+
+  /** Cuts every connection of the admin listener. */
+  async cut(): Promise<void> {
+    await this.#listener?.cut();
+  }
+
+  /** Called after the last call has ended. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.cut();
+    await this.#plane.stop();
+    await this.storage.close();
+    if (this.#listener !== undefined) this.#options.telemetry.events.stopped();
+  }
+
+  #createPort(): ControlPort {
+    const { keys, replies, reports, lastUse, renewal } = this.storage;
+    return {
+      keys,
+      replies,
+      reports,
+      noteUse: (publicId, at) => lastUse.note(publicId, at),
+      renewDigest: (secret) => renewal.note(secret),
+      recordRefusal: (refusal) => this.#refusals.record(refusal),
+    };
+  }
+
+  #createServices(): AdminServices {
+    const { control: store, reports, usage, lastUse } = this.storage;
+    const { clock, randomBytes, telemetry, onKeysChanged, config } = this.#options;
+    return {
+      store,
+      reports,
+      usage,
+      refusals: this.#refusals,
+      clock,
+      random: randomBytes,
+      peppers: this.installation.peppers,
+      auditKeptMs: config.retention.auditMs,
+      revokesLeaks: config.admin.leakReports.revoke,
+      onLeaksReported: (summary) => telemetry.events.leaksReported(summary),
+      platform: () => platformOf(this.#config),
+      lastUse: (publicId) => lastUse.of(publicId),
+      onKeysChanged,
+    };
+  }
+
+  #routes(): RouteTable {
+    const { renderMetrics, whyNotReady } = this.#options;
+    const { routes: control } = this.#plane;
+    return new RouteTable(adminRoutes({ renderMetrics, whyNotReady, control }), "admin");
+  }
+}

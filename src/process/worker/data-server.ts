@@ -1,0 +1,263 @@
+import { RunningCalls } from "../../call/running-calls.ts";
+import type { Config } from "../../config/config.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
+import type { Peppers } from "../../domain/keys/peppers.ts";
+import { createRequestId } from "../../domain/request-id.ts";
+import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
+import { RouteTable } from "../../edge/dispatch/route-table.ts";
+import type { Listener } from "../../edge/listen.ts";
+import { draining } from "../../edge/replies/edge-refusal.ts";
+import type { Shutdown } from "../../edge/shutdown.ts";
+import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
+import { createAuthenticate } from "../../keys/authenticate.ts";
+import { KeyRing } from "../../keys/key-ring.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { dataRoutes } from "../../routes.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { AdapterServices } from "../../upstreams/adapter.ts";
+import type { ControlPort, DataPort } from "../control-port.ts";
+import type { AppOverrides } from "../wiring/app-interface.ts";
+import { buildHooks } from "../wiring/build-hooks.ts";
+import { followConfig } from "../wiring/build-routing.ts";
+import { buildServices, type BuiltServices } from "../wiring/build-services.ts";
+import {
+  buildApiSettings,
+  buildEdge,
+  buildSnapshot,
+  type Replaced,
+} from "../wiring/build-snapshot.ts";
+import { reportKeys } from "../wiring/report-keys.ts";
+import { restoreWindows } from "../wiring/restore-windows.ts";
+import { startListener } from "../wiring/start-listener.ts";
+
+export interface DataServerOptions {
+  readonly config: Config;
+  readonly control: ControlPort;
+  readonly ledger: Ledger;
+  readonly telemetry: Telemetry;
+  readonly shutdown: Shutdown;
+  readonly peppers: Peppers;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly overrides: AppOverrides;
+  /** Undefined when control can serve. */
+  readonly whyNotReady: () => string | undefined;
+}
+
+/** Interval between looks for changed keys; changes are announced besides. */
+const keyPollMs = 500;
+
+/** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
+export class DataServer implements DataPort, AsyncDisposable {
+  readonly #options: DataServerOptions;
+  readonly #running: RunningCalls;
+  readonly #keyRing: KeyRing;
+  readonly #services: BuiltServices;
+  readonly #repeatable: RepeatableCalls;
+  #config: Config;
+  #edge: EdgeSettings;
+  #snapshot: Snapshot;
+  #listener: Listener | undefined;
+
+  constructor(options: DataServerOptions) {
+    const { config, control, clock, telemetry, peppers, randomBytes } = options;
+    this.#options = options;
+    this.#config = config;
+    this.#edge = buildEdge(config);
+    this.#keyRing = this.#createKeyRing();
+    this.#running = new RunningCalls(
+      (keyId) => this.#keyRing.isLive(keyId),
+      (publicId) => this.#keyRing.findEnded(publicId),
+      clock,
+    );
+    this.#snapshot = this.#makeSnapshot(config);
+    this.#services = this.#buildServices();
+    this.#repeatable = new RepeatableCalls({
+      ...this.#services,
+      store: control.replies,
+      peppers,
+      random: randomBytes,
+      settings: () => this.#config.idempotency,
+      onAnswer: telemetry.metrics.idempotency.counted,
+    });
+    this.#followConfig();
+    telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
+  }
+
+  get url(): string {
+    return this.#listener?.url ?? "";
+  }
+
+  /** Requests being handled. */
+  get openRequests(): number {
+    return this.#listener?.pendingRequests ?? 0;
+  }
+
+  /** Open requests, or calls that continue without one. */
+  get openCalls(): number {
+    return Math.max(this.openRequests, this.#running.size);
+  }
+
+  /** Age of the keys in memory; it grows while control is unavailable. */
+  get keysAgeMs(): number {
+    return this.#keyRing.ageMs;
+  }
+
+  /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
+  async start(): Promise<void> {
+    const { control, ledger, telemetry } = this.#options;
+    await this.#keyRing.start();
+    ledger.start();
+    const { reports } = control;
+    await restoreWindows({ ...this.#services, reports, ledger, plans: this.#snapshot.plans });
+    reportKeys(this.#config, this.#keyRing, telemetry.events);
+    this.#listener = this.#listen();
+    this.#services.overload.start();
+  }
+
+  reloadKeys(): Promise<void> {
+    return this.#keyRing.reload();
+  }
+
+  reconfigure(config: Config): void {
+    const before = { config: this.#config, snapshot: this.#snapshot };
+    this.#snapshot = this.#makeSnapshot(config, before);
+    this.#config = config;
+    this.#edge = buildEdge(config);
+    this.#followConfig();
+    reportKeys(config, this.#keyRing, this.#options.telemetry.events);
+  }
+
+  whyNotReady(): string | undefined {
+    const { ledger, shutdown, whyNotReady } = this.#options;
+    if (shutdown.hasBegun) return "shutting down";
+    const ofControl = whyNotReady();
+    if (ofControl !== undefined) return ofControl;
+    return this.#keyRing.isLoaded ? ledger.whyNotReady() : "keys are not loaded yet";
+  }
+
+  /** Ends the calls that still run, with the error that callers of a draining gateway get. */
+  endCalls(): void {
+    this.#running.endAll(draining);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { shutdown } = this.#options;
+    shutdown.refuse();
+    this.#services.overload.stop();
+    // Open calls are ended and cut, which settles them.
+    this.endCalls();
+    await this.#listener?.cut();
+    await shutdown.settle(() => this.#running.size);
+    await this.#repeatable.close();
+    this.#keyRing.stop();
+  }
+
+  #makeSnapshot(config: Config, before?: Replaced): Snapshot {
+    const { telemetry, overrides } = this.#options;
+    const hooks = [...buildHooks(config, telemetry.events), ...(overrides.hooks ?? [])];
+    return buildSnapshot(config, { services: this.#adapterServices, hooks }, before);
+  }
+
+  readonly #adapterServices = (upstream: string): AdapterServices => {
+    const { clock, randomBytes, telemetry } = this.#options;
+    return {
+      clock,
+      newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
+      onTrouble: (what) => telemetry.events.upstreamTrouble(upstream, what),
+    };
+  };
+
+  #followConfig(): void {
+    const { routing: events } = this.#options.telemetry;
+    followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
+  }
+
+  #createKeyRing(): KeyRing {
+    const { control, clock, telemetry } = this.#options;
+    const { storage: events } = telemetry;
+    return new KeyRing({
+      store: control.keys,
+      clock,
+      intervalMs: keyPollMs,
+      onReloaded: () => events.keysReloaded(),
+      onChanged: () => {
+        this.#running.endStale();
+        this.#services.capacity.unitsChanged();
+      },
+      onReloadFailed: (error) => events.keysReloadFailed(error),
+    });
+  }
+
+  #buildServices(): BuiltServices {
+    const { config, control, clock, ledger, telemetry, overrides } = this.#options;
+    return buildServices({
+      ...overrides,
+      config,
+      clock,
+      ledger,
+      events: telemetry.events,
+      running: this.#running,
+      refusals: { record: (refusal) => control.recordRefusal(refusal) },
+      routing: () => this.#config.routing,
+      routingEvents: telemetry.routing,
+      units: this.#keyRing,
+      overload: {
+        settings: () => this.#config.overload,
+        callsUnderWay: () => this.openRequests,
+        events: telemetry.overload,
+      },
+    });
+  }
+
+  #listen(): Listener {
+    const { control, telemetry, clock, randomBytes, shutdown } = this.#options;
+    const { listen, http, workers } = this.#config;
+    const { overload, count } = this.#services;
+    return startListener({
+      address: listen.data,
+      routes: this.#routes(),
+      edge: () => this.#edge,
+      keyed: {
+        snapshot: () => this.#snapshot,
+        authenticate: this.#createAuthenticate(),
+        count,
+        overload,
+      },
+      idleTimeoutMs: http.idleTimeoutMs,
+      events: telemetry.events,
+      refusals: { record: (refusal) => control.recordRefusal(refusal) },
+      clock,
+      newRequestId: () => createRequestId(clock.now(), randomBytes),
+      sharesPort: workers > 1,
+      shutdown,
+    });
+  }
+
+  #createAuthenticate(): KeyedAccess["authenticate"] {
+    const { control, peppers, clock, telemetry } = this.#options;
+    return (form) =>
+      createAuthenticate({
+        form,
+        peppers,
+        clock,
+        secrets: this.#keyRing,
+        snapshotMaxAgeMs: this.#config.auth.snapshotMaxAgeMs,
+        plans: () => this.#snapshot.plans,
+        onUsed: (publicId, at) => control.noteUse(publicId, at),
+        onOutdated: (secret) => control.renewDigest(secret),
+        onPlanMissing: (keyId, plan) => telemetry.events.planMissing(keyId, plan),
+      });
+  }
+
+  #routes(): RouteTable {
+    const { surfaces } = this.#options.overrides;
+    const settings = () => buildApiSettings(this.#config);
+    const parts = { services: this.#services, settings, sharing: this.#repeatable };
+    return new RouteTable(
+      dataRoutes({ ...parts, surfaces, whyNotReady: () => this.whyNotReady() }),
+    );
+  }
+}
