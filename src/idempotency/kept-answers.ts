@@ -6,7 +6,7 @@ import { answerNotKept, answersUnavailable, keyReused } from "./refusals.ts";
 import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
 
 export interface KeptAnswersServices extends SealServices {
-  readonly store: ReplyStore;
+  readonly store: Pick<ReplyStore, "find" | "put">;
   readonly clock: Pick<Clock, "now" | "schedule">;
   /** Read for each call: a reload changes it. */
   readonly settings: () => IdempotencySettings;

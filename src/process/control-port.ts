@@ -9,7 +9,7 @@ import type { UsageReports } from "../store/usage-reports.ts";
  */
 export interface ControlPort {
   readonly keys: Pick<KeyStore, "loadKeys">;
-  readonly replies: ReplyStore;
+  readonly replies: Pick<ReplyStore, "find" | "put">;
   readonly reports: Pick<UsageReports, "admitted">;
   /** A secret was used at this time, in milliseconds since the epoch. */
   noteUse(publicId: string, at: number): void;

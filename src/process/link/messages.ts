@@ -1,0 +1,61 @@
+import type { Refusal } from "../../domain/errors/refusal.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
+import type { AdmittedUsage } from "../../store/usage-reports.ts";
+
+/** All messages between control and its workers. A message without `answer` is a note. */
+
+/** The text of the configuration in force. Each process parses it with its own environment. */
+export interface ConfigFeed {
+  /** Path of the file; undefined for the demo. */
+  readonly path: string | undefined;
+  readonly text: string;
+  /** Counts the configurations since control started. */
+  readonly generation: number;
+}
+
+/** What a worker says of itself every second, and at once when it begins to serve. */
+export interface WorkerState {
+  readonly pid: number;
+  /** Empty until it listens. */
+  readonly url: string;
+  /** Undefined when it can serve. */
+  readonly notReady: string | undefined;
+  readonly openCalls: number;
+  readonly configGeneration: number;
+}
+
+/** Sent by workers. */
+export type WorkerMessages = {
+  readonly "config.read": { readonly ask: undefined; readonly answer: ConfigFeed };
+  readonly "keys.load": {
+    readonly ask: { readonly since: number; readonly limit: number };
+    readonly answer: KeyChanges;
+  };
+  /** Times of use by public id, in milliseconds since the epoch. */
+  readonly "keys.used": { readonly ask: ReadonlyMap<string, number> };
+  readonly "keys.outdated": { readonly ask: RenewedSecret };
+  readonly "replies.find": { readonly ask: string; readonly answer: KeptReply | undefined };
+  readonly "replies.put": {
+    readonly ask: { readonly reply: KeptReply; readonly limitBytes: number };
+    readonly answer: number;
+  };
+  readonly "usage.admitted": {
+    /** Milliseconds since the epoch. */
+    readonly ask: number;
+    readonly answer: readonly AdmittedUsage[];
+  };
+  /** Rows that the worker's spool cannot take. */
+  readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: undefined };
+  readonly refused: { readonly ask: Refusal };
+  readonly state: { readonly ask: WorkerState };
+};
+
+/** Sent by control. */
+export type ControlMessages = {
+  /** Answered when calls of the worker see every change of keys that was committed before. */
+  readonly "keys.reload": { readonly ask: undefined; readonly answer: undefined };
+  readonly "config.changed": { readonly ask: ConfigFeed };
+  /** The worker's page in the Prometheus text format. */
+  readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
+};

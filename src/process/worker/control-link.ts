@@ -1,0 +1,173 @@
+import type { Clock } from "../../domain/clock.ts";
+import { wait } from "../../domain/waiting/wait.ts";
+import { LastUse } from "../../keys/last-use.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { ControlPort } from "../control-port.ts";
+import { LinkLost } from "../link/link-errors.ts";
+import { Link } from "../link/link.ts";
+import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
+import { connectToSocket } from "../link/unix-socket.ts";
+
+export interface ControlLinkOptions {
+  /** The socket at which control listens. */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly state: () => WorkerState;
+  readonly renderMetrics: () => string;
+  readonly reloadKeys: () => Promise<void>;
+  readonly onConfig: (feed: ConfigFeed) => void;
+  /** Called when control is lost, and when it is back. */
+  readonly onLost: (reason: LinkLost) => void;
+  readonly onBack: () => void;
+}
+
+type Connection = Link<WorkerMessages, ControlMessages>;
+
+const retryMs = 50;
+const stateIntervalMs = 1_000;
+const usesIntervalMs = 500;
+
+/**
+ * A worker's way to control. While control is gone, what is asked of it fails as an unavailable
+ * database does, and the worker tries to connect again; calls go on with what the worker has.
+ */
+export class ControlLink {
+  readonly port: ControlPort;
+  readonly #options: ControlLinkOptions;
+  readonly #uses: LastUse;
+  readonly #stopping = new AbortController();
+  #connection: Connection | undefined;
+  #hasBeenOpen = false;
+  #stopTimer = (): void => undefined;
+
+  constructor(options: ControlLinkOptions) {
+    this.#options = options;
+    this.#uses = new LastUse({
+      store: { recordLastUse: async (uses) => this.#linked().tell("keys.used", uses) },
+      intervalMs: usesIntervalMs,
+      // The loss of the link is reported once.
+      onFailed: () => undefined,
+    });
+    this.port = this.#createPort();
+  }
+
+  /** Resolves once control has answered for the first time; from then on it stays connected. */
+  async start(): Promise<void> {
+    this.#uses.start();
+    this.#stopTimer = this.#every(stateIntervalMs, () => this.tellState());
+    await this.#connect();
+  }
+
+  /** Resolves to the configuration in force. */
+  readConfig(): Promise<ConfigFeed> {
+    return this.#ask((link) => link.ask("config.read", undefined));
+  }
+
+  /** Stores rows that the spool cannot take. Rejects while control is gone. */
+  insert(records: readonly UsageRecord[]): Promise<void> {
+    return this.#ask((link) => link.ask("usage.insert", records));
+  }
+
+  tellState(): void {
+    this.#connection?.tell("state", this.#options.state());
+  }
+
+  /** Sends what waits to be sent. */
+  async stop(): Promise<void> {
+    this.#stopTimer();
+    await this.#uses.stop();
+    this.#stopping.abort();
+    this.#connection?.close();
+  }
+
+  #createPort(): ControlPort {
+    return {
+      keys: {
+        loadKeys: (since, limit) => this.#ask((link) => link.ask("keys.load", { since, limit })),
+      },
+      replies: {
+        find: (id) => this.#ask((link) => link.ask("replies.find", id)),
+        put: (reply, limitBytes) =>
+          this.#ask((link) => link.ask("replies.put", { reply, limitBytes })),
+      },
+      reports: { admitted: (since) => this.#ask((link) => link.ask("usage.admitted", since)) },
+      noteUse: (publicId, at) => this.#uses.note(publicId, at),
+      renewDigest: (secret) => this.#connection?.tell("keys.outdated", secret),
+      recordRefusal: (refusal) => this.#connection?.tell("refused", refusal),
+    };
+  }
+
+  async #ask<Answer>(ask: (link: Connection) => Promise<Answer>): Promise<Answer> {
+    return ask(this.#linked());
+  }
+
+  #linked(): Connection {
+    if (this.#connection === undefined) throw new LinkLost("the control process is not there");
+    return this.#connection;
+  }
+
+  async #connect(): Promise<void> {
+    const { path, clock } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      const opened = Promise.withResolvers<boolean>();
+      try {
+        await connectToSocket(path, (channel) => this.#open(channel, opened.resolve));
+        if (await opened.promise) return;
+      } catch {
+        // Nobody listens yet.
+      }
+      await wait(retryMs, this.#stopping.signal, clock);
+    }
+  }
+
+  #open(
+    channel: ConstructorParameters<typeof Link>[0]["channel"],
+    done: (isOpen: boolean) => void,
+  ) {
+    const { clock, reloadKeys, renderMetrics, onConfig, state } = this.#options;
+    const link: Connection = new Link<WorkerMessages, ControlMessages>({
+      channel,
+      clock,
+      hello: state(),
+      handlers: {
+        "keys.reload": async () => void (await reloadKeys()),
+        "config.changed": (feed) => onConfig(feed),
+        "metrics.read": () => renderMetrics(),
+      },
+      onOpen: () => {
+        this.#opened(link);
+        done(true);
+      },
+      onLost: (reason) => {
+        if (this.#connection === link) this.#lost(reason);
+        done(false);
+      },
+    });
+    return link;
+  }
+
+  #opened(link: Connection): void {
+    this.#connection = link;
+    if (!this.#hasBeenOpen) {
+      this.#hasBeenOpen = true;
+      return;
+    }
+    const { onBack, onConfig, reloadKeys } = this.#options;
+    onBack();
+    // Changes while it was gone were not announced.
+    void this.readConfig().then(onConfig, () => undefined);
+    void reloadKeys().catch(() => undefined);
+  }
+
+  #lost(reason: LinkLost): void {
+    this.#connection = undefined;
+    if (this.#stopping.signal.aborted) return;
+    this.#options.onLost(reason);
+    void this.#connect();
+  }
+
+  #every(intervalMs: number, run: () => void): () => void {
+    const timer = setInterval(run, intervalMs);
+    return () => clearInterval(timer);
+  }
+}
