@@ -6,6 +6,7 @@ import { forbidCoreDumps } from "./cli/serve/core-dumps.ts";
 import { StopSignals } from "./process/stop-signals.ts";
 import { createProcessInput, StandardStreams } from "./cli/serve/standard-streams.ts";
 import { failureFacts } from "./process/supervisor/failure-facts.ts";
+import { nameProcess } from "./process/name-process.ts";
 import {
   connectToSupervisor,
   disconnectFromSupervisor,
@@ -27,29 +28,32 @@ async function run(args: readonly string[], environment: ProcessEnvironment): Pr
   const isWorker = environment.isWorker === true && process.send !== undefined;
   if (!isWorker && asksForSupervisor(args)) {
     streams.outliveReaders();
+    nameProcess("sluice");
     return runSupervisor({ environment, version, log: streams.log });
   }
   const io = createIo(environment, isWorker);
   // Loaded late to keep the supervisor small.
-  if (io.supervisor !== undefined) return runWorker(args, { ...io, supervisor: io.supervisor });
+  if (io.supervisor !== undefined) return runChild(args, { ...io, supervisor: io.supervisor });
   const { runCommandLine } = await import("./cli/run-command-line.ts");
   return runCommandLine(args, version, io);
 }
 
-interface WorkerIo extends CommandIo {
+interface ChildIo extends CommandIo {
   readonly supervisor: SupervisorLink;
 }
 
 /** Loads only the modules of `serve`, because callers wait for a worker. */
-async function runWorker([, ...args]: readonly string[], io: WorkerIo): Promise<number> {
+async function runChild([, ...args]: readonly string[], io: ChildIo): Promise<number> {
   io.outliveReaders();
   const { runCommand } = await import("./cli/run-command.ts");
-  const { rehearseServe, serve, serveCommand } = await import("./cli/serve/serve.ts");
+  const { rehearseServe, serveAs, serveCommand } = await import("./cli/serve/serve.ts");
   const { prepareMeanwhile } = await import("./process/supervisor/prepare-meanwhile.ts");
   const { begun } = io.supervisor;
-  const rehearsed = await prepareMeanwhile(begun, () => rehearseServe(args, io));
-  const command = { ...serveCommand, run: (all: readonly string[]) => serve(all, io, rehearsed) };
-  const exitCode = await runCommand(command, [...args, ...(await begun)], io);
+  const known = await prepareMeanwhile(begun, () => rehearseServe(args, io));
+  const { role, addresses } = await begun;
+  nameProcess(role.kind === "control" ? "sluice-control" : `sluice-work-${role.number}`);
+  const run = (all: readonly string[]) => serveAs(role, all, { io, known });
+  const exitCode = await runCommand({ ...serveCommand, run }, [...args, ...addresses], io);
   disconnectFromSupervisor();
   return exitCode;
 }

@@ -34,7 +34,7 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
 }
 
 export interface AdminRouteOptions {
-  readonly renderMetrics: () => string;
+  readonly renderMetrics: () => string | Promise<string>;
   readonly whyNotReady: () => string | undefined;
   /** Everything below `/admin/v1`; `docs/admin-api.md` lists it. */
   readonly control: readonly Route[];

@@ -17,7 +17,7 @@ export interface WatchOptions {
   readonly debounceMs?: number;
   /** Wall clock, ms. */
   readonly now: () => number;
-  readonly onConfig: (config: Config) => void;
+  readonly onConfig: (config: Config, text: string) => void;
   /** Called for a file that is invalid or unreadable; the current configuration stays. */
   readonly onProblems: (text: string) => void;
   /** Called for warnings, for settings that need a restart, and when watching fails. */
@@ -85,7 +85,7 @@ class FileConfigWatch implements ConfigWatch {
       this.#notice(`${path}: changed, but kept until a restart: ${pending.join(", ")}`);
     }
     for (const warning of configWarnings(config, now())) this.#notice(warning);
-    onConfig(config);
+    onConfig(config, text);
   }
 
   #notice(text: string): void {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bun
 /**
- * A worker without a gateway in it: `supervisor-worker.ts WORKERS DATA_DIR [standby]` answers its
- * process id at a port that it shares with the others, and fails when it is asked to.
+ * Control and workers without a gateway in them: as a worker, `supervisor-worker.ts WORKERS DATA_DIR
+ * [standby]` answers its process id at a port that it shares with the others, and fails when it is
+ * asked to.
  */
 import { connectToSupervisor } from "../../src/process/supervisor/supervisor-link.ts";
 
@@ -12,30 +13,38 @@ const link = connectToSupervisor({
   },
   endNow: () => process.exit(1),
 });
-const [, port = "0"] = await link.begun;
-link.tellSettings({
-  dataDir,
-  workers: Number(workers),
-  logLevel: "info",
-  logFormat: "json",
-  isReloadable: true,
-  hasStandby: standby === "standby",
-});
-const server = Bun.serve({
-  hostname: "127.0.0.1",
-  port: Number(port),
-  reusePort: true,
-  fetch(request) {
-    const wish = new URL(request.url).searchParams.get("fail");
-    if (wish !== null) setTimeout(() => failWith(wish), 0);
-    return new Response(String(process.pid), { headers: { connection: "close" } });
-  },
-});
-process.on("uncaughtException", (thrown) => {
-  link.tellFailure(thrown);
-  process.exit(1);
-});
-link.tellStarted(port === "0" ? ["--port", String(server.port)] : []);
+const { role, addresses } = await link.begun;
+const [, port = "0"] = addresses;
+if (role.kind === "control") {
+  link.tellSettings({
+    dataDir,
+    socket: "",
+    workers: Number(workers),
+    logLevel: "info",
+    logFormat: "json",
+    isReloadable: true,
+    hasStandby: standby === "standby",
+  });
+  link.tellStarted([]);
+} else serve();
+
+function serve(): void {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: Number(port),
+    reusePort: true,
+    fetch(request) {
+      const wish = new URL(request.url).searchParams.get("fail");
+      if (wish !== null) setTimeout(() => failWith(wish), 0);
+      return new Response(String(process.pid), { headers: { connection: "close" } });
+    },
+  });
+  process.on("uncaughtException", (thrown) => {
+    link.tellFailure(thrown);
+    process.exit(1);
+  });
+  link.tellStarted(port === "0" ? ["--port", String(server.port)] : []);
+}
 
 function failWith(message: string): never {
   throw new RangeError(message);

@@ -27,8 +27,10 @@ export async function runSluice(
 export interface ServingProcess extends AsyncDisposable {
   /** The target of signals: the supervisor, unless it runs `--unsupervised`. */
   readonly pid: number;
-  /** The serving process: the current worker, or the process itself. */
+  /** The serving process: the current first worker, or the process itself. */
   readonly workerPid: number;
+  /** The current control process, or the process itself. */
+  readonly controlPid: number;
   readonly dataUrl: string;
   readonly adminUrl: string;
   /** Everything printed so far, standard error included. */
@@ -66,7 +68,10 @@ export async function startServing(
   return {
     pid: child.pid,
     get workerPid() {
-      return childOf(child.pid) ?? child.pid;
+      return workerOf(child.pid) ?? child.pid;
+    },
+    get controlPid() {
+      return controlOf(child.pid) ?? child.pid;
     },
     dataUrl,
     adminUrl,
@@ -82,9 +87,31 @@ export async function startServing(
   };
 }
 
-/** The child that was started first: a gateway's worker. Undefined without any. */
-export function childOf(pid: number): number | undefined {
-  return childrenOf(pid)[0];
+/** The first worker of a gateway. Undefined without one. */
+export function workerOf(pid: number): number | undefined {
+  return childNamed(pid, "sluice-work-1");
+}
+
+export function controlOf(pid: number): number | undefined {
+  return childNamed(pid, "sluice-control");
+}
+
+/** Processes that wait for a role. */
+export function standbysOf(pid: number): readonly number[] {
+  return childrenOf(pid).filter((child) => !(nameOf(child) ?? "sluice-").startsWith("sluice-"));
+}
+
+function childNamed(pid: number, name: string): number | undefined {
+  return childrenOf(pid).find((child) => nameOf(child) === name);
+}
+
+/** Undefined when the process has ended. */
+function nameOf(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return undefined;
+  }
 }
 
 /** In the order in which they were started. */

@@ -7,7 +7,7 @@ import type { SettingsArguments } from "./load-settings.ts";
 import { commandLine } from "../program.ts";
 
 export interface DemoIntroduction {
-  readonly app: App;
+  readonly app: Pick<App, "admin" | "dataUrl" | "adminUrl">;
   readonly values: SettingsArguments;
 }
 

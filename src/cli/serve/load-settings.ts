@@ -72,7 +72,12 @@ function demoText(chosen: SettingsArguments, { origin }: Pick<Simulator, "origin
   });
 }
 
-function withDataDir(config: Config, chosen: SettingsArguments, path: string | undefined): Config {
+/** The configuration with the data directory of the command line. */
+export function withDataDir(
+  config: Config,
+  chosen: SettingsArguments,
+  path: string | undefined,
+): Config {
   const dataDir = chosen["data-dir"];
   if (dataDir === undefined || path === undefined) return config;
   // The database moves with the data directory unless the file places it elsewhere.

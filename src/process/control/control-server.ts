@@ -27,7 +27,7 @@ export interface ControlServerOptions {
   readonly onBootstrapToken: NonNullable<AppOverrides["onBootstrapToken"]>;
   /** Resolves when every data server sees the changes of keys. */
   readonly onKeysChanged: () => Promise<void>;
-  readonly renderMetrics: () => string;
+  readonly renderMetrics: () => string | Promise<string>;
   /** Undefined when a data server can serve. */
   readonly whyNotReady: () => string | undefined;
 }

@@ -3,6 +3,7 @@ import type { UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
 import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
 import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
+import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
 
 export interface WorkerLinksOptions {
@@ -20,11 +21,14 @@ type Connection = Link<ControlMessages, WorkerMessages>;
 /** Longest wait for a worker to follow a change of keys; a later poll of the worker brings it. */
 const reloadTimeoutMs = 1_000;
 const metricsTimeoutMs = 2_000;
+const mostPages = 100;
 
 /** The links to all workers. */
 export class WorkerLinks {
   readonly #options: WorkerLinksOptions;
   readonly #workers = new Map<Connection, WorkerState | undefined>();
+  /** Metrics by process id; of a process that has gone its counts alone. */
+  readonly #pages = new Map<number, string>();
   #listener: SocketListener | undefined;
 
   constructor(options: WorkerLinksOptions) {
@@ -40,7 +44,7 @@ export class WorkerLinks {
     return this.#workers.size;
   }
 
-  /** What each worker said last. */
+  /** What each worker said last, which it does as soon as it is connected. */
   get states(): readonly WorkerState[] {
     return [...this.#workers.values()].filter((state) => state !== undefined);
   }
@@ -54,12 +58,14 @@ export class WorkerLinks {
     for (const link of this.#workers.keys()) link.tell("config.changed", feed);
   }
 
-  /** The metrics of each worker that answers. */
-  async metrics(): Promise<readonly string[]> {
-    const pages = await this.#askAll((link) =>
-      link.ask("metrics.read", undefined, metricsTimeoutMs),
-    );
-    return pages.filter((page) => page !== undefined);
+  /** The metrics of all workers, with the last known counts of those that have gone. */
+  async metrics(): Promise<string> {
+    await this.#askAll(async (link) => {
+      const page = await link.ask("metrics.read", undefined, metricsTimeoutMs);
+      const state = this.#workers.get(link);
+      if (state !== undefined) this.#pages.set(state.pid, page);
+    });
+    return mergePages([...this.#pages.values()]);
   }
 
   stop(): void {
@@ -75,23 +81,20 @@ export class WorkerLinks {
   }
 
   #open(channel: ByteChannel): Connection {
-    const { clock, onState } = this.#options;
+    const { clock } = this.#options;
     const link: Connection = new Link<ControlMessages, WorkerMessages>({
       channel,
       clock,
       hello: undefined,
       handlers: this.#handlers(() => link),
       onOpen: () => void this.#workers.set(link, undefined),
-      onLost: () => {
-        this.#workers.delete(link);
-        onState();
-      },
+      onLost: () => this.#forget(link),
     });
     return link;
   }
 
   #handlers(link: () => Connection): Handlers<WorkerMessages> {
-    const { port, usage, config, onState } = this.#options;
+    const { port, usage, config } = this.#options;
     return {
       "config.read": () => config(),
       "keys.load": ({ since, limit }) => port.keys.loadKeys(since, limit),
@@ -104,10 +107,29 @@ export class WorkerLinks {
       "usage.admitted": (since) => port.reports.admitted(since),
       "usage.insert": async (records) => void (await usage.insert(records)),
       refused: (refusal) => port.recordRefusal(refusal),
-      state: (state) => {
-        this.#workers.set(link(), state);
-        onState();
-      },
+      state: (state) => this.#hear(link(), state),
     };
+  }
+
+  #hear(link: Connection, state: WorkerState): void {
+    this.#workers.set(link, state);
+    this.#options.onState();
+  }
+
+  #forget(link: Connection): void {
+    const pid = this.#workers.get(link)?.pid;
+    this.#workers.delete(link);
+    const page = pid === undefined ? undefined : this.#pages.get(pid);
+    if (pid !== undefined && page !== undefined) this.#pages.set(pid, mergeEnded([page]));
+    if (this.#pages.size > mostPages) this.#joinEnded();
+    this.#options.onState();
+  }
+
+  #joinEnded(): void {
+    const living = new Set(this.states.map(({ pid }) => pid));
+    const ended = [...this.#pages.keys()].filter((pid) => !living.has(pid));
+    const joined = mergeEnded(ended.map((pid) => this.#pages.get(pid) ?? ""));
+    for (const pid of ended) this.#pages.delete(pid);
+    this.#pages.set(0, joined);
   }
 }

@@ -12,6 +12,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const crash: Crash = {
   at: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+  role: "worker",
   pid: 4711,
   uptimeMs: 1234.5,
   exitCode: undefined,
@@ -30,6 +31,7 @@ test("a report says when and how a worker ended, readable only by its owner", ()
   expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({
     version: "1.2.3",
     time: "2026-01-02T03:04:05.678Z",
+    process: "worker",
     pid: 4711,
     uptime_ms: 1235,
     exit_code: null,

@@ -1,11 +1,13 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Role } from "./messages.ts";
 import type { WorkerFailure } from "./worker.ts";
 
-/** An unexpected end of a worker. */
+/** An unexpected end of a process. */
 export interface Crash {
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
+  readonly role: Role["kind"];
   readonly pid: number;
   readonly uptimeMs: number;
   /** Undefined when a signal ended it. */
@@ -37,6 +39,7 @@ export function writeCrashReport(crash: Crash, dataDir: string, version: string)
   const report = {
     version,
     time,
+    process: crash.role,
     pid: crash.pid,
     uptime_ms: Math.round(crash.uptimeMs),
     exit_code: crash.exitCode ?? null,

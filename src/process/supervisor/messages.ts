@@ -2,10 +2,22 @@ import type { LogLevel } from "../../telemetry/log/logger.ts";
 
 /** Messages between the processes of one gateway, sent as JSON over the runtime's channel. */
 
+/** What a process of the gateway does; `number` counts from 1. */
+export type Role =
+  | { readonly kind: "control" }
+  | {
+      readonly kind: "worker";
+      readonly number: number;
+      /** Path of the socket at which control listens. */
+      readonly socket: string;
+    };
+
 /** Settings the supervisor needs, so that it does not read the configuration itself. */
-export interface WorkerSettings {
+export interface GatewaySettings {
   /** Absolute. */
   readonly dataDir: string;
+  /** Path of the socket at which control listens. */
+  readonly socket: string;
   readonly logLevel: LogLevel;
   readonly logFormat: "text" | "json";
   /** Number of workers to run. */
@@ -24,11 +36,12 @@ export interface FailureFacts {
   readonly positions: readonly string[];
 }
 
-export type WorkerMessage =
-  | ({ readonly kind: "settings" } & WorkerSettings)
+export type ChildMessage =
+  /** Sent by control. */
+  | ({ readonly kind: "settings" } & GatewaySettings)
   /** The worker exits and wants to be restarted with this fetch limit. */
   | { readonly kind: "again"; readonly fetchLimit: number }
-  /** The worker serves; its successor gets these arguments to listen on the same addresses. */
+  /** The process serves; its successor gets these arguments to listen on the same addresses. */
   | { readonly kind: "started"; readonly addresses: readonly string[] }
   /** An uncaught exception ends the worker. */
   | ({ readonly kind: "failure"; readonly residentBytes: number } & FailureFacts);
@@ -38,11 +51,16 @@ export type PassedSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 
 export type SupervisorMessage =
   | { readonly kind: "signal"; readonly name: PassedSignal }
-  /** Start serving with these additional arguments; until then the worker opens nothing. */
-  | { readonly kind: "begin"; readonly addresses: readonly string[] };
+  /** Begin in this role, with these additional arguments; until then the process opens nothing. */
+  | ({ readonly kind: "begin" } & Beginning);
+
+export interface Beginning {
+  readonly role: Role;
+  readonly addresses: readonly string[];
+}
 
 /** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
-export function isWorkerMessage(value: unknown): value is WorkerMessage {
+export function isChildMessage(value: unknown): value is ChildMessage {
   return isOfKind(value, ["settings", "again", "started", "failure"]);
 }
 

@@ -4,7 +4,7 @@ import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createLogger, describeDropped, type Logger } from "../../telemetry/log/logger.ts";
 import { writeCrashReport, type Crash } from "./crash-report.ts";
 import { workerVariables } from "./fetch-limit.ts";
-import type { WorkerSettings } from "./messages.ts";
+import type { GatewaySettings } from "./messages.ts";
 import { Supervisor, type AfterEnd } from "./supervisor.ts";
 import { startWorker } from "./worker.ts";
 
@@ -34,7 +34,7 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
       reportCrash({ crash, nextStartMs, version, settings }, loggerOf(settings, log)),
     onStartRefused: (error, { nextStartMs, settings }) => {
       const fields = { reason: codeOf(error), nextStartMs };
-      loggerOf(settings, log).log("error", "a worker cannot be started", fields);
+      loggerOf(settings, log).log("error", "a process cannot be started", fields);
     },
     onStandbyLost({ end, error, nextStartMs }, settings) {
       const { exitCode, signal } = end ?? {};
@@ -67,7 +67,8 @@ function reportCrash(
   } catch (error) {
     logger.log("warn", "a crash report cannot be written", { reason: codeOf(error) });
   }
-  logger.log("error", crash.hasServed ? "worker crashed" : "worker ended before it served", {
+  logger.log("error", crash.hasServed ? "process crashed" : "process ended before it served", {
+    process: crash.role,
     pid: crash.pid,
     exitCode: crash.exitCode,
     signal: crash.signal,
@@ -84,7 +85,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
 
-function loggerOf(settings: WorkerSettings | undefined, log: LogSink): Logger {
+function loggerOf(settings: GatewaySettings | undefined, log: LogSink): Logger {
   const { logLevel: level = "info", logFormat: format = "text" } = settings ?? {};
   const form = { format, clock: systemClock };
   log.configure({ describeDropped: describeDropped(form) });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualTimers } from "../../../test/support/manual-timers.ts";
-import type { WorkerMessage } from "./messages.ts";
+import type { ChildMessage } from "./messages.ts";
 import { Standby, type FetchLimit, type HearWorker, type StandbyLoss } from "./standby.ts";
 import type { Worker, WorkerEnd } from "./worker.ts";
 
@@ -48,7 +48,7 @@ function setUp() {
 }
 
 const ignore = (): void => undefined;
-const message: WorkerMessage = { kind: "started", addresses: [] };
+const message: ChildMessage = { kind: "started", addresses: [] };
 
 test("one is started after the head start, however often it is requested, and handed over once", () => {
   const { timers, started, standby } = setUp();
@@ -59,7 +59,7 @@ test("one is started after the head start, however often it is requested, and ha
   standby.prepare(100);
   timers.advance(10_000);
   expect(started.map(({ fetchLimit }) => fetchLimit)).toEqual([100]);
-  const heard: WorkerMessage[] = [];
+  const heard: ChildMessage[] = [];
   const taken = standby.take(100, (said) => void heard.push(said));
   expect(taken).toBe(started[0]);
   started[0]?.say(message);

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import { BackOff } from "./back-off.ts";
-import type { WorkerMessage } from "./messages.ts";
+import type { ChildMessage } from "./messages.ts";
 import type { Worker, WorkerEnd } from "./worker.ts";
 
 export interface StandbyOptions {
@@ -22,7 +22,7 @@ export interface StandbyLoss {
  * Limit on simultaneous fetches, fixed at process start; undefined: the operator's or the default.
  */
 export type FetchLimit = number | undefined;
-export type HearWorker = (message: WorkerMessage) => void;
+export type HearWorker = (message: ChildMessage) => void;
 
 /** Gives a worker that has just begun to serve the processor before the next one loads. */
 const headStartMs = 500;
@@ -50,17 +50,22 @@ export class Standby {
     this.#options = options;
   }
 
+  /** Starts one at once, unless there is one. */
+  start(fetchLimit: FetchLimit): void {
+    if (this.#waiting === undefined) this.#start(fetchLimit);
+  }
+
   /** Starts one soon, unless there is one. */
   prepare(fetchLimit: FetchLimit): void {
     const isUnderWay = this.#waiting !== undefined || this.#stopTimer !== undefined;
     if (!isUnderWay) this.#startAfter(headStartMs, fetchLimit);
   }
 
-  /** Hands over the worker. Undefined if it has not started yet or has another limit. */
-  take(fetchLimit: FetchLimit, hear: HearWorker): Worker | undefined {
+  /** Hands over the process. Undefined if it has not started yet or has another limit. */
+  take(fetchLimit: FetchLimit | "any", hear: HearWorker): Worker | undefined {
     const waiting = this.#release();
     if (waiting === undefined) return undefined;
-    if (waiting.fetchLimit !== fetchLimit) {
+    if (fetchLimit !== "any" && waiting.fetchLimit !== fetchLimit) {
       waiting.worker.kill();
       return undefined;
     }

@@ -1,16 +1,17 @@
 import { failureFacts } from "./failure-facts.ts";
 import {
   isSupervisorMessage,
+  type Beginning,
   type PassedSignal,
-  type WorkerMessage,
-  type WorkerSettings,
+  type ChildMessage,
+  type GatewaySettings,
 } from "./messages.ts";
 
 /** Connects a command to its supervisor, if it has one. */
 export interface SupervisorLink {
-  /** Resolves to additional arguments once this process may serve. */
-  readonly begun: Promise<readonly string[]>;
-  tellSettings(settings: WorkerSettings): void;
+  /** Resolves once this process may serve. */
+  readonly begun: Promise<Beginning>;
+  tellSettings(settings: GatewaySettings): void;
   /** The caller must then exit. */
   askForFetchLimit(fetchLimit: number): void;
   /** The worker serves. */
@@ -30,16 +31,16 @@ export interface LinkOptions {
  * supervisor is gone. Must run before any await, or an early signal is lost.
  */
 export function connectToSupervisor({ onSignal, endNow }: LinkOptions): SupervisorLink {
-  const begun = Promise.withResolvers<readonly string[]>();
+  const begun = Promise.withResolvers<Beginning>();
   process.on("message", (value: unknown) => {
     if (!isSupervisorMessage(value)) return;
-    if (value.kind === "begin") begun.resolve(value.addresses);
+    if (value.kind === "begin") begun.resolve(value);
     else onSignal(value.name);
   });
   // Running calls are in the spool, and an orphaned gateway must not go on unseen.
   process.on("disconnect", endNow);
   ignoreOwnSignals();
-  const tell = (message: WorkerMessage): void => void process.send?.(message);
+  const tell = (message: ChildMessage): void => void process.send?.(message);
   return {
     begun: begun.promise,
     tellSettings: (settings) => tell({ kind: "settings", ...settings }),

@@ -1,38 +1,49 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { sameSignalMs } from "../stop-signals.ts";
 import type { Crash } from "./crash-report.ts";
-import type { PassedSignal, WorkerMessage } from "./messages.ts";
+import type { Beginning, ChildMessage, PassedSignal, Role } from "./messages.ts";
 import { mostStartsUnserved, Supervisor, type AfterEnd } from "./supervisor.ts";
 import type { WorkerEnd } from "./worker.ts";
 
 /** A process that the test controls. */
-class StagedWorker {
+class StagedProcess {
   readonly pid: number;
   readonly passed: PassedSignal[] = [];
   readonly #end = Promise.withResolvers<WorkerEnd>();
   readonly ended = this.#end.promise;
-  readonly say: (message: WorkerMessage) => void;
+  readonly say: (message: ChildMessage) => void;
+  beginning: Beginning | undefined;
+  isKilled = false;
 
-  constructor(pid: number, say: (message: WorkerMessage) => void) {
+  constructor(pid: number, say: (message: ChildMessage) => void) {
     this.pid = pid;
     this.say = say;
   }
 
+  get role(): Role | undefined {
+    return this.beginning?.role;
+  }
+
   serve(workers = 1): void {
     const telemetry = { logLevel: "info", logFormat: "text" } as const;
-    const rest = { isReloadable: true, hasStandby: false };
-    this.say({ kind: "settings", dataDir: "/", workers, ...telemetry, ...rest });
+    const rest = { isReloadable: true, hasStandby: false, socket: "/control.sock" };
+    if (this.role?.kind === "control") {
+      this.say({ kind: "settings", dataDir: "/", workers, ...telemetry, ...rest });
+    }
     this.say({ kind: "started", addresses: [] });
   }
 
-  begin(): void {}
+  begin(beginning: Beginning): void {
+    this.beginning = beginning;
+  }
 
   pass(signal: PassedSignal): void {
     this.passed.push(signal);
   }
 
   kill(): void {
+    this.isKilled = true;
     this.end("SIGKILL");
   }
 
@@ -44,7 +55,7 @@ class StagedWorker {
 }
 
 class Stage {
-  readonly workers: StagedWorker[] = [];
+  readonly processes: StagedProcess[] = [];
   readonly crashes: (Crash & AfterEnd)[] = [];
   readonly clock = new ManualClock();
   readonly refusals: (AfterEnd & { error: unknown })[] = [];
@@ -53,9 +64,9 @@ class Stage {
     clock: this.clock,
     start: (_fetchLimit, onMessage) => {
       if (this.refusal !== undefined) throw this.refusal;
-      const worker = new StagedWorker(this.workers.length + 1, onMessage);
-      this.workers.push(worker);
-      return worker;
+      const process = new StagedProcess(this.processes.length + 1, onMessage);
+      this.processes.push(process);
+      return process;
     },
     onCrash: (crash, after) => void this.crashes.push({ ...crash, ...after }),
     onStartRefused: (error, after) => void this.refusals.push({ error, ...after }),
@@ -68,148 +79,207 @@ class Stage {
     this.ended = this.supervisor.run();
   }
 
-  async worker(number: number): Promise<StagedWorker> {
+  /** The process that is `nth` to have the role. */
+  async in(kind: Role["kind"], nth = 1): Promise<StagedProcess> {
     for (;;) {
-      const found = this.workers[number - 1];
+      const found = this.processes.filter(({ role }) => role?.kind === kind)[nth - 1];
       if (found !== undefined) return found;
       await Bun.sleep(5);
     }
+  }
+
+  async serving(workers = 1) {
+    const control = await this.in("control");
+    control.serve(workers);
+    const worker = await this.in("worker");
+    worker.serve();
+    return { control, worker };
+  }
+
+  async end(): Promise<number> {
+    this.supervisor.pass("SIGTERM");
+    for (const process of this.processes) process.end(0);
+    return this.ended;
   }
 }
 
 const outOfProcesses = Object.assign(new Error("spawn"), { code: "EAGAIN" });
 
-test("a worker that the system refuses to start is retried once the gateway has served", async () => {
-  const stage = new Stage();
-  const first = await stage.worker(1);
-  first.serve();
-  stage.refusal = outOfProcesses;
-  first.end("SIGKILL");
-  while (stage.refusals.length < 2) await Bun.sleep(5);
-  expect(stage.refusals[0]).toMatchObject({ error: outOfProcesses, nextStartMs: 200 });
-  expect(stage.refusals[1]).toMatchObject({ nextStartMs: 400 });
-  stage.refusal = undefined;
-  (await stage.worker(2)).serve();
-  expect(stage.crashes).toHaveLength(1);
-  stage.supervisor.pass("SIGTERM");
-  stage.workers[1]?.end(0);
-  expect(await stage.ended).toBe(0);
-});
-
-test("one of several that the system refuses to start is retried too", async () => {
-  const stage = new Stage();
-  const first = await stage.worker(1);
-  stage.refusal = outOfProcesses;
-  first.serve(2);
-  while (stage.refusals.length < 1) await Bun.sleep(5);
-  stage.refusal = undefined;
-  const second = await stage.worker(2);
-  second.serve(2);
-  stage.supervisor.pass("SIGTERM");
-  first.end(0);
-  second.end(0);
-  expect(await stage.ended).toBe(0);
-});
-
-test("a first worker that the system refuses to start ends the gateway with a log line", async () => {
-  const stage = new Stage(outOfProcesses);
-  expect(await stage.ended).toBe(1);
-  expect(stage.refusals).toEqual([
-    { error: outOfProcesses, nextStartMs: undefined, settings: undefined },
-  ]);
-});
-
-test.each([
-  ["SIGSEGV", { signal: "SIGSEGV", exitCode: undefined }],
-  ["SIGKILL", { signal: "SIGKILL", exitCode: undefined }],
-  [1, { signal: undefined, exitCode: 1 }],
-] as const)(
-  "a crash (%p) during a drain is reported, and no restart follows",
-  async (how, crash) => {
+describe("a gateway that starts", () => {
+  test("begins with control, then one worker, then the others", async () => {
     const stage = new Stage();
-    const worker = await stage.worker(1);
-    worker.serve();
+    const control = await stage.in("control");
+    const roles = () => stage.processes.map(({ role }) => role);
+    expect(roles()).toEqual([{ kind: "control" }, undefined]);
+    control.serve(3);
+    const first = { kind: "worker", number: 1, socket: "/control.sock" } as const;
+    expect(roles()).toEqual([{ kind: "control" }, first]);
+    stage.processes[1]?.serve();
+    expect(roles().slice(1)).toEqual([1, 2, 3].map((number) => ({ ...first, number })));
+    expect(await stage.end()).toBe(0);
+  });
+
+  test("hands the addresses that one process has to those after it", async () => {
+    const stage = new Stage();
+    const control = await stage.in("control");
+    control.say({ kind: "started", addresses: ["--admin", "127.0.0.1:1"] });
+    const worker = await stage.in("worker");
+    worker.say({ kind: "started", addresses: ["--data", "127.0.0.1:2"] });
+    worker.end("SIGKILL");
+    const next = await stage.in("worker", 2);
+    const both = ["--admin", "127.0.0.1:1", "--data", "127.0.0.1:2"];
+    expect([worker, next].map(({ beginning }) => beginning?.addresses)).toEqual([
+      both.slice(0, 2),
+      both,
+    ]);
+    expect(await stage.end()).toBe(0);
+  });
+
+  test.each(["control", "worker"] as const)(
+    "ends with the exit code of a first %s that cannot start",
+    async (kind) => {
+      const stage = new Stage();
+      if (kind === "worker") (await stage.in("control")).serve();
+      (await stage.in(kind)).end(7);
+      if (kind === "worker") {
+        const control = await stage.in("control");
+        while (control.passed.length === 0) await Bun.sleep(1);
+        expect(control.passed).toEqual(["SIGINT"]);
+        control.end(0);
+      }
+      expect(await stage.ended).toBe(7);
+      expect(stage.crashes).toEqual([]);
+    },
+  );
+
+  test.each(["control", "worker"] as const)(
+    "gives up when signals keep ending its %s before any served",
+    async (kind) => {
+      const stage = new Stage();
+      if (kind === "worker") (await stage.in("control")).serve();
+      for (let start = 1; start <= mostStartsUnserved; start += 1) {
+        (await stage.in(kind, start)).end("SIGKILL");
+      }
+      if (kind === "worker") (await stage.in("control")).end(0);
+      expect(await stage.ended).toBe(1);
+      const delays = [100, 200, 400, 800, undefined];
+      expect(stage.crashes.map(({ nextStartMs }) => nextStartMs)).toEqual(delays);
+      expect(new Set(stage.crashes.map(({ role }) => role))).toEqual(new Set([kind]));
+    },
+  );
+
+  test("ends with a log line when the system refuses to start a process", async () => {
+    const stage = new Stage(outOfProcesses);
+    expect(await stage.ended).toBe(1);
+    expect(stage.refusals).toEqual([
+      { error: outOfProcesses, nextStartMs: undefined, settings: undefined },
+    ]);
+  });
+});
+
+describe("a gateway that serves", () => {
+  test.each(["control", "worker"] as const)("replaces %s, and no other process", async (kind) => {
+    const stage = new Stage();
+    const both = await stage.serving();
+    both[kind].end("SIGKILL");
+    const next = await stage.in(kind, 2);
+    next.serve();
+    expect(stage.crashes).toHaveLength(1);
+    expect(stage.crashes[0]).toMatchObject({ role: kind, signal: "SIGKILL", nextStartMs: 100 });
+    const other = kind === "control" ? both.worker : both.control;
+    expect([other.passed, other.isKilled]).toEqual([[], false]);
+    expect(stage.processes.filter(({ role }) => role !== undefined)).toHaveLength(3);
+    expect(await stage.end()).toBe(0);
+  });
+
+  test("retries a process that the system refuses to start", async () => {
+    const stage = new Stage();
+    const { worker } = await stage.serving();
+    stage.refusal = outOfProcesses;
+    worker.end("SIGKILL");
+    while (stage.refusals.length < 2) await Bun.sleep(5);
+    expect(stage.refusals[0]).toMatchObject({ error: outOfProcesses, nextStartMs: 200 });
+    expect(stage.refusals[1]).toMatchObject({ nextStartMs: 400 });
+    stage.refusal = undefined;
+    (await stage.in("worker", 2)).serve();
+    expect(stage.crashes).toHaveLength(1);
+    expect(await stage.end()).toBe(0);
+  });
+
+  test("restarts a worker that ends before it serves, and reports it as such", async () => {
+    const stage = new Stage();
+    const { worker } = await stage.serving();
+    worker.end("SIGKILL");
+    (await stage.in("worker", 2)).end(1);
+    await stage.in("worker", 3);
+    expect(stage.crashes.map(({ hasServed, nextStartMs }) => [hasServed, nextStartMs])).toEqual([
+      [true, 100],
+      [false, 200],
+    ]);
+    expect(await stage.end()).toBe(0);
+  });
+});
+
+describe("a gateway that is asked to end", () => {
+  test.each([
+    ["SIGSEGV", { signal: "SIGSEGV", exitCode: undefined }],
+    ["SIGKILL", { signal: "SIGKILL", exitCode: undefined }],
+    [1, { signal: undefined, exitCode: 1 }],
+  ] as const)("reports a crash (%p) while it drains, and restarts nothing", async (how, crash) => {
+    const stage = new Stage();
+    const { control, worker } = await stage.serving();
+    const started = stage.processes.length;
     stage.supervisor.pass("SIGTERM");
-    expect(worker.passed).toEqual(["SIGTERM"]);
+    expect([control.passed, worker.passed]).toEqual([["SIGTERM"], ["SIGTERM"]]);
     worker.end(how);
+    control.end(0);
     expect(await stage.ended).toBe(1);
     expect(stage.crashes).toHaveLength(1);
     expect(stage.crashes[0]).toMatchObject({ ...crash, hasServed: true, nextStartMs: undefined });
-    expect(stage.workers).toHaveLength(1);
-  },
-);
+    expect(stage.processes).toHaveLength(started);
+  });
 
-test.each([0, "SIGINT", "SIGTERM"])(
-  "a worker that ends as asked (%p), also before it handles signals, is neither crash nor failure",
-  async (how) => {
+  test.each([0, "SIGINT", "SIGTERM"])(
+    "takes an end as asked (%p), also before signals are handled, for neither crash nor failure",
+    async (how) => {
+      const stage = new Stage();
+      stage.supervisor.pass("SIGINT");
+      (await stage.in("control")).end(how);
+      expect(await stage.ended).toBe(0);
+      expect(stage.crashes).toEqual([]);
+    },
+  );
+
+  test.each([
+    [1, 1],
+    ["SIGKILL", 1],
+    ["SIGTERM", 1],
+    [0, 0],
+  ] as const)(
+    "twice is cut short: an end by %p is exit code %d and not a crash",
+    async (...one) => {
+      const [how, exitCode] = one;
+      const stage = new Stage();
+      const { control, worker } = await stage.serving();
+      stage.supervisor.pass("SIGTERM");
+      stage.clock.advance(50);
+      stage.supervisor.pass("SIGTERM");
+      worker.end(how);
+      control.end(0);
+      expect(await stage.ended).toBe(exitCode);
+      expect(stage.crashes).toEqual([]);
+    },
+  );
+
+  test("by a signal that arrives twice, as npm forwards it, is asked once", async () => {
     const stage = new Stage();
+    const { control, worker } = await stage.serving();
     stage.supervisor.pass("SIGINT");
-    (await stage.worker(1)).end(how);
+    stage.clock.advance(sameSignalMs - 1);
+    stage.supervisor.pass("SIGINT");
+    expect([control.passed, worker.passed]).toEqual([["SIGINT"], ["SIGINT"]]);
+    worker.end(0);
+    control.end(0);
     expect(await stage.ended).toBe(0);
-    expect(stage.crashes).toEqual([]);
-  },
-);
-
-test.each([
-  [1, 1],
-  ["SIGKILL", 1],
-  ["SIGTERM", 1],
-  [0, 0],
-] as const)(
-  "cut short by a second request, an end by %p is exit code %d and not a crash",
-  async (...one) => {
-    const [how, exitCode] = one;
-    const stage = new Stage();
-    const worker = await stage.worker(1);
-    worker.serve();
-    stage.supervisor.pass("SIGTERM");
-    stage.clock.advance(50);
-    stage.supervisor.pass("SIGTERM");
-    worker.end(how);
-    expect(await stage.ended).toBe(exitCode);
-    expect(stage.crashes).toEqual([]);
-  },
-);
-
-test("a worker that ends before it serves is reported as such and restarted", async () => {
-  const stage = new Stage();
-  (await stage.worker(1)).serve();
-  stage.workers[0]?.end("SIGKILL");
-  (await stage.worker(2)).end(1);
-  const third = await stage.worker(3);
-  expect(stage.crashes.map(({ hasServed, nextStartMs }) => [hasServed, nextStartMs])).toEqual([
-    [true, 100],
-    [false, 200],
-  ]);
-  stage.supervisor.pass("SIGTERM");
-  third.end(0);
-  expect(await stage.ended).toBe(0);
-});
-
-test("a gateway gives up when signals keep ending its workers before any served", async () => {
-  const stage = new Stage();
-  for (let start = 1; start <= mostStartsUnserved; start += 1) {
-    (await stage.worker(start)).end("SIGKILL");
-  }
-  expect(await stage.ended).toBe(1);
-  expect(stage.workers).toHaveLength(mostStartsUnserved);
-  expect(stage.crashes.map(({ nextStartMs }) => nextStartMs)).toEqual([
-    100,
-    200,
-    400,
-    800,
-    undefined,
-  ]);
-});
-
-test("a signal that arrives twice, as npm forwards it, is one request: nothing is cut short", async () => {
-  const stage = new Stage();
-  const worker = await stage.worker(1);
-  worker.serve();
-  stage.supervisor.pass("SIGINT");
-  stage.clock.advance(sameSignalMs - 1);
-  stage.supervisor.pass("SIGINT");
-  expect(worker.passed).toEqual(["SIGINT"]);
-  worker.end(0);
-  expect(await stage.ended).toBe(0);
+  });
 });

@@ -1,20 +1,21 @@
 import {
-  isWorkerMessage,
+  isChildMessage,
+  type Beginning,
   type PassedSignal,
   type SupervisorMessage,
-  type WorkerMessage,
+  type ChildMessage,
 } from "./messages.ts";
 
 /** What a worker reported of the exception that ended it. */
-export type WorkerFailure = Extract<WorkerMessage, { kind: "failure" }>;
+export type WorkerFailure = Extract<ChildMessage, { kind: "failure" }>;
 
 /** A process that serves. */
 export interface Worker {
   readonly pid: number;
   /** Resolves when it has ended, after its last message. */
   readonly ended: Promise<WorkerEnd>;
-  /** Lets it serve with these additional arguments. Does nothing once it has ended. */
-  begin(addresses: readonly string[]): void;
+  /** Lets it begin. Does nothing once it has ended. */
+  begin(beginning: Beginning): void;
   /** Sends a signal. Does nothing once it has ended. */
   pass(signal: PassedSignal): void;
   /** Kills it. */
@@ -38,7 +39,7 @@ const lastMessageMs = 100;
 /** Starts a worker with this process's standard streams. It waits for `begin`. */
 export function startWorker(
   { command, environment }: WorkerProgram,
-  onMessage: (message: WorkerMessage) => void,
+  onMessage: (message: ChildMessage) => void,
 ): Worker {
   const disconnected = Promise.withResolvers<void>();
   const child = Bun.spawn([...command], {
@@ -48,7 +49,7 @@ export function startWorker(
     detached: true,
     serialization: "json",
     ipc(value: unknown) {
-      if (isWorkerMessage(value)) onMessage(value);
+      if (isChildMessage(value)) onMessage(value);
     },
     onDisconnect: () => disconnected.resolve(),
   });
@@ -70,7 +71,7 @@ export function startWorker(
         peakResidentBytes: child.resourceUsage()?.maxRSS,
       };
     }),
-    begin: (addresses) => send({ kind: "begin", addresses }),
+    begin: (beginning) => send({ kind: "begin", ...beginning }),
     pass: (name) => send({ kind: "signal", name }),
     kill: () => child.kill("SIGKILL"),
   };

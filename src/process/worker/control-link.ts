@@ -124,11 +124,11 @@ export class ControlLink {
     channel: ConstructorParameters<typeof Link>[0]["channel"],
     done: (isOpen: boolean) => void,
   ) {
-    const { clock, reloadKeys, renderMetrics, onConfig, state } = this.#options;
+    const { clock, reloadKeys, renderMetrics, onConfig } = this.#options;
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
-      hello: state(),
+      hello: undefined,
       handlers: {
         "keys.reload": async () => void (await reloadKeys()),
         "config.changed": (feed) => onConfig(feed),
@@ -148,6 +148,7 @@ export class ControlLink {
 
   #opened(link: Connection): void {
     this.#connection = link;
+    this.tellState();
     if (!this.#hasBeenOpen) {
       this.#hasBeenOpen = true;
       return;

@@ -158,6 +158,16 @@ export class TelemetryEvents {
     this.#logger.log("info", "listening", addresses);
   }
 
+  /** The control process is gone: keys and configuration stay as they are. */
+  controlLost(reason: Error): void {
+    const message = "control is gone: calls go on with the keys and the configuration of before";
+    this.#logger.log("warn", message, { reason: reason.message });
+  }
+
+  controlBack(): void {
+    this.#logger.log("info", "control is back");
+  }
+
   draining(openRequests: number): void {
     this.#logger.log("info", "shutting down: open requests may finish", { openRequests });
   }

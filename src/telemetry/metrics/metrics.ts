@@ -7,16 +7,16 @@ import { IdempotencyMetrics } from "./idempotency-metrics.ts";
 import { OverloadMetrics } from "./overload-metrics.ts";
 import { RoutingMetrics } from "./routing-metrics.ts";
 
-/** Values read at each scrape. */
+/** Values read at each scrape, of what the process has. */
 export interface Gauges {
-  readonly openRequests: () => number;
-  readonly queuedUsageRows: () => number;
-  readonly spoolBytes: () => number;
+  readonly openRequests?: () => number;
+  readonly queuedUsageRows?: () => number;
+  readonly spoolBytes?: () => number;
   /** Age of the key snapshot; it grows during an outage. */
-  readonly keysAgeSeconds: () => number;
-  readonly residentBytes: () => number;
+  readonly keysAgeSeconds?: () => number;
+  readonly residentBytes?: () => number;
   /** Since the start; never decreases. */
-  readonly droppedLogLines: () => number;
+  readonly droppedLogLines?: () => number;
 }
 
 /** All metrics. Labels hold only configured names and fixed words. */
@@ -104,7 +104,6 @@ export class Metrics {
 
   /** Renders the page in the Prometheus text format, version 0.0.4. */
   render(): string {
-    const gauges = this.#gauges;
     const series = [
       this.#requests,
       this.#calls,
@@ -124,7 +123,7 @@ export class Metrics {
       this.overload,
       this.idempotency,
     ];
-    const read = [...gaugeRows(gauges).map(renderGauge), renderDropped(gauges)];
+    const read = gaugeRows(this.#gauges).flatMap(renderGauge);
     return [...series.map((each) => each.render()), ...read].join("\n");
   }
 
@@ -213,7 +212,9 @@ interface CallSeries {
 interface GaugeRow {
   readonly name: string;
   readonly help: string;
-  readonly value: number;
+  /** Default: a gauge. */
+  readonly type?: "counter" | "gauge";
+  readonly read: (() => number) | undefined;
 }
 
 function gaugeRows(gauges: Gauges): readonly GaugeRow[] {
@@ -221,37 +222,38 @@ function gaugeRows(gauges: Gauges): readonly GaugeRow[] {
     {
       name: "sluice_open_requests",
       help: "Requests being handled.",
-      value: gauges.openRequests(),
+      read: gauges.openRequests,
     },
     {
       name: "sluice_ledger_queue_rows",
       help: "Usage rows not yet stored.",
-      value: gauges.queuedUsageRows(),
+      read: gauges.queuedUsageRows,
     },
     {
       name: "sluice_ledger_spool_bytes",
       help: "Size of the spool.",
-      value: gauges.spoolBytes(),
+      read: gauges.spoolBytes,
     },
     {
       name: "sluice_keys_age_seconds",
       help: "Time since the keys were last read.",
-      value: gauges.keysAgeSeconds(),
+      read: gauges.keysAgeSeconds,
     },
     {
       name: "sluice_resident_memory_bytes",
       help: "Resident memory.",
-      value: gauges.residentBytes(),
+      read: gauges.residentBytes,
+    },
+    {
+      name: "sluice_log_lines_dropped_total",
+      help: "Lines of the log that could not be written, or that nobody read in time.",
+      type: "counter",
+      read: gauges.droppedLogLines,
     },
   ];
 }
 
-function renderDropped({ droppedLogLines }: Gauges): string {
-  const name = "sluice_log_lines_dropped_total";
-  const help = "Lines of the log that could not be written, or that nobody read in time.";
-  return `# HELP ${name} ${help}\n# TYPE ${name} counter\n${name} ${droppedLogLines()}\n`;
-}
-
-function renderGauge({ name, help, value }: GaugeRow): string {
-  return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`;
+function renderGauge({ name, help, type = "gauge", read }: GaugeRow): readonly string[] {
+  if (read === undefined) return [];
+  return [`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${read()}\n`];
 }

@@ -1,0 +1,96 @@
+import type { Config } from "../../config/config.ts";
+import { AskedToEnd, readArguments, UsageError, type CommandIo } from "../command.ts";
+import { commandLine } from "../program.ts";
+import { readAddress, settingsOptions, type SettingsArguments } from "./load-settings.ts";
+
+const options = {
+  ...settingsOptions,
+  data: { type: "string" },
+  admin: { type: "string" },
+  unsupervised: { type: "boolean" },
+  init: { type: "boolean" },
+  // For successors of the first process, which must not replace data that was lost later.
+  "no-init": { type: "boolean" },
+} as const;
+
+/** The arguments of `serve`. */
+export interface ServeArguments extends SettingsArguments {
+  readonly data?: string | undefined;
+  readonly admin?: string | undefined;
+  /** Whether data that is missing is begun anew. */
+  readonly begins: boolean;
+}
+
+/** Throws `UsageError`. */
+export function readServeArguments(args: readonly string[]): ServeArguments {
+  const { values, positionals } = readArguments(args, options);
+  if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
+  return { ...values, begins: values.init === true && values["no-init"] !== true };
+}
+
+/** The configuration with the addresses of the command line. */
+export function withListeners(config: Config, { data, admin }: ServeArguments): Config {
+  const { listen } = config;
+  return {
+    ...config,
+    listen: {
+      data: data === undefined ? listen.data : readAddress(data),
+      admin: admin === undefined ? listen.admin : readAddress(admin),
+    },
+  };
+}
+
+/** Arguments that make a successor serve at the port that the system has chosen. */
+export function fixedAddress(listener: "data" | "admin", port: number, url: string) {
+  return port === 0 ? [`--${listener}`, new URL(url).host] : [];
+}
+
+export interface BootstrapToken {
+  readonly text: string;
+  readonly isConfigured: boolean;
+}
+
+/**
+ * Prints a generated bootstrap token; one from the configuration stays out of terminals and logs.
+ */
+export function printBootstrap(
+  { text, isConfigured }: BootstrapToken,
+  values: SettingsArguments,
+  io: CommandIo,
+): void {
+  const token = isConfigured ? "the configured bootstrap token" : `the one-time token ${text}`;
+  const create = "users create you@example.com --role operator --password-file -";
+  io.report(`Nobody can sign in to the control plane yet. The first operator is made within an hour
+with ${token} (POST /admin/v1/bootstrap),
+or on this machine:
+
+  ${commandLine(create, values)}
+`);
+}
+
+/** The message for a start that failed. */
+export function startFailure(error: unknown): string {
+  return `cannot start: ${reasonOf(error)}${adviceFor(error)}`;
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
+}
+
+function adviceFor(error: unknown): string {
+  const isPort = error instanceof Error && error.message.startsWith("cannot listen");
+  return isPort ? "\nOther addresses: --data HOST:PORT and --admin HOST:PORT, or `listen`." : "";
+}
+
+/** Whether a person at a terminal ends the process, which skips the wait for balancers. */
+export function isAskedByPerson({ reason }: AbortSignal): boolean {
+  return reason instanceof AskedToEnd && reason.by === "SIGINT";
+}
+
+export function untilAsked(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

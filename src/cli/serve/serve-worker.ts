@@ -1,0 +1,74 @@
+import type { Config } from "../../config/config.ts";
+import { parseConfig } from "../../config/load.ts";
+import { keepRestartSettings } from "../../config/restart-settings.ts";
+import { exitCodes } from "../../process/exit-codes.ts";
+import type { ConfigFeed } from "../../process/link/messages.ts";
+import { hasFetchLimit } from "../../process/supervisor/fetch-limit.ts";
+import type { Role } from "../../process/supervisor/messages.ts";
+import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
+import { WorkerProcess } from "../../process/worker/worker-process.ts";
+import { CommandError, type CommandIo } from "../command.ts";
+import { withDataDir, type Settings } from "./load-settings.ts";
+import {
+  fixedAddress,
+  isAskedByPerson,
+  startFailure,
+  untilAsked,
+  withListeners,
+  type ServeArguments,
+} from "./serve-options.ts";
+
+export interface WorkerRole {
+  readonly role: Extract<Role, { kind: "worker" }>;
+  readonly supervisor: SupervisorLink;
+  /** Settings that a standby read before it took over. */
+  readonly known: Settings | undefined;
+}
+
+/** One of the processes that serve calls. */
+export async function serveWorker(
+  args: ServeArguments,
+  { role, supervisor, known }: WorkerRole,
+  io: CommandIo,
+): Promise<number> {
+  await using worker = new WorkerProcess({
+    ...role,
+    log: io.log,
+    configOf: (feed, current) => configOf(feed, { args, known, current }, io),
+  });
+  const config = await worker.readConfig();
+  if (!hasFetchLimit(config.upstreamRequests, io.environment)) {
+    supervisor.askForFetchLimit(config.upstreamRequests);
+    return exitCodes.ok;
+  }
+  try {
+    await worker.start(config);
+  } catch (error) {
+    throw new CommandError(startFailure(error));
+  }
+  io.tellStarted(fixedAddress("data", config.listen.data.port, worker.url));
+  await untilAsked(io.signal);
+  await worker.drain({ isAnnounced: !isAskedByPerson(io.signal) });
+  return exitCodes.ok;
+}
+
+interface FeedContext {
+  readonly args: ServeArguments;
+  readonly known: Settings | undefined;
+  readonly current: Config | undefined;
+}
+
+/** Control has checked the text; it has problems here only if the environments differ. */
+function configOf(
+  { path, text }: ConfigFeed,
+  { args, known, current }: FeedContext,
+  { environment }: CommandIo,
+): Config | undefined {
+  const isKnown = known?.text === text && known.path === path;
+  const parsed = isKnown
+    ? { ok: true as const, config: known.fileConfig }
+    : parseConfig(text, { name: path ?? "built-in demo", env: environment.variables });
+  if (!parsed.ok) return undefined;
+  const config = withListeners(withDataDir(parsed.config, args, path), args);
+  return current === undefined ? config : keepRestartSettings(current, config).config;
+}

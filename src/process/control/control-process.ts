@@ -1,0 +1,145 @@
+import type { Config } from "../../config/config.ts";
+import type { AdminServices } from "../../control/services.ts";
+import { systemClock } from "../../domain/clock.ts";
+import { Shutdown } from "../../edge/shutdown.ts";
+import type { TelemetryEvents } from "../../telemetry/events/events.ts";
+import type { LogSink } from "../../telemetry/log/log-output.ts";
+import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
+import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
+import type { ConfigFeed } from "../link/messages.ts";
+import { ControlServer, type ControlServerOptions } from "./control-server.ts";
+import { WorkerLinks } from "./worker-links.ts";
+
+export interface ControlProcessOptions {
+  readonly config: Config;
+  /** What workers make the same configuration of. */
+  readonly feed: Omit<ConfigFeed, "generation">;
+  /** Path of the socket for workers. */
+  readonly socket: string;
+  readonly log: LogSink;
+  readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
+}
+
+/** How long control waits beyond the drain time for workers that are asked to end. */
+const lastWorkersMs = 10_000;
+const pollMs = 20;
+
+/** The process that manages a gateway whose workers are processes of their own. */
+export class ControlProcess implements AsyncDisposable {
+  readonly #telemetry: Telemetry;
+  readonly #shutdown = new Shutdown();
+  readonly #server: ControlServer;
+  readonly #workers: WorkerLinks;
+  readonly #serving = Promise.withResolvers<string>();
+  #config: Config;
+  #feed: ConfigFeed;
+
+  /** Throws if another process has the data directory. */
+  constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
+    this.#config = config;
+    this.#feed = { ...feed, generation: 1 };
+    const telemetry = (this.#telemetry = this.#createTelemetry(log));
+    this.#server = new ControlServer({
+      config,
+      telemetry,
+      shutdown: this.#shutdown,
+      clock: systemClock,
+      randomBytes: (target) => crypto.getRandomValues(target),
+      onBootstrapToken,
+      onKeysChanged: () => this.#workers.reloadKeys(),
+      renderMetrics: async () =>
+        mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
+      whyNotReady: () => this.#whyNotReady(),
+    });
+    this.#workers = new WorkerLinks({
+      path: socket,
+      clock: systemClock,
+      port: this.#server.port,
+      usage: this.#server.storage.usage,
+      config: () => this.#feed,
+      onState: () => this.#lookForWorker(),
+    });
+  }
+
+  get adminUrl(): string {
+    return this.#server.url;
+  }
+
+  get admin(): AdminServices {
+    return this.#server.admin;
+  }
+
+  get events(): TelemetryEvents {
+    return this.#telemetry.events;
+  }
+
+  /** Resolves to the URL of the data listener, once a worker serves there. */
+  get serving(): Promise<string> {
+    return this.#serving.promise;
+  }
+
+  async start(): Promise<void> {
+    await this.#server.storage.start();
+    this.#workers.listen();
+    await this.#server.listen();
+  }
+
+  /** Applies a validated configuration here and in all workers. */
+  reconfigure(config: Config, text: string): void {
+    this.#config = config;
+    this.#feed = { ...this.#feed, text, generation: this.#feed.generation + 1 };
+    this.#server.reconfigure(config);
+    this.#workers.configChanged(this.#feed);
+  }
+
+  /** Waits until the workers, which are asked to end too, have left. */
+  async drain({ isAnnounced }: { readonly isAnnounced: boolean }): Promise<void> {
+    const { preStopMs, drainTimeoutMs } = this.#config.shutdown;
+    const deadline = performance.now() + preStopMs + drainTimeoutMs + lastWorkersMs;
+    void this.#shutdown.drain({
+      isAnnounced,
+      preStopMs,
+      drainTimeoutMs: 0,
+      openCalls: () => 0,
+      endCalls: () => undefined,
+    });
+    while (this.#workers.count > 0 && performance.now() < deadline) await Bun.sleep(pollMs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#shutdown.refuse();
+    await this.#server.cut();
+    this.#workers.stop();
+    await this.#server[Symbol.asyncDispose]();
+  }
+
+  #lookForWorker(): void {
+    const url = this.#workers.states.find((state) => state.url !== "")?.url;
+    if (url !== undefined) this.#serving.resolve(url);
+  }
+
+  #whyNotReady(): string | undefined {
+    if (this.#shutdown.hasBegun) return "shutting down";
+    const ofStorage = this.#server.storage.whyNotReady();
+    if (ofStorage !== undefined) return ofStorage;
+    const { states } = this.#workers;
+    if (states.some(({ notReady }) => notReady === undefined)) return undefined;
+    return states[0]?.notReady ?? "no worker serves";
+  }
+
+  #createTelemetry(log: LogSink): Telemetry {
+    const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
+    return createTelemetry({
+      ...settings,
+      level,
+      format,
+      clock: systemClock,
+      log,
+      gauges: {
+        queuedUsageRows: () => this.#server.storage.ledger.waiting,
+        spoolBytes: () => this.#server.storage.ledger.spoolBytes,
+        residentBytes: () => process.memoryUsage.rss(),
+      },
+    });
+  }
+}

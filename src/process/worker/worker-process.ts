@@ -1,0 +1,160 @@
+import { join } from "node:path";
+import type { Config } from "../../config/config.ts";
+import { systemClock } from "../../domain/clock.ts";
+import type { RandomBytes } from "../../domain/keys/base62.ts";
+import { Shutdown } from "../../edge/shutdown.ts";
+import { processFolderName } from "../../ledger/spool/process-folder.ts";
+import { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
+import { Installation } from "../../store/installation/installation.ts";
+import type { LogSink } from "../../telemetry/log/log-output.ts";
+import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
+import type { ConfigFeed, WorkerState } from "../link/messages.ts";
+import { ControlLink } from "./control-link.ts";
+import { DataServer } from "./data-server.ts";
+
+export interface WorkerProcessOptions {
+  /** Counts from 1. */
+  readonly number: number;
+  /** Path of the socket at which control listens. */
+  readonly socket: string;
+  readonly log: LogSink;
+  /** Makes the configuration of a feed, given the one in force; undefined if that fails here. */
+  readonly configOf: (feed: ConfigFeed, current: Config | undefined) => Config | undefined;
+}
+
+const randomBytes: RandomBytes = (target) => crypto.getRandomValues(target);
+
+/** The process that serves calls; it never opens the database. */
+export class WorkerProcess implements AsyncDisposable {
+  readonly #options: WorkerProcessOptions;
+  readonly #shutdown = new Shutdown();
+  readonly #control: ControlLink;
+  #generation = 0;
+  #parts: WorkerParts | undefined;
+
+  constructor(options: WorkerProcessOptions) {
+    this.#options = options;
+    this.#control = new ControlLink({
+      path: options.socket,
+      clock: systemClock,
+      state: () => this.#state(),
+      renderMetrics: () => this.#parts?.telemetry.metrics.render() ?? "",
+      reloadKeys: () => this.#parts?.data.reloadKeys() ?? Promise.resolve(),
+      onConfig: (feed) => this.#reconfigure(feed),
+      onLost: (reason) => this.#parts?.telemetry.events.controlLost(reason),
+      onBack: () => this.#parts?.telemetry.events.controlBack(),
+    });
+  }
+
+  get url(): string {
+    return this.#parts?.data.url ?? "";
+  }
+
+  /** Resolves to the configuration in force, once control is there. */
+  async readConfig(): Promise<Config> {
+    await this.#control.start();
+    const feed = await this.#control.readConfig();
+    const config = this.#options.configOf(feed, undefined);
+    if (config === undefined) throw new Error("the configuration cannot be read by this process");
+    this.#generation = feed.generation;
+    return config;
+  }
+
+  /** Serves calls. Throws when the address is taken. */
+  async start(config: Config): Promise<void> {
+    const telemetry = this.#createTelemetry(config);
+    const installation = new Installation(config, { random: randomBytes, clock: systemClock });
+    const ledger = this.#openSpool(config, telemetry);
+    const data = new DataServer({
+      config,
+      control: this.#control.port,
+      ledger,
+      telemetry,
+      shutdown: this.#shutdown,
+      peppers: installation.peppers,
+      clock: systemClock,
+      randomBytes,
+      overrides: {},
+      whyNotReady: () => undefined,
+    });
+    this.#parts = { config, telemetry, ledger, data };
+    await data.start();
+    this.#control.tellState();
+  }
+
+  async drain({ isAnnounced }: { readonly isAnnounced: boolean }): Promise<void> {
+    if (this.#parts === undefined) return;
+    const { config, data, telemetry } = this.#parts;
+    telemetry.events.draining(data.openRequests);
+    await this.#shutdown.drain({
+      ...config.shutdown,
+      isAnnounced,
+      openCalls: () => data.openCalls,
+      endCalls: () => data.endCalls(),
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#shutdown.refuse();
+    await this.#parts?.data[Symbol.asyncDispose]();
+    await this.#parts?.ledger.shutDown();
+    await this.#control.stop();
+  }
+
+  #reconfigure(feed: ConfigFeed): void {
+    const parts = this.#parts;
+    if (parts === undefined || feed.generation === this.#generation) return;
+    const config = this.#options.configOf(feed, parts.config);
+    if (config === undefined) return;
+    this.#generation = feed.generation;
+    this.#parts = { ...parts, config };
+    parts.data.reconfigure(config);
+    this.#control.tellState();
+  }
+
+  #state(): WorkerState {
+    return {
+      pid: process.pid,
+      url: this.url,
+      notReady: this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady(),
+      openCalls: this.#parts?.data.openCalls ?? 0,
+      configGeneration: this.#generation,
+    };
+  }
+
+  #openSpool({ dataDir, ledger: settings }: Config, { ledger: on }: Telemetry): SpoolWriter {
+    return new SpoolWriter({
+      root: join(dataDir, "spool"),
+      name: processFolderName(this.#options.number, systemClock.now(), process.pid),
+      settings,
+      clock: systemClock,
+      on,
+      direct: { insert: (records) => this.#control.insert(records) },
+      // Control looks at the spools by itself.
+      onBatch: () => undefined,
+    });
+  }
+
+  #createTelemetry({ telemetry }: Config): Telemetry {
+    const { logLevel: level, logFormat: format, ...settings } = telemetry;
+    return createTelemetry({
+      ...settings,
+      level,
+      format,
+      clock: systemClock,
+      log: this.#options.log,
+      gauges: {
+        openRequests: () => this.#parts?.data.openRequests ?? 0,
+        keysAgeSeconds: () => (this.#parts?.data.keysAgeMs ?? 0) / 1000,
+        residentBytes: () => process.memoryUsage.rss(),
+      },
+    });
+  }
+}
+
+interface WorkerParts {
+  readonly config: Config;
+  readonly telemetry: Telemetry;
+  readonly ledger: SpoolWriter;
+  readonly data: DataServer;
+}
