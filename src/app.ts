@@ -6,6 +6,8 @@ import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 import { DataServer } from "./process/worker/data-server.ts";
 import type { AdminServices } from "./control/services.ts";
 import type { TelemetryEvents } from "./telemetry/events/events.ts";
+import type { SpoolWriter } from "./ledger/spool/spool-writer.ts";
+import { openSpool } from "./process/wiring/open-spool.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
@@ -28,6 +30,7 @@ class SingleProcess implements App {
   readonly #telemetry: Telemetry;
   readonly #shutdown = new Shutdown();
   readonly #control: ControlServer;
+  readonly #ledger: SpoolWriter;
   readonly #data: DataServer;
   #config: Config;
 
@@ -44,11 +47,19 @@ class SingleProcess implements App {
       onKeysChanged: () => this.#data.reloadKeys(),
       renderMetrics: () => telemetry.metrics.render(),
       whyNotReady: () => this.#data.whyNotReady(),
+      countWaiting: () => this.#waitingRows,
     });
     const { port: control, storage, installation } = this.#control;
     const { peppers } = installation;
     const whyNotReady = (): string | undefined => storage.whyNotReady();
-    const { ledger } = storage;
+    const ledger = (this.#ledger = openSpool({
+      config,
+      clock,
+      number: 1,
+      on: telemetry.ledger,
+      direct: storage.usage,
+      onBatch: () => storage.ingest.wake(),
+    }));
     this.#data = new DataServer({ ...shared, control, ledger, peppers, overrides, whyNotReady });
   }
 
@@ -81,8 +92,10 @@ class SingleProcess implements App {
     this.#data.reconfigure(config);
   }
 
-  flushUsage(): Promise<void> {
-    return this.#control.storage.ledger.flush();
+  async flushUsage(): Promise<void> {
+    await this.#ledger.maintain();
+    await this.#control.storage.ingest.flush();
+    await this.#ledger.maintain();
   }
 
   async drain({ isAnnounced = true } = {}): Promise<void> {
@@ -102,6 +115,11 @@ class SingleProcess implements App {
     await this.#control[Symbol.asyncDispose]();
   }
 
+  get #waitingRows(): number {
+    const { ingest } = this.#control.storage;
+    return this.#ledger.countWaiting(ingest.progressOf(this.#ledger.folder));
+  }
+
   #createTelemetry({ clock = systemClock, log = noLog }: AppOverrides): Telemetry {
     const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
     return createTelemetry({
@@ -112,8 +130,8 @@ class SingleProcess implements App {
       log,
       gauges: {
         openRequests: () => this.#data.openRequests,
-        queuedUsageRows: () => this.#control.storage.ledger.waiting,
-        spoolBytes: () => this.#control.storage.ledger.spoolBytes,
+        queuedUsageRows: () => this.#waitingRows,
+        spoolBytes: () => this.#ledger.spoolBytes,
         keysAgeSeconds: () => this.#data.keysAgeMs / 1000,
         residentBytes: () => process.memoryUsage.rss(),
       },

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { canMount, mountDisk } from "../support/ledger-truth-disk.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { ReadablePipe } from "../support/readable-pipe.ts";
-import { childOf } from "../support/sluice-process.ts";
+import { workerOf } from "../support/sluice-process.ts";
 import { serveCommand, TerminalSession } from "../support/terminal-session.ts";
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -67,7 +67,7 @@ class LoggingGateway implements AsyncDisposable {
   }
 
   get workerPid(): number | undefined {
-    return childOf(this.#child.pid);
+    return workerOf(this.#child.pid);
   }
 
   get exited(): Promise<number> {

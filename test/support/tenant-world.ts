@@ -199,9 +199,8 @@ export class TenantWorld implements AsyncDisposable {
     this.#begin();
     const { limits } = this.#services;
     const plans = new Map([["plan", this.#options.terms]]);
-    const ledger = { isReplaying: false };
     const { reports } = this.#stores;
-    await restoreWindows({ ledger, reports, limits, clock: this.clock, plans });
+    await restoreWindows({ reports, limits, clock: this.clock, plans });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

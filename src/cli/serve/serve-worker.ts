@@ -36,13 +36,14 @@ export async function serveWorker(
     log: io.log,
     configOf: (feed, current) => configOf(feed, { args, known, current }, io),
   });
-  const config = await worker.readConfig();
+  const read = await worker.readConfig();
+  const { config } = read;
   if (!hasFetchLimit(config.upstreamRequests, io.environment)) {
     supervisor.askForFetchLimit(config.upstreamRequests);
     return exitCodes.ok;
   }
   try {
-    await worker.start(config);
+    await worker.start(read);
   } catch (error) {
     throw new CommandError(startFailure(error));
   }

@@ -37,7 +37,7 @@ export class ControlProcess implements AsyncDisposable {
   /** Throws if another process has the data directory. */
   constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
     this.#config = config;
-    this.#feed = { ...feed, generation: 1 };
+    this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
     this.#server = new ControlServer({
       config,
@@ -50,6 +50,7 @@ export class ControlProcess implements AsyncDisposable {
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
+      countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });
     this.#workers = new WorkerLinks({
       path: socket,
@@ -57,6 +58,7 @@ export class ControlProcess implements AsyncDisposable {
       port: this.#server.port,
       usage: this.#server.storage.usage,
       config: () => this.#feed,
+      ingest: this.#server.storage.ingest,
       onState: () => this.#lookForWorker(),
     });
   }
@@ -87,7 +89,7 @@ export class ControlProcess implements AsyncDisposable {
   /** Applies a validated configuration here and in all workers. */
   reconfigure(config: Config, text: string): void {
     this.#config = config;
-    this.#feed = { ...this.#feed, text, generation: this.#feed.generation + 1 };
+    this.#feed = { ...this.#feed, text, generation: systemClock.now() };
     this.#server.reconfigure(config);
     this.#workers.configChanged(this.#feed);
   }
@@ -136,8 +138,6 @@ export class ControlProcess implements AsyncDisposable {
       clock: systemClock,
       log,
       gauges: {
-        queuedUsageRows: () => this.#server.storage.ledger.waiting,
-        spoolBytes: () => this.#server.storage.ledger.spoolBytes,
         residentBytes: () => process.memoryUsage.rss(),
       },
     });

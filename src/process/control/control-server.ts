@@ -10,6 +10,7 @@ import type { Listener } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { adminRoutes } from "../../routes.ts";
+import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
@@ -28,9 +29,14 @@ export interface ControlServerOptions {
   /** Resolves when every data server sees the changes of keys. */
   readonly onKeysChanged: () => Promise<void>;
   readonly renderMetrics: () => string | Promise<string>;
+  /** Rows that data servers have written and that are not stored, for the log. */
+  readonly countWaiting: () => number;
   /** Undefined when a data server can serve. */
   readonly whyNotReady: () => string | undefined;
 }
+
+/** Longest wait for the spool of a data server that was killed. */
+const replayWaitMs = 4_000;
 
 /** What manages the gateway: the database, the admin listener, what workers ask for. */
 export class ControlServer implements AsyncDisposable {
@@ -52,7 +58,9 @@ export class ControlServer implements AsyncDisposable {
     this.#config = config;
     this.installation = new Installation(config, { random: randomBytes, clock });
     const owner = this.installation;
-    this.storage = openStorage({ settings: () => this.#config, clock, owner, telemetry });
+    const settings = (): Config => this.#config;
+    const { countWaiting } = options;
+    this.storage = openStorage({ settings, clock, owner, telemetry, countWaiting });
     this.port = this.#createPort();
     this.admin = this.#createServices();
     const { events } = telemetry;
@@ -102,15 +110,22 @@ export class ControlServer implements AsyncDisposable {
   }
 
   #createPort(): ControlPort {
-    const { keys, replies, reports, lastUse, renewal } = this.storage;
+    const { keys, replies, lastUse, renewal } = this.storage;
     return {
       keys,
       replies,
-      reports,
+      reports: { admitted: (since) => this.#admitted(since) },
       noteUse: (publicId, at) => lastUse.note(publicId, at),
       renewDigest: (secret) => renewal.note(secret),
       recordRefusal: (refusal) => this.#refusals.record(refusal),
     };
+  }
+
+  /** With what a data server that was killed has admitted, if that is stored in time. */
+  async #admitted(since: number): Promise<readonly AdmittedUsage[]> {
+    const { ingest, reports } = this.storage;
+    await Promise.race([ingest.flush().catch(() => undefined), Bun.sleep(replayWaitMs)]);
+    return reports.admitted(since);
   }
 
   #createServices(): AdminServices {

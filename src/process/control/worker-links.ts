@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import type { Ingest } from "../../ledger/ingest/ingest.ts";
 import type { UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
 import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
@@ -12,6 +13,7 @@ export interface WorkerLinksOptions {
   readonly port: ControlPort;
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
+  readonly ingest: Pick<Ingest, "progressOf">;
   /** Called when a worker has told its state, or has gone. */
   readonly onState: () => void;
 }
@@ -113,6 +115,7 @@ export class WorkerLinks {
 
   #hear(link: Connection, state: WorkerState): void {
     this.#workers.set(link, state);
+    link.tell("spool.stored", this.#options.ingest.progressOf(state.spool));
     this.#options.onState();
   }
 

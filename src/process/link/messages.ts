@@ -1,5 +1,6 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { Progress } from "../../ledger/spool/spool.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 
@@ -10,7 +11,7 @@ export interface ConfigFeed {
   /** Path of the file; undefined for the demo. */
   readonly path: string | undefined;
   readonly text: string;
-  /** Counts the configurations since control started. */
+  /** When control took it, in milliseconds since the epoch. */
   readonly generation: number;
 }
 
@@ -23,6 +24,10 @@ export interface WorkerState {
   readonly notReady: string | undefined;
   readonly openCalls: number;
   readonly configGeneration: number;
+  /** Path of its spool. */
+  readonly spool: string | undefined;
+  /** Rows in it that are not stored, by what control told last. */
+  readonly waitingRows: number;
 }
 
 /** Sent by workers. */
@@ -55,6 +60,8 @@ export type WorkerMessages = {
 export type ControlMessages = {
   /** Answered when calls of the worker see every change of keys that was committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: undefined };
+  /** How far the worker's spool is stored; follows each state. */
+  readonly "spool.stored": { readonly ask: Progress };
   readonly "config.changed": { readonly ask: ConfigFeed };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };

@@ -1,11 +1,10 @@
 import { statSync } from "node:fs";
-import { join } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { oddKind } from "../../domain/chat/file-kind.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
-import { openLedger, type Ledger } from "../../ledger/ledger.ts";
+import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { DigestRenewal } from "../../keys/digest-renewal.ts";
 import { LastUse } from "../../keys/last-use.ts";
 import { AuditCheckpointJob } from "../../store/audit-checkpoint-job.ts";
@@ -18,6 +17,7 @@ import { examineDatabase } from "../../store/sqlite/connection/examine-database.
 import { openStores, type SqliteStores } from "../../store/sqlite/open-stores.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
+import { spoolRoot } from "./open-spool.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 export interface StorageOptions {
@@ -30,6 +30,8 @@ export interface StorageOptions {
   /** The expected owner of the database. */
   readonly owner: DatabaseOwner & { readonly peppers: Peppers };
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
+  /** Rows that data servers have written and that are not stored, for the log. */
+  readonly countWaiting: () => number;
 }
 
 /** The database, the spool and their background jobs. */
@@ -42,7 +44,8 @@ export interface Storage {
   readonly keys: KeyStore;
   readonly lastUse: LastUse;
   readonly renewal: DigestRenewal;
-  readonly ledger: Ledger;
+  /** Stores what the spools of data servers hold. */
+  readonly ingest: Ingest;
   /** Undefined when the database can be used, or may come back by itself. */
   whyNotReady(): string | undefined;
   /** Throws if the database can never be used; an unavailable one may come back. */
@@ -67,14 +70,15 @@ export function openStorage(options: StorageOptions): Storage {
     onStored: () => events.lastUseStored(),
     onFailed: (error) => events.lastUseFailed(error),
   });
-  const ledger = openLedger({
-    folder: join(config.dataDir, "spool"),
+  const ingest = new Ingest({
+    root: spoolRoot(config.dataDir),
     store: usage,
     settings: config.ledger,
     clock,
     on: ledgerEvents,
+    countWaiting: options.countWaiting,
   });
-  const retention = createRetention(options, stores, () => ledger.isReplaying);
+  const retention = createRetention(options, stores, () => ingest.isReplaying);
   const renewal = new DigestRenewal(keys);
   const checkpoints = createCheckpoints(options, control);
   return {
@@ -85,7 +89,7 @@ export function openStorage(options: StorageOptions): Storage {
     keys,
     lastUse,
     renewal,
-    ledger,
+    ingest,
     whyNotReady() {
       const { needsRestore } = connection;
       return needsRestore && `the database ${needsRestore}: it has to be restored`;
@@ -94,6 +98,7 @@ export function openStorage(options: StorageOptions): Storage {
       refuseOddFiles(config.storage.path);
       await connection.open().catch(throwUnlessUnavailable);
       hasStarted = true;
+      ingest.start();
       lastUse.start();
       retention.start();
       checkpoints.start();
@@ -103,7 +108,7 @@ export function openStorage(options: StorageOptions): Storage {
       if (hasStarted) await checkpoints.stop();
       await lastUse.stop();
       await renewal.stop();
-      await ledger.shutDown();
+      await ingest.stop();
       await connection.close();
     },
   };

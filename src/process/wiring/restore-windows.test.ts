@@ -14,9 +14,8 @@ async function restored(admitted: (now: number) => readonly AdmittedUsage[]) {
   const options = { clock, random: () => 0, reservationTtlMs: 60_000, scopeLimit: 10 };
   const store = createMemoryLimitStore(options);
   const reports = { admitted: () => Promise.resolve(admitted(clock.now())) };
-  const ledger = { isReplaying: false };
   const plans = new Map([["plan", { overrunFactor: 3 }]]);
-  await restoreWindows({ ledger, reports, limits: store, clock, plans });
+  await restoreWindows({ reports, limits: store, clock, plans });
   const left = (seconds: number): number =>
     store.peek([
       { id: "guarantee:a", unit: "tokens", window: { seconds }, limit: (100 * seconds) / 60 },

@@ -1,6 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
 import { countedSlots, limitHistoryMs, slotMs } from "../../domain/limits/slots.ts";
 import { guaranteeScopeId } from "../../admission/guarantee.ts";
 import { accountScopeId, keyScopeId } from "../../admission/plan-scopes.ts";
@@ -8,16 +7,11 @@ import type { LimitStore, PastAdmission } from "../../store/store.ts";
 import type { AdmittedUsage, UsageReports } from "../../store/usage-reports.ts";
 
 export interface RestoreOptions {
-  readonly ledger: Pick<Ledger, "isReplaying">;
   readonly reports: Pick<UsageReports, "admitted">;
   readonly limits: LimitStore;
   readonly clock: Clock;
   readonly plans: ReadonlyMap<string, Pick<Plan, "overrunFactor">>;
 }
-
-/** A killed process's calls reach the database by replay; this is the longest wait for it. */
-const replayWaitMs = 5_000;
-const pollMs = 10;
 
 /**
  * Restores the limit windows from the ledger, so that a restart gives no key its minute twice.
@@ -25,10 +19,8 @@ const pollMs = 10;
  * guarantees an hour. If the database cannot be read, the windows stay empty.
  */
 export async function restoreWindows(options: RestoreOptions): Promise<void> {
-  const { ledger, reports, limits, clock, plans } = options;
+  const { reports, limits, clock, plans } = options;
   if (limits.restore === undefined) return;
-  const deadline = clock.monotonic() + replayWaitMs;
-  while (ledger.isReplaying && clock.monotonic() < deadline) await Bun.sleep(pollMs);
   const overrunFactor = Math.max(0, ...[...plans.values()].map((plan) => plan.overrunFactor));
   const historyMs = Math.min((1 + overrunFactor) * countedSlots * slotMs, limitHistoryMs);
   const admitted = await reports.admitted(clock.now() - historyMs).catch(() => []);

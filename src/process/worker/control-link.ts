@@ -2,6 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { LastUse } from "../../keys/last-use.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ControlPort } from "../control-port.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import { Link } from "../link/link.ts";
@@ -16,6 +17,8 @@ export interface ControlLinkOptions {
   readonly renderMetrics: () => string;
   readonly reloadKeys: () => Promise<void>;
   readonly onConfig: (feed: ConfigFeed) => void;
+  /** Called with how far control has stored the spool. */
+  readonly onStored: (progress: Progress) => void;
   /** Called when control is lost, and when it is back. */
   readonly onLost: (reason: LinkLost) => void;
   readonly onBack: () => void;
@@ -124,7 +127,7 @@ export class ControlLink {
     channel: ConstructorParameters<typeof Link>[0]["channel"],
     done: (isOpen: boolean) => void,
   ) {
-    const { clock, reloadKeys, renderMetrics, onConfig } = this.#options;
+    const { clock, reloadKeys, renderMetrics, onConfig, onStored } = this.#options;
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
@@ -132,6 +135,7 @@ export class ControlLink {
       handlers: {
         "keys.reload": async () => void (await reloadKeys()),
         "config.changed": (feed) => onConfig(feed),
+        "spool.stored": (progress) => onStored(progress),
         "metrics.read": () => renderMetrics(),
       },
       onOpen: () => {

@@ -12,7 +12,7 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
 import { createAuthenticate } from "../../keys/authenticate.ts";
 import { KeyRing } from "../../keys/key-ring.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
+import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -35,7 +35,7 @@ import { startListener } from "../wiring/start-listener.ts";
 export interface DataServerOptions {
   readonly config: Config;
   readonly control: ControlPort;
-  readonly ledger: Ledger;
+  readonly ledger: SpoolWriter;
   readonly telemetry: Telemetry;
   readonly shutdown: Shutdown;
   readonly peppers: Peppers;
@@ -111,7 +111,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     await this.#keyRing.start();
     ledger.start();
     const { reports } = control;
-    await restoreWindows({ ...this.#services, reports, ledger, plans: this.#snapshot.plans });
+    await restoreWindows({ ...this.#services, reports, plans: this.#snapshot.plans });
     reportKeys(this.#config, this.#keyRing, telemetry.events);
     this.#listener = this.#listen();
     this.#services.overload.start();
@@ -153,6 +153,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     await shutdown.settle(() => this.#running.size);
     await this.#repeatable.close();
     this.#keyRing.stop();
+    await this.#options.ledger.shutDown();
   }
 
   #makeSnapshot(config: Config, before?: Replaced): Snapshot {

@@ -1,14 +1,14 @@
-import { join } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
-import { processFolderName } from "../../ledger/spool/process-folder.ts";
-import { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
+import type { Progress } from "../../ledger/spool/spool.ts";
+import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed, WorkerState } from "../link/messages.ts";
+import { openSpool } from "../wiring/open-spool.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
 
@@ -30,6 +30,8 @@ export class WorkerProcess implements AsyncDisposable {
   readonly #shutdown = new Shutdown();
   readonly #control: ControlLink;
   #generation = 0;
+  /** How far control has stored the spool. */
+  #stored: Progress = { segment: 0, closes: 0 };
   #parts: WorkerParts | undefined;
 
   constructor(options: WorkerProcessOptions) {
@@ -40,6 +42,9 @@ export class WorkerProcess implements AsyncDisposable {
       state: () => this.#state(),
       renderMetrics: () => this.#parts?.telemetry.metrics.render() ?? "",
       reloadKeys: () => this.#parts?.data.reloadKeys() ?? Promise.resolve(),
+      onStored: (progress) => {
+        this.#stored = progress;
+      },
       onConfig: (feed) => this.#reconfigure(feed),
       onLost: (reason) => this.#parts?.telemetry.events.controlLost(reason),
       onBack: () => this.#parts?.telemetry.events.controlBack(),
@@ -51,20 +56,28 @@ export class WorkerProcess implements AsyncDisposable {
   }
 
   /** Resolves to the configuration in force, once control is there. */
-  async readConfig(): Promise<Config> {
+  async readConfig(): Promise<WorkerConfig> {
     await this.#control.start();
     const feed = await this.#control.readConfig();
     const config = this.#options.configOf(feed, undefined);
     if (config === undefined) throw new Error("the configuration cannot be read by this process");
     this.#generation = feed.generation;
-    return config;
+    return { config, text: feed.text };
   }
 
   /** Serves calls. Throws when the address is taken. */
-  async start(config: Config): Promise<void> {
+  async start({ config, text }: WorkerConfig): Promise<void> {
     const telemetry = this.#createTelemetry(config);
     const installation = new Installation(config, { random: randomBytes, clock: systemClock });
-    const ledger = this.#openSpool(config, telemetry);
+    const ledger = openSpool({
+      config,
+      clock: systemClock,
+      number: this.#options.number,
+      on: telemetry.ledger,
+      direct: { insert: (records) => this.#control.insert(records) },
+      // Control looks at the spools by itself.
+      onBatch: () => undefined,
+    });
     const data = new DataServer({
       config,
       control: this.#control.port,
@@ -77,7 +90,7 @@ export class WorkerProcess implements AsyncDisposable {
       overrides: {},
       whyNotReady: () => undefined,
     });
-    this.#parts = { config, telemetry, ledger, data };
+    this.#parts = { config, text, telemetry, ledger, data };
     await data.start();
     this.#control.tellState();
   }
@@ -97,17 +110,18 @@ export class WorkerProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
     await this.#parts?.data[Symbol.asyncDispose]();
-    await this.#parts?.ledger.shutDown();
     await this.#control.stop();
   }
 
   #reconfigure(feed: ConfigFeed): void {
     const parts = this.#parts;
-    if (parts === undefined || feed.generation === this.#generation) return;
+    if (parts === undefined) return;
+    this.#generation = feed.generation;
+    // Another control process announces the same configuration again.
+    if (feed.text === parts.text) return;
     const config = this.#options.configOf(feed, parts.config);
     if (config === undefined) return;
-    this.#generation = feed.generation;
-    this.#parts = { ...parts, config };
+    this.#parts = { ...parts, config, text: feed.text };
     parts.data.reconfigure(config);
     this.#control.tellState();
   }
@@ -119,20 +133,13 @@ export class WorkerProcess implements AsyncDisposable {
       notReady: this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady(),
       openCalls: this.#parts?.data.openCalls ?? 0,
       configGeneration: this.#generation,
+      spool: this.#parts?.ledger.folder,
+      waitingRows: this.#waitingRows,
     };
   }
 
-  #openSpool({ dataDir, ledger: settings }: Config, { ledger: on }: Telemetry): SpoolWriter {
-    return new SpoolWriter({
-      root: join(dataDir, "spool"),
-      name: processFolderName(this.#options.number, systemClock.now(), process.pid),
-      settings,
-      clock: systemClock,
-      on,
-      direct: { insert: (records) => this.#control.insert(records) },
-      // Control looks at the spools by itself.
-      onBatch: () => undefined,
-    });
+  get #waitingRows(): number {
+    return this.#parts?.ledger.countWaiting(this.#stored) ?? 0;
   }
 
   #createTelemetry({ telemetry }: Config): Telemetry {
@@ -145,6 +152,8 @@ export class WorkerProcess implements AsyncDisposable {
       log: this.#options.log,
       gauges: {
         openRequests: () => this.#parts?.data.openRequests ?? 0,
+        queuedUsageRows: () => this.#waitingRows,
+        spoolBytes: () => this.#parts?.ledger.spoolBytes ?? 0,
         keysAgeSeconds: () => (this.#parts?.data.keysAgeMs ?? 0) / 1000,
         residentBytes: () => process.memoryUsage.rss(),
       },
@@ -152,8 +161,13 @@ export class WorkerProcess implements AsyncDisposable {
   }
 }
 
-interface WorkerParts {
+/** A configuration, and the text that it was made of. */
+export interface WorkerConfig {
   readonly config: Config;
+  readonly text: string;
+}
+
+interface WorkerParts extends WorkerConfig {
   readonly telemetry: Telemetry;
   readonly ledger: SpoolWriter;
   readonly data: DataServer;
