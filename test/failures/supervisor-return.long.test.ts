@@ -4,7 +4,7 @@ import { planCall, wholeMix } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
-import { childrenOf, type ServingProcess } from "../support/sluice-process.ts";
+import { standbysOf, workerOf, type ServingProcess } from "../support/sluice-process.ts";
 
 const kills = isComplete ? 15 : 3;
 const callers = 8;
@@ -37,14 +37,14 @@ async function killUnderLoad(seed: number): Promise<number> {
     planned += 1;
     return isOver ? undefined : planCall(shortMix, random, `r${seed}-${planned}`);
   });
-  await until("there is a standby", () => childrenOf(serving.pid).length === 2);
+  await until("there is a standby", () => standbysOf(serving.pid).length === 1);
   await until("calls end", () => bench.calls.length > 100);
   // By then it has loaded the program, also on a machine with other things to do.
   await Bun.sleep(2_000);
-  const [victim = 0, standby = 0] = childrenOf(serving.pid);
+  const { workerPid: victim } = serving;
   const killedAt = performance.now();
   process.kill(victim, "SIGKILL");
-  await until("the worker is gone", () => childrenOf(serving.pid)[0] === standby);
+  await until("the worker is gone", () => ![victim, undefined].includes(workerOf(serving.pid)));
   await until("somebody serves", () => isServing(serving));
   const outageMs = performance.now() - killedAt;
   const before = bench.calls.length;

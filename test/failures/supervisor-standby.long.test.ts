@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
-import { childrenOf, type ServingProcess } from "../support/sluice-process.ts";
+import {
+  childrenOf,
+  standbysOf,
+  workerOf,
+  type ServingProcess,
+} from "../support/sluice-process.ts";
 
 let bench: ProcessBench;
 afterEach(() => bench[Symbol.asyncDispose]());
@@ -12,9 +17,14 @@ async function isServing({ dataUrl }: ServingProcess): Promise<boolean> {
 
 /** The worker and the one that waits, once there are both. */
 async function pairOf({ pid }: ServingProcess): Promise<readonly [number, number]> {
-  await until("there is a standby", () => childrenOf(pid).length === 2);
-  const [worker = 0, standby = 0] = childrenOf(pid);
-  return [worker, standby];
+  let pair: readonly [number, number] | undefined;
+  await until("there is a standby", () => {
+    const worker = workerOf(pid);
+    const [standby] = standbysOf(pid);
+    pair = worker === undefined || standby === undefined ? undefined : [worker, standby];
+    return pair !== undefined;
+  });
+  return pair ?? [0, 0];
 }
 
 /** Whether it has loaded the program and rests. */
@@ -36,22 +46,23 @@ describe("a gateway with a standby", () => {
   });
   afterEach(() => serving[Symbol.asyncDispose]());
 
-  test("has it take the place of a worker that ends, with the configuration of then", async () => {
-    const [worker, standby] = await pairOf(serving);
-    await until("it has settled", hasSettled(standby));
-    const text = await Bun.file(bench.configPath).text();
-    await Bun.write(bench.configPath, `${text}\ntelemetry: { log_format: json }\n`);
-    expect(serving.text()).not.toContain('"message":"listening"');
-    process.kill(worker, "SIGKILL");
-    await until("it serves", () => serving.text().includes('"message":"listening"'));
-    await until("it is ready", () => isServing(serving));
-    expect(childrenOf(serving.pid)[0]).toBe(standby);
-    const [, next] = await pairOf(serving);
-    expect([worker, standby]).not.toContain(next);
-    serving.signal("SIGINT");
-    expect(await serving.exited).toBe(0);
-    expect(existsSync(`/proc/${next}`)).toBe(false);
-  });
+  test.each(["worker", "control"] as const)(
+    "has it take the place of a %s that ends",
+    async (kind) => {
+      const [worker, standby] = await pairOf(serving);
+      await until("it has settled", hasSettled(standby));
+      const pidOf = (): number => (kind === "worker" ? serving.workerPid : serving.controlPid);
+      process.kill(pidOf(), "SIGKILL");
+      await until("it has the role", () => pidOf() === standby);
+      await until("it is ready", () => isServing(serving));
+      expect(serving.workerPid).toBe(kind === "worker" ? standby : worker);
+      const [, next] = await pairOf(serving);
+      expect([worker, standby]).not.toContain(next);
+      serving.signal("SIGINT");
+      expect(await serving.exited).toBe(0);
+      expect(existsSync(`/proc/${next}`)).toBe(false);
+    },
+  );
 
   test("has it open neither files of the gateway nor ports before it is needed", async () => {
     const [worker, standby] = await pairOf(serving);
@@ -67,9 +78,10 @@ describe("a gateway with a standby", () => {
     const [worker, standby] = await pairOf(serving);
     process.kill(standby, "SIGKILL");
     await until("another waits", () => {
-      const [first, second = standby] = childrenOf(serving.pid);
-      return first === worker && second !== standby;
+      const [next = standby] = standbysOf(serving.pid);
+      return next !== standby;
     });
+    expect(serving.workerPid).toBe(worker);
     expect(serving.text().split("there is no standby worker for now")).toHaveLength(2);
     expect(serving.text()).not.toContain("crashed");
     expect(await isServing(serving)).toBe(true);
@@ -86,8 +98,8 @@ describe("a gateway with a standby", () => {
     process.kill(standby, "SIGKILL");
     process.kill(worker, "SIGKILL");
     await until("another serves", async () => {
-      const [first = worker] = childrenOf(serving.pid);
-      return first !== worker && (await isServing(serving));
+      const now = workerOf(serving.pid) ?? worker;
+      return now !== worker && (await isServing(serving));
     });
   });
 });
@@ -95,14 +107,14 @@ describe("a gateway with a standby", () => {
 test("a gateway has none where the configuration says so, and is mended all the same", async () => {
   bench = await ProcessBench.create({ keys: 1, sections: { supervisor: "{ standby: false }" } });
   await using serving = await bench.serve();
-  const [worker = 0] = childrenOf(serving.pid);
+  const worker = serving.workerPid;
   // Several times what it takes where there is one.
   await Bun.sleep(2_000);
-  expect(childrenOf(serving.pid)).toEqual([worker]);
+  expect(childrenOf(serving.pid)).toEqual([serving.controlPid, worker]);
   process.kill(worker, "SIGKILL");
   await until("another serves", async () => {
-    const [first = worker] = childrenOf(serving.pid);
-    return first !== worker && (await isServing(serving));
+    const now = workerOf(serving.pid) ?? worker;
+    return now !== worker && (await isServing(serving));
   });
 });
 

@@ -109,7 +109,7 @@ test(
     expect(ledger.problems).toEqual([]);
     expect(rollUps).toEqual(sumRows(rows));
 
-    const crashes = serving.text().match(/ERROR worker crashed .*signal=SIGKILL/g);
+    const crashes = serving.text().match(/ERROR process crashed process=worker .*signal=SIGKILL/g);
     expect(crashes).toHaveLength(kills);
     const reports = reportsIn(bench);
     expect(reports).toHaveLength(kills);
@@ -179,33 +179,45 @@ test("an exception that nobody catches is told by class and place, and never by 
   });
   expect(text).toMatch(/"watch \(test\/failures\/supervisor-bomb\.ts:\d+:\d+\)"/);
   expect(text).not.toContain(prompt);
-  expect(serving.text()).toContain("worker crashed");
+  expect(serving.text()).toContain("process crashed process=worker");
   expect(serving.text()).not.toContain(prompt);
   serving.signal("SIGINT");
   expect(await serving.exited).toBe(0);
 });
 
-test("a worker that finds a bad file when it is started again is tried again until the file is good", async () => {
+test("a control process that finds a bad file when it is started again is retried until the file is good, and calls go on", async () => {
   await using bench = await createBench();
   await using serving = await bench.serve();
   const good = readFileSync(bench.configPath, "utf8");
   const failedStarts = (): number =>
-    serving.text().split("worker ended before it served").length - 1;
+    serving.text().split("process ended before it served process=control").length - 1;
   // Its supervisor must know that it did start once.
   await until("it serves", () => isServing(serving));
   await Bun.write(bench.configPath, `${good}\nnonsense: 1\n`);
-  process.kill(serving.workerPid, "SIGKILL");
+  process.kill(serving.controlPid, "SIGKILL");
   await until("it cannot start", () => failedStarts() >= 2);
   expect(serving.text()).toContain("nonsense");
   const [crash = "", ...others] = reportsIn(bench);
-  expect(JSON.parse(readFileSync(crash, "utf8"))).toMatchObject({ signal: "SIGKILL" });
+  expect(JSON.parse(readFileSync(crash, "utf8"))).toMatchObject({
+    process: "control",
+    signal: "SIGKILL",
+  });
   expect(others).toEqual([]);
-  expect(await isServing(serving)).toBe(false);
+  expect(await isServing(serving)).toBe(true);
+  await killWorkerUntilItWaits(serving);
   await Bun.write(bench.configPath, good);
   await until("it serves again", () => isServing(serving));
   serving.signal("SIGINT");
   expect(await serving.exited).toBe(0);
 });
+
+/** Without control a new worker has no configuration to serve by. */
+async function killWorkerUntilItWaits(serving: ServingProcess): Promise<void> {
+  const victim = serving.workerPid;
+  process.kill(victim, "SIGKILL");
+  await until("another worker is there", () => ![victim, serving.pid].includes(serving.workerPid));
+  expect(await isServing(serving)).toBe(false);
+}
 
 test("a worker has the limit of fetches that its configuration asks for", async () => {
   await using bench = await createBench({ upstream_requests: "300" });

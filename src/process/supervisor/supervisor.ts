@@ -215,12 +215,12 @@ export class Supervisor {
     if (kind === "control") {
       if (!this.#hasWorkers) this.#keepWorkers(1, 1);
       this.#hasWorkers = true;
-      return;
+    } else {
+      // The first worker settles the port that the others share.
+      if (!this.#hasServed) this.#keepWorkers(2, workers);
+      this.#hasServed = true;
     }
-    // The first worker settles the port that the others share.
-    if (!this.#hasServed) this.#keepWorkers(2, workers);
-    this.#hasServed = true;
-    if (hasStandby) this.#standby.prepare(this.#fetchLimit);
+    if (hasStandby && this.#hasServed) this.#standby.prepare(this.#fetchLimit);
   }
 
   #keepWorkers(first: number, last: number): void {
