@@ -4,7 +4,7 @@ import type { Call } from "../../snapshot/call.ts";
 import type { AskedRequest, RunningHooks } from "../../snapshot/call-hooks.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { abortable } from "../../domain/waiting/abortable.ts";
-import { deadlineExceeded } from "../../domain/waiting/deadline-exceeded.ts";
+import { atDeadline } from "../../domain/waiting/at-deadline.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 /** A request and the size of its JSON, for the input estimate. */
@@ -38,18 +38,14 @@ export async function embeddingRequestOf<Asked extends SizedRequest<EmbeddingReq
 
 /** The call is not among the running ones yet, so its deadline is watched here. */
 async function readByHooks(
-  { hooks, signal, options, receivedAt }: ReadingCall,
+  call: ReadingCall,
   asked: AskedRequest,
   clock: DeadlineClock,
 ): Promise<AskedRequest | undefined> {
+  const { hooks, signal } = call;
   if (hooks === undefined) return undefined;
-  const { deadlineAt } = options;
-  if (deadlineAt === undefined) return untilEnded(hooks.requestRead(asked), signal);
   const late = new AbortController();
-  const cancel = clock.schedule(
-    () => late.abort(deadlineExceeded(deadlineAt - receivedAt)),
-    Math.max(0, deadlineAt - clock.monotonic()),
-  );
+  const cancel = atDeadline(call, clock, (error) => late.abort(error));
   const end = AbortSignal.any([signal, late.signal]);
   return untilEnded(hooks.requestRead(asked), end).finally(cancel);
 }
