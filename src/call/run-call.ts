@@ -1,4 +1,5 @@
 import { GatewayError, internalError } from "../domain/errors/gateway-error.ts";
+import { retryHeaders } from "../domain/limits/headers.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import { admit, canEverFit, type Admission, type AdmissionRequest } from "../admission/admit.ts";
@@ -131,7 +132,7 @@ function ledgerFull({ caller, environment }: Call, cause?: unknown): GatewayErro
   return new GatewayError("model_unavailable", {
     message:
       "The gateway cannot record usage at the moment. Please retry with exponential backoff.",
-    headers: { "retry-after": "5", "retry-after-ms": "5000" },
+    headers: retryHeaders(5_000),
     cause,
     explanation: {
       rule: "ledger_full",
