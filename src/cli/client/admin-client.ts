@@ -1,3 +1,4 @@
+import { isObject } from "../../domain/json-object.ts";
 import { CommandError } from "../command.ts";
 
 /** Access to the control plane: of a running gateway, or in this process on its database. */
@@ -49,7 +50,7 @@ export class AdminRefusal extends CommandError {
 
 /** Reads an error of the control plane; any other body is reported by its status. */
 export function readRefusal(status: number, body: unknown): AdminRefusal {
-  const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : {};
+  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
   const { message, code } = error;
   const param = typeof error["param"] === "string" ? error["param"] : null;
   return new AdminRefusal({
@@ -67,8 +68,4 @@ export function formatQuery(query: AdminQuery): string {
     if (value !== undefined) parameters.set(name, String(value));
   }
   return parameters.toString();
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,7 +3,7 @@ import { configInputSchema, isSchema, type JsonSchema } from "../json-schema.ts"
 import type { ConfigPath, SettingProblem } from "../../settings/problem.ts";
 import { suggest } from "../../settings/suggest.ts";
 import type { UpstreamKind } from "../../upstreams/kind.ts";
-import { isRecord } from "../text/yaml-tree.ts";
+import { isObject } from "../../domain/json-object.ts";
 
 /** Violations of the schema, with suggestions for misspelt keys and choices. */
 export function schemaProblems(
@@ -100,7 +100,7 @@ function valueAt(tree: unknown, path: ConfigPath): unknown {
   let value = tree;
   for (const step of path) {
     if (Array.isArray(value) && typeof step === "number") value = value[step];
-    else if (isRecord(value) && Object.hasOwn(value, step)) value = value[step];
+    else if (isObject(value) && Object.hasOwn(value, step)) value = value[step];
     else return undefined;
   }
   return value;
@@ -129,7 +129,7 @@ function variant(schema: JsonSchema | undefined, value: unknown): JsonSchema | u
       ([key, property]) =>
         isSchema(property) &&
         property.const !== undefined &&
-        isRecord(value) &&
+        isObject(value) &&
         value[key] === property.const,
     ),
   );
