@@ -1,6 +1,7 @@
 import type { ParseArgsConfig } from "node:util";
 import { parseArgs } from "node:util";
 import type { ProcessEnvironment } from "../config/environment.ts";
+import { errorCode } from "../domain/errors/error-code.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
@@ -76,6 +77,10 @@ export class UsageError extends Error {
 /** A step failed for a reason that the operator can act on. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
+}
+
+export function unreadable(path: string, error: unknown): CommandError {
+  return new CommandError(`${path}: cannot be read (${errorCode(error) ?? "unreadable"})`);
 }
 
 type Options = NonNullable<ParseArgsConfig["options"]>;

@@ -1,4 +1,4 @@
-import { isObject } from "../../domain/json-object.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { CommandError } from "../command.ts";
 
 /** Access to the control plane: of a running gateway, or in this process on its database. */
@@ -21,7 +21,7 @@ export type AdminQuery = Readonly<Record<string, string | number | undefined>>;
 
 export interface AdminRequestDetails {
   readonly query?: AdminQuery;
-  readonly body?: Readonly<Record<string, unknown>>;
+  readonly body?: JsonObject;
   /** Makes a change idempotent. Default: a random one. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -61,11 +61,8 @@ export function readRefusal(status: number, body: unknown): AdminRefusal {
   });
 }
 
-/** Encodes query parameters, without the question mark. */
-export function formatQuery(query: AdminQuery): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) parameters.set(name, String(value));
-  }
-  return parameters.toString();
+/** Fields as query parameters. */
+export function textsOf(fields: JsonObject): Record<string, string> {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
