@@ -6,13 +6,13 @@ import type { Guarantee } from "./guarantee.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation } from "./estimate/estimate.ts";
 import { accountScopeId, isListing } from "./plan-scopes.ts";
-import type { ResolvedModel } from "../snapshot/resolve-model.ts";
+import type { Model } from "../domain/model.ts";
 
 export interface RefusedAdmission {
   readonly request: {
     readonly call: Pick<Call, "caller" | "environment" | "counted">;
     /** Undefined for a request that was refused before its body was read. */
-    readonly resolved?: ResolvedModel;
+    readonly model?: Model;
     readonly output?: OutputExpectation;
   };
   /** Undefined: the plan refused. */
@@ -98,10 +98,10 @@ function adviceFor({ request }: RefusedAdmission): string {
 }
 
 function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: string): string {
-  const { resolved, call } = request;
+  const { call } = request;
   const { application, accountId } = call.caller.key;
   const what = guarantee === undefined ? ofPlan : `provisioned tokens per ${guarantee.seconds} s`;
-  const model = resolved === undefined ? "" : `${resolved.model.alias} in `;
+  const model = request.model === undefined ? "" : `${request.model.alias} in `;
   const isOfAccount = decision.scopeId === accountScopeId(accountId);
   const whose = isOfAccount ? "all applications of the account" : `application ${application}`;
   const listing = isListing(decision.scopeId) ? "the list of models in " : "";
@@ -117,7 +117,7 @@ function whose({ request }: RefusedAdmission) {
     accountId: key.accountId,
     application: key.application,
     environment: environment.name,
-    ...(request.resolved !== undefined && { model: request.resolved.model.alias }),
+    ...(request.model !== undefined && { model: request.model.alias }),
   };
 }
 

@@ -37,8 +37,7 @@ export async function runCall<Answer>(
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
   if (!services.ledger.hasRoom) throw ledgerFull(arriving);
-  const resolved = resolveModel(arriving, work.alias, work.kind);
-  const { model } = resolved;
+  const model = resolveModel(arriving, work.alias, work.kind);
   const subject = {
     accountId: arriving.caller.key.accountId,
     keyId: arriving.caller.key.id,
@@ -53,7 +52,7 @@ export async function runCall<Answer>(
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
     checkModels(model, { call, work });
-    const request = { call, resolved, estimate, output };
+    const request = { call, model, estimate, output };
     const admission = await admit(
       canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,
@@ -107,7 +106,7 @@ async function counted<Answer>(
   work: CallWork<Answer>,
   context: AttemptContext,
 ): Promise<AdmissionRequest> {
-  const { model } = request.resolved;
+  const { model } = request;
   const { counted: countedRequest, snapshot } = context.call;
   if (work.countInput === undefined || countedRequest === undefined) return request;
   if (!canCount(model, snapshot)) return request;
