@@ -19,10 +19,6 @@ export function unknownHost(host: string): GatewayError {
   });
 }
 
-export function callerLeft(): GatewayError {
-  return new GatewayError("caller_left", { message: "The caller closed the connection." });
-}
-
 /** Names no details of the key: one prepared answer serves all wrong keys of an address. */
 export function repeatedlyWrongKey({ place }: CredentialForm): GatewayError {
   return new GatewayError("invalid_api_key", {
