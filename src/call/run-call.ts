@@ -6,6 +6,7 @@ import { admit, canEverFit, type Admission, type AdmissionRequest } from "../adm
 import type { AttemptContext } from "./attempts/attempt.ts";
 import { attemptInTurn } from "./attempts/attempt-loop.ts";
 import type { Call } from "../snapshot/call.ts";
+import type { RunningHooks } from "../snapshot/call-hooks.ts";
 import { checkModels } from "./attempts/call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
@@ -78,16 +79,17 @@ export async function runCall<Answer>(
 }
 
 /**
- * Closes the account of a complete answer. `give` makes the caller's answer of it; if it throws,
- * the call has failed and is still billed.
+ * Closes the account of a complete answer. `give` passes it through the hooks; if that throws, the
+ * call has failed and is still billed.
  */
 export async function completeWhole<Answer>(
   started: StartedCall<Answer>,
-  give: ((answer: Answer) => Promise<Answer>) | undefined,
+  give: (answer: Answer, hooks: RunningHooks) => Promise<Answer>,
 ): Promise<StartedCall<Answer>> {
   const { answer, call, meter, admission } = started;
   try {
-    const given = give && (await untilEnded(give(answer), call.signal));
+    const { hooks, signal } = call;
+    const given = hooks && (await untilEnded(give(answer, hooks), signal));
     meter.completed();
     return given === undefined ? started : { ...started, answer: given };
   } catch (error) {

@@ -16,7 +16,7 @@ import {
 import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "../count-input.ts";
 import { beginHooks } from "../hooks/begin-hooks.ts";
-import { chatAnswerOf, chatRequestOf } from "../hooks/hooked-call.ts";
+import { changedByHooks } from "../hooks/hooked-call.ts";
 import { CallerSignal } from "../metering/caller-signal.ts";
 import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
@@ -38,7 +38,8 @@ export async function runChat(
   services: PipelineServices,
 ): Promise<StartedCall<ChatResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
-  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read, services.clock);
+  const asked = { kind: "chat", request: read.request } as const;
+  const chat = { ...read, ...(await changedByHooks(call, asked, services.clock)) };
   using images = new CallImages(chat.request);
   const started = await runCall(call, wholeAnswer(chat, images), services);
   const { answer, meter } = started;
@@ -46,8 +47,10 @@ export async function runChat(
     meter.delivering(lengthOf(choice));
   }
   meter.reported(answer.usage);
-  const { hooks } = call;
-  return await completeWhole(started, hooks && ((whole) => chatAnswerOf(hooks, whole)));
+  return await completeWhole(
+    started,
+    async (whole, hooks) => (await hooks.answering({ kind: "chat", answer: whole })).answer,
+  );
 }
 
 /** Runs a chat call until its first event; the stream brings the rest. Throws `GatewayError`. */
@@ -57,7 +60,8 @@ export async function openChatStream(
   services: PipelineServices,
 ): Promise<StartedCall<MeteredStream>> {
   const call = beginHooks(arriving, services.onHookFailed);
-  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read, services.clock);
+  const asked = { kind: "chat", request: read.request } as const;
+  const chat = { ...read, ...(await changedByHooks(call, asked, services.clock)) };
   using images = new CallImages(chat.request);
   const started = await runCall(call, streamedAnswer(chat, images), services);
   const { model } = started.admission;

@@ -19,7 +19,7 @@ import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { CallWork } from "../call-work.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
 import { beginHooks } from "../hooks/begin-hooks.ts";
-import { embeddingAnswerOf, embeddingRequestOf } from "../hooks/hooked-call.ts";
+import { changedByHooks } from "../hooks/hooked-call.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 import type { PipelineServices } from "../services.ts";
 
@@ -38,12 +38,14 @@ export async function runEmbeddings(
   services: PipelineServices,
 ): Promise<StartedCall<EmbeddingResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
-  const embedding =
-    call.hooks === undefined ? read : await embeddingRequestOf(call, read, services.clock);
+  const asked = { kind: "embedding", request: read.request } as const;
+  const embedding = { ...read, ...(await changedByHooks(call, asked, services.clock)) };
   const started = await runCall(call, embeddingWork(embedding), services);
   started.meter.reported(started.answer.usage);
-  const { hooks } = call;
-  return completeWhole(started, hooks && ((whole) => embeddingAnswerOf(hooks, whole)));
+  return completeWhole(
+    started,
+    async (whole, hooks) => (await hooks.answering({ kind: "embedding", answer: whole })).answer,
+  );
 }
 
 function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
