@@ -83,6 +83,12 @@ export function unreadable(path: string, error: unknown): CommandError {
   return new CommandError(`${path}: cannot be read (${errorCode(error) ?? "unreadable"})`);
 }
 
+/** The message of an error and of its causes. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
+}
+
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /** Reads options and positionals; throws `UsageError` for unknown ones and missing values. */
