@@ -10,7 +10,7 @@ import type { Model } from "../domain/model.ts";
 
 export interface RefusedAdmission {
   readonly request: {
-    readonly call: Pick<Call, "caller" | "environment" | "counted">;
+    readonly call: Pick<Call, "caller" | "counted">;
     /** Undefined for a request that was refused before its body was read. */
     readonly model?: Model;
     readonly output?: OutputExpectation;
@@ -57,7 +57,7 @@ function overrunRefusal(
     type: "tokens",
     headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
     explanation: {
-      ...whose(refused),
+      ...modelOf(refused),
       rule: "uncapped_output",
       summary:
         `The request does not cap its output: it could use ${asked} tokens beyond its reservation, ` +
@@ -108,19 +108,6 @@ function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: s
   return `${listing}${model}${whose} on ${what}`;
 }
 
-function whose({ request }: RefusedAdmission) {
-  const { caller, environment } = request.call;
-  const { key, publicId } = caller;
-  return {
-    keyId: key.id,
-    publicId,
-    accountId: key.accountId,
-    application: key.application,
-    environment: environment.name,
-    ...(request.model !== undefined && { model: request.model.alias }),
-  };
-}
-
 function explain(
   refused: RefusedAdmission,
   { limit, used, asked }: BrokenLimit,
@@ -146,7 +133,7 @@ function explain(
           `${wholeTime(guarantee)}${ofWhom}.`
         : `The last ${seconds} s${ofWhom} hold ${used - debtOf} of ${limit} ${dimension}` +
           `${wanted}.${owed}`,
-    ...whose(refused),
+    ...modelOf(refused),
     window: {
       scopeId,
       limit,
@@ -156,6 +143,10 @@ function explain(
       slots: byMinute(slots),
     },
   };
+}
+
+function modelOf({ request: { model } }: RefusedAdmission): { readonly model?: string } {
+  return model === undefined ? {} : { model: model.alias };
 }
 
 function wholeTime(guarantee: Guarantee | undefined): string {

@@ -53,11 +53,6 @@ test("a refusal for tokens has the window's contents and the time at which the r
   expect(explanation).toEqual({
     rule: "tokens_per_minute",
     summary: "The last 60 s hold 900 of 1000 tokens, and the request asks for 350.",
-    keyId: "key_a",
-    publicId: "aaaaaaaa",
-    accountId: callerOf().key.accountId,
-    application: "search",
-    environment: "test",
     model: "alpha-sonnet-4",
     window: {
       scopeId: "key:key_a",

@@ -37,7 +37,7 @@ export async function runCall<Answer>(
   work: CallWork<Answer>,
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
-  if (!services.ledger.hasRoom) throw ledgerFull(arriving);
+  if (!services.ledger.hasRoom) throw ledgerFull();
   const model = resolveModel(arriving, work.alias, work.kind);
   const subject = {
     accountId: arriving.caller.key.accountId,
@@ -58,7 +58,7 @@ export async function runCall<Answer>(
       canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,
     );
-    openAccount(meter, admission, call);
+    openAccount(meter, admission);
     if (services.overload.refusesAdmitted(call.caller.key, admission.capacityClass)) {
       throw services.overload.refusal();
     }
@@ -120,16 +120,15 @@ async function counted<Answer>(
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
 
-function openAccount(meter: Meter, admission: Admission, call: Call): void {
+function openAccount(meter: Meter, admission: Admission): void {
   try {
     meter.admitted(admission);
   } catch (error) {
-    throw ledgerFull(call, error);
+    throw ledgerFull(error);
   }
 }
 
-function ledgerFull({ caller, environment }: Call, cause?: unknown): GatewayError {
-  const { key, publicId } = caller;
+function ledgerFull(cause?: unknown): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
       "The gateway cannot record usage at the moment. Please retry with exponential backoff.",
@@ -138,11 +137,6 @@ function ledgerFull({ caller, environment }: Call, cause?: unknown): GatewayErro
     explanation: {
       rule: "ledger_full",
       summary: "There is no place where the usage of another call could be kept safely.",
-      keyId: key.id,
-      publicId,
-      accountId: key.accountId,
-      application: key.application,
-      environment: environment.name,
     },
   });
 }
