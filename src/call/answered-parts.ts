@@ -19,8 +19,9 @@ export class AnsweredParts<Part> {
   add(indexes: readonly number[], parts: readonly Part[], usage: TokenUsage | undefined): void {
     if (indexes.every((index) => this.#parts[index] !== undefined)) return;
     this.#usages.push(usage);
-    for (const [place, index] of indexes.entries())
+    for (const [place, index] of indexes.entries()) {
       this.#parts[index] = parts[place] ?? this.#parts[index];
+    }
   }
 
   get all(): readonly Part[] {
