@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { configInputSchema, isSchema, type JsonSchema } from "../json-schema.ts";
-import type { ConfigPath, SettingProblem } from "../../settings/problem.ts";
+import { withSuggestion, type ConfigPath, type SettingProblem } from "../../settings/problem.ts";
 import { suggest } from "../../settings/suggest.ts";
 import type { UpstreamKind } from "../../upstreams/kind.ts";
 import { isObject } from "../../domain/json-object.ts";
@@ -81,10 +81,6 @@ function unknownKey(path: ConfigPath, suggestion: string | undefined): SettingPr
   const isGlued = String(path.at(-1)).includes(":");
   const message = isGlued ? "unknown key; write a space after its colon" : "unknown key";
   return withSuggestion({ path, message }, suggestion);
-}
-
-function withSuggestion(problem: SettingProblem, suggestion: string | undefined): SettingProblem {
-  return suggestion === undefined ? problem : { ...problem, suggestion };
 }
 
 function nearest(choices: unknown, tree: unknown, path: ConfigPath): string | undefined {
