@@ -277,7 +277,14 @@ test("a refusal for too many tokens shows what the minute held and when there is
   const body = chat({ max_tokens: 150, messages: [{ role: "user", content: "count: 120" }] });
   await fill(limits, body, async (full) => {
     const refusal = await explained(full.gateway, full.refused);
-    expect(refusal).toMatchObject({ rule: "tokens_per_minute", application: "test-application" });
+    expect(refusal).toMatchObject({
+      rule: "tokens_per_minute",
+      key_id: expect.stringMatching(/^key_/),
+      public_id: expect.stringMatching(/^\w{8}$/),
+      account_id: expect.stringMatching(/^acct_/),
+      application: "test-application",
+      environment: "test",
+    });
     const rows = (await full.gateway.usage()).filter(({ status }) => status === 200);
     const tokens = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
     // The request itself had been counted when it came; it is taken back after the refusal.

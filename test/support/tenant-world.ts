@@ -221,7 +221,7 @@ export class TenantWorld implements AsyncDisposable {
       { call, model, size, output, estimate, isStreamed: true },
       this.#services,
     );
-    const request = { call, resolved: { model }, estimate, output };
+    const request = { call, model, estimate, output };
     try {
       const admission = await admit(request, { limits, clock: this.clock });
       meter.admitted(admission);
