@@ -7,18 +7,18 @@ import type { Load, LoadResult } from "./overload-load-result.ts";
 
 const peakMs = isComplete ? 10_000 : 4_000;
 const afterMs = isComplete ? 10_000 : 6_000;
-/** Enough to keep the gateway busy, and too few to make it late. */
+/** Enough to keep the gateway busy without delays. */
 const busyConnections = 64;
-/** More than the event loop reads in one turn. */
+/** More connections than the event loop reads in one turn. */
 const manyConnections = 2_000;
 
-/** One overload: what callers without a guarantee got, and those with one, at the same time. */
+/** One overload, with the results of callers with and without a guarantee. */
 interface Overload {
   readonly others: LoadResult;
   readonly guaranteed: LoadResult;
   /** Useful answers for each second of the gateway's processor time. */
   readonly perProcessorSecond: number;
-  /** Answers to a balancer's question for the health of the process, in milliseconds. */
+  /** The latency of health checks, in milliseconds. */
   readonly healthMs: readonly number[];
 }
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
     connections: busyConnections,
     manner: { kind: "busy" },
   } as const;
-  // What is compiled while it runs is slow before.
+  // Code is slow until it is compiled.
   await bench.load({ ...busy, durationMs: 2_000 });
   const busySeconds = processorTime();
   peak = await only(bench.load({ ...busy, durationMs: peakMs }));
@@ -66,7 +66,7 @@ beforeAll(async () => {
 }, 400_000);
 afterAll(() => bench[Symbol.asyncDispose]());
 
-/** What the gateway uses of its processor from now on, in seconds. */
+/** The gateway's processor time from now on, in seconds. */
 function processorTime(): () => number {
   const { pid } = bench.gateway;
   const before = cpuMicroseconds(pid);
@@ -119,10 +119,10 @@ describe.each([
   ["callers who come back when they are told to", () => heeded],
   ["callers who never wait", () => unheeded],
 ] as const)("three times the load, of %s,", (whose, of) => {
-  test("leaves the work that can be done", () => {
+  test("leaves the useful work per processor time", () => {
     const { others, guaranteed, perProcessorSecond } = of();
     const useful = others.usefulPerSecond + guaranteed.usefulPerSecond;
-    // What else runs on the machine takes from one measurement more than from the other.
+    // Other load on the machine affects the measurements differently.
     const share = perProcessorSecond / peakPerProcessorSecond;
     report({
       check: 23,
@@ -151,7 +151,7 @@ describe.each([
     expect(answered).toBeGreaterThan(unsent);
   });
 
-  test("does not stand in the way of who asks for the health of the process", () => {
+  test("does not delay health checks", () => {
     const sorted = of().healthMs.toSorted((one, other) => one - other);
     const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? Number.POSITIVE_INFINITY;
     const slowest = sorted.at(-1) ?? Number.POSITIVE_INFINITY;
@@ -167,7 +167,7 @@ describe.each([
   });
 });
 
-test("within five seconds of its end nobody is refused any more", () => {
+test("refuses no call later than five seconds after its end", () => {
   report({
     check: 23,
     name: "3 x the load: last refusal after its end",
@@ -180,7 +180,7 @@ test("within five seconds of its end nobody is refused any more", () => {
   expect(after.answered).toBeGreaterThan(0);
 });
 
-test("the metrics say how many were refused, by class", () => {
+test("has its refusals in the metrics, by class", () => {
   const refused = heeded.others.refused + unheeded.others.refused + after.refused;
   expect(shed.onDemand).toBeGreaterThanOrEqual(refused);
   expect(shed.provisioned).toBe(0);

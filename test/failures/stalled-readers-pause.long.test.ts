@@ -8,10 +8,10 @@ import {
   type UpstreamKind,
 } from "../support/gateway.ts";
 
-/** Longer than the upstream may be silent, and shorter than a reader may refuse to read. */
+/** Longer than the upstream may be silent, and shorter than a reader may stall. */
 const pauseMs = 5_000;
 const timeouts = "timeouts: { connect: 1s, first_byte: 5s, idle: 2s }";
-/** More than twenty MB, so that no buffer on the way holds all of it. */
+/** More than 20 MB, so that no buffer on the way holds all of it. */
 const pieces = 1_500;
 const pausingReaders = 6;
 const patienceMs = 20_000;
@@ -32,12 +32,12 @@ const modelsOf = (kind: UpstreamKind): string => `
       - ${targetAt(kind, { model: "simulated-other", family: "claude-4" }, "upstream: simulator, priority: 2")}`;
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
-  test("readers that pause get all of it, and nobody is blamed for their pause but they", async () => {
+  test("readers that pause get everything, and their pause is no failure of the target", async () => {
     await using gateway = await startGateway({
       kind,
       sections: {
         streams: "{ write_timeout: 20s, keep_alive_interval: 60s }",
-        // Any failure would be held against the target.
+        // Any failure would count against the target.
         routing: "{ ejection: { failures: 1, first: 60s, longest: 60s } }",
         models: modelsOf(kind),
       },
