@@ -14,7 +14,7 @@ export interface ChildOptions {
 }
 
 /** Longest wait for a program to end by itself before it is killed. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
 /** Starts a program whose output goes to a file. It is ended by its id when the run is over. */
 export function startChild({ command, logPath, env }: ChildOptions): Child {
@@ -38,7 +38,7 @@ export function startChild({ command, logPath, env }: ChildOptions): Child {
 export async function endChild(child: Bun.Subprocess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+  const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
   await child.exited;
   clearTimeout(timer);
 }

@@ -195,7 +195,7 @@ function modelOf(
 function upstreamOf(fault: string): string {
   if (fault === noHandshake) return "secure";
   // On a busy machine a stream of a million deltas may be silent for a while.
-  return fault.startsWith("million") ? "patient" : "simulator";
+  return fault.startsWith("million") ? "long-idle" : "simulator";
 }
 
 function upstreamsOf(kind: UpstreamKind, first: Simulator, second: Simulator): string {
@@ -207,7 +207,7 @@ function upstreamsOf(kind: UpstreamKind, first: Simulator, second: Simulator): s
       : `{ kind: openai, base_url: "${secureOrigin}/v1", ${hasty} }`;
   return `
   simulator: ${simulatorUpstream(first, kind, `${hasty}, max_in_flight: 1`)}
-  patient: ${simulatorUpstream(first, kind)}
+  long-idle: ${simulatorUpstream(first, kind)}
   secure: ${secure}
   second: ${simulatorUpstream(second, kind)}`;
 }

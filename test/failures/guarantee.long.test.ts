@@ -26,7 +26,7 @@ const floodPerSecond = 110;
 const plans = `
   buyers: { requests_per_minute: 1, tokens_per_minute: 1000, provisioned: true, queue_timeout: 2s }
   guests: { requests_per_minute: 1000000, tokens_per_minute: 1000000000, queue_timeout: 1s }
-  mice: { requests_per_minute: 1000000, tokens_per_minute: 1000000000, queue_timeout: 10s }`;
+  small: { requests_per_minute: 1000000, tokens_per_minute: 1000000000, queue_timeout: 10s }`;
 // The load and the upstream run in this process too, and must not trigger shedding.
 const overload = "{ loop_delay: 10s }";
 const model = (pool: string): string => `
@@ -196,10 +196,10 @@ test(
         models: model("shared"),
       },
     });
-    const elephant = await gateway.createKey({ plan: "guests", account: "elephant" });
-    const mice = await Promise.all(
+    const largeKey = await gateway.createKey({ plan: "guests", account: "large" });
+    const smallKeys = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
-        gateway.createKey({ plan: "mice", account: `mouse ${index}` }),
+        gateway.createKey({ plan: "small", account: `small ${index}` }),
       ),
     );
     // Six places of 200 ms are 30 calls a second, of which the small accounts want a third.
@@ -209,10 +209,10 @@ test(
     const [large, ...others] = await Promise.all([
       sendSteadily(
         gateway,
-        { key: elephant.text, perSecond: 160, body: ownBody, mostAtOnce: floodAtOnce + 20 },
+        { key: largeKey.text, perSecond: 160, body: ownBody, mostAtOnce: floodAtOnce + 20 },
         isOver,
       ),
-      ...mice.map(({ text }) => sendSteadily(gateway, { ...small, key: text }, isOver)),
+      ...smallKeys.map(({ text }) => sendSteadily(gateway, { ...small, key: text }, isOver)),
     ]);
     const calls = others.flat();
     const share = calls.filter(({ status }) => status === 200).length / calls.length;

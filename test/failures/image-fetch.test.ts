@@ -419,11 +419,11 @@ test("calls wait until other images have left memory, and read nothing meanwhile
   const first = look({ urls: [at("/silent")], signal: leaving.signal, ...shared });
   while (images.seen.length === 0) await Bun.sleep(1);
   const second = look({ urls: [at("/second")], ...shared });
-  const impatient = new AbortController();
-  const third = look({ urls: [at("/third")], signal: impatient.signal, ...shared });
+  const leavingThird = new AbortController();
+  const third = look({ urls: [at("/third")], signal: leavingThird.signal, ...shared });
   await Bun.sleep(20);
   expect(images.seen.map(({ path }) => path)).toEqual(["/silent"]);
-  impatient.abort();
+  leavingThird.abort();
   expect((await third).error?.status).toBe(499);
   leaving.abort();
   expect((await first).error?.status).toBe(499);

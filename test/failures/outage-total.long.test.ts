@@ -70,7 +70,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       expect(rows.filter(({ outcome, status }) => outcome !== "failed" || status !== 503)).toEqual(
         [],
       );
-      for (let index = 0; index < upstreams; index += 1) world.mend(index);
+      for (let index = 0; index < upstreams; index += 1) world.repair(index);
       const after = await sendCalls(world.gateway, {
         ...load,
         perSecond: 20,

@@ -10,13 +10,13 @@ export const loadsSchema = z.array(
     durationMs: z.number().positive(),
     /**
      * `busy`: each connection calls again after its answer. `steady`: calls are due at a rate,
-     * regardless of the answers. `heedful`: callers call again a second after their answer, or
+     * regardless of the answers. `obedient`: callers call again a second after their answer, or
      * after the Retry-After of a refusal.
      */
     manner: z.discriminatedUnion("kind", [
       z.strictObject({ kind: z.literal("busy") }),
       z.strictObject({ kind: z.literal("steady"), perSecond: z.number().positive() }),
-      z.strictObject({ kind: z.literal("heedful"), callers: z.int().positive() }),
+      z.strictObject({ kind: z.literal("obedient"), callers: z.int().positive() }),
     ]),
   }),
 );

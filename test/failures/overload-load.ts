@@ -9,7 +9,7 @@ import { quantile } from "../../bench/statistics.ts";
 import { type Load, loadsSchema, type LoadResult } from "./overload-load-result.ts";
 
 /** The wait for answers after the end of a load. */
-const patienceMs = 10_000;
+const answersTimeoutMs = 10_000;
 /** The pause of a caller after an answer. */
 const thinkingMs = 1_000;
 /** The pause of a caller without a connection. */
@@ -70,7 +70,7 @@ async function runLoad(load: Load): Promise<LoadResult> {
     counts.answered(answer, now);
     if (load.manner.kind === "busy" && !isOver) caller.send(now);
     else idle.push(caller);
-    if (load.manner.kind !== "heedful") return;
+    if (load.manner.kind !== "obedient") return;
     comingBack.add(now + readRetryAfter(answer.text));
   };
   const connections = Array.from({ length: load.connections }, () =>
@@ -83,7 +83,7 @@ async function runLoad(load: Load): Promise<LoadResult> {
   isOver = true;
   const seconds = (performance.now() - startedAt) / 1_000;
   const { useful, refused } = counts;
-  const endsAt = performance.now() + patienceMs;
+  const endsAt = performance.now() + answersTimeoutMs;
   while (counts.open > 0 && performance.now() < endsAt) await Bun.sleep(10);
   for (const caller of callers) caller.leave();
   const sorted = Float64Array.from(counts.latencies).toSorted();
@@ -134,7 +134,7 @@ async function sendAll(load: Load, calling: Calling): Promise<void> {
   const { idle, counts, comingBack, startedAt } = calling;
   const { manner } = load;
   if (manner.kind === "busy") for (const caller of idle.splice(0)) caller.send(startedAt);
-  if (manner.kind === "heedful") {
+  if (manner.kind === "obedient") {
     for (let caller = 0; caller < manner.callers; caller += 1) {
       comingBack.add(startedAt + (thinkingMs * caller) / manner.callers);
     }
@@ -149,7 +149,7 @@ async function sendAll(load: Load, calling: Calling): Promise<void> {
         if (caller === undefined) counts.unsent += 1;
         else caller.send(startedAt + (sent * 1_000) / manner.perSecond);
       }
-    } else if (manner.kind === "heedful") {
+    } else if (manner.kind === "obedient") {
       for (const dueAt of comingBack.take(now)) {
         const caller = takeOpen(idle);
         if (caller === undefined) comingBack.add(now + connectionMs);

@@ -25,8 +25,8 @@ interface Overload {
 let bench: OverloadBench;
 let peak: LoadResult;
 let peakPerProcessorSecond: number;
-let heeded: Overload;
-let unheeded: Overload;
+let obedient: Overload;
+let steady: Overload;
 let after: LoadResult;
 let shed: { readonly onDemand: number; readonly provisioned: number };
 
@@ -44,11 +44,11 @@ beforeAll(async () => {
   peak = await only(bench.load({ ...busy, durationMs: peakMs }));
   peakPerProcessorSecond = peak.answered / busySeconds();
   const perSecond = 3 * peak.usefulPerSecond;
-  heeded = await overload(
-    { kind: "heedful", callers: Math.round(perSecond) },
+  obedient = await overload(
+    { kind: "obedient", callers: Math.round(perSecond) },
     isComplete ? 60_000 : 6_000,
   );
-  unheeded = await overload({ kind: "steady", perSecond }, isComplete ? 20_000 : 5_000);
+  steady = await overload({ kind: "steady", perSecond }, isComplete ? 20_000 : 5_000);
   after = await only(
     bench.load({
       authorization,
@@ -61,7 +61,7 @@ beforeAll(async () => {
     onDemand: await bench.metric('sluice_shed_calls_total{class="on-demand"}'),
     provisioned: await bench.metric('sluice_shed_calls_total{class="provisioned"}'),
   };
-  const results = { peak, heeded: heeded.others, unheeded: unheeded.others, after, shed };
+  const results = { peak, obedient: obedient.others, steady: steady.others, after, shed };
   process.stdout.write(`${Bun.inspect(results)}\n`);
 }, 400_000);
 afterAll(() => bench[Symbol.asyncDispose]());
@@ -116,8 +116,8 @@ function percent(share: number): string {
 }
 
 describe.each([
-  ["callers who come back when they are told to", () => heeded],
-  ["callers who never wait", () => unheeded],
+  ["callers that obey Retry-After", () => obedient],
+  ["callers at a steady rate", () => steady],
 ] as const)("three times the load, of %s,", (whose, of) => {
   test("leaves the useful work per processor time", () => {
     const { others, guaranteed, perProcessorSecond } = of();
@@ -181,7 +181,7 @@ test("refuses no call later than five seconds after its end", () => {
 });
 
 test("has its refusals in the metrics, by class", () => {
-  const refused = heeded.others.refused + unheeded.others.refused + after.refused;
+  const refused = obedient.others.refused + steady.others.refused + after.refused;
   expect(shed.onDemand).toBeGreaterThanOrEqual(refused);
   expect(shed.provisioned).toBe(0);
 });

@@ -14,7 +14,7 @@ const timeouts = "timeouts: { connect: 1s, first_byte: 5s, idle: 2s }";
 /** More than 20 MB, so that no buffer on the way holds all of it. */
 const pieces = 1_500;
 const pausingReaders = 6;
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 
 const chat = (content: string) => ({
   model: "chat-model",
@@ -57,7 +57,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     await Bun.sleep(pauseMs);
     expect(gateway.simulator.openCalls).toBe(pausingReaders);
     for (const reader of readers) reader.resume();
-    const deadline = performance.now() + patienceMs;
+    const deadline = performance.now() + timeoutMs;
     const isRead = (reader: LeavingCaller): boolean => reader.lastText.includes("data: [DONE]");
     while (!readers.every(isRead) && performance.now() < deadline) await Bun.sleep(10);
     for (const reader of readers) expect(reader.lastText).toContain("data: [DONE]");

@@ -13,9 +13,9 @@ const readerCount = isComplete ? 500 : 40;
 const writeTimeoutMs = isComplete ? 10_000 : 3_000;
 /** The tolerance of the guaranteed time, because the machine may be busy. */
 const promisedPrecisionMs = 2_000;
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 /** The buffers between the gateway and each reader take some megabytes before it stalls. */
-const fillPatienceMs = isComplete ? 120_000 : 30_000;
+const fillTimeoutMs = isComplete ? 120_000 : 30_000;
 /** The guarantee for 500 readers, and so for fewer. */
 const promisedBytes = 150 * mebibyte;
 /**
@@ -69,7 +69,7 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
     // The runtime closes the connection of an abandoned stream at its next idle timer.
     const hasOpen = (): boolean =>
       simulator.openCalls > 0 || (isComplete && watch?.hasOpen === true);
-    const deadline = performance.now() + writeTimeoutMs + fillPatienceMs;
+    const deadline = performance.now() + writeTimeoutMs + fillTimeoutMs;
     do {
       await Bun.sleep(sampleIntervalMs);
       const grown = (await gateway.residentBytes()) - before;
@@ -108,7 +108,7 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
 
   test("their connections are closed without an end of the streams", async () => {
     for (const reader of readers) reader.resume();
-    const deadline = performance.now() + patienceMs;
+    const deadline = performance.now() + timeoutMs;
     while (readers.some(({ isClosed }) => !isClosed) && performance.now() < deadline) {
       await Bun.sleep(20);
     }
@@ -152,7 +152,7 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
         process.stdout.write(`${closed.length} connections were closed within ${latest} ms\n`);
       }
       expect(first).toBeGreaterThan(writeTimeoutMs - promisedPrecisionMs);
-      expect(last).toBeLessThan(writeTimeoutMs + patienceMs);
+      expect(last).toBeLessThan(writeTimeoutMs + timeoutMs);
     },
   );
 });

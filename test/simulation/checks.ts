@@ -9,7 +9,7 @@ import type { Stage } from "./simulate.ts";
 import { violate } from "./world.ts";
 
 /** How long the end of an answered connection is waited for. */
-const finishPatienceMs = 1_000;
+const finishTimeoutMs = 1_000;
 /** Sums of fractions of milliseconds differ by less. */
 const leastMs = 1e-6;
 const shortestTimerMs = 1 + leastMs;
@@ -226,7 +226,7 @@ class CallCheck {
     if (endedAt === undefined) return this.#wrong("attempts", `${id} never ended`);
     if (crashedAt !== undefined) return;
     if (mustEndAtOnce && endedAt > startedAt) {
-      this.#wrong("attempts", `${id} was made for a call that could not be mended`);
+      this.#wrong("attempts", `${id} was made for a call that could not be retried`);
     }
     const drainMs = this.#drainMsAt(upstream);
     const end = (at: number | undefined, mayTakeMs: number, what: string): void => {
@@ -234,14 +234,14 @@ class CallCheck {
       // The count of an answer that is finished, perhaps while it is read on, is awaited for nobody.
       const finishMs = Math.max(0, finishedAt(attempt) - at);
       const isFinished = finishMs <= mayTakeMs + leastMs;
-      const countMs = isFinished ? finishMs + usageTimeoutMs + finishPatienceMs : 0;
+      const countMs = isFinished ? finishMs + usageTimeoutMs + finishTimeoutMs : 0;
       const isLate = endedAt > at + Math.max(mayTakeMs, countMs) + leastMs;
       if (!isLate || (overAt !== undefined && overAt < at)) return;
       this.#wrong("attempts", `${id} went on ${endedAt - at} ms after ${what}`);
     };
     end(leftAt, drainMs, "its caller had left");
     end(deadlineAt, leftAt === undefined ? 0 : drainMs, "the caller's deadline");
-    end(overAt, Math.max(finishPatienceMs, leftAt === undefined ? 0 : drainMs), "the call's end");
+    end(overAt, Math.max(finishTimeoutMs, leftAt === undefined ? 0 : drainMs), "the call's end");
     const revokedAt = this.#stage.keys.revokedAt(plan.key);
     if (revokedAt === undefined) return;
     if (startedAt > revokedAt) this.#wrong("attempts", `${id} began though its key was revoked`);
@@ -250,7 +250,7 @@ class CallCheck {
 
   #drainMsAt(upstream: string): number {
     const drain = this.#stage.upstreams.get(upstream)?.plan.drain;
-    return drain === undefined ? 0 : drain.timeoutMs + finishPatienceMs;
+    return drain === undefined ? 0 : drain.timeoutMs + finishTimeoutMs;
   }
 }
 

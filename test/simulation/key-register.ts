@@ -9,7 +9,7 @@ interface KnownKey {
   key: Key;
   limits: Limits;
   readonly publicIds: readonly string[];
-  readonly patienceMs: number;
+  readonly queueTimeoutMs: number;
   readonly uncapped: KeyPlan["uncapped"];
   /** Time of the run. */
   revokedAt: number | undefined;
@@ -83,11 +83,11 @@ export class KeyRegister {
 
   /** One for each key: how long its calls wait is the plan's. */
   plans(): readonly Plan[] {
-    return [...this.#keys.values()].map(({ key, patienceMs, uncapped }) => ({
+    return [...this.#keys.values()].map(({ key, queueTimeoutMs, uncapped }) => ({
       name: key.plan,
       limits: undefined,
       provisioned: true,
-      queueTimeoutMs: patienceMs,
+      queueTimeoutMs,
       isIdempotent: false,
       ...uncapped,
     }));

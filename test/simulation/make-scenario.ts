@@ -177,7 +177,7 @@ function makeKeys(pools: readonly Pool[], random: Random): readonly KeyPlan[] {
       key,
       publicIds: random.chance(0.3) ? [`pub${index}a`, `pub${index}b`] : [`pub${index}a`],
       limits: makeLimits(random),
-      patienceMs: random.chance(0.5) ? 0 : random.whole(100, 3_000),
+      queueTimeoutMs: random.chance(0.5) ? 0 : random.whole(100, 3_000),
       uncapped: {
         uncapped: random.pick(["debt", "debt", "cap", "maximum"] as const),
         overrunFactor: random.pick([0, 0.5, 1, 3]),

@@ -64,7 +64,7 @@ export interface KeyPlan {
   readonly publicIds: readonly string[];
   readonly limits: Limits;
   /** How long its calls wait in the queue of a pool. */
-  readonly patienceMs: number;
+  readonly queueTimeoutMs: number;
   readonly uncapped: Pick<Plan, "uncapped" | "overrunFactor">;
 }
 

@@ -38,7 +38,7 @@ export async function makeCall(planned: PlannedCall, place: CallPlace): Promise<
   const leaving = new AbortController();
   const timer =
     planned.leaving === "before"
-      ? setTimeout(() => leaving.abort(), planned.patienceMs)
+      ? setTimeout(() => leaving.abort(), planned.leavesAfterMs)
       : undefined;
   let id: string | undefined;
   try {

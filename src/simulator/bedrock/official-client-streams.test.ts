@@ -196,11 +196,11 @@ describe("the official client", () => {
   );
 
   test("retries through a burst of throttling", async () => {
-    const patient = clientWith(3);
-    const { stream = [] } = await patient.send(command({ model: faulty("throttled-burst-2") }));
+    const retrying = clientWith(3);
+    const { stream = [] } = await retrying.send(command({ model: faulty("throttled-burst-2") }));
     const events = await Array.fromAsync(stream);
     expect(textOf(events)).toBe("1 2 3");
-    patient.destroy();
+    retrying.destroy();
   });
 
   test("may leave in the middle, and the truth has the tokens it got", async () => {

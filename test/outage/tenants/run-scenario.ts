@@ -6,24 +6,24 @@ import { runLoad } from "../load/start-load.ts";
 import { loadsOf, type Scenario } from "./scenarios.ts";
 import { sharedModel, sharedSections, tenantAccounts } from "./shared-model.ts";
 
-/** How long the others call alone, beside the one that causes faults, and alone again. */
+/** The durations before, during and after the calls of the tenant that causes faults. */
 export interface TenantPlan {
   readonly perSecondOfEach: number;
   readonly warmSeconds: number;
   readonly faultSeconds: number;
   readonly afterSeconds: number;
-  /** Of every upstream, as in the configuration. */
+  /** The fields of every upstream in the configuration. */
   readonly timeouts: string;
 }
 
-/** What the nineteen others saw, at the same times on two gateways that share nothing. */
+/** The calls of the nineteen others, concurrently on two independent gateways. */
 export interface TenantRun {
   readonly scenario: Scenario;
-  /** When the faults began; wall clock. */
+  /** The time when the faults began; wall clock. */
   readonly disturbedAt: number;
   readonly without: readonly Call[];
   readonly beside: readonly Call[];
-  /** Of the one tenant. */
+  /** The calls of the tenant that causes faults. */
   readonly causing: readonly Call[];
 }
 
@@ -69,7 +69,7 @@ interface World extends AsyncDisposable {
   readonly gateway: FaultProcess;
 }
 
-/** A gateway with a key for every tenant, and upstreams of its own. */
+/** A gateway with a key for every tenant, and its own upstreams. */
 async function startWorld(
   { targets, isOneAccount }: Scenario,
   { timeouts }: TenantPlan,

@@ -65,7 +65,7 @@ function keyPlan(accountId: string, index: number): KeyPlan {
     key: plainKey({ id: `k${index}`, accountId, applicationId: `application-${index}` }),
     publicIds: [`public-${index}`],
     limits,
-    patienceMs: 0,
+    queueTimeoutMs: 0,
     uncapped: { uncapped: "debt", overrunFactor: 3 },
   };
 }

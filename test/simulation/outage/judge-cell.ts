@@ -37,15 +37,15 @@ export function judgeSimulatedCell(
   { result, limits }: { readonly result: RunResult; readonly limits: Limits },
 ): Row {
   const brokenAt = Math.min(...broken.map(({ fromMs }) => fromMs));
-  const mendedAt = Math.max(...broken.map(({ untilMs }) => untilMs));
+  const repairedAt = Math.max(...broken.map(({ untilMs }) => untilMs));
   const judged = withoutSpans(broken, noticed);
   const calls = seenCalls(result.calls);
   const before = startedWithin(calls, 0, brokenAt);
-  const all = startedWithin(calls, brokenAt, mendedAt);
+  const all = startedWithin(calls, brokenAt, repairedAt);
   const atFirst = all.filter(({ startedAt }) => isWithin(noticed, startedAt));
   const during = all.filter(({ startedAt }) => !isWithin(noticed, startedAt));
   const failing = during.filter(({ startedAt }) => isWithin(judged, startedAt));
-  const after = startedWithin(calls, mendedAt, Infinity);
+  const after = startedWithin(calls, repairedAt, Infinity);
   const inVain = result.attempts.filter(({ upstream, fault, startedAt }) => {
     return upstream === primary && fault !== undefined && isWithin(judged, startedAt);
   });
@@ -54,7 +54,7 @@ export function judgeSimulatedCell(
     served: judgeServed(during, limits),
     "added p99": judgeLatency({ before, during: failing }, limits),
     attempts: judgeAttempts({ count: inVain.length, seconds: secondsIn(judged) }, limits),
-    share: judgeShare({ left: cell.left, primary, mendedAt, after }, limits),
+    share: judgeShare({ left: cell.left, primary, repairedAt, after }, limits),
     return: judgeServed(after, limits),
     rules: judgeRules(result.violations),
   };
