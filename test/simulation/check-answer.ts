@@ -2,7 +2,7 @@ import type { Attempt, CallRecord } from "./records.ts";
 
 type Wrong = (rule: string, text: string) => void;
 
-/** What a caller got is what its upstreams said, and what is billed is what they counted. */
+/** The caller's answer must be that of its upstreams, and the bill must be their counts. */
 export function checkAnswer(record: CallRecord, wrong: Wrong): void {
   if (record.plan.kind === "embedding") return checkEmbeddings(record, wrong);
   const { texts, isAnswered, plan } = record;
@@ -19,7 +19,7 @@ export function checkAnswer(record: CallRecord, wrong: Wrong): void {
   checkBill(record, [...serving], wrong);
 }
 
-/** All of one choice comes from one attempt, which it names with its first word. */
+/** Each choice is from one attempt, which is named by its first word. */
 function checkText(
   { attempts, isAnswered }: CallRecord,
   text: string,
@@ -64,7 +64,7 @@ function checkEmbeddings({ attempts, isAnswered, closed }: CallRecord, wrong: Wr
   if (done.some(({ script }) => script.truth.usage === undefined)) return;
   const told = done.reduce((sum, { script }) => sum + (script.truth.usage?.inputTokens ?? 0), 0);
   const { inputTokens, usageSource, mayBeBilledTwice } = closed;
-  // What two targets did of the same inputs is the caller's bill once, and the row says so.
+  // Inputs that two targets processed are billed once, and the row has a field for it.
   const isOnce = mayBeBilledTwice === true && inputTokens > 0 && inputTokens < told;
   if ((inputTokens === told || isOnce) && usageSource === "upstream") return;
   wrong("ledger", `billed ${closed.inputTokens} (${closed.usageSource}) of ${told}`);

@@ -4,10 +4,10 @@ import type { Violation } from "./records.ts";
 import { shrink } from "./shrink.ts";
 import type { RunResult } from "./simulate.ts";
 
-/** Lines of a trace that are still read. */
+/** The most lines of a trace that are readable. */
 const longestTrace = 150;
 
-/** All that somebody needs who looks into a seed that broke a rule. */
+/** Everything needed to examine a seed that broke a rule. */
 export function describeFailure({ seed, violations }: RunResult): string {
   const [first] = violations;
   if (first === undefined) return `seed ${seed}: nothing was wrong`;

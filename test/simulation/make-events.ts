@@ -15,7 +15,7 @@ interface Eventful {
   readonly keys: readonly KeyPlan[];
 }
 
-/** What goes wrong, and what is changed while calls run. */
+/** The faults and changes while calls run. */
 export function makeEvents(world: Eventful, spanMs: number, random: Random): readonly EventPlan[] {
   const at = (): number => random.number(0, spanMs);
   const events: EventPlan[] = [];
@@ -71,7 +71,7 @@ function makeTrouble(
   };
 }
 
-/** An upstream that is well and unwell in turn. */
+/** An upstream that alternates between working and failing. */
 function makeFlapping(world: Eventful, atMs: number, random: Random): readonly EventPlan[] {
   const trouble = makeTrouble(world, random);
   const periodMs = random.number(300, 4_000);
@@ -95,7 +95,7 @@ function changeLimits(world: Eventful, atMs: number, random: Random): EventPlan 
   return { type: "limits", atMs, key: key.id, limits: changed };
 }
 
-/** Never more than twice what the pools are made for; 0 sells all of them back. */
+/** At most twice the units for which the pools are sized; 0 returns all of them. */
 function changeUnits({ key }: KeyPlan, random: Random): { key: string; units: number } {
   return { key: key.id, units: random.whole(0, 2 * key.provisionedUnits) };
 }

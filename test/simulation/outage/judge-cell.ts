@@ -16,7 +16,7 @@ import { stallsInStream, type SimulatedCell } from "./cells.ts";
 import { judgeRules, ruleNotes, seenCalls } from "./seen-calls.ts";
 import { isWithin, secondsIn, withoutSpans } from "./spans.ts";
 
-/** `at first`: calls of the time in which callers may notice the fault. */
+/** `at first`: calls of the spans in which callers may notice the fault. */
 export const cellColumns = [
   "at first",
   "served",
@@ -27,10 +27,10 @@ export const cellColumns = [
   "rules",
 ] as const;
 
-/** Longer than it takes to find a silent target out, and shorter than any default time limit. */
+/** Longer than the detection of a silent target, and shorter than any default timeout. */
 const mostWaitMs = 2_000;
 
-/** The verdicts of the grid over sockets, with what a clock of the run's own tells exactly. */
+/** The verdicts of the grid over sockets, with exact latencies of the simulated clock. */
 export function judgeSimulatedCell(
   { cell, name }: SimulatedCell,
   { primary, broken, noticed }: PlacedScenario,
@@ -67,8 +67,8 @@ export function judgeSimulatedCell(
 }
 
 /**
- * How many of the first callers got nothing, and how long others waited at most. What began to
- * answer before it failed is lost; all else is served elsewhere, long before the time limits.
+ * The number of first callers without an answer, and the longest wait of the others. Only answers
+ * that began before the fault are lost; the rest is served elsewhere, long before the timeouts.
  */
 function judgeFirst(calls: readonly Call[], mayLose: boolean): Finding {
   const failed = calls.filter(isFailed).length;

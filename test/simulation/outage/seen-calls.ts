@@ -2,7 +2,7 @@ import type { Call } from "../../outage/load/load-plan.ts";
 import { countLine, type Finding } from "../../outage/report/table.ts";
 import type { CallRecord, Violation } from "../records.ts";
 
-/** Calls as their callers saw them, without those that no process took or that died with theirs. */
+/** Calls as seen by callers, except those that no process took or whose process ended. */
 export function seenCalls(records: readonly CallRecord[]): readonly Call[] {
   return records.filter(isTold).map(seenCall);
 }
