@@ -6,6 +6,9 @@ export interface Frame {
   readonly hasUsage?: boolean;
 }
 
+/** Frames before the middle of a stream, where its faults are: the begin and the first words. */
+export const framesBeforeMiddle = 3;
+
 /** A pause in the middle of an answer; `Infinity` lasts until the caller leaves. */
 export interface Pause {
   readonly pauseMs: number;

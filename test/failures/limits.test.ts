@@ -144,7 +144,7 @@ test("the larger of two caps is reserved", async () => {
   expect((await errorOf(response)).message).toContain("Request too large");
 });
 
-test("every request counts on arrival, whatever its result", async () => {
+test("every request counts on arrival, even if it fails", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ key: custom(6, 1_000), overrides: { clock } });
   const send = async (body: unknown): Promise<number> => {

@@ -13,7 +13,7 @@ import {
   targetOf,
   upstreamOf,
 } from "../support/pipeline-fixtures.ts";
-import { ToldUpstream } from "../support/told-upstream.ts";
+import { ScriptedUpstream } from "../support/scripted-upstream.ts";
 
 /** The billing of calls for any counts of upstreams and any moment at which callers leave. */
 
@@ -21,9 +21,9 @@ const bodyBytes = 3_000;
 const reservedInput = 1_000;
 const usageTimeoutMs = 100;
 
-let upstream: ToldUpstream;
+let upstream: ScriptedUpstream;
 beforeAll(() => {
-  upstream = new ToldUpstream();
+  upstream = new ScriptedUpstream();
 });
 afterAll(async () => {
   await upstream.stop();

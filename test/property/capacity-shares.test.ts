@@ -6,6 +6,7 @@ import {
   sellableUnits,
   type Pool,
 } from "../../src/domain/limits/capacity.ts";
+import { Random } from "../../src/simulator/answer/random.ts";
 import type { Place, PlaceRequest } from "../../src/admission/capacity/place.ts";
 import {
   CapacityWorld,
@@ -29,7 +30,7 @@ interface Load {
   readonly holdMs: number;
   /** The used share of the reservation. */
   readonly usedShare: number;
-  readonly random: () => number;
+  readonly random: Random;
 }
 
 /** Runs streams of calls until the time is over and returns their results. */
@@ -51,22 +52,11 @@ function run(world: CapacityWorld, streams: readonly Stream[], load: Load): Aske
       next();
     };
     const next = (): void => {
-      time.schedule(arrive, (-Math.log(1 - load.random()) * 1_000) / stream.perSecond);
+      time.schedule(arrive, (-Math.log(1 - load.random.next()) * 1_000) / stream.perSecond);
     };
     next();
     return calls;
   });
-}
-
-/** Mulberry32: uniform numbers from a seed. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function shareServed(calls: readonly Asked[]): number {
@@ -98,7 +88,7 @@ describe("one large and fifty small accounts", () => {
           waitMs: 2_000,
         };
         const small = smallStreams(50, { tokens: 100, perSecond: 1, waitMs: 2_000 });
-        const load = { seconds: 20, holdMs: 50, usedShare: 1, random: randomFrom(seed) };
+        const load = { seconds: 20, holdMs: 50, usedShare: 1, random: new Random(seed) };
         const [large = [], ...others] = run(world, [heavy, ...small], load);
         world.pass((load.seconds + 10) * 1_000);
         const served = shareServed(others.flat());
@@ -132,7 +122,7 @@ describe("one large and fifty small accounts", () => {
         };
         // A tenth of the pool, in total.
         const small = smallStreams(50, { tokens: 1_000, perSecond: 0.02, waitMs: 2_000 });
-        const load = { seconds: 300, holdMs: 500, usedShare: 0.8, random: randomFrom(seed) };
+        const load = { seconds: 300, holdMs: 500, usedShare: 0.8, random: new Random(seed) };
         const [large = [], ...others] = run(world, [heavy, ...small], load);
         world.pass((load.seconds + 10) * 1_000);
         const served = shareServed(others.flat());
@@ -180,7 +170,7 @@ describe("a pool that is sold out, under a flood of five times its capacity", ()
         perSecond,
         waitMs: 0,
       };
-      const load = { seconds: 600, holdMs: 500, usedShare: 1, random: randomFrom(accounts) };
+      const load = { seconds: 600, holdMs: 500, usedShare: 1, random: new Random(accounts) };
       const [own = [], ...others] = run(world, [buyers, ...flood(accounts)], load);
       world.pass((load.seconds + 10) * 1_000);
       expect(own.length).toBeGreaterThan(600 * perSecond * 0.9);

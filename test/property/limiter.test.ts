@@ -179,7 +179,7 @@ describe("the ceiling of any 60 seconds", () => {
 });
 
 describe("a caller that obeys Retry-After", () => {
-  test("is admitted when it returns, whatever the jitter", () => {
+  test("is admitted when it returns, with any jitter", () => {
     fc.assert(
       fc.property(history, fc.double({ min: 0, max: 1, noNaN: true }), (drawn, jitter) => {
         const { startMs, limits, steps } = drawn;

@@ -117,8 +117,8 @@ function streamed(text: string, leaving: AbortController): Answer {
   // The last frame may be incomplete.
   const { chunks, isDone } = parseStream(text.slice(0, text.lastIndexOf("\n\n") + 2));
   const pieces = chunks.filter((chunk) => chunk.choices?.[0]?.delta.content).length;
-  const told = chunks.find((chunk) => chunk.usage);
-  const answer = { status: 200, pieces, usage: usageIn(told ?? {}) };
+  const usageChunk = chunks.find((chunk) => chunk.usage);
+  const answer = { status: 200, pieces, usage: usageIn(usageChunk ?? {}) };
   if (leaving.signal.aborted) return { ...answer, saw: "left" };
   if (isDone) return { ...answer, saw: "completed" };
   const code = chunks.at(-1)?.error?.code;

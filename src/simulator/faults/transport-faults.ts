@@ -1,14 +1,19 @@
 import { gzipSync } from "node:zlib";
 
-import { isFrame, isPause, type Frame, type Reply, type Step } from "../frame.ts";
+import {
+  framesBeforeMiddle,
+  isFrame,
+  isPause,
+  type Frame,
+  type Reply,
+  type Step,
+} from "../frame.ts";
 import type { Fault, FaultMode } from "./fault-mode.ts";
 import { gzipBomb } from "./gzip-bomb.ts";
 import { splitWrites } from "./split-writes.ts";
 
 const defaultBombMebibytes = 1024;
 const defaultEncodingLayers = 4;
-/** The role and the first words of a stream. */
-const framesBeforeMiddle = 3;
 
 /** Applies a fault that does not depend on the wire; other faults change nothing here. */
 export function withTransportFault(reply: Reply, { mode, argument }: Fault): Reply {

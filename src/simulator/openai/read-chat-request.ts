@@ -1,3 +1,4 @@
+import { contextWindowIn, reasonsByDefault } from "../answer/model-name.ts";
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import type { OutputForm, Prompt } from "../answer/prompt.ts";
 import { promptedForm } from "../answer/schema/prompted-form.ts";
@@ -26,7 +27,7 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
   const model = readModel(body);
   const turns = readMessages(body["messages"]);
   const { tools, toolUse, isLegacy } = readTools(body);
-  const showsReasoning = /(?<!finish-)reason/.test(model);
+  const showsReasoning = reasonsByDefault(model);
   const isStreamed = body["stream"] === true;
   const streamOptions = body["stream_options"];
   if (isRecord(streamOptions) && !isStreamed) {
@@ -49,7 +50,7 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
     reasoningEffort: stringOf(body["reasoning_effort"]) || (showsReasoning ? "medium" : undefined),
   };
   const promptTokens = countPromptTokens(prompt);
-  const window = contextWindowOf(model) ?? contextWindow;
+  const window = contextWindowIn(model) ?? contextWindow;
   if (window !== undefined && promptTokens + (prompt.maxTokens ?? 0) > window) {
     throw contextExceeded(window, promptTokens, prompt.maxTokens);
   }
@@ -73,12 +74,6 @@ export function readModel(body: JsonRecord): string {
   }
   if (typeof model !== "string") throw wrongType("model", "a string", model);
   return model;
-}
-
-/** A model called `anything-ctx4096` has a context window of 4096 tokens. */
-function contextWindowOf(model: string): number | undefined {
-  const size = /-ctx(\d+)$/.exec(model)?.[1];
-  return size === undefined ? undefined : Number(size);
 }
 
 function readOutputForm(format: unknown, turns: Prompt["turns"]): OutputForm {

@@ -1,6 +1,6 @@
 import type { Fault, FaultMode } from "../faults/fault-mode.ts";
 import { inflatedUsage } from "../faults/inflated-usage.ts";
-import type { Frame } from "../frame.ts";
+import { framesBeforeMiddle, type Frame } from "../frame.ts";
 import { isRecord, listOf, recordOf, type JsonRecord } from "../read-json.ts";
 import type { Chunk } from "./chunks.ts";
 import { serverError } from "./refusal-faults.ts";
@@ -26,8 +26,6 @@ const chunkFaults: Readonly<Partial<Record<FaultMode, ChunkFault>>> = {
 };
 
 type Frames = Generator<Frame, void, void>;
-
-const framesBeforeMiddle = 3;
 
 const frameFaults: Readonly<Partial<Record<FaultMode, (frames: Frames) => Iterable<Frame>>>> = {
   "bad-json": (frames) =>

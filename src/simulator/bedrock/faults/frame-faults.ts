@@ -1,5 +1,5 @@
 import type { Fault, FaultMode } from "../../faults/fault-mode.ts";
-import type { Frame, Step } from "../../frame.ts";
+import { framesBeforeMiddle, type Frame, type Step } from "../../frame.ts";
 import {
   checksumLengthBytes,
   encodePrelude,
@@ -12,9 +12,6 @@ import {
 import { streamException, type StreamException } from "../exceptions.ts";
 
 export type BinaryFrame = Frame & { readonly data: Uint8Array<ArrayBuffer> };
-
-/** The first event of a stream and its first words. */
-export const framesBeforeMiddle = 3;
 
 /** Damages, cuts or replaces frames, depending on the fault. */
 export function withFrameFault(frames: Iterable<BinaryFrame>, fault: Fault): Iterable<Step> {

@@ -4,13 +4,13 @@ import { hashText, Random } from "../../answer/random.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { frameType } from "../../faults/bedrock-modes.ts";
 import type { Fault } from "../../faults/fault-mode.ts";
-import type { Reply } from "../../frame.ts";
+import { framesBeforeMiddle, type Reply } from "../../frame.ts";
 import type { JsonRecord } from "../../read-json.ts";
 import type { BedrockError } from "../bedrock-error.ts";
 import type { ConverseRequest } from "../request/converse-request.ts";
 import { withEventFault } from "../faults/event-faults.ts";
 import { eventFrame, exceptionFrame, unknownEvent } from "./event-frames.ts";
-import { framesBeforeMiddle, withFrameFault, type BinaryFrame } from "../faults/frame-faults.ts";
+import { withFrameFault, type BinaryFrame } from "../faults/frame-faults.ts";
 import { streamEvents } from "./stream-events.ts";
 
 const streamHeaders = { "content-type": "application/vnd.amazon.eventstream" };

@@ -1,3 +1,4 @@
+import { contextWindowIn } from "../../answer/model-name.ts";
 import { countPromptTokens } from "../../answer/prompt-tokens.ts";
 import { lastTurn, lastUserText, type Prompt } from "../../answer/prompt.ts";
 import {
@@ -100,17 +101,11 @@ function readLatency(latency: unknown): ConverseRequest["latency"] {
   return latency === "standard" || latency === "optimized" ? latency : undefined;
 }
 
-/** A model called `anything-ctx4096` has a context window of 4096 tokens. */
-function contextWindowOf({ model, row, contextWindow }: ConverseCall): number | undefined {
-  const size = /-ctx(\d+)$/.exec(model)?.[1];
-  return size === undefined ? (row.contextTokens ?? contextWindow) : Number(size);
-}
-
 function checkContext(
   call: ConverseCall & { readonly promptTokens: number; readonly requestedMaxTokens: number },
 ): void {
-  const { row, promptTokens, requestedMaxTokens } = call;
-  const window = contextWindowOf(call);
+  const { model, row, promptTokens, requestedMaxTokens } = call;
+  const window = contextWindowIn(model) ?? row.contextTokens ?? call.contextWindow;
   if (window === undefined || promptTokens + requestedMaxTokens <= window) return;
   switch (row.contextText) {
     case "plain":

@@ -1,3 +1,4 @@
+import { reasonsByDefault } from "../../answer/model-name.ts";
 import type { OutputForm, Prompt, Tool, ToolUse, Turn } from "../../answer/prompt.ts";
 import { promptedForm } from "../../answer/schema/prompted-form.ts";
 import { isRecord, listOf, numberOf, parseJson, recordOf, stringOf } from "../../read-json.ts";
@@ -21,13 +22,8 @@ export function readPrompt(body: JsonRecord, model: string, row: CapabilityRow):
     // This wire has no seed; on OpenAI's a missing one is `null`.
     seed: "null",
     reasoningEffort:
-      readReasoningEffort(body, fields, row) ?? (reasons(model) ? "medium" : undefined),
+      readReasoningEffort(body, fields, row) ?? (reasonsByDefault(model) ? "medium" : undefined),
   };
-}
-
-/** Whether a test model reasons by default, as on OpenAI's wire. */
-function reasons(model: string): boolean {
-  return /(?<!finish-)reason/.test(model);
 }
 
 function readTools(body: JsonRecord, fields: JsonRecord): Pick<Prompt, "tools" | "toolUse"> {
