@@ -1,5 +1,5 @@
 /**
- * Opens streams and counts events, because wrk only counts answers: a program that takes the load as
+ * Opens streams and counts events, because wrk only counts answers: a program that takes a load as
  * JSON and prints one line when every stream has begun and one when all have ended.
  */
 import { z } from "zod";

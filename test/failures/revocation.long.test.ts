@@ -163,7 +163,7 @@ test(`none of ${revocations} keys revoked under load is accepted anywhere a seco
   expectKept(stopped);
 }, 180_000);
 
-test("a disabled key, application or account is refused within a second by both gateways, until it is enabled", async () => {
+test("both gateways refuse a disabled key, application or account within a second, until it is enabled", async () => {
   await using pair = await Pair.start();
   const ways = await Promise.all(
     (["keys", "applications", "accounts"] as const).map(async (what) => {

@@ -25,7 +25,7 @@ const cellNames = [
   "half/fallback/bedrock/whole",
 ];
 const cellsAtOnce = 4;
-/** Longer than in the grid: a slow machine must not make healthy upstreams look like failing ones. */
+/** Longer than in the grid: on a slow machine healthy upstreams must not seem to fail. */
 const timeouts = "{ connect: 1s, first_byte: 2s, idle: 2s }";
 const cellPlan = {
   perSecond: 50,

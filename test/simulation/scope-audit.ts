@@ -23,8 +23,8 @@ interface Asked {
 type Problem = readonly [rule: string, text: string];
 
 /**
- * All admissions of one scope by exact time, and the rules for them. Assumes only that a window of n
- * slots is between n - 1 and n seconds long.
+ * All admissions of one scope by exact time, and the rules for them. Assumes only that a window of
+ * n slots is between n - 1 and n seconds long.
  */
 export class ScopeAudit {
   readonly id: string;

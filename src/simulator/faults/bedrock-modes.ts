@@ -56,7 +56,7 @@ export const texts = {
   modelFailed: "The model returned the following errors: ",
 } as const;
 
-/** Exceptions in place of an answer: the name, the text, in which `MODEL` is the model, the reason. */
+/** Exceptions in place of an answer: name, text, in which `MODEL` is the model, and reason. */
 export const exceptions = {
   "exception-validation": ["ValidationException", texts.malformed, "malformed input"],
   "exception-model-identifier": [

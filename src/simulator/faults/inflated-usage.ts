@@ -1,6 +1,6 @@
 import type { JsonRecord } from "../read-json.ts";
 
-/** Makes every count ten times too high, which is obvious in the books of a meter that trusts it. */
+/** Makes every count ten times too high, so that a meter that trusts it is obvious. */
 export function inflatedUsage(usage: JsonRecord): JsonRecord {
   return Object.fromEntries(
     Object.entries(usage).map(([key, value]) => [

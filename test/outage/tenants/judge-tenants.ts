@@ -20,9 +20,9 @@ export interface TenantLimits {
 
 /**
  * The promise is 1 % of both. Here 1 % of latency is 0.3 ms, less than the difference of two
- * gateways without faults. In eight runs of the scenario `none` on two shared cores they differed by
- * up to 0.5 ms at the p50 and 2.8 ms at the p99, as the median of all blocks of five seconds, and by
- * up to 26 ms at the p99 of the whole time, which one busy second of the machine changes.
+ * gateways without faults. In eight runs of the scenario `none` on two shared cores they differed
+ * by up to 0.5 ms at the p50 and 2.8 ms at the p99, as the median of all blocks of five seconds,
+ * and by up to 26 ms at the p99 of the whole time, which one busy second of the machine changes.
  */
 export const tenantLimits: TenantLimits = {
   mostLost: 0.01,
@@ -78,9 +78,9 @@ export function judgeRefused(beside: readonly Call[]): Finding {
 }
 
 /**
- * Compares the median of the latency added in each block with the largest of: the promise, the usual
- * noise, and the noise of this run (three standard errors of that median). The text shows it, and
- * the added latency of the whole time.
+ * Compares the median of the latency added in each block with the largest of: the promise, the
+ * usual noise, and the noise of this run (three standard errors of that median). The text shows it,
+ * and the added latency of the whole time.
  */
 function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits): Finding {
   const { without, beside, disturbedAt } = run;

@@ -12,8 +12,8 @@ export type Callers = keyof typeof callerCounts;
 /**
  * `lasting`: the target fails all the time; `flapping`: it alternates between failing and working;
  * `restart`: it fails all the time, and in the middle the gateway's process is replaced;
- * `slow-answers`: it fails all the time, and all answers, including failures, are slow, so that many
- * calls run concurrently.
+ * `slow-answers`: it fails all the time, and all answers, including failures, are slow, so that
+ * many calls run concurrently.
  */
 export const courses = ["lasting", "flapping", "restart", "slow-answers"] as const;
 export type Course = (typeof courses)[number];
@@ -58,8 +58,8 @@ function isSimulated({ fault, wire, kind, left }: Cell, course: Course): boolean
 const silentFaults: ReadonlySet<OutageFault> = new Set(["black-hole", "slow-headers", "stall"]);
 
 /**
- * An immediate fault is the same under all timeouts. A fault that only the idle timeout detects ends
- * before the default one if the target works again after three seconds.
+ * An immediate fault is the same under all timeouts. A fault that only the idle timeout detects
+ * ends before the default one if the target works again after three seconds.
  */
 function limitsFor(cell: Cell, course: Course): readonly TimeLimits[] {
   if (!silentFaults.has(cell.fault)) return ["default"];

@@ -6,7 +6,7 @@ import { timeLimits, type TimeLimits } from "./cells.ts";
 import { configuredScenario } from "./configured.ts";
 import { plainCall } from "./plain-call.ts";
 
-/** `even`: the twentieth calls as often as the others; `bursts`: four times as often, in twenties. */
+/** `even`: as often as the others; `bursts`: four times as often, twenty at once. */
 const paces = {
   even: { factor: 1, atOnce: 1 },
   bursts: { factor: 4, atOnce: 20 },

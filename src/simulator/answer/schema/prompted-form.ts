@@ -39,7 +39,7 @@ function readObject(text: string): JsonRecord {
   }
 }
 
-/** DSPy's instruction: "... in the following order of fields: `reasoning`, then `answer` (must be ...)". */
+/** DSPy's "... in the following order of fields: `reasoning`, then `answer` (must be ...)". */
 function fieldsIn(text: string): JsonRecord | undefined {
   const [, list = ""] = /\border of fields: ([^\n]+)/i.exec(text) ?? [];
   const found = [...list.matchAll(/`(\w+)`(?: \(must be formatted as a valid Python (\w+)\))?/g)];

@@ -87,7 +87,7 @@ function checkBudget(budget: number | undefined, maxTokens: number | undefined):
   }
 }
 
-/** Thoughts of earlier turns may be omitted, or sent back unchanged to the model that signed them. */
+/** Earlier thoughts may be omitted, or returned unchanged to the model that signed them. */
 function checkThoughts(body: JsonRecord, model: string): void {
   for (const [turn, message] of listOf(body["messages"]).entries()) {
     const { role, content } = recordOf(message);

@@ -53,7 +53,7 @@ function texts(longest: number): Rule {
   return { type: "JSONArray", length: [1, 96], items: { type: "String", length: [1, longest] } };
 }
 
-/** Cohere's embeddings: many inputs a call, with their purpose; floats only. Throws `BedrockError`. */
+/** Cohere embeddings: many inputs a call, with a purpose; floats only. Throws `BedrockError`. */
 export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): EmbeddingResult {
   checkBody(body, rules[version]);
   const given = ["texts", "images", "inputs"].filter((key) => body[key] !== undefined);

@@ -76,7 +76,7 @@ export function readImported(call: ImportedCall): ImportedRequest {
   return { request, form: formOf(body, template) };
 }
 
-/** The name of the cap selects the form, as the provider documents; Mistral models have their own. */
+/** The name of the cap selects the form, as documented; Mistral models have their own. */
 function formOf(body: JsonRecord, template: Template): NativeForm {
   if (template === "mistral") return "outputs";
   return body["max_tokens"] === undefined ? "generation" : "choices";

@@ -10,7 +10,7 @@ export interface TemplateTurn {
 
 /**
  * Parses a prompt into its turns, of which the last is the assistant's open one. The provider
- * accepts any text; the simulator refuses prompts that do not follow the template, to show mistakes.
+ * accepts any text; the simulator refuses prompts that do not follow the template.
  * Throws `BedrockError`.
  */
 export function readTemplate(prompt: string, template: Template): readonly TemplateTurn[] {

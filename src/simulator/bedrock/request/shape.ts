@@ -23,8 +23,8 @@ export type Members = Readonly<Record<string, Shape>>;
 export type Bounds = readonly [number | undefined, number | undefined];
 
 /**
- * Throws `BedrockError` if a value does not match the shape: at once for a wrong type, else with all
- * violated constraints. Unknown members are refused too, to show misspelt fields; the provider
+ * Throws `BedrockError` if a value does not match the shape: at once for a wrong type, else with
+ * all violated constraints. Unknown members are refused too, to show misspelt fields; the provider
  * refuses them in unions only.
  */
 export function checkShape(value: unknown, shape: Shape, at = ""): void {
