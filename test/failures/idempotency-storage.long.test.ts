@@ -166,14 +166,14 @@ test("the store is bounded: the oldest answers are removed", async () => {
   expect(kept).toBeLessThan(20);
   using database = new Database(bench.path, { readonly: true });
   const row = database
-    .query<{ bytes: number; said: number }, []>(
-      `SELECT sum(length(body)) AS bytes, (SELECT bytes FROM call_replies_sum) AS said
+    .query<{ bytes: number; counted: number }, []>(
+      `SELECT sum(length(body)) AS bytes, (SELECT bytes FROM call_replies_sum) AS counted
        FROM call_replies`,
     )
     .get();
   expect(row?.bytes).toBeLessThanOrEqual(1024 * 1024);
-  expect(row?.said).toBeLessThanOrEqual(1024 * 1024);
-  expect(row?.said).toBeGreaterThanOrEqual(row?.bytes ?? 0);
+  expect(row?.counted).toBeLessThanOrEqual(1024 * 1024);
+  expect(row?.counted).toBeGreaterThanOrEqual(row?.bytes ?? 0);
   expect((await send(bench, "answer-19", body)).isReplayed).toBe(true);
   expect((await send(bench, "answer-0", body)).isReplayed).toBe(false);
 });

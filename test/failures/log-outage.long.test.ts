@@ -113,15 +113,15 @@ function linesOf(text: string): readonly { readonly message: string; readonly li
 }
 
 function toldIn(text: string): number {
-  const told = text.split("\n").flatMap((line) => {
+  const reported = text.split("\n").flatMap((line) => {
     const found = /"lines were dropped: the log could not be written","lines":(\d+)\}$/.exec(line);
     return found === null ? [] : [Number(found[1])];
   });
-  return told.reduce((sum, lines) => sum + lines, 0);
+  return reported.reduce((sum, lines) => sum + lines, 0);
 }
 
 async function untilTold(gateway: Place, read: () => string): Promise<void> {
-  await until("what was dropped is told", async () => {
+  await until("dropped lines are reported", async () => {
     const dropped = await droppedLines(gateway);
     return toldIn(read()) === dropped;
   });
@@ -189,7 +189,7 @@ describe("a log that cannot be written ends no process, and reports lost lines a
     // The pipe's buffer, the queue, and one or two lines.
     const inTime = lines.slice(
       0,
-      lines.findIndex(({ lines: told }) => told !== undefined),
+      lines.findIndex(({ lines: reported }) => reported !== undefined),
     );
     const waited = JSON.stringify(inTime).length - readBefore;
     expect(waited).toBeGreaterThan(64 * 1024);

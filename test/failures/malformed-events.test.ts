@@ -121,7 +121,7 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
   }
 
   /** The upstream's counter and the lines of the log about it. */
-  async function told(upstream: ScriptedUpstream, act: () => Promise<unknown>) {
+  async function logged(upstream: ScriptedUpstream, act: () => Promise<unknown>) {
     const { gateway } = upstream;
     const count = async (): Promise<number> => {
       const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
@@ -140,7 +140,7 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
   }
 
   test.each(malformed)("%s is skipped within a stream", async (_, event) => {
-    const notes = await told(skipping, async () => {
+    const notes = await logged(skipping, async () => {
       const { chunks, isDone } = await streamOf(text("Hel"), event, text("lo"), ...end);
       expect(isDone).toBe(true);
       expect(textOf(chunks)).toBe("Hello");
@@ -161,13 +161,13 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
 
   test("ten malformed events are skipped with one line of log; one more ends the stream", async () => {
     const ten = Array.from({ length: 10 }, () => [garbage, text(".")]).flat();
-    const notes = await told(skipping, async () => {
+    const notes = await logged(skipping, async () => {
       const { chunks, isDone } = await streamOf(text("a"), ...ten, ...end);
       expect([isDone, textOf(chunks)]).toEqual([true, `a${".".repeat(10)}`]);
     });
     expect(notes.counted).toBe(10);
     expect(notes.warnings.map(({ count }) => count)).toEqual([10]);
-    const more = await told(skipping, async () => {
+    const more = await logged(skipping, async () => {
       const { chunks, isDone } = await streamOf(text("a"), ...ten, garbage, text("b"), ...end);
       expect(isDone).toBe(false);
       expect(chunks.at(-1)?.error).toMatchObject({ code: "model_unavailable" });
@@ -199,7 +199,7 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
   });
 
   test("the first malformed event ends the stream if the operator configures it", async () => {
-    const notes = await told(ending, async () => {
+    const notes = await logged(ending, async () => {
       const response = await ask(ending, text("Hel"), garbage, text("lo"), ...end);
       const { chunks, isDone } = parseStream(await response.text());
       expect([isDone, textOf(chunks)]).toEqual([false, "Hel"]);
@@ -209,7 +209,7 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
   });
 
   test("a stream without malformed events is not logged", async () => {
-    const notes = await told(skipping, () => streamOf(text("Hello"), ...end));
+    const notes = await logged(skipping, () => streamOf(text("Hello"), ...end));
     expect(notes).toEqual({ counted: 0, warnings: [] });
   });
 });

@@ -61,11 +61,13 @@ test("odd files in the spool folder are skipped, and each is logged once", async
 
   await using serving = await bench.serve("--unsupervised");
   await untilStored(serving);
-  const told = serving
+  const logged = serving
     .text()
     .split("\n")
     .filter((line) => line.includes("is skipped"));
-  expect(told.map((line) => /path=\S*(0000\d+)\.spool reason=(.*)$/.exec(line)?.slice(1))).toEqual([
+  expect(
+    logged.map((line) => /path=\S*(0000\d+)\.spool reason=(.*)$/.exec(line)?.slice(1)),
+  ).toEqual([
     ["00009001", '"a FIFO"'],
     ["00009002", '"a folder"'],
     ["00009003", '"a socket"'],
@@ -108,7 +110,7 @@ test("a configuration that a FIFO replaces is refused, and the gateway continues
   renameSync(bench.configPath, `${bench.configPath}.kept`);
   makeFifo(bench.configPath);
   serving.signal("SIGHUP");
-  await until("it is told", () => serving.text().includes("is a FIFO"));
+  await until("it is logged", () => serving.text().includes("is a FIFO"));
   expect((await fetch(`${serving.dataUrl}/readyz`)).status).toBe(200);
   serving.signal("SIGINT");
   expect(await serving.exited).toBe(0);

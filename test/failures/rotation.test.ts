@@ -90,8 +90,8 @@ test(`${rotations} rotations during ${liveCalls} live calls refuse none of them`
   expect(new Set(rows.map(({ keyId }) => keyId))).toEqual(new Set([key.id]));
   const used = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
   const { entries } = gateway.simulator.truth;
-  const told = entries.reduce((sum, call) => sum + call.promptTokens + call.completionTokens, 0);
-  expect(used).toBe(told);
+  const counted = entries.reduce((sum, call) => sum + call.promptTokens + call.completionTokens, 0);
+  expect(used).toBe(counted);
 }, 120_000);
 
 test("two secrets of a key share its requests per minute, and a rotation returns none", async () => {

@@ -84,7 +84,7 @@ describe("several workers at one port", () => {
     const before = await herd.untilAnswering(3);
     const [victim = 0, ...others] = before;
     process.kill(victim, "SIGKILL");
-    await until("the crash is told", () => herd.crashes.length === 1);
+    await until("the crash is reported", () => herd.crashes.length === 1);
     expect(herd.crashes[0]).toMatchObject({ pid: victim, signal: "SIGKILL", restarts: 0 });
     await until("a new one answers", async () => {
       const now = await herd.untilAnswering(3);
@@ -109,7 +109,7 @@ test("an uncaught exception is logged without its message, and the worker is res
   const prompt = "the prompt of a customer";
   const frame = `\n    at customer (${program}:1:1)`;
   await herd.ask(`?fail=${encodeURIComponent(prompt + frame)}`);
-  await until("the crash is told", () => herd.crashes.length === 1);
+  await until("the crash is reported", () => herd.crashes.length === 1);
   const [crash] = herd.crashes;
   expect(crash).toMatchObject({ pid, exitCode: 1, signal: undefined });
   expect(crash?.failure?.error).toBe("RangeError");
@@ -129,7 +129,7 @@ test("the restarts of a worker that is killed repeatedly have a growing backoff"
   for (let kill = 1; kill <= 4; kill += 1) {
     const [pid = 0] = await herd.untilAnswering(1);
     process.kill(pid, "SIGKILL");
-    await until("the crash is told", () => herd.crashes.length === kill);
+    await until("the crash is reported", () => herd.crashes.length === kill);
   }
   expect(herd.delaysMs).toEqual([100, 200, 400, 800]);
   expect(herd.crashes.map(({ restarts }) => restarts)).toEqual([0, 1, 2, 3]);
@@ -140,7 +140,7 @@ test("a supervisor that is asked to end while no worker runs starts none", async
   for (let kill = 1; kill <= 4; kill += 1) {
     const [pid = 0] = await herd.untilAnswering(1);
     process.kill(pid, "SIGKILL");
-    await until("the crash is told", () => herd.crashes.length === kill);
+    await until("the crash is reported", () => herd.crashes.length === kill);
   }
   herd.supervisor.pass("SIGTERM");
   expect(await herd.ended).toBe(0);

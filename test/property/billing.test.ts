@@ -49,7 +49,7 @@ const script = fc.record({
 });
 type Script = typeof script extends fc.Arbitrary<infer Value> ? Value : never;
 
-function said(value: unknown): number {
+function countOf(value: unknown): number {
   return typeof value === "number" && value > 0 && value <= 2 ** 40 ? value : 0;
 }
 
@@ -69,7 +69,7 @@ async function play({ choices, actions, leavesAfter }: Script) {
   const { answer } = await openChatStream(call, { request, bodyBytes }, services);
   await answer.next();
   const stream = upstream.last;
-  const told = { input: 0, output: 0 };
+  const reported = { input: 0, output: 0 };
   let finished = 0;
   let delivered = 1;
   const send = (each: Action): void => {
@@ -78,11 +78,11 @@ async function play({ choices, actions, leavesAfter }: Script) {
     if (each.type === "finish") finished += 1;
     if (each.type !== "usage") return;
     stream.usage(each.input, each.output);
-    told.input = Math.max(told.input, said(each.input));
-    told.output = Math.max(told.output, said(each.output));
+    reported.input = Math.max(reported.input, countOf(each.input));
+    reported.output = Math.max(reported.output, countOf(each.output));
   };
   const isHeard = ({ type, ...counts }: Action): boolean =>
-    type !== "usage" || Object.values(counts).some((value) => said(value) > 0 || value === 0);
+    type !== "usage" || Object.values(counts).some((value) => countOf(value) > 0 || value === 0);
   for (const each of actions.slice(0, leavesAfter)) {
     if (each.type === "finish" && finished >= choices) continue;
     send(each);
@@ -98,15 +98,17 @@ async function play({ choices, actions, leavesAfter }: Script) {
   if (isWhole && records.length === 0 && first !== undefined) send(first);
   const deadline = performance.now() + 10_000;
   while (records.length === 0 && performance.now() < deadline) await Bun.sleep(1);
-  return { row: records[0], rows: records.length, told, delivered };
+  return { row: records[0], rows: records.length, reported, delivered };
 }
 
 test("no row is below the upstream's count, or below the reservation if there is none", async () => {
   const property = fc.asyncProperty(script, async (played) => {
-    const { row, rows, told, delivered } = await play(played);
+    const { row, rows, reported, delivered } = await play(played);
     expect(rows).toBe(1);
-    expect(row?.outputTokens).toBeGreaterThanOrEqual(told.output > 0 ? told.output : delivered);
-    expect(row?.inputTokens).toBe(told.input > 0 ? told.input : reservedInput);
+    expect(row?.outputTokens).toBeGreaterThanOrEqual(
+      reported.output > 0 ? reported.output : delivered,
+    );
+    expect(row?.inputTokens).toBe(reported.input > 0 ? reported.input : reservedInput);
   });
   await fc.assert(property, { numRuns: 150, endOnFailure: true });
 }, 120_000);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { UncappedOutput } from "../../src/domain/limits/plan.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { isComplete } from "../support/requirement.ts";
-import { TenantWorld, type Said, type WorldOptions } from "../support/tenant-world.ts";
+import { TenantWorld, type Report, type WorldOptions } from "../support/tenant-world.ts";
 
 /** The use of limits under any actions of tenants, upstreams and the process. */
 
@@ -12,9 +12,9 @@ const limits = { requestsPerMinute: 40, tokensPerMinute: 1_000 };
 const overrunFactor = 3;
 const numRuns = isComplete ? 5_000 : 400;
 
-const said = fc.oneof<fc.WeightedArbitrary<Said>[]>(
-  { weight: 5, arbitrary: fc.constantFrom<Said>("right", "nothing", "too-little") },
-  { weight: 1, arbitrary: fc.constant<Said>("far-too-much") },
+const report = fc.oneof<fc.WeightedArbitrary<Report>[]>(
+  { weight: 5, arbitrary: fc.constantFrom<Report>("right", "nothing", "too-little") },
+  { weight: 1, arbitrary: fc.constant<Report>("far-too-much") },
 );
 /** The number of keys of an account. */
 const keys = fc.constantFrom(1, 1, 2);
@@ -41,7 +41,7 @@ const steps = {
     which,
     tokens: fc.constantFrom(1, 50, 300, 700, 3_200),
   }),
-  finish: fc.record({ kind: fc.constant("finish" as const), account, which, said }),
+  finish: fc.record({ kind: fc.constant("finish" as const), account, which, report }),
   rush: fc.record({
     kind: fc.constant("rush" as const),
     account,
@@ -80,7 +80,7 @@ async function play(world: TenantWorld, step: Step): Promise<void> {
     case "write":
       return world.write(step.account, step.which, step.tokens);
     case "finish":
-      return world.finish(step.account, step.which, step.said);
+      return world.finish(step.account, step.which, step.report);
     case "leave":
       return world.leave(step.account, step.which);
     case "cycle":
@@ -103,8 +103,8 @@ async function start(uncapped: UncappedOutput, keysOfAccount: number): Promise<T
 /** The unknown use of an interrupted call: at most its reservation or its reported tokens. */
 function tokensOf(rows: readonly UsageRecord[]): number {
   return rows.reduce((sum, { inputTokens, outputTokens, outcome, reservedTokens = 0 }) => {
-    const told = inputTokens + outputTokens;
-    return sum + (outcome === "interrupted" ? Math.max(told, reservedTokens) : told);
+    const counted = inputTokens + outputTokens;
+    return sum + (outcome === "interrupted" ? Math.max(counted, reservedTokens) : counted);
   }, 0);
 }
 

@@ -32,8 +32,8 @@ function checkText(
     return undefined;
   }
   const { texts, mayComplete } = serving.script.truth;
-  const isTold = texts.some((told) => (isAnswered ? told === text : told.startsWith(text)));
-  if (!isTold) wrong(`is "${text}" of "${texts.join('" or "')}"`);
+  const isMatch = texts.some((sent) => (isAnswered ? sent === text : sent.startsWith(text)));
+  if (!isMatch) wrong(`is "${text}" of "${texts.join('" or "')}"`);
   if (isAnswered && !mayComplete) wrong(`of ${serving.id} (${serving.fault}) was taken for whole`);
   return serving;
 }
@@ -62,12 +62,12 @@ function checkEmbeddings({ attempts, isAnswered, closed }: CallRecord, wrong: Wr
   const done = attempts.filter(isDone);
   if (done.length === 0) return wrong("answers", "was answered by nobody");
   if (done.some(({ script }) => script.truth.usage === undefined)) return;
-  const told = done.reduce((sum, { script }) => sum + (script.truth.usage?.inputTokens ?? 0), 0);
+  const counted = done.reduce((sum, { script }) => sum + (script.truth.usage?.inputTokens ?? 0), 0);
   const { inputTokens, usageSource, mayBeBilledTwice } = closed;
   // Inputs that two targets processed are billed once, and the row has a field for it.
-  const isOnce = mayBeBilledTwice === true && inputTokens > 0 && inputTokens < told;
-  if ((inputTokens === told || isOnce) && usageSource === "upstream") return;
-  wrong("ledger", `billed ${closed.inputTokens} (${closed.usageSource}) of ${told}`);
+  const isOnce = mayBeBilledTwice === true && inputTokens > 0 && inputTokens < counted;
+  if ((inputTokens === counted || isOnce) && usageSource === "upstream") return;
+  wrong("ledger", `billed ${closed.inputTokens} (${closed.usageSource}) of ${counted}`);
 }
 
 function isDone({ script, how }: Attempt): boolean {

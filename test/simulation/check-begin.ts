@@ -26,16 +26,16 @@ export function checkBegin(world: World, call: CallRecord, attempt: Attempt): vo
   if (call.opened === undefined) {
     violate(world, "ledger", `${id} was sent before the ledger knew`, plan.id);
   }
-  const told = call.attempts.find((earlier) => {
+  const final = call.attempts.find((earlier) => {
     return earlier.how === "closed" && isLasting(world, earlier, attempt);
   });
   // A waiting request may get the place that a failure releases; then it must end with it.
-  const isAtOnce = told?.endedAt === now;
+  const isAtOnce = final?.endedAt === now;
   if (isAtOnce && mayWait(world, call)) {
     attempt.mustEndAtOnce = true;
     return;
   }
-  if (told !== undefined) wrong(`${id} began though ${told.id} met ${told.fault}`);
+  if (final !== undefined) wrong(`${id} began though ${final.id} met ${final.fault}`);
   if (isOneByOne(world, call)) {
     checkWait(call, attempt, wrong);
     checkBudget(world, call, attempt);
@@ -86,12 +86,12 @@ function checkBudget(world: World, call: CallRecord, attempt: Attempt): void {
 function checkWait(call: CallRecord, attempt: Attempt, wrong: (text: string) => void): void {
   for (const earlier of call.attempts) {
     const { endedAt, upstream, model, script, how } = earlier;
-    const isTold = endedAt !== undefined && how === "closed";
-    if (!isTold || upstream !== attempt.upstream || model !== attempt.model) continue;
+    const isAnswered = endedAt !== undefined && how === "closed";
+    if (!isAnswered || upstream !== attempt.upstream || model !== attempt.model) continue;
     const seconds = script.status === 429 ? Number(script.headers["retry-after"] ?? 0) : 0;
     const waitedMs = attempt.startedAt - endedAt;
     if (waitedMs + leastMs >= seconds * 1_000) continue;
-    wrong(`${attempt.id} waited ${waitedMs} ms, not the ${seconds} s that ${earlier.id} was told`);
+    wrong(`${attempt.id} waited ${waitedMs} ms, not the ${seconds} s of ${earlier.id}`);
   }
 }
 

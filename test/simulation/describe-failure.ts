@@ -16,9 +16,9 @@ export function describeFailure({ seed, violations }: RunResult): string {
   const { calls, events, keys, models, upstreams, gateways, limiter } = scenario;
   const used = new Set(calls.map(({ key }) => key));
   return [
-    `seed ${seed} breaks ${violations.length} rules; the first: ${tell(first)}`,
+    `seed ${seed} breaks ${violations.length} rules; the first: ${violationLine(first)}`,
     `replay: npx bun scripts/simulate.ts --seed ${seed} --trace`,
-    `smallest after ${runs} runs: ${calls.length} calls, ${events.length} events: ${tell(kept)}`,
+    `smallest after ${runs} runs: ${calls.length} calls, ${events.length} events: ${violationLine(kept)}`,
     ...[...gateways, ...upstreams, ...models].map((each) => `  ${JSON.stringify(each)}`),
     `  ${JSON.stringify(limiter)}`,
     ...keys
@@ -32,7 +32,7 @@ export function describeFailure({ seed, violations }: RunResult): string {
   ].join("\n");
 }
 
-export function tell({ rule, text, call }: Violation): string {
+export function violationLine({ rule, text, call }: Violation): string {
   return call === undefined ? `${rule}: ${text}` : `${rule}: ${call}: ${text}`;
 }
 

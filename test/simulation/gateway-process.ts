@@ -26,7 +26,7 @@ import { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";
 
 /** The environment of a gateway's successive processes. */
-export interface Surroundings {
+export interface ProcessEnvironment {
   readonly world: World;
   readonly upstreams: ReadonlyMap<string, UpstreamModel>;
   readonly limiter: SharedLimiter;
@@ -56,10 +56,10 @@ export class GatewayProcess {
   readonly running: RunningCalls;
   readonly places: CapacityAudit;
   readonly pools: RoutingServices["capacity"];
-  readonly #around: Surroundings;
+  readonly #around: ProcessEnvironment;
   readonly #random: Random;
 
-  constructor({ name, gateway, folder }: ProcessPlan, around: Surroundings) {
+  constructor({ name, gateway, folder }: ProcessPlan, around: ProcessEnvironment) {
     const { world, database, keys, limiter } = around;
     this.name = name;
     this.#around = around;

@@ -138,7 +138,7 @@ export const faults = [
 export type Fault = (typeof faults)[number];
 
 export type EventPlan = { readonly atMs: number } & (
-  | ({ readonly type: "trouble"; readonly upstream: string } & Trouble)
+  | ({ readonly type: "faults"; readonly upstream: string } & FaultSpan)
   | { readonly type: "crash"; readonly gateway: number; readonly downMs: number }
   | { readonly type: "wall-jump"; readonly gateway: number; readonly byMs: number }
   | { readonly type: "limits"; readonly key: string; readonly limits: Limits }
@@ -149,7 +149,7 @@ export type EventPlan = { readonly atMs: number } & (
   | { readonly type: "database-down"; readonly forMs: number }
 );
 
-export interface Trouble {
+export interface FaultSpan {
   readonly forMs: number;
   readonly fault: Fault;
   readonly share: number;

@@ -146,7 +146,7 @@ class Run implements Stage {
     for (const { isOver, plan } of this.#records) {
       if (!isOver) violate(this.world, "hangs", "never ended", plan.id);
     }
-    for (const upstream of this.upstreams.values()) upstream.heal();
+    for (const upstream of this.upstreams.values()) upstream.endFaults();
     this.database.comeBack();
     for (const gateway of this.gateways) gateway.start();
     // After all messages have arrived, so that no other request interferes.
@@ -193,8 +193,8 @@ class Run implements Stage {
     const { world } = this;
     world.log.note(JSON.stringify(event));
     switch (event.type) {
-      case "trouble":
-        return this.upstreams.get(event.upstream)?.trouble(event);
+      case "faults":
+        return this.upstreams.get(event.upstream)?.beginFaults(event);
       case "crash": {
         const gateway = this.gateways[event.gateway];
         gateway?.crash();

@@ -55,7 +55,7 @@ export function writeScript(frame: AnswerFrame, random: Random): Script {
   if (refusal !== undefined) return { ...refusal, headersAfterMs: thinkMs };
   const isStreamed = frame.request.kind === "stream";
   const draft = isStreamed ? streamed(frame, random) : whole(frame, random);
-  return afflict({ ...draft, headersAfterMs: thinkMs }, frame, random);
+  return withFault({ ...draft, headersAfterMs: thinkMs }, frame, random);
 }
 
 function plainScript(): Script {
@@ -119,7 +119,7 @@ function jsonScript(body: unknown): Script {
 }
 
 /** The normal answer with its fault applied. */
-function afflict(draft: Script, { fault, wire }: AnswerFrame, random: Random): Script {
+function withFault(draft: Script, { fault, wire }: AnswerFrame, random: Random): Script {
   const { pieces, finishedBytes } = draft;
   const some = cutShort(pieces, random);
   const mayComplete = bytesIn(some) >= finishedBytes;

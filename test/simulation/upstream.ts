@@ -5,7 +5,7 @@ import type { Random } from "./random.ts";
 import type { Attempt, CallRecord } from "./records.ts";
 import { converseWire } from "./converse-wire.ts";
 import { openAiWire } from "./openai-wire.ts";
-import { startOfTime, type Fault, type Trouble, type UpstreamPlan } from "./scenario.ts";
+import { startOfTime, type Fault, type FaultSpan, type UpstreamPlan } from "./scenario.ts";
 import { writeScript, type Script } from "./upstream-answer.ts";
 import type { ProcessClock } from "./virtual-time.ts";
 import type { UpstreamRequest, Wire } from "./wire.ts";
@@ -68,7 +68,7 @@ interface Begun {
   readonly fault: Fault | undefined;
 }
 
-interface RunningTrouble extends Trouble {
+interface RunningFaults extends FaultSpan {
   /** The number of requests since its begin. */
   requests: number;
 }
@@ -81,7 +81,7 @@ export class UpstreamModel {
   readonly #world: World;
   readonly #wire: Wire;
   readonly #random: Random;
-  readonly #troubles = new Set<RunningTrouble>();
+  readonly #faultSpans = new Set<RunningFaults>();
   #unreachableUntil = 0;
   #probes = 0;
 
@@ -93,15 +93,15 @@ export class UpstreamModel {
   }
 
   /** Makes a share of the requests fail for some time. */
-  trouble(trouble: Trouble): void {
-    const running = { ...trouble, requests: 0 };
-    this.#troubles.add(running);
-    this.#world.time.schedule(() => this.#troubles.delete(running), trouble.forMs);
+  beginFaults(span: FaultSpan): void {
+    const running = { ...span, requests: 0 };
+    this.#faultSpans.add(running);
+    this.#world.time.schedule(() => this.#faultSpans.delete(running), span.forMs);
   }
 
   /** Ends all faults. */
-  heal(): void {
-    this.#troubles.clear();
+  endFaults(): void {
+    this.#faultSpans.clear();
     this.#unreachableUntil = 0;
   }
 
@@ -225,12 +225,12 @@ export class UpstreamModel {
   }
 
   #drawFault(random: Random): Fault | undefined {
-    for (const running of this.#troubles) if (isHit(running, random)) return running.fault;
+    for (const running of this.#faultSpans) if (isHit(running, random)) return running.fault;
     return random.chance(this.plan.faultShare) ? random.weighted(usualFaults) : undefined;
   }
 }
 
-function isHit(running: RunningTrouble, random: Random): boolean {
+function isHit(running: RunningFaults, random: Random): boolean {
   const { share, isEven, requests } = running;
   running.requests += 1;
   if (isEven !== true) return random.chance(share);

@@ -146,5 +146,5 @@ function send(socket: ConnectionSocket, pieces: readonly Piece[]): void {
 /** The runtime has it, but its types do not. */
 function descriptorOf(listener: object): number {
   if ("fd" in listener && typeof listener.fd === "number") return listener.fd;
-  throw new Error("this runtime does not tell the descriptor of a listener");
+  throw new Error("this runtime does not have the descriptor of a listener");
 }

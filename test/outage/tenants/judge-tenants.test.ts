@@ -4,7 +4,7 @@ import { judgeTenants, tenantColumns, tenantLimits, type TenantColumn } from "./
 import { allScenarios } from "./scenarios.ts";
 
 const [scenario] = allScenarios();
-const disturbedAt = 6_000;
+const faultsAt = 6_000;
 const callCount = 47 * 78;
 
 /** Latencies from 20 to 30 ms; `differ` changes the calls that a test is about. */
@@ -20,7 +20,7 @@ function callsOf(differ: (index: number) => Partial<Call> = () => ({})): readonl
 
 function broken(beside: readonly Call[], without = callsOf()): readonly TenantColumn[] {
   if (scenario === undefined) throw new Error("no scenario");
-  const run = { scenario, disturbedAt, without, beside, causing: [] };
+  const run = { scenario, faultsAt, without, beside, causing: [] };
   const { findings } = judgeTenants(run, tenantLimits);
   return tenantColumns.filter((column) => !findings[column].isMet);
 }

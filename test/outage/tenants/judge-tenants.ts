@@ -37,9 +37,9 @@ export interface TenantVerdict extends Row {
 
 /** The effect of one tenant's faults on the others. */
 export function judgeTenants(run: TenantRun, limits: TenantLimits): TenantVerdict {
-  const { scenario, causing, disturbedAt } = run;
-  const without = startedWithin(run.without, disturbedAt, Infinity);
-  const beside = startedWithin(run.beside, disturbedAt, Infinity);
+  const { scenario, causing, faultsAt } = run;
+  const without = startedWithin(run.without, faultsAt, Infinity);
+  const beside = startedWithin(run.beside, faultsAt, Infinity);
   const findings = {
     served: judgeLost(without, beside, limits),
     refused: judgeRefused(beside),
@@ -83,7 +83,7 @@ export function judgeRefused(beside: readonly Call[]): Finding {
  * and the added latency of the whole time.
  */
 function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits): Finding {
-  const { without, beside, disturbedAt } = run;
+  const { without, beside, faultsAt } = run;
   const addedWithin = (from: number, until: number): Added => {
     const withoutMs = latencyOf(startedWithin(without, from, until), which);
     const besideMs = latencyOf(startedWithin(beside, from, until), which);
@@ -91,12 +91,12 @@ function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits):
   };
   const lastAt = Math.max(...without.map(({ startedAt }) => startedAt));
   const blocks: number[] = [];
-  for (let from = disturbedAt; from < lastAt; from += blockMs) {
+  for (let from = faultsAt; from < lastAt; from += blockMs) {
     blocks.push(addedWithin(from, from + blockMs).addedMs);
   }
   const middleMs = median(blocks);
   const errorMs = standardErrorOfMedian(blocks);
-  const { withoutMs, addedMs } = addedWithin(disturbedAt, Infinity);
+  const { withoutMs, addedMs } = addedWithin(faultsAt, Infinity);
   const mostMs = Math.max(withoutMs * limits.mostAdded, limits.noiseMs[which], 3 * errorMs);
   const mostInAllMs = which === "p50" ? mostMs : Math.max(limits.mostAddedP99Ms, withoutMs);
   return {

@@ -20,7 +20,7 @@ export interface TenantPlan {
 export interface TenantRun {
   readonly scenario: Scenario;
   /** The time when the faults began; wall clock. */
-  readonly disturbedAt: number;
+  readonly faultsAt: number;
   readonly without: readonly Call[];
   readonly beside: readonly Call[];
   /** The calls of the tenant that causes faults. */
@@ -39,7 +39,7 @@ export async function runScenario(
   await using beside = await startWorld(scenario, plan);
   const { perSecondOfEach: perSecond, warmSeconds, faultSeconds, afterSeconds } = plan;
   const startsAt = Date.now() + leadMs;
-  const disturbedAt = startsAt + warmSeconds * 1000;
+  const faultsAt = startsAt + warmSeconds * 1000;
   const callsOf = (name: string, { keys, serving }: FaultProcess): readonly Load[] =>
     keys.slice(1).map((key, index) => {
       const kind = index % 2 === 0 ? "whole" : "stream";
@@ -52,13 +52,13 @@ export async function runScenario(
   const seconds = warmSeconds + faultSeconds + afterSeconds;
   const [others, causing] = await Promise.all([
     runLoad({ startsAt, seconds, loads }, signal),
-    runLoad({ startsAt: disturbedAt, seconds: faultSeconds, loads: causes }, signal),
+    runLoad({ startsAt: faultsAt, seconds: faultSeconds, loads: causes }, signal),
   ]);
   const ofWorld = (name: string): readonly Call[] =>
     [...others].flatMap(([load, calls]) => (load.startsWith(name) ? calls : []));
   return {
     scenario,
-    disturbedAt,
+    faultsAt,
     without: ofWorld("without-"),
     beside: ofWorld("beside-"),
     causing: [...causing.values()].flat(),

@@ -1,7 +1,7 @@
 import type { Fault as OutageFault } from "../../outage/doubles/faults.ts";
 import { placeCells } from "../../outage/grid/cell-models.ts";
 import { times } from "../random.ts";
-import type { EventPlan, Scenario, Trouble } from "../scenario.ts";
+import type { EventPlan, Scenario, FaultSpan } from "../scenario.ts";
 import { callerCounts, isHidden, timeLimits, type Course, type SimulatedCell } from "./cells.ts";
 import { configuredScenario } from "./configured.ts";
 import { plainCall } from "./plain-call.ts";
@@ -67,8 +67,8 @@ export function placeScenario(simulated: SimulatedCell, cellTimes: CellTimes): P
     simulated.course === "slow-answers" ? { ...plan, thinkMs: slowThinkMs } : plan,
   );
   const troubles = broken.map(({ fromMs, untilMs }): EventPlan => {
-    const trouble = { ...troubleOf(cell.fault), forMs: untilMs - fromMs };
-    return { type: "trouble", atMs: fromMs, upstream: primary, ...trouble };
+    const span = { ...faultSpanOf(cell.fault), forMs: untilMs - fromMs };
+    return { type: "faults", atMs: fromMs, upstream: primary, ...span };
   });
   return {
     scenario: { ...empty, upstreams, calls, events: [...troubles, ...crashes] },
@@ -122,7 +122,7 @@ function keyAt(index: number, keys: number): number {
   return (index + Math.floor(index / keys)) % keys;
 }
 
-function troubleOf(fault: OutageFault): Omit<Trouble, "forMs"> {
+function faultSpanOf(fault: OutageFault): Omit<FaultSpan, "forMs"> {
   switch (fault) {
     case "throttle-retry-after":
       return { fault: "throttled-with-time", share: 1 };

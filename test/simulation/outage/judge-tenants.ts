@@ -11,7 +11,7 @@ import type { Behaviour } from "../../outage/tenants/scenarios.ts";
 import type { CallRecord } from "../records.ts";
 import type { RunResult } from "../simulate.ts";
 import { judgeRules, ruleNotes, seenCall, seenCalls } from "./seen-calls.ts";
-import { causingKey, type SimulatedTenants } from "./tenant-scenario.ts";
+import { faultyKey, type SimulatedTenants } from "./tenant-scenario.ts";
 
 export const tenantColumns = [
   "served",
@@ -26,7 +26,7 @@ export const tenantColumns = [
 export interface SeenTenants {
   readonly without: RunResult;
   readonly beside: RunResult;
-  readonly disturbedAt: number;
+  readonly faultsAt: number;
 }
 
 /** The promise: within 1 % of a run without the faults. A simulation has no noise. */
@@ -37,10 +37,10 @@ export function judgeSimulatedTenants(
   { name, scenario }: SimulatedTenants,
   seen: SeenTenants,
 ): Row {
-  const { disturbedAt } = seen;
+  const { faultsAt } = seen;
   const callsOf = ({ calls }: RunResult, isWanted: (record: CallRecord) => boolean) =>
-    startedWithin(seenCalls(calls.filter(isWanted)), disturbedAt, Infinity);
-  const isOther = ({ plan }: CallRecord): boolean => plan.key !== causingKey;
+    startedWithin(seenCalls(calls.filter(isWanted)), faultsAt, Infinity);
+  const isOther = ({ plan }: CallRecord): boolean => plan.key !== faultyKey;
   const without = callsOf(seen.without, isOther);
   const beside = callsOf(seen.beside, isOther);
   const causing = callsOf(seen.beside, (record) => !isOther(record));

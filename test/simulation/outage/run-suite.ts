@@ -48,11 +48,11 @@ function outageOfCell(simulated: SimulatedCell): Outage {
 function outageOfTenants(simulated: SimulatedTenants): Outage {
   const { name } = simulated;
   return outage({ name, columns: tenantColumns }, async ({ faultSeconds, run }) => {
-    const { without, beside, disturbedAt } = placeTenants(simulated, {
+    const { without, beside, faultsAt } = placeTenants(simulated, {
       ...tenantTimes,
       faultSeconds,
     });
-    const results = { without: await run(without), beside: await run(beside), disturbedAt };
+    const results = { without: await run(without), beside: await run(beside), faultsAt };
     return judgeSimulatedTenants(simulated, results);
   });
 }

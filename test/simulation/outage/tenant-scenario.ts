@@ -34,11 +34,11 @@ export interface TenantRuns {
   readonly without: RunPlan;
   readonly beside: RunPlan;
   /** The begin of the twentieth's calls. */
-  readonly disturbedAt: number;
+  readonly faultsAt: number;
 }
 
 /** The key of the tenant that causes faults. */
-export const causingKey = "k0";
+export const faultyKey = "k0";
 
 export function allSimulatedTenants(): readonly SimulatedTenants[] {
   return allScenarios().flatMap((scenario) =>
@@ -70,8 +70,8 @@ export function placeTenants(
     accounts,
   });
   const { warmSeconds, faultSeconds, afterSeconds } = tenantTimes;
-  const disturbedAt = warmSeconds * 1_000;
-  const untilMs = disturbedAt + faultSeconds * 1_000;
+  const faultsAt = warmSeconds * 1_000;
+  const untilMs = faultsAt + faultSeconds * 1_000;
   // The last call of the twentieth may hang for this long.
   const longestMs = Math.max(...empty.upstreams.map(({ timeouts }) => timeouts.firstByteMs));
   const all = { fromMs: 0, untilMs: untilMs + longestMs + afterSeconds * 1_000 };
@@ -83,12 +83,12 @@ export function placeTenants(
   }).flat();
   const { factor, atOnce } = paces[pace];
   const causing = loadsOf(scenario.behaviour, perSecond * factor).flatMap((load) =>
-    series({ ...load, atOnce, fromMs: disturbedAt, untilMs }, causingKey),
+    series({ ...load, atOnce, fromMs: faultsAt, untilMs }, faultyKey),
   );
   return {
     without: { ...empty, calls: others },
     beside: { ...empty, calls: [...others, ...causing] },
-    disturbedAt,
+    faultsAt,
   };
 }
 
