@@ -10,14 +10,14 @@ async function isServing({ dataUrl }: ServingProcess): Promise<boolean> {
   return (await fetch(`${dataUrl}/readyz`).catch(() => undefined))?.status === 200;
 }
 
-/** The worker and the one that waits, once there are both. */
+/** The worker and the standby, once both run. */
 async function pairOf({ pid }: ServingProcess): Promise<readonly [number, number]> {
   await until("there is a standby", () => childrenOf(pid).length === 2);
   const [worker = 0, standby = 0] = childrenOf(pid);
   return [worker, standby];
 }
 
-/** Whether it has loaded the program and rests. */
+/** Whether it has loaded the program and is idle. */
 function hasSettled(pid: number): () => Promise<boolean> {
   const used = (): string =>
     readFileSync(`/proc/${pid}/stat`, "utf8").split(" ").slice(13, 15).join();
@@ -36,7 +36,7 @@ describe("a gateway with a standby", () => {
   });
   afterEach(() => serving[Symbol.asyncDispose]());
 
-  test("has it take the place of a worker that ends, with the configuration of then", async () => {
+  test("replaces a worker that ends by the standby, with the current configuration", async () => {
     const [worker, standby] = await pairOf(serving);
     await until("it has settled", hasSettled(standby));
     const text = await Bun.file(bench.configPath).text();
@@ -53,7 +53,7 @@ describe("a gateway with a standby", () => {
     expect(existsSync(`/proc/${next}`)).toBe(false);
   });
 
-  test("has it open neither files of the gateway nor ports before it is needed", async () => {
+  test("lets the standby open neither the gateway's files nor ports before it is needed", async () => {
     const [worker, standby] = await pairOf(serving);
     await until("it has settled", hasSettled(standby));
     expect(openFiles(worker).some((path) => path.startsWith(bench.folder))).toBe(true);
@@ -63,7 +63,7 @@ describe("a gateway with a standby", () => {
     expect(openFiles(standby).filter((path) => listening.has(path))).toEqual([]);
   });
 
-  test("has another when it ends while it waits, and says so once", async () => {
+  test("replaces a standby that ends, and logs it once", async () => {
     const [worker, standby] = await pairOf(serving);
     process.kill(standby, "SIGKILL");
     await until("another waits", () => {
@@ -75,13 +75,13 @@ describe("a gateway with a standby", () => {
     expect(await isServing(serving)).toBe(true);
   });
 
-  test("takes it along when it is killed", async () => {
+  test("ends its standby when it is killed", async () => {
     const pids = await pairOf(serving);
     serving.signal("SIGKILL");
     await until("both are gone", () => pids.every((pid) => !existsSync(`/proc/${pid}`)));
   });
 
-  test("starts a worker anew when none waits yet", async () => {
+  test("starts a new worker if there is no standby yet", async () => {
     const [worker, standby] = await pairOf(serving);
     process.kill(standby, "SIGKILL");
     process.kill(worker, "SIGKILL");
@@ -92,11 +92,11 @@ describe("a gateway with a standby", () => {
   });
 });
 
-test("a gateway has none where the configuration says so, and is mended all the same", async () => {
+test("a gateway without a standby, by configuration, recovers too", async () => {
   bench = await ProcessBench.create({ keys: 1, sections: { supervisor: "{ standby: false }" } });
   await using serving = await bench.serve();
   const [worker = 0] = childrenOf(serving.pid);
-  // Several times what it takes where there is one.
+  // Several times the duration with a standby.
   await Bun.sleep(2_000);
   expect(childrenOf(serving.pid)).toEqual([worker]);
   process.kill(worker, "SIGKILL");
@@ -116,7 +116,7 @@ function openFiles(pid: number): readonly string[] {
   });
 }
 
-/** As links of open files name them. */
+/** The names in the links of open files. */
 function listeningSockets(): readonly string[] {
   const rows = readFileSync("/proc/net/tcp", "utf8").trim().split("\n").slice(1);
   const cells = rows.map((row) => row.trim().split(/\s+/));

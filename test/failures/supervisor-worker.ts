@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /**
- * A worker without a gateway in it: `supervisor-worker.ts WORKERS DATA_DIR [standby]` answers its
- * process id at a port that it shares with the others, and fails when it is asked to.
+ * A worker without a gateway: `supervisor-worker.ts WORKERS DATA_DIR [standby]` answers its process
+ * id at a port shared with the others, and fails on request.
  */
 import { connectToSupervisor } from "../../src/process/supervisor/supervisor-link.ts";
 

@@ -46,7 +46,7 @@ async function isServing({ dataUrl }: ServingProcess): Promise<boolean> {
   }
 }
 
-/** Also true of one whose parent is gone and that nobody has buried. */
+/** Also true for a zombie. */
 function hasEnded(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.startsWith("Z") === true;
@@ -55,7 +55,7 @@ function hasEnded(pid: number): boolean {
   }
 }
 
-/** Kills the worker, perhaps with calls under way, and waits until another one serves. */
+/** Kills the worker, perhaps during calls, and waits until another one serves. */
 async function killWorker(serving: ServingProcess): Promise<void> {
   const victim = serving.workerPid;
   expect(victim).not.toBe(serving.pid);
@@ -125,7 +125,7 @@ test(
   isComplete ? 300_000 : 60_000,
 );
 
-test("a supervisor that is killed takes its worker along, and the port is free", async () => {
+test("the worker of a killed supervisor ends, and the port is free", async () => {
   await using bench = await createBench();
   await using serving = await bench.serve();
   const { workerPid, dataUrl } = serving;
@@ -153,8 +153,8 @@ test("a supervisor that is killed takes its worker along, and the port is free",
   );
 });
 
-test("an exception that nobody catches is told by class and place, and never by its message", async () => {
-  // The bomb would end one that never served, too.
+test("an uncaught exception is logged with its class and place, without its message", async () => {
+  // The bomb would also end a worker that never served.
   await using bench = await createBench({ supervisor: "{ standby: false }" });
   const prompt = "CANARY-of-a-prompt";
   const bomb = join(bench.folder, "bomb");
@@ -185,13 +185,13 @@ test("an exception that nobody catches is told by class and place, and never by 
   expect(await serving.exited).toBe(0);
 });
 
-test("a worker that finds a bad file when it is started again is tried again until the file is good", async () => {
+test("a worker whose file is invalid at a restart is restarted until the file is valid", async () => {
   await using bench = await createBench();
   await using serving = await bench.serve();
   const good = readFileSync(bench.configPath, "utf8");
   const failedStarts = (): number =>
     serving.text().split("worker ended before it served").length - 1;
-  // Its supervisor must know that it did start once.
+  // The supervisor must have seen it start once.
   await until("it serves", () => isServing(serving));
   await Bun.write(bench.configPath, `${good}\nnonsense: 1\n`);
   process.kill(serving.workerPid, "SIGKILL");
@@ -207,7 +207,7 @@ test("a worker that finds a bad file when it is started again is tried again unt
   expect(await serving.exited).toBe(0);
 });
 
-test("a worker has the limit of fetches that its configuration asks for", async () => {
+test("a worker has the limit of fetches of its configuration", async () => {
   await using bench = await createBench({ upstream_requests: "300" });
   await using serving = await bench.serve();
   expect(fetchLimitOf(serving)).toBe("300");
@@ -226,7 +226,7 @@ function fetchLimitOf({ workerPid }: ServingProcess): string | undefined {
   return found?.split("=")[1];
 }
 
-test("SIGHUP ends a demo, whose terminal is gone, and nothing else", async () => {
+test("SIGHUP, as from a closed terminal, ends only a demo", async () => {
   await using bench = await createBench();
   await using serving = await bench.serve();
   serving.signal("SIGHUP");
