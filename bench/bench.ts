@@ -25,7 +25,7 @@ const comparedGroups = {
   memory: measureMemory,
 } as const satisfies Record<string, (context: FigureContext) => Promise<readonly Figure[]>>;
 
-/** Groups of figures that need no gateway, and so no nginx. */
+/** Groups of figures that need neither a gateway nor nginx. */
 const ownGroups = {
   reports: measureReports,
 } as const satisfies Record<string, (context: ReportsContext) => Promise<readonly Figure[]>>;
@@ -35,14 +35,14 @@ export const groupNames: readonly string[] = [
   ...Object.keys(ownGroups),
 ];
 
-/** Whether nginx is needed for this group, or for all when it is undefined. */
+/** Whether nginx is needed for this group, or for all groups if undefined. */
 export function comparesGateways(only: string | undefined): boolean {
   return only === undefined || Object.hasOwn(comparedGroups, only);
 }
 
 export interface BenchOptions {
   readonly planName: PlanName;
-  /** Name of the only group to measure; undefined for all. */
+  /** The only group to measure; undefined: all. */
   readonly only: string | undefined;
   readonly profileFolder: string | undefined;
   readonly signal: AbortSignal;
@@ -55,7 +55,7 @@ export interface BenchReport {
   readonly figures: readonly Figure[];
 }
 
-/** Starts what is measured, measures it, and ends all that was started, whatever happens. */
+/** Starts the programs, measures them, and always ends them. */
 export async function runBench(options: BenchOptions): Promise<BenchReport> {
   const { planName, only, progress } = options;
   const plan = plans[planName];

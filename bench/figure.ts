@@ -6,25 +6,25 @@ export interface Figure {
   readonly name: string;
   readonly title: string;
   readonly unit: string;
-  /** Through nginx, which does none of the work: the floor. */
+  /** Through nginx, which does none of the work: the minimum. */
   readonly nginx?: number;
-  /** Without any gateway between. */
+  /** Without a gateway. */
   readonly direct?: number;
   readonly sluice: number;
-  /** What the target speaks of; without it, `sluice` itself. */
+  /** The quantity of the target; default: `sluice` itself. */
   readonly comparison?: Comparison;
-  /** At most so much. */
+  /** The upper limit. */
   readonly target?: number;
 }
 
 export interface Comparison {
   /**
-   * `ratio`: Sluice by nginx; `added`: Sluice less direct; `growth`: Sluice by an earlier Sluice;
-   * `kinds`: Sluice by itself over the upstream kind `openai`.
+   * `ratio`: Sluice divided by nginx; `added`: Sluice minus direct; `growth`: Sluice divided by
+   * itself earlier; `kinds`: Sluice divided by itself over the upstream kind `openai`.
    */
   readonly kind: "ratio" | "added" | "growth" | "kinds";
   readonly value: Summary;
-  /** The same of nginx, where that says something. */
+  /** The same for nginx, if it is meaningful. */
   readonly nginx?: Summary;
 }
 

@@ -1,7 +1,7 @@
 import { cpus, release, type as systemName } from "node:os";
 import { loadGenerator } from "./load/drive-calls.ts";
 
-/** What the figures were measured on: nothing that names the machine. */
+/** The machine of the figures, without its name. */
 export interface MachineDescription {
   readonly system: string;
   readonly cores: number;

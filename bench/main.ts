@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: measures what Sluice costs beside nginx, in one run on one machine. The report
- * goes to standard output, progress to standard error. docs/performance.md says what it means.
+ * `npm run bench`: compares the cost of Sluice with that of nginx, in one run on one machine. The
+ * report goes to standard output, progress to standard error. docs/performance.md explains it.
  */
 import { mkdirSync } from "node:fs";
 import { parseArgs } from "node:util";

@@ -6,5 +6,5 @@ export const benchModels = {
   embedding: "bench-embedding",
 } as const;
 
-/** The largest call that OpenAI's API takes: as many inputs as it allows. */
+/** The largest embeddings call of OpenAI's API. */
 export const embeddingsShape = { model: benchModels.embedding, inputs: 2048, dimensions: 1024 };

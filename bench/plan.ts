@@ -1,6 +1,6 @@
-/** How much is measured: every count and every time of a run is bounded by one of these. */
+/** The size of a run; each of its counts and times has its limit here. */
 export interface BenchPlan {
-  /** The whole run is ended after this. */
+  /** The longest time of the whole run. */
   readonly limitMs: number;
   readonly warmUpMs: number;
   /** Measurements of each gateway, in alternation. */
@@ -9,12 +9,12 @@ export interface BenchPlan {
   readonly latencyMs: number;
   readonly embeddingsMs: number;
   readonly streams: StreamLoad;
-  /** Resident memory is read after so many calls in all. */
+  /** The total numbers of calls after which resident memory is read. */
   readonly memoryCalls: readonly [few: number, many: number];
   readonly openStreams: readonly [few: number, many: number];
-  /** How long streams are open before memory is read. */
+  /** The time that streams are open before memory is read. */
   readonly openStreamsMs: number;
-  /** Calls of the ledger that reports are made of. */
+  /** The number of calls in the ledger for reports. */
   readonly reportedCalls: number;
 }
 

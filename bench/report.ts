@@ -1,7 +1,7 @@
 import type { BenchReport } from "./bench.ts";
 import { meetsTarget, type Comparison, type Figure } from "./figure.ts";
 
-/** The report for people: one line a figure. */
+/** The report as text, one line a figure. */
 export function formatReport({ machine, plan, figures }: BenchReport): string {
   const { system, cores, processor, runtime, nginx, loadGenerator } = machine;
   const head =
@@ -39,7 +39,7 @@ function toRow(figure: Figure): readonly string[] {
   ];
 }
 
-/** The median, and in brackets the least and the most of the rounds. */
+/** The median, with the minimum and maximum of the rounds in brackets. */
 function formatComparison({ kind, value, nginx }: Comparison): string {
   const { median, least, most } = value;
   const shape = (text: string): string => (kind === "added" ? withSign(text) : `${text}x`);

@@ -1,4 +1,4 @@
-/** The middle of several measurements, and how far they lie apart. */
+/** The median of several measurements, and their range. */
 export interface Summary {
   readonly median: number;
   readonly least: number;
@@ -10,7 +10,7 @@ export function summarize(values: readonly number[]): Summary {
   return { median: quantile(sorted, 0.5), least: sorted[0] ?? NaN, most: sorted.at(-1) ?? NaN };
 }
 
-/** The value below which this share of the values lies; between two of them, their mix. */
+/** The value below which this share of the values lies, interpolated between two. */
 export function quantile(sorted: ArrayLike<number>, share: number): number {
   const position = (sorted.length - 1) * share;
   const below = sorted[Math.floor(position)] ?? NaN;

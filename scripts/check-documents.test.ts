@@ -28,7 +28,7 @@ test("docs/admin-api.md lists every error of the control plane, and no other", (
   expect(documented.map(plain).toSorted()).toEqual(defined.map(plain).toSorted());
 });
 
-test("docs/admin-api.md lists every operation with who may do it, and every way to sign in", async () => {
+test("docs/admin-api.md lists every operation with its roles, and every way to sign in", async () => {
   await using gateway = await startGateway();
   const response = await fetch(`${gateway.adminUrl}/admin/v1/openapi.json`);
   const { paths } = (await response.json()) as {
@@ -94,7 +94,7 @@ test("every runtime dependency has its reason in docs/decisions/dependencies.md"
   expect(Object.keys(dependencies).length).toBeLessThanOrEqual(15);
 });
 
-test("links between the documents lead somewhere", () => {
+test("every link between the documents has a target", () => {
   const documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
   documents.push(...new Bun.Glob("docs/**/*.md").scanSync(new URL("..", import.meta.url).pathname));
   const broken: string[] = [];

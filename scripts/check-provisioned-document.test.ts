@@ -70,8 +70,8 @@ function numberOf(cell: string | undefined): number {
   return Number(cell?.replaceAll(",", ""));
 }
 
-describe("the numbers of docs/provisioned-throughput.md", () => {
-  test("of units that can be sold are those of the code, step by step", () => {
+describe("in docs/provisioned-throughput.md", () => {
+  test("the sellable units are those of the code, step by step", () => {
     const sellable = sellableUnits(main);
     const held = (units: number): string => count(heldTokens(guaranteedTokens(units, main)));
     const room = count(main.tokensPerMinute - floorTokens(main));
@@ -88,7 +88,7 @@ describe("the numbers of docs/provisioned-throughput.md", () => {
     expect(heldTokens(59_000)).toBe(60_000);
   });
 
-  test("of what others get are those of the code", () => {
+  test("the rest for others is that of the code", () => {
     const rows = tableBelow("units sold", "guaranteed", "held back");
     expect(rows.map(([units]) => units)).toContain(String(sellableUnits(main)));
     for (const row of rows) {
@@ -110,7 +110,7 @@ describe("the numbers of docs/provisioned-throughput.md", () => {
     );
   });
 
-  test("of the time of a guarantee are those of the code", () => {
+  test("the window of a guarantee is that of the code", () => {
     const largest = shared?.environments[0]?.models.get("alpha-sonnet-4")?.contextWindow ?? 0;
     expect(prose).toContain(
       `With units of ${count(main.unitTokensPerMinute)} tokens and a model with a context window ` +
@@ -129,7 +129,7 @@ describe("the numbers of docs/provisioned-throughput.md", () => {
     expect(text).toContain(`at most ${count(guaranteeSeconds(1, Number.MAX_SAFE_INTEGER))} s`);
   });
 
-  test("of a refused sale are those of the control plane", () => {
+  test("the numbers of a refused sale are those of the control plane", () => {
     expect(text).toContain(new PoolOversold(main, { sold: 60, more: 30 }).message);
     const example = readFileSync(new URL("../docs/admin-api.md", import.meta.url), "utf8");
     const [, details] = /```json\n(\{\n {2}"pool"[\s\S]*?)```/.exec(example) ?? [];

@@ -11,7 +11,11 @@
  * shows every line.
  */
 import { parseArgs } from "node:util";
-import { describeFailure, formatTrace, tell } from "../test/simulation/describe-failure.ts";
+import {
+  describeFailure,
+  formatTrace,
+  violationLine,
+} from "../test/simulation/describe-failure.ts";
 import { makeScenario } from "../test/simulation/make-scenario.ts";
 import { namesOfOutages, runOutages } from "../test/simulation/outage/run-outages.ts";
 import type { Scenario } from "../test/simulation/scenario.ts";
@@ -93,7 +97,7 @@ async function replay(seed: number): Promise<number> {
   for (const line of formatTrace(result.lines)) console.log(line);
   console.log(`seed ${seed} digest ${result.digest} ${JSON.stringify(result.figures)}`);
   if (result.violations.length === 0) return 0;
-  for (const violation of result.violations) console.log(tell(violation));
+  for (const violation of result.violations) console.log(violationLine(violation));
   console.log(describeFailure(result));
   return 1;
 }
@@ -114,7 +118,7 @@ async function runRange(): Promise<number> {
     failures += 1;
     if (failures > namedFailures) continue;
     console.log(
-      failures > shownFailures ? `seed ${seed}: ${tell(first)}` : describeFailure(result),
+      failures > shownFailures ? `seed ${seed}: ${violationLine(first)}` : describeFailure(result),
     );
   }
   const seedMs = ((performance.now() - startedAt) / count).toFixed(1);

@@ -3,7 +3,7 @@ import { GatewayError } from "../src/domain/errors/gateway-error.ts";
 import type { HookPoints } from "../src/snapshot/call-hooks.ts";
 import { errorOf } from "./support/bodies.ts";
 import { startGateway, type GatewayOptions, type TestGateway } from "./support/gateway.ts";
-import { ToldUpstream } from "./support/told-upstream.ts";
+import { ScriptedUpstream } from "./support/scripted-upstream.ts";
 
 const chatPath = "/v1/chat/completions";
 
@@ -101,7 +101,7 @@ test("a refusal before anything is sent charges no pool and bills nothing", asyn
 });
 
 test("a hook that fails after the caller has left does not end the reading of the count", async () => {
-  const upstream = new ToldUpstream();
+  const upstream = new ScriptedUpstream();
   open.push({ [Symbol.asyncDispose]: () => upstream.stop() });
   const late = Promise.withResolvers<never>();
   late.promise.catch(() => undefined);

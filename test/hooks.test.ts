@@ -9,7 +9,7 @@ import {
   type GatewayOptions,
   type TestGateway,
 } from "./support/gateway.ts";
-import { ToldUpstream } from "./support/told-upstream.ts";
+import { ScriptedUpstream } from "./support/scripted-upstream.ts";
 
 const chatPath = "/v1/chat/completions";
 
@@ -149,7 +149,7 @@ describe("a hook at the answer", () => {
   });
 
   test("that throws ends a stream with one error frame, its upstream and its account", async () => {
-    const upstream = new ToldUpstream();
+    const upstream = new ScriptedUpstream();
     open.push({ [Symbol.asyncDispose]: () => upstream.stop() });
     const gateway = await gatewayWith(
       [

@@ -10,7 +10,7 @@ const connections = 16;
 const callTarget = 1.6;
 const chunkTarget = 2;
 
-/** CPU of Sluice over the kind `bedrock` (signing, translation, frames), by that over `openai`. */
+/** CPU of Sluice over the kind `bedrock` (signing, translation, frames), divided by `openai`'s. */
 export async function measureBedrock(context: FigureContext): Promise<readonly Figure[]> {
   const calls = await measureRounds(context, "bedrock calls", (model) => callCpu(context, model));
   const chunks = await measureRounds(context, "bedrock chunks", (model) =>

@@ -8,7 +8,7 @@ import { alternate, cpuDuring, type FigureContext } from "./context.ts";
 const connections = 16;
 const targetRatio = 4.5;
 
-/** CPU of a gateway for one chat call that is not streamed. */
+/** CPU of a gateway for one unstreamed chat call. */
 export async function measureCalls(context: FigureContext): Promise<readonly Figure[]> {
   const { plan, driver } = context;
   const request = chatRequest();

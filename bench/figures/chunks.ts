@@ -5,7 +5,7 @@ import { alternate, cpuDuring, type FigureContext } from "./context.ts";
 
 const targetRatio = 2;
 
-/** CPU of a gateway for one chunk of a stream, with chunks far enough apart to come one by one. */
+/** CPU of a gateway for one chunk of a stream, with enough time between chunks to arrive singly. */
 export async function measureChunks(context: FigureContext): Promise<readonly Figure[]> {
   const load = context.plan.streams;
   const { signal } = context.driver;

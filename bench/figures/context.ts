@@ -3,7 +3,7 @@ import type { BenchPlan } from "../plan.ts";
 import { cpuMicroseconds } from "../stand/process-usage.ts";
 import type { Gateway, Stand } from "../stand/stand.ts";
 
-/** What every group of figures is given. */
+/** The parameters of every group of figures. */
 export interface FigureContext {
   readonly stand: Stand;
   readonly plan: BenchPlan;
@@ -16,7 +16,7 @@ export interface Pair<Value> {
   readonly sluice: Value;
 }
 
-/** Measures the gateways in turns, so that whatever else the machine does falls on both. */
+/** Measures the gateways alternately, so that other load of the machine affects both. */
 export async function alternate<Value>(
   { stand, plan, progress }: FigureContext,
   subject: string,

@@ -6,7 +6,7 @@ import { alternate, type FigureContext } from "./context.ts";
 
 const targetRatio = 2;
 
-/** The largest embeddings call there is, one at a time. */
+/** The largest possible embeddings call, one at a time. */
 export async function measureEmbeddings(context: FigureContext): Promise<readonly Figure[]> {
   const { plan, driver } = context;
   const request = embeddingsRequest();

@@ -15,7 +15,7 @@ interface Round {
   readonly sluice: CallResult;
 }
 
-/** What a gateway adds to the time of a call: through it, less direct to the upstream. */
+/** The latency that a gateway adds: through it, minus direct to the upstream. */
 export async function measureLatency(context: FigureContext): Promise<readonly Figure[]> {
   const figures: Figure[] = [];
   for (const connections of connectionCounts) {

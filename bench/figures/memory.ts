@@ -9,16 +9,16 @@ import type { FigureContext } from "./context.ts";
 
 const connections = 16;
 const targetKilobytes = 60;
-/** The same memory, as far as a collected heap lets that be told. */
+/** The tolerance for equal memory, because of garbage collection. */
 const targetGrowth = 1.1;
-/** Slow enough that thousands of streams keep no core busy. */
+/** Slow enough for thousands of streams without a busy core. */
 const openPauseMs = 1_000;
 const opensPerSecond = 1_000;
 const sliceMs = 1_000;
 const settleMs = 100;
 const settleReadings = 5;
 
-/** Resident memory of a gateway without a past: at rest, with streams open, and after calls. */
+/** Resident memory of a new gateway: at rest, with open streams, and after calls. */
 export async function measureMemory(context: FigureContext): Promise<readonly Figure[]> {
   await using sluice = await context.stand.startFreshSluice();
   const atRest = await settledBytes(sluice.pid);
@@ -30,7 +30,7 @@ export async function measureMemory(context: FigureContext): Promise<readonly Fi
       title: `Memory of each of ${streams} open streams`,
       unit: "kB",
       nginx: await kilobytesPerStream(context.stand.nginx, streams, context),
-      // The code that its first streams compile is counted with them.
+      // Code compiled for the first streams counts as theirs.
       sluice: await kilobytesPerStream({ ...sluice, restingBytes: atRest }, streams, context),
       target: targetKilobytes,
     });
@@ -57,7 +57,7 @@ async function measureAfterCalls(
   ];
 }
 
-/** The least of some readings: what is freed goes back to the system only after a while. */
+/** The minimum of some readings, because freed memory returns to the system with a delay. */
 async function settledBytes(pid: number): Promise<number> {
   let least = Infinity;
   for (let reading = 0; reading < settleReadings; reading += 1) {
@@ -67,7 +67,7 @@ async function settledBytes(pid: number): Promise<number> {
   return least;
 }
 
-/** At least so many calls, in slices, because the load is bounded by time. Resolves with how many. */
+/** At least this many calls, in slices because loads are timed. Resolves to their number. */
 async function drive(
   destination: Gateway,
   wanted: number,

@@ -6,7 +6,7 @@ import { alternate, type FigureContext } from "./context.ts";
 
 const connections = 64;
 
-/** Calls a second with all threads of the gateway on one core, where cores can be chosen. */
+/** Calls a second with all threads of the gateway on one core, if cores can be selected. */
 export async function measureThroughput(context: FigureContext): Promise<readonly Figure[]> {
   if (Bun.which("taskset") === null) return [];
   const { plan, driver } = context;

@@ -3,7 +3,7 @@ const noBytes = Buffer.alloc(0);
 /** Finds the end of each answer, by its length or by its last chunk. */
 export class AnswerReader {
   status = 0;
-  /** What has come of a head that is not whole. */
+  /** The received part of an incomplete head. */
   #head: Buffer = noBytes;
   #isInBody = false;
   #left = 0;
@@ -12,7 +12,7 @@ export class AnswerReader {
   /** True when these bytes complete an answer. */
   push(bytes: Buffer): boolean {
     if (this.#isInBody) return this.#take(bytes);
-    // A head may come in pieces.
+    // A head may arrive in pieces.
     const soFar = this.#head.length === 0 ? bytes : Buffer.concat([this.#head, bytes]);
     const headEnd = soFar.indexOf("\r\n\r\n");
     if (headEnd === -1) {
@@ -42,7 +42,7 @@ export class AnswerReader {
 
 const lastChunk = Buffer.from("0\r\n\r\n");
 
-/** True for the end of an answer that says no length. */
+/** True for the end of an answer without a length. */
 export function endsChunks(bytes: Buffer): boolean {
   return bytes.subarray(-lastChunk.length).equals(lastChunk);
 }

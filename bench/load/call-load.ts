@@ -1,6 +1,6 @@
 /**
- * The bundled load generator, for machines without wrk and for loads shorter than a second. A
- * program: takes the load as JSON, prints the result as JSON.
+ * The bundled load generator, for machines without wrk and for loads shorter than a second: a
+ * program that takes the load as JSON and prints the result as JSON.
  */
 import { z } from "zod";
 import { quantile } from "../statistics.ts";

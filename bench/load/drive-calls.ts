@@ -7,13 +7,13 @@ import type { LoadRequest } from "./requests.ts";
 export interface CallLoad {
   readonly destination: Destination;
   readonly request: LoadRequest;
-  /** Each sends its next call when the answer to the one before is whole. */
+  /** The number of connections; each sends its next call after the complete answer to the last. */
   readonly connections: number;
   readonly durationMs: number;
 }
 
 export interface Driver {
-  /** For what drivers write. */
+  /** The folder for files of the drivers. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
@@ -36,7 +36,7 @@ export function loadGenerator(): "wrk" | "bundled" {
   return Bun.which("wrk") === null ? "bundled" : "wrk";
 }
 
-/** Calls in a closed loop, with wrk when it can. Throws when a call fails: it would cost less. */
+/** Calls in a closed loop, with wrk if possible. Throws if a call fails, which would cost less. */
 export async function driveCalls(load: CallLoad, driver: Driver): Promise<CallResult> {
   const usesWrk = loadGenerator() === "wrk" && load.durationMs >= shortestWrkMs;
   const run = usesWrk ? runWrk : runBundled;

@@ -8,7 +8,7 @@ import type { StreamLoad } from "../plan.ts";
 export interface StreamDrive {
   readonly destination: Destination;
   readonly load: StreamLoad;
-  /** Default: the model that every group measures. */
+  /** Default: the model of all groups. */
   readonly model?: string;
   readonly openWithinMs: number;
   readonly signal: AbortSignal;
@@ -23,14 +23,14 @@ const countsSchema = z.strictObject({
 
 export type StreamCounts = z.infer<typeof countsSchema>;
 
-/** Streams that are open until they are over or this is disposed of. */
+/** Streams that stay open until they end or this is disposed. */
 export interface OpenStreams extends AsyncDisposable {
-  /** Resolves when every stream has brought its first event. */
+  /** Resolves when every stream has its first event. */
   readonly begun: Promise<StreamCounts>;
   readonly ended: Promise<StreamCounts>;
 }
 
-/** Runs streams to their end. Throws when one breaks off. */
+/** Runs streams to their end. Throws if one is cut. */
 export async function driveStreams(drive: StreamDrive): Promise<StreamCounts> {
   await using streams = openStreams(drive);
   const [, counts] = await Promise.all([streams.begun, streams.ended]);
@@ -58,7 +58,7 @@ export function openStreams(drive: StreamDrive): OpenStreams {
   const lines = linesOf(child.stdout);
   const begun = readCounts(lines);
   const ended = begun.then(() => readCounts(lines));
-  // Whoever waits for them hears of a failure; nobody has to.
+  // A failure reaches the waits for it; there may be none.
   begun.catch(() => undefined);
   ended.catch(() => undefined);
   return { begun, ended, [Symbol.asyncDispose]: () => endChild(child) };

@@ -1,7 +1,7 @@
 const eventStart = Buffer.from("data: {");
 const done = Buffer.from("data: [DONE]");
 
-/** How many events begin in these bytes. */
+/** The number of events that begin in these bytes. */
 export function countEvents(bytes: Buffer): number {
   let events = 0;
   for (let at = bytes.indexOf(eventStart); at !== -1; at = bytes.indexOf(eventStart, at + 1)) {
@@ -10,7 +10,7 @@ export function countEvents(bytes: Buffer): number {
   return events;
 }
 
-/** True for the end of a whole stream. */
+/** True for the end of a complete stream. */
 export function saysDone(bytes: Buffer): boolean {
   return bytes.includes(done);
 }

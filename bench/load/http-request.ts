@@ -1,7 +1,7 @@
 import type { Destination } from "../stand/stand.ts";
 import type { LoadRequest } from "./requests.ts";
 
-/** A whole HTTP request as it goes to the wire. */
+/** A complete HTTP request as bytes of the wire. */
 export function requestBytes({ path, body }: LoadRequest, destination: Destination): Buffer {
   return Buffer.from(
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${destination.port}\r\n` +

@@ -1,7 +1,7 @@
 import { benchModels, embeddingsShape } from "../models.ts";
 import type { StreamLoad } from "../plan.ts";
 
-/** What a caller sends, again and again. */
+/** The request that a caller repeats. */
 export interface LoadRequest {
   readonly path: string;
   readonly body: string;
@@ -17,7 +17,7 @@ export function chatRequest(model: string = benchModels.chat): LoadRequest {
   return { path: "/v1/chat/completions", body: JSON.stringify(body) };
 }
 
-/** Asks the static upstream, in words that every wire format carries, for chunks at a steady pace. */
+/** Asks the static upstream for chunks at a steady pace, as text that any wire can contain. */
 export function streamRequest(
   { chunks, pauseMs }: Omit<StreamLoad, "streams">,
   model: string = benchModels.chat,

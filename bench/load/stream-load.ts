@@ -1,6 +1,6 @@
 /**
- * Opens streams and counts what comes: wrk counts answers only. A program: takes the load as JSON,
- * prints one line when every stream has begun and one when all are over.
+ * Opens streams and counts events, because wrk only counts answers: a program that takes a load as
+ * JSON and prints one line when every stream has begun and one when all have ended.
  */
 import { z } from "zod";
 import { endsChunks } from "./answer-reader.ts";
@@ -11,7 +11,7 @@ const loadSchema = z.strictObject({
   destination: z.object({ port: z.int(), authorization: z.string() }),
   request: z.strictObject({ path: z.string(), body: z.string() }),
   streams: z.int().positive(),
-  /** The time over which the streams are opened, so that their chunks do not come at once. */
+  /** The time over which the streams are opened, so that their chunks do not coincide. */
   openWithinMs: z.number(),
 });
 
@@ -25,7 +25,7 @@ interface Counts {
   /** Streams that ended with `[DONE]`. */
   whole: number;
   events: number;
-  /** Reads from the network that brought events. */
+  /** Reads from the network that contained events. */
   reads: number;
 }
 
@@ -55,7 +55,7 @@ interface Follower {
   readonly onBegun: () => void;
 }
 
-/** One stream on a connection of its own, to its end. */
+/** Runs one stream on its own connection to its end. */
 function follow({ load, bytes, counts, onBegun }: Follower): Promise<void> {
   const sender = new RequestSender();
   let hasBegun = false;

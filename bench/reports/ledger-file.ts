@@ -5,7 +5,7 @@ import { type CallSpan, callOf } from "./usage-calls.ts";
 
 const batchRows = 500;
 
-/** A ledger in a file, and how long its steps hold up everything else in the process. */
+/** A ledger in a file, with the time that its steps block the process. */
 export class LedgerFile implements AsyncDisposable {
   readonly reports: SqlUsageReports;
   readonly #connection: SqliteConnection;
@@ -20,7 +20,7 @@ export class LedgerFile implements AsyncDisposable {
     this.reports = new SqlUsageReports({
       read: (work) =>
         this.#connection.read(async (queries) => {
-          // It waits for nothing, so all of it holds up everything else.
+          // It never waits, so all of its time blocks the process.
           const startedAt = performance.now();
           try {
             return await work(queries);
@@ -35,7 +35,7 @@ export class LedgerFile implements AsyncDisposable {
     return Bun.file(this.#path).size / 1e6;
   }
 
-  /** Of the reports since the last time of asking, in milliseconds. */
+  /** The longest step of reports since the last call, in milliseconds. */
   takeLongestStepMs(): number {
     const longest = this.#longestStepMs;
     this.#longestStepMs = 0;

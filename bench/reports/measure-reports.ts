@@ -17,12 +17,12 @@ export interface ReportsContext {
 const dayMs = 86_400_000;
 const until = Date.UTC(2026, 0, 31);
 const since = until - 30 * dayMs;
-/** Lately: as many calls a second as a busy gateway has, for the price of a row under load. */
+/** Recent calls at the rate of a busy gateway, for the cost of a row under load. */
 const busyCallsPerSecond = 500;
 const pageTargetMs = 200;
 const seriesTargetMs = 300;
 
-/** What reports cost over a ledger of 30 days, and what a row of it costs the gateway. */
+/** The cost of reports over a ledger of 30 days, and the gateway's cost of a row. */
 export async function measureReports(context: ReportsContext): Promise<readonly Figure[]> {
   const { plan, signal, progress } = context;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-reports-"));

@@ -13,7 +13,7 @@ const models = [
 ] as const;
 const targets = ["east/model", "west/model", "south/model"] as const;
 const classes: readonly CapacityClass[] = ["on-demand", "on-demand", "provisioned", "spillover"];
-/** Most calls are well; the rest fail in the ways of a working gateway. */
+/** Most calls succeed; the rest fail as at a working gateway. */
 const endings: readonly (readonly [share: number, status: number, outcome: CallOutcome])[] = [
   [0.94, 200, "completed"],
   [0.97, 499, "abandoned"],
@@ -23,16 +23,16 @@ const endings: readonly (readonly [share: number, status: number, outcome: CallO
   [1, 500, "interrupted"],
 ];
 
-/** How the calls of a made ledger lie in time, oldest first. */
+/** The distribution of a generated ledger's calls over time, oldest first. */
 export interface CallSpan {
   readonly since: number;
   readonly until: number;
   readonly count: number;
-  /** Number of the first of them; 0 when left out. */
+  /** The number of the first one; default 0. */
   readonly first?: number;
 }
 
-/** The call at this place: always the same one, of any of the keys and models. */
+/** The call at this position, always the same, of any key and model. */
 export function callOf(index: number, { since, until, count, first = 0 }: CallSpan): UsageRecord {
   const number = first + index;
   const random = randomOf(number);
@@ -78,7 +78,7 @@ function integer(share: number, limit: number): number {
   return Math.floor(share * limit);
 }
 
-/** Mulberry32: the same numbers for the same seed. */
+/** Mulberry32: repeatable numbers from a seed. */
 function randomOf(seed: number): () => number {
   let state = Math.imul(seed, 0x9e3779b1);
   return () => {

@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** What it has printed on standard error, its end. */
+  /** The end of its standard error. */
   complaints(): string;
   readonly exited: Promise<number>;
 }
@@ -14,9 +14,9 @@ export interface ChildOptions {
 }
 
 /** Longest wait for a program to end by itself before it is killed. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
-/** Starts a program whose output goes to a file. It is ended by its id when the run is over. */
+/** Starts a program whose output goes to a file. It is ended at the end of the run. */
 export function startChild({ command, logPath, env }: ChildOptions): Child {
   const log = openSync(logPath, "a");
   const child = Bun.spawn([...command], {
@@ -34,11 +34,11 @@ export function startChild({ command, logPath, env }: ChildOptions): Child {
   };
 }
 
-/** Asks the program to end, then makes it. */
+/** Asks the program to end, then kills it. */
 export async function endChild(child: Bun.Subprocess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+  const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
   await child.exited;
   clearTimeout(timer);
 }

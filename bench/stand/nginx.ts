@@ -5,7 +5,7 @@ import { firstChildOf } from "./process-usage.ts";
 import { freePort, untilReachable } from "./reachable.ts";
 import type { Gateway } from "./stand.ts";
 
-/** nginx as a plain reverse proxy with one worker, kept in a folder of its own. */
+/** nginx as a plain reverse proxy with one worker, in its own folder. */
 export async function startNginx(folder: string, upstreamPort: number): Promise<Gateway> {
   const prefix = join(folder, "nginx");
   mkdirSync(prefix);

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /**
- * CPU time that a process has used so far, user and system, all its threads together.
+ * CPU time that a process has used so far, user and system, of all its threads.
  *
- * The kernel's sum counts in hundredths of a second. Of a process with one thread it also tells
- * nanoseconds; of several it does not, because those of threads that have ended are lost.
+ * The kernel's sum is in hundredths of a second. For a process with one thread it also has
+ * nanoseconds; with several threads those of ended ones would be missing.
  */
 export function cpuMicroseconds(pid: number): number {
   const tasks = readdirSync(`/proc/${pid}/task`);
@@ -27,7 +27,7 @@ export function firstChildOf(pid: number): number {
 const pageBytes = 4096;
 const ticksPerSecond = 100;
 
-/** Undefined where the kernel keeps no such count. */
+/** Undefined if the kernel has no such count. */
 function scheduledMicroseconds(pid: number): number | undefined {
   const path = `/proc/${pid}/schedstat`;
   const nanoseconds = existsSync(path) ? Number(readFileSync(path, "utf8").split(" ")[0]) : 0;
@@ -36,7 +36,7 @@ function scheduledMicroseconds(pid: number): number | undefined {
 
 function tickedMicroseconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name of the program may hold spaces, so fields are counted from behind it.
+  // The name of the program may contain spaces, so fields are counted after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / ticksPerSecond;
 }

@@ -3,7 +3,7 @@ import type { Child } from "./child.ts";
 const startLimitMs = 15_000;
 const pauseMs = 20;
 
-/** Resolves once something answers at this port of the loopback. Throws when the program ends. */
+/** Resolves once this loopback port accepts connections. Throws if the program ends. */
 export async function untilReachable(port: number, child: Child): Promise<void> {
   let hasEnded = false;
   void child.exited.then(() => (hasEnded = true));
@@ -25,7 +25,7 @@ async function canConnect(port: number): Promise<boolean> {
   }
 }
 
-/** A port that was free a moment ago. */
+/** A port that was free just now. */
 export function freePort(): number {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
   const { port } = listener;

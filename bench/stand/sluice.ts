@@ -8,7 +8,7 @@ import type { Gateway } from "./stand.ts";
 export interface SluiceOptions {
   readonly folder: string;
   readonly upstreamPort: number;
-  /** Where the runtime's CPU profiler writes, if it is to run. */
+  /** The folder for the runtime's CPU profiles; undefined: no profiler. */
   readonly profileFolder: string | undefined;
 }
 
@@ -16,7 +16,7 @@ const program = join(import.meta.dir, "../../src/main.ts");
 
 /**
  * The gateway as operators run it, with everything on: key, limits, ledger on a file, metrics. Only
- * the supervisor is left out, so that what is measured is the process that serves.
+ * the supervisor is omitted, so that the serving process is measured.
  */
 export async function startSluice(options: SluiceOptions): Promise<Gateway> {
   const folder = join(options.folder, `sluice-${freePort()}`);
@@ -40,7 +40,7 @@ export async function startSluice(options: SluiceOptions): Promise<Gateway> {
       configPath,
     ],
     logPath: join(folder, "output.log"),
-    // Without it the gateway replaces itself, to have the limit; a profiler would be lost.
+    // Otherwise the gateway restarts itself to set this limit, and a profiler would be lost.
     env: {
       ...process.env,
       BUN_CONFIG_MAX_HTTP_REQUESTS: options.profileFolder === undefined ? undefined : "8192",

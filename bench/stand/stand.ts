@@ -5,7 +5,7 @@ import { startNginx } from "./nginx.ts";
 import { startSluice } from "./sluice.ts";
 import { startUpstream } from "./upstream.ts";
 
-/** Where load is sent. */
+/** The target of a load. */
 export interface Destination {
   readonly port: number;
   readonly authorization: string;
@@ -14,17 +14,17 @@ export interface Destination {
 /** A program between the load and the upstream, whose cost is measured. */
 export interface Gateway extends Destination, AsyncDisposable {
   readonly name: "nginx" | "sluice";
-  /** The process that does the work. */
+  /** The process that serves. */
   readonly pid: number;
 }
 
-/** What a run measures: two gateways before one upstream, each a process of its own. */
+/** The programs of a run: two gateways before one upstream, each in its own process. */
 export interface Stand extends AsyncDisposable {
   readonly folder: string;
   readonly direct: Destination;
   readonly nginx: Gateway;
   readonly sluice: Gateway;
-  /** Another gateway of the same make, with no past. */
+  /** Starts another, new gateway. */
   startFreshSluice(): Promise<Gateway>;
 }
 

@@ -6,7 +6,7 @@ export interface StaticUpstream extends AsyncDisposable {
   readonly pid: number;
 }
 
-/** Starts `upstream/main.ts` as a program and reads the port that it took. */
+/** Starts `upstream/main.ts` as a program and reads its port. */
 export async function startUpstream(): Promise<StaticUpstream> {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "../upstream/main.ts")], {
     stdin: "pipe",

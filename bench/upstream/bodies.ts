@@ -1,4 +1,4 @@
-/** Answers in OpenAI's wire format, made once: the upstream must cost less than what it measures. */
+/** Answers in OpenAI's wire format, made once: the upstream must cost less than a gateway. */
 
 export const content =
   "A gateway stands between those who call and those who answer. It knows who calls, counts what " +
@@ -31,7 +31,7 @@ export function chatBody(model: string): string {
 export interface StreamFrames {
   readonly first: Buffer;
   readonly text: Buffer;
-  /** Finish, usage and what else ends a stream. */
+  /** The end of a stream: finish, usage and `[DONE]`. */
   readonly last: Buffer;
 }
 

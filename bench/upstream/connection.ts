@@ -1,6 +1,6 @@
 import { RequestReader, type UpstreamRequest } from "./request-reader.ts";
 
-/** Whole responses, head and body, as they go to the wire, and what streams are made of. */
+/** Complete responses, head and body, as bytes of the wire, and the parts of streams. */
 export interface PreparedAnswers {
   readonly chat: Buffer;
   readonly chatStream: PreparedStream;
@@ -14,17 +14,17 @@ export interface PreparedStream {
   /** The head of the response and the first piece. */
   readonly first: Buffer;
   readonly text: Buffer;
-  /** What follows the text, and the end of the body. */
+  /** The part after the text, and the end of the body. */
   readonly last: Buffer;
 }
 
-/** The part of a socket that is written to. */
+/** The writing side of a socket. */
 interface Output {
-  /** How many bytes were taken; fewer than given when the buffers of the system are full. */
+  /** Returns the number of accepted bytes; fewer if the system's buffers are full. */
   write(bytes: string | Buffer): number;
 }
 
-/** One connection of a gateway: answers what is asked, and streams one write a chunk. */
+/** One connection of a gateway: answers requests, and streams one chunk a write. */
 export class UpstreamConnection {
   readonly #answers: PreparedAnswers;
   readonly #output: Output;
@@ -71,7 +71,7 @@ export class UpstreamConnection {
         this.#send(last);
         return;
       }
-      // Against the start, so that late timers do not add up.
+      // Relative to the start, so that delays of timers do not add up.
       const waitMs = startedAt + (sent + 1) * pauseMs - performance.now();
       this.#timer = setTimeout(next, Math.max(0, waitMs));
     };
@@ -93,7 +93,7 @@ interface Pace {
   readonly pauseMs: number;
 }
 
-/** The caller says in its last message how it wants to be answered. */
+/** The caller's last message selects the answer. */
 function readPace(body: Buffer): Pace {
   const match = /"chunks=(\d+),pauseMs=(\d+)"/.exec(body.toString("latin1"));
   return { chunks: Number(match?.[1] ?? 1), pauseMs: Number(match?.[2] ?? 1) };

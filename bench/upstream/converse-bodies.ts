@@ -1,10 +1,10 @@
 import { crc32 } from "node:zlib";
 import { content, type StreamFrames } from "./bodies.ts";
 
-/** The same answers as in `bodies.ts`, in the wire format of Bedrock's Converse. */
+/** The answers of `bodies.ts` in the wire format of Bedrock's Converse. */
 
 const usage = { inputTokens: 24, outputTokens: 30, totalTokens: 54 };
-/** Random padding is part of every event of the provider; this is its usual length. */
+/** Every event of the provider has random padding; this is its usual length. */
 const padding = "abcdefghijklmnopqrstuvwxyz";
 
 export function converseBody(): string {

@@ -1,6 +1,6 @@
 /**
- * The static upstream: a program of its own, so that its CPU time is nobody else's. Prints its
- * port, and ends when its standard input does.
+ * The static upstream: a separate program, so that its CPU time is separate. Prints its port, and
+ * ends when its standard input does.
  */
 import { benchModels, embeddingsShape } from "../models.ts";
 import { chatBody, embeddingsBody, streamFrames, type StreamFrames } from "./bodies.ts";

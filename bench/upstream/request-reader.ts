@@ -3,7 +3,7 @@ export interface UpstreamRequest {
   readonly body: Buffer;
 }
 
-/** Cuts what comes on a connection into requests. Knows the requests of this suite, no others. */
+/** Splits the bytes of a connection into requests. Supports only the requests of this suite. */
 export class RequestReader {
   #pending: Buffer = Buffer.alloc(0);
 

@@ -1,4 +1,4 @@
-/** Who may import whom: the rules of `docs/architecture.md`. The first that fits a file holds. */
+/** The allowed imports of `docs/architecture.md`. The first rule that matches a file applies. */
 export interface Rule {
   /** Start of the path of the files to which the rule applies. */
   readonly from: RegExp;

@@ -6,13 +6,13 @@ import type { Guarantee } from "./guarantee.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation } from "./estimate/estimate.ts";
 import { accountScopeId, isListing } from "./plan-scopes.ts";
-import type { ResolvedModel } from "../snapshot/resolve-model.ts";
+import type { Model } from "../domain/model.ts";
 
 export interface RefusedAdmission {
   readonly request: {
-    readonly call: Pick<Call, "caller" | "environment" | "counted">;
+    readonly call: Pick<Call, "caller" | "counted">;
     /** Undefined for a request that was refused before its body was read. */
-    readonly resolved?: ResolvedModel;
+    readonly model?: Model;
     readonly output?: OutputExpectation;
   };
   /** Undefined: the plan refused. */
@@ -57,7 +57,7 @@ function overrunRefusal(
     type: "tokens",
     headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
     explanation: {
-      ...whose(refused),
+      ...modelOf(refused),
       rule: "uncapped_output",
       summary:
         `The request does not cap its output: it could use ${asked} tokens beyond its reservation, ` +
@@ -98,27 +98,14 @@ function adviceFor({ request }: RefusedAdmission): string {
 }
 
 function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: string): string {
-  const { resolved, call } = request;
+  const { call } = request;
   const { application, accountId } = call.caller.key;
   const what = guarantee === undefined ? ofPlan : `provisioned tokens per ${guarantee.seconds} s`;
-  const model = resolved === undefined ? "" : `${resolved.model.alias} in `;
+  const model = request.model === undefined ? "" : `${request.model.alias} in `;
   const isOfAccount = decision.scopeId === accountScopeId(accountId);
   const whose = isOfAccount ? "all applications of the account" : `application ${application}`;
   const listing = isListing(decision.scopeId) ? "the list of models in " : "";
   return `${listing}${model}${whose} on ${what}`;
-}
-
-function whose({ request }: RefusedAdmission) {
-  const { caller, environment } = request.call;
-  const { key, publicId } = caller;
-  return {
-    keyId: key.id,
-    publicId,
-    accountId: key.accountId,
-    application: key.application,
-    environment: environment.name,
-    ...(request.resolved !== undefined && { model: request.resolved.model.alias }),
-  };
 }
 
 function explain(
@@ -146,7 +133,7 @@ function explain(
           `${wholeTime(guarantee)}${ofWhom}.`
         : `The last ${seconds} s${ofWhom} hold ${used - debtOf} of ${limit} ${dimension}` +
           `${wanted}.${owed}`,
-    ...whose(refused),
+    ...modelOf(refused),
     window: {
       scopeId,
       limit,
@@ -156,6 +143,10 @@ function explain(
       slots: byMinute(slots),
     },
   };
+}
+
+function modelOf({ request: { model } }: RefusedAdmission): { readonly model?: string } {
+  return model === undefined ? {} : { model: model.alias };
 }
 
 function wholeTime(guarantee: Guarantee | undefined): string {

@@ -31,7 +31,7 @@ function setUp(limits: Partial<Limits>) {
     calls += 1;
     const request: AdmissionRequest = {
       call: callOf({ id: `req_${calls}`, caller }),
-      resolved: { model: modelOf() },
+      model: modelOf(),
       estimate: { inputTokens: tokens, outputTokens: 0 },
       output: { cap: 0, choices: 1 },
     };
@@ -53,11 +53,6 @@ test("a refusal for tokens has the window's contents and the time at which the r
   expect(explanation).toEqual({
     rule: "tokens_per_minute",
     summary: "The last 60 s hold 900 of 1000 tokens, and the request asks for 350.",
-    keyId: "key_a",
-    publicId: "aaaaaaaa",
-    accountId: callerOf().key.accountId,
-    application: "search",
-    environment: "test",
     model: "alpha-sonnet-4",
     window: {
       scopeId: "key:key_a",
@@ -163,7 +158,7 @@ function setUpGuarantee(units = 3, contextWindow = 200) {
         snapshot,
         options: { capacity, deadlineAt: undefined },
       }),
-      resolved: { model: models[alias] },
+      model: models[alias],
       estimate: { inputTokens: input, outputTokens: output },
       output: { cap: isCapped ? output : undefined, choices: 1 },
     };
@@ -359,7 +354,7 @@ describe("a request that was counted when it came", () => {
     const counting = await countRequest("call", call, { limits: store, clock });
     const request = {
       call: { ...call, counted: counting },
-      resolved: { model: modelOf() },
+      model: modelOf(),
       estimate: { inputTokens: tokens, outputTokens: 0 },
       output: { cap: 0, choices: 1 },
     };
@@ -406,9 +401,9 @@ describe("a call without a cap", () => {
     const ask = (choices = 1, estimate = wish) => {
       calls += 1;
       const call = callOf({ id: `req_${calls}`, caller, snapshot });
-      const resolved = { model: modelOf({ maxOutputTokens: 1_000 }) };
+      const model = modelOf({ maxOutputTokens: 1_000 });
       const output = { cap: undefined, choices };
-      return admit({ call, resolved, estimate, output }, { limits: store, clock });
+      return admit({ call, model, estimate, output }, { limits: store, clock });
     };
     return { ask };
   }

@@ -12,10 +12,11 @@ import {
   type ReservationRequest,
   type TokenReservation,
 } from "./reserve-tokens.ts";
-import type { ResolvedModel } from "../snapshot/resolve-model.ts";
+import type { Model } from "../domain/model.ts";
 
 /** The decision that a call may run: what was reserved, and in which class. */
-export interface Admission extends ResolvedModel {
+export interface Admission {
+  readonly model: Model;
   readonly reservedTokens: number;
   /** See `TokenReservation`. */
   readonly outputCap: number | undefined;
@@ -40,7 +41,7 @@ export async function admit(
   request: AdmissionRequest,
   services: AdmissionServices,
 ): Promise<Admission> {
-  const { call, resolved } = request;
+  const { call, model } = request;
   const { limits } = services;
   const guarantee = wantedGuarantee(request);
   const used = guarantee && (await tryGuarantee(request, guarantee, services));
@@ -56,7 +57,7 @@ export async function admit(
   const decision = await limits.acquire({ callId: call.id, scopes, tokens, mostTokens, counted });
   if (decision.isAdmitted) {
     const capacityClass = used === undefined ? "on-demand" : "spillover";
-    return admissionOf(resolved, reservation, { capacityClass, state: decision.state });
+    return admissionOf(model, reservation, { capacityClass, state: decision.state });
   }
   const refused = { request, decision, askedTokens: tokens, now: services.clock.now() };
   throw await refusalOf(soonerOf(refused, used?.refused), services);
@@ -93,7 +94,7 @@ async function tryGuarantee(
   guarantee: Guarantee,
   services: AdmissionServices,
 ): Promise<{ readonly admission: Admission } | { readonly refused: RefusedAdmission }> {
-  const { call, resolved } = request;
+  const { call, model } = request;
   const { limits, clock } = services;
   const reservation = reservationUnder(guarantee.tokens, request);
   const { tokens, mostTokens } = reservation;
@@ -104,15 +105,15 @@ async function tryGuarantee(
   }
   await uncount(call, services);
   const { state } = decision;
-  return { admission: admissionOf(resolved, reservation, { capacityClass: "provisioned", state }) };
+  return { admission: admissionOf(model, reservation, { capacityClass: "provisioned", state }) };
 }
 
 function admissionOf(
-  resolved: ResolvedModel,
+  model: Model,
   { tokens: reservedTokens, outputCap }: TokenReservation,
   granted: Pick<Admission, "capacityClass" | "state">,
 ): Admission {
-  return { ...resolved, reservedTokens, outputCap, ...granted };
+  return { model, reservedTokens, outputCap, ...granted };
 }
 
 async function uncount({ counted }: Call, { limits }: AdmissionServices): Promise<void> {
@@ -128,16 +129,16 @@ export function canEverFit(request: AdmissionRequest): boolean {
   return options.capacity !== "provisioned-only" && fits(caller.limits.tokensPerMinute);
 }
 
-function wantedGuarantee({ call, resolved }: AdmissionRequest): Guarantee | undefined {
+function wantedGuarantee({ call, model }: AdmissionRequest): Guarantee | undefined {
   if (call.options.capacity === "on-demand-only") return undefined;
-  return guaranteeOf(call, resolved.model);
+  return guaranteeOf(call, model);
 }
 
-function noGuarantee({ call, resolved }: AdmissionRequest): GatewayError {
+function noGuarantee({ call, model }: AdmissionRequest): GatewayError {
   return new GatewayError("invalid_value", {
     message:
       `Invalid header 'x-sluice-capacity': application ${call.caller.key.application} has no ` +
-      `provisioned throughput for the model \`${resolved.model.alias}\`; use auto.`,
+      `provisioned throughput for the model \`${model.alias}\`; use auto.`,
     param: "x-sluice-capacity",
   });
 }

@@ -1,6 +1,6 @@
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation, TokenEstimate } from "./estimate/estimate.ts";
-import type { ResolvedModel } from "../snapshot/resolve-model.ts";
+import type { Model } from "../domain/model.ts";
 
 /** The tokens that a call reserves under a limit. */
 export interface TokenReservation {
@@ -13,7 +13,7 @@ export interface TokenReservation {
 
 export interface ReservationRequest {
   readonly call: Pick<Call, "caller" | "snapshot" | "environment">;
-  readonly resolved: ResolvedModel;
+  readonly model: Model;
   readonly estimate: TokenEstimate;
   readonly output: OutputExpectation;
 }
@@ -52,8 +52,7 @@ export function reservationUnder(limit: number, request: ReservationRequest): To
 }
 
 /** The longest choice of the model or one of its fallbacks. */
-function mostOutputTokens({ call, resolved }: ReservationRequest): number {
-  const { model } = resolved;
+function mostOutputTokens({ call, model }: ReservationRequest): number {
   let most = model.maxOutputTokens ?? 0;
   for (const alias of model.fallbacks ?? []) {
     most = Math.max(most, call.environment.models.get(alias)?.maxOutputTokens ?? 0);

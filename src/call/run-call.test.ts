@@ -195,7 +195,7 @@ test("no call begins while the ledger has no room, and the refusal says why", as
   const sound = serve(() => answer("hello"));
   const { error } = await run([adapterOf(sound.url)], { ledger });
   expect([error?.status, error?.headers["retry-after"]]).toEqual([503, "5"]);
-  expect(error?.explanation).toMatchObject({ rule: "ledger_full", keyId: "key_a" });
+  expect(error?.explanation?.rule).toBe("ledger_full");
   expect([sound.seen, ledger.opened, ledger.closed]).toEqual([[], [], []]);
 });
 

@@ -1,10 +1,12 @@
 import { GatewayError, internalError } from "../domain/errors/gateway-error.ts";
+import { retryHeaders } from "../domain/limits/headers.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import { admit, canEverFit, type Admission, type AdmissionRequest } from "../admission/admit.ts";
 import type { AttemptContext } from "./attempts/attempt.ts";
 import { attemptInTurn } from "./attempts/attempt-loop.ts";
 import type { Call } from "../snapshot/call.ts";
+import type { RunningHooks } from "../snapshot/call-hooks.ts";
 import { checkModels } from "./attempts/call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
@@ -35,9 +37,8 @@ export async function runCall<Answer>(
   work: CallWork<Answer>,
   services: PipelineServices,
 ): Promise<StartedCall<Answer>> {
-  if (!services.ledger.hasRoom) throw ledgerFull(arriving);
-  const resolved = resolveModel(arriving, work.alias, work.kind);
-  const { model } = resolved;
+  if (!services.ledger.hasRoom) throw ledgerFull();
+  const model = resolveModel(arriving, work.alias, work.kind);
   const subject = {
     accountId: arriving.caller.key.accountId,
     keyId: arriving.caller.key.id,
@@ -52,12 +53,12 @@ export async function runCall<Answer>(
   const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
   try {
     checkModels(model, { call, work });
-    const request = { call, resolved, estimate, output };
+    const request = { call, model, estimate, output };
     const admission = await admit(
       canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,
     );
-    openAccount(meter, admission, call);
+    openAccount(meter, admission);
     if (services.overload.refusesAdmitted(call.caller.key, admission.capacityClass)) {
       throw services.overload.refusal();
     }
@@ -78,16 +79,17 @@ export async function runCall<Answer>(
 }
 
 /**
- * Closes the account of a complete answer. `give` makes the caller's answer of it; if it throws,
- * the call has failed and is still billed.
+ * Closes the account of a complete answer. `give` passes it through the hooks; if that throws, the
+ * call has failed and is still billed.
  */
 export async function completeWhole<Answer>(
   started: StartedCall<Answer>,
-  give: ((answer: Answer) => Promise<Answer>) | undefined,
+  give: (answer: Answer, hooks: RunningHooks) => Promise<Answer>,
 ): Promise<StartedCall<Answer>> {
   const { answer, call, meter, admission } = started;
   try {
-    const given = give && (await untilEnded(give(answer), call.signal));
+    const { hooks, signal } = call;
+    const given = hooks && (await untilEnded(give(answer, hooks), signal));
     meter.completed();
     return given === undefined ? started : { ...started, answer: given };
   } catch (error) {
@@ -106,7 +108,7 @@ async function counted<Answer>(
   work: CallWork<Answer>,
   context: AttemptContext,
 ): Promise<AdmissionRequest> {
-  const { model } = request.resolved;
+  const { model } = request;
   const { counted: countedRequest, snapshot } = context.call;
   if (work.countInput === undefined || countedRequest === undefined) return request;
   if (!canCount(model, snapshot)) return request;
@@ -118,29 +120,23 @@ async function counted<Answer>(
   return { ...request, estimate: { ...request.estimate, inputTokens } };
 }
 
-function openAccount(meter: Meter, admission: Admission, call: Call): void {
+function openAccount(meter: Meter, admission: Admission): void {
   try {
     meter.admitted(admission);
   } catch (error) {
-    throw ledgerFull(call, error);
+    throw ledgerFull(error);
   }
 }
 
-function ledgerFull({ caller, environment }: Call, cause?: unknown): GatewayError {
-  const { key, publicId } = caller;
+function ledgerFull(cause?: unknown): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
       "The gateway cannot record usage at the moment. Please retry with exponential backoff.",
-    headers: { "retry-after": "5", "retry-after-ms": "5000" },
+    headers: retryHeaders(5_000),
     cause,
     explanation: {
       rule: "ledger_full",
       summary: "There is no place where the usage of another call could be kept safely.",
-      keyId: key.id,
-      publicId,
-      accountId: key.accountId,
-      application: key.application,
-      environment: environment.name,
     },
   });
 }

@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from "../domain/clock.ts";
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Call } from "../snapshot/call.ts";
-import { deadlineExceeded } from "../domain/waiting/deadline-exceeded.ts";
+import { atDeadline } from "../domain/waiting/at-deadline.ts";
 import { keyEnded, type KeyFault } from "../keys/key-refusal.ts";
 
 /**
@@ -86,19 +86,11 @@ class CallEnd {
   readonly call: Call;
   readonly #controller = new AbortController();
   readonly #onCallerLeft = (): void => this.#controller.abort(this.call.signal.reason);
-  #cancelDeadline: (() => void) | undefined;
+  readonly #cancelDeadline: () => void;
 
   constructor(call: Call, clock: CallClock) {
     this.call = call;
-    const { deadlineAt } = call.options;
-    if (deadlineAt !== undefined) {
-      const leftMs = Math.max(0, deadlineAt - clock.monotonic());
-      const timeoutMs = deadlineAt - call.receivedAt;
-      this.#cancelDeadline = clock.schedule(
-        () => this.because(deadlineExceeded(timeoutMs)),
-        leftMs,
-      );
-    }
+    this.#cancelDeadline = atDeadline(call, clock, (error) => this.because(error));
     if (call.signal.aborted) this.#onCallerLeft();
     else call.signal.addEventListener("abort", this.#onCallerLeft, { once: true });
   }
@@ -112,7 +104,7 @@ class CallEnd {
   }
 
   release(): void {
-    this.#cancelDeadline?.();
+    this.#cancelDeadline();
     this.call.signal.removeEventListener("abort", this.#onCallerLeft);
   }
 }

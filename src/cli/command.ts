@@ -1,6 +1,7 @@
 import type { ParseArgsConfig } from "node:util";
 import { parseArgs } from "node:util";
 import type { ProcessEnvironment } from "../config/environment.ts";
+import { errorCode } from "../domain/errors/error-code.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
@@ -76,6 +77,16 @@ export class UsageError extends Error {
 /** A step failed for a reason that the operator can act on. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
+}
+
+export function unreadable(path: string, error: unknown): CommandError {
+  return new CommandError(`${path}: cannot be read (${errorCode(error) ?? "unreadable"})`);
+}
+
+/** The message of an error and of its causes. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }
 
 type Options = NonNullable<ParseArgsConfig["options"]>;

@@ -1,6 +1,7 @@
 import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { oddKind } from "../domain/chat/file-kind.ts";
+import { errorCode } from "../domain/errors/error-code.ts";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
 import type { Environment } from "./text/placeholder.ts";
@@ -102,7 +103,7 @@ class FileConfigWatch implements ConfigWatch {
       this.#isUnreadable = false;
       return text;
     } catch (error) {
-      return this.#unreadable(`cannot be read (${codeOf(error)})`);
+      return this.#unreadable(`cannot be read (${errorCode(error) ?? "unknown error"})`);
     }
   }
 
@@ -154,11 +155,9 @@ class FileConfigWatch implements ConfigWatch {
       });
       this.#watchers.set(directory, watcher);
     } catch (error) {
-      this.#notice(`${directory}: changes cannot be noticed (${codeOf(error)}); reload by hand`);
+      this.#notice(
+        `${directory}: changes cannot be noticed (${errorCode(error) ?? "unknown error"}); reload by hand`,
+      );
     }
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }

@@ -39,11 +39,11 @@ export function createChatHandler(
   { services, settings, sharing }: HandlerParts,
 ): (call: KeyCall) => Promise<Reply> {
   return async (plain) => {
-    const { call, bodyBytes, bodyDigest, ...body } = await readCall(plain);
+    const { call, bodyBytes, mark, ...body } = await readCall(plain);
     const request = surface.parse(body);
     const chat: ChatCall = { request, bodyBytes };
     const { endpoint } = surface;
-    const asked = { call, endpoint, kind: "chat", alias: request.model, bodyDigest } as const;
+    const asked = { call, endpoint, kind: "chat", alias: request.model, mark } as const;
     const parts = { surface, chat, services, settings: settings() };
     if (request.stream !== true) {
       return sharing.whole(asked, (run) => wholeReply({ ...parts, call: run }));

@@ -1,6 +1,6 @@
 import { capacityModes, type CapacityMode } from "../domain/limits/capacity.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import { digestToShare } from "../idempotency/repeatable-calls.ts";
+import { readMark, type RepeatMark } from "../idempotency/call-names.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { plainCall, type Call } from "../snapshot/call.ts";
 import { parseJson, type JsonBody } from "./request/parse-json.ts";
@@ -13,8 +13,8 @@ const longestTimeoutMs = 24 * 3_600_000;
 export interface ReadCall extends JsonBody {
   readonly call: KeyCall & Call;
   readonly bodyBytes: number;
-  /** See `digestToShare`. */
-  readonly bodyDigest: string;
+  /** Undefined: the answer is not shared. */
+  readonly mark: RepeatMark | undefined;
 }
 
 /** Throws `GatewayError`. */
@@ -22,9 +22,9 @@ export async function readCall(plain: KeyCall): Promise<ReadCall> {
   const call = withOptions(plain);
   const bytes = await call.readBody();
   const bodyBytes = bytes.byteLength;
-  const bodyDigest = await digestToShare(call, bytes);
+  const mark = await readMark(call, bytes);
   const { value, text } = await parseJson(bytes);
-  return { call, bodyBytes, bodyDigest, value, text };
+  return { call, bodyBytes, mark, value, text };
 }
 
 /** The call with the options in its headers. Throws 400 for an invalid header. */

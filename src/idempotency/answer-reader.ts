@@ -5,7 +5,7 @@ import type { Dialect } from "../edge/dialect.ts";
 import { toGatewayError } from "../edge/replies/error-reply.ts";
 import type { FrameSource } from "../edge/replies/event-stream.ts";
 import type { Call } from "../snapshot/call.ts";
-import { deadlineExceeded } from "../domain/waiting/deadline-exceeded.ts";
+import { atDeadline } from "../domain/waiting/at-deadline.ts";
 import { isStreamed, type Answer } from "./answer.ts";
 import type { FrameReader, SharedFrames } from "./shared-frames.ts";
 
@@ -29,19 +29,14 @@ export class AnswerReader implements FrameSource, FrameReader {
   readonly #call: ReaderCall;
   readonly #end = new AbortController();
   readonly #onLeft = (): void => this.#endWith(this.#call.signal.reason);
-  readonly #cancelDeadline: (() => void) | undefined;
+  readonly #cancelDeadline: () => void;
   #hasLeft = false;
   #hasLastFrame = false;
 
   constructor(shared: ReadCall, call: ReaderCall, clock: Pick<Clock, "schedule" | "monotonic">) {
     this.#shared = shared;
     this.#call = call;
-    const { deadlineAt } = call.options;
-    if (deadlineAt !== undefined) {
-      const leftMs = Math.max(0, deadlineAt - clock.monotonic());
-      const end = (): void => this.#endWith(deadlineExceeded(deadlineAt - call.receivedAt));
-      this.#cancelDeadline = clock.schedule(end, leftMs);
-    }
+    this.#cancelDeadline = atDeadline(call, clock, (error) => this.#endWith(error));
     call.signal.addEventListener("abort", this.#onLeft, { once: true });
   }
 
@@ -112,7 +107,7 @@ export class AnswerReader implements FrameSource, FrameReader {
   #leave(reason: unknown): void {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
-    this.#cancelDeadline?.();
+    this.#cancelDeadline();
     this.#call.signal.removeEventListener("abort", this.#onLeft);
     this.#shared.leave(this, reason);
   }

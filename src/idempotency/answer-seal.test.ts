@@ -74,10 +74,8 @@ test("after a rotation a call has its previous names as older ones", () => {
 });
 
 describe("a sealed answer", () => {
-  const services = { random };
-
   test("opens to the sealed answer, and does not contain its text", () => {
-    const sealed = sealAnswer(answer, namesOf(), services);
+    const sealed = sealAnswer(answer, namesOf(), random);
     expect(openAnswer(sealed, namesOf())).toEqual(answer);
     const seen = Buffer.from(sealed).toString("latin1");
     expect(seen).not.toContain("content");
@@ -85,7 +83,7 @@ describe("a sealed answer", () => {
   });
 
   test("is another text each time", () => {
-    const [one, other] = [1, 2].map(() => sealAnswer(answer, namesOf(), services));
+    const [one, other] = [1, 2].map(() => sealAnswer(answer, namesOf(), random));
     expect(one).not.toEqual(other);
   });
 
@@ -94,12 +92,12 @@ describe("a sealed answer", () => {
     ["another key", { keyId: "key_b" }],
     ["another request", { bodyDigest: "02" }],
   ])("does not open for %s", (_, values) => {
-    const sealed = sealAnswer(answer, namesOf(), services);
+    const sealed = sealAnswer(answer, namesOf(), random);
     expect(() => openAnswer(sealed, namesOf(values))).toThrow();
   });
 
   test("does not open with any one bit changed", () => {
-    const sealed = sealAnswer(answer, namesOf(), services);
+    const sealed = sealAnswer(answer, namesOf(), random);
     for (let place = 0; place < sealed.byteLength; place += 1) {
       const changed = Uint8Array.from(sealed);
       changed[place] = (changed[place] ?? 0) ^ 1;

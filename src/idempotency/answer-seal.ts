@@ -10,17 +10,13 @@ export interface KeptAnswer {
   readonly text: string;
 }
 
-export interface SealServices {
-  readonly random: RandomBytes;
-}
-
 const lengthBytes = 4;
 const purpose = "answers of calls that may be repeated";
 
 export function sealAnswer(
   answer: KeptAnswer,
   names: RequestNames,
-  { random }: SealServices,
+  random: RandomBytes,
 ): Uint8Array {
   const { headers, isStreamed, text } = answer;
   const head = Buffer.from(JSON.stringify({ headers, isStreamed }));

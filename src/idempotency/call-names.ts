@@ -6,16 +6,27 @@ import { nextTurn } from "../domain/waiting/next-turn.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { nameRequest, type AllRequestNames } from "./request-names.ts";
 
-/** The identity of an idempotent call. */
-export interface RepeatableCall {
-  readonly keyId: string;
+/** What marks a call that may be repeated. */
+export interface RepeatMark {
   /** As the caller sent it. */
   readonly idempotencyKey: string;
+  /** Of the decompressed body (`digestOfBody`). */
+  readonly bodyDigest: string;
+}
+
+/** The identity of an idempotent call. */
+export interface RepeatableCall extends RepeatMark {
+  readonly keyId: string;
   /** The endpoint, independent of variants of its path. */
   readonly endpoint: string;
   readonly capacity: CapacityMode;
-  /** Of the decompressed body (`digestOfBody`). */
-  readonly bodyDigest: string;
+}
+
+/** Undefined for a call whose answer is not shared. Throws 400 for an invalid key. */
+export async function readMark(call: KeyCall, body: Uint8Array): Promise<RepeatMark | undefined> {
+  const idempotencyKey = readIdempotencyKey(call);
+  if (idempotencyKey === undefined) return undefined;
+  return { idempotencyKey, bodyDigest: await digestOfBody(body) };
 }
 
 export function nameCall(call: RepeatableCall, peppers: Peppers): AllRequestNames {
@@ -39,7 +50,7 @@ export async function digestOfBody(body: Uint8Array): Promise<string> {
 }
 
 /** Undefined when none was sent, or the caller's plan is not idempotent. Throws 400. */
-export function readIdempotencyKey({ request, snapshot, caller }: KeyCall): string | undefined {
+function readIdempotencyKey({ request, snapshot, caller }: KeyCall): string | undefined {
   const written = request.headers.get(idempotencyHeader);
   if (written === null) return undefined;
   if (snapshot.plans.get(caller.key.plan)?.isIdempotent !== true) return undefined;

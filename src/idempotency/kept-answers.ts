@@ -1,11 +1,13 @@
 import type { Clock } from "../domain/clock.ts";
+import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/idempotency-settings.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
-import { openAnswer, sealAnswer, type KeptAnswer, type SealServices } from "./answer-seal.ts";
+import { openAnswer, sealAnswer, type KeptAnswer } from "./answer-seal.ts";
 import { answerNotKept, answersUnavailable, keyReused } from "./refusals.ts";
 import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
 
-export interface KeptAnswersServices extends SealServices {
+export interface KeptAnswersServices {
+  readonly random: RandomBytes;
   readonly store: Pick<ReplyStore, "find" | "put">;
   readonly clock: Pick<Clock, "now" | "schedule">;
   /** Read for each call: a reload changes it. */
@@ -100,7 +102,7 @@ export class KeptAnswers {
   /** Without a seal the record that the call was made is still kept. */
   #trySeal(answer: KeptAnswer, names: RequestNames): Uint8Array | undefined {
     try {
-      return sealAnswer(answer, names, this.#services);
+      return sealAnswer(answer, names, this.#services.random);
     } catch {
       return undefined;
     }

@@ -26,7 +26,6 @@ class Bench {
       signal,
       begin: (onEnd) =>
         new SharedWork({
-          requestDigest: names.requestDigest,
           run: async (all) => {
             const gate = Promise.withResolvers<string>();
             this.gates.push(gate);

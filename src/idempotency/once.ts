@@ -26,14 +26,16 @@ export interface AskedOnce<Kept, Work, Answer> {
   readonly asReplayed: (answer: Answer) => Answer;
 }
 
+type Joinable = Pick<SharedWork<unknown>, "isAbandoned" | "answer" | "start">;
+
 /**
  * Runs the work of equal requests once: while it runs, they join it; afterwards they get the kept
  * answer. Work that fails or is abandoned keeps nothing, and the next request begins anew.
  */
-export class Once<Kept, Work extends Pick<SharedWork<unknown>, JoinedPart>> {
+export class Once<Kept, Work extends Joinable> {
   readonly #options: OnceOptions<Kept>;
   readonly #lookUps = new Map<string, Promise<Kept | undefined>>();
-  readonly #running = new Map<string, Work>();
+  readonly #running = new Map<string, { readonly work: Work; readonly requestDigest: string }>();
 
   constructor(options: OnceOptions<Kept>) {
     this.#options = options;
@@ -49,19 +51,20 @@ export class Once<Kept, Work extends Pick<SharedWork<unknown>, JoinedPart>> {
       if (running === undefined) {
         return known === undefined ? this.#begin(asked) : asked.asReplayed(asked.open(known));
       }
-      if (running.requestDigest !== names.requestDigest) throw this.#options.keyReused();
-      if (!running.isAbandoned) {
-        asked.checkJoin?.(running);
-        return asked.asReplayed(await asked.wait(running));
+      const { work, requestDigest } = running;
+      if (requestDigest !== names.requestDigest) throw this.#options.keyReused();
+      if (!work.isAbandoned) {
+        asked.checkJoin?.(work);
+        return asked.asReplayed(await asked.wait(work));
       }
       // Abandoned work may still be running, and must not run twice at the same time.
-      await running.answer.catch(() => undefined);
+      await work.answer.catch(() => undefined);
     }
   }
 
   #begin<Answer>({ names, begin, wait }: AskedOnce<Kept, Work, Answer>): Promise<Answer> {
     const work = begin(() => this.#running.delete(names.id));
-    this.#running.set(names.id, work);
+    this.#running.set(names.id, { work, requestDigest: names.requestDigest });
     const answer = wait(work);
     work.start();
     return answer;
@@ -79,5 +82,3 @@ export class Once<Kept, Work extends Pick<SharedWork<unknown>, JoinedPart>> {
     return lookUp;
   }
 }
-
-type JoinedPart = "requestDigest" | "isAbandoned" | "answer" | "start";

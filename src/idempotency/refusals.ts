@@ -1,8 +1,7 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { retryHeaders } from "../domain/limits/headers.ts";
 
 export const idempotencyHeader = "Idempotency-Key";
-
-const retryAfterSeconds = 5;
 
 export function keyReused(): GatewayError {
   return new GatewayError("idempotency_key_conflict", {
@@ -26,10 +25,7 @@ export function answersUnavailable(cause: unknown): GatewayError {
     message:
       "The gateway cannot tell at the moment whether a call with this Idempotency-Key was made. " +
       "Please retry with exponential backoff.",
-    headers: {
-      "retry-after": String(retryAfterSeconds),
-      "retry-after-ms": String(retryAfterSeconds * 1000),
-    },
+    headers: retryHeaders(5_000),
     cause,
   });
 }

@@ -5,7 +5,7 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { KeptAnswer } from "./answer-seal.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
-import { digestOfBody, nameCall, readIdempotencyKey } from "./call-names.ts";
+import { nameCall, type RepeatMark } from "./call-names.ts";
 import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
 import type { KeptReply } from "../store/store.ts";
 import { Once } from "./once.ts";
@@ -35,19 +35,14 @@ export interface AskedCall {
   /** The kind of model that the endpoint accepts. */
   readonly kind: ModelKind;
   readonly alias: string;
-  /** See `digestToShare`. */
-  readonly bodyDigest: string;
+  /** Undefined: the answer is not shared. */
+  readonly mark: RepeatMark | undefined;
 }
 
 /** Makes the call with the signal and the options it is given. */
 type Run<Given> = (call: KeyCall & Call) => Promise<Given>;
 
 export type AnswerSharing = Pick<RepeatableCalls, "whole" | "streamed">;
-
-/** Digest of the decompressed body of a call that may be shared; else an empty text. */
-export function digestToShare(call: KeyCall, body: Uint8Array): Promise<string> {
-  return readIdempotencyKey(call) === undefined ? Promise.resolve("") : digestOfBody(body);
-}
 
 /**
  * Makes a call once for all requests of one key with one `Idempotency-Key`. Other calls, and calls
@@ -86,13 +81,12 @@ export class RepeatableCalls {
   }
 
   async #answer(asked: AskedCall, run: Run<Reply | OpenedAnswer>): Promise<Answer> {
-    const { call, endpoint, bodyDigest } = asked;
+    const { call, endpoint, mark } = asked;
     const { onAnswer, peppers } = this.#services;
-    const idempotencyKey = readIdempotencyKey(call);
-    if (idempotencyKey === undefined) return run(call);
+    if (mark === undefined) return run(call);
     const { id: keyId } = call.caller.key;
     const { capacity } = call.options;
-    const names = nameCall({ keyId, idempotencyKey, endpoint, capacity, bodyDigest }, peppers);
+    const names = nameCall({ ...mark, keyId, endpoint, capacity }, peppers);
     return this.#once.answer<Answer>({
       names,
       signal: call.signal,
@@ -116,7 +110,6 @@ export class RepeatableCalls {
   #begin({ call, names, onEnd }: BegunCall, run: Run<Reply | OpenedAnswer>): SharedCall {
     const { accountId } = call.caller.key;
     return new SharedCall({
-      requestDigest: names.requestDigest,
       // The deadline of the first caller must not end the call for the others.
       run: (signal) =>
         run({ ...call, signal, options: { ...call.options, deadlineAt: undefined } }),

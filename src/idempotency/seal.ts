@@ -1,7 +1,10 @@
-import { hkdfSync } from "node:crypto";
+import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
 import type { RandomBytes } from "../domain/keys/base62.ts";
-import { openBytes, sealBytes, type Seal } from "../domain/keys/sealed-bytes.ts";
 import type { RequestNames } from "./request-names.ts";
+
+const algorithm = "aes-256-gcm";
+const nonceBytes = 12;
+const tagBytes = 16;
 
 export interface ReplySeal {
   readonly names: RequestNames;
@@ -11,22 +14,37 @@ export interface ReplySeal {
 
 /**
  * Encrypts the joined parts of an answer with the pepper and the caller's `Idempotency-Key`, so a
- * copy of the database alone cannot be read.
+ * copy of the database alone cannot be read. Returns nonce, tag and ciphertext.
  */
 export function sealReply(
   parts: readonly (Uint8Array | string)[],
   seal: ReplySeal,
   random: RandomBytes,
 ): Uint8Array {
-  return sealBytes(parts, sealOf(seal), random);
+  const nonce = random(new Uint8Array(nonceBytes));
+  const cipher = createCipheriv(algorithm, secretOf(seal), nonce);
+  cipher.setAAD(contextOf(seal));
+  const sealed = parts.map((part) =>
+    typeof part === "string" ? cipher.update(part, "utf8") : cipher.update(part),
+  );
+  sealed.push(cipher.final());
+  return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]);
 }
 
 /** Throws for bytes that were sealed for another request or changed since. */
 export function openReply(sealed: Uint8Array, seal: ReplySeal): Buffer {
-  return openBytes(sealed, sealOf(seal));
+  const decipher = createDecipheriv(algorithm, secretOf(seal), sealed.subarray(0, nonceBytes));
+  decipher.setAAD(contextOf(seal));
+  decipher.setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
+  const opened = decipher.update(sealed.subarray(nonceBytes + tagBytes));
+  return Buffer.concat([opened, decipher.final()]);
 }
 
-function sealOf({ names: { id, key, requestDigest, digest }, purpose }: ReplySeal): Seal {
-  const sealed = hkdfSync("sha256", digest(purpose), id, key, 32);
-  return { key: new Uint8Array(sealed), context: id + requestDigest };
+function secretOf({ names: { id, key, digest }, purpose }: ReplySeal): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", digest(purpose), id, key, 32));
+}
+
+/** Authenticated but neither encrypted nor included. */
+function contextOf({ names: { id, requestDigest } }: ReplySeal): Buffer {
+  return Buffer.from(id + requestDigest);
 }

@@ -1,6 +1,4 @@
 export interface SharedWorkOptions<Answer> {
-  /** Requests with the same digest may share the work. */
-  readonly requestDigest: string;
   /** Does the work. The signal aborts when no caller waits for the answer any more. */
   readonly run: (signal: AbortSignal) => Promise<Answer>;
   /** Called once, when no request can join any more. */
@@ -9,7 +7,6 @@ export interface SharedWorkOptions<Answer> {
 
 /** Work shared by equal requests, abandoned when the last of them has left. */
 export class SharedWork<Answer, Waiter extends object = object> {
-  readonly requestDigest: string;
   readonly waiters = new Set<Waiter>();
   readonly #options: SharedWorkOptions<Answer>;
   readonly #abandonment = new AbortController();
@@ -17,7 +14,6 @@ export class SharedWork<Answer, Waiter extends object = object> {
   #hasEnded = false;
 
   constructor(options: SharedWorkOptions<Answer>) {
-    this.requestDigest = options.requestDigest;
     this.#options = options;
     // It may fail when no caller waits.
     this.#result.promise.catch(() => undefined);

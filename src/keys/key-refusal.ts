@@ -1,6 +1,7 @@
 import { maskApiKey } from "../domain/keys/api-key.ts";
 import { bearer, type CredentialForm } from "../domain/keys/credential-form.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { retryHeaders } from "../domain/limits/headers.ts";
 import type { Key } from "../domain/keys/key.ts";
 import type { RefusalExplanation, RefusalRule } from "../domain/errors/refusal.ts";
 import type { Call } from "../snapshot/call.ts";
@@ -87,7 +88,7 @@ export function snapshotStale(sent: SentKey, key?: Key): GatewayError {
       : "The key is known, but the database has not answered for longer than auth.snapshot_max_age.";
   return new GatewayError("model_unavailable", {
     message: "API keys cannot be checked at the moment. Please retry with exponential backoff.",
-    headers: { "retry-after": "5", "retry-after-ms": "5000" },
+    headers: retryHeaders(5_000),
     explanation: explain("snapshot_stale", summary, { sent, key }),
   });
 }

@@ -4,9 +4,9 @@
  */
 export class ShardedMap<Value> {
   readonly size: number;
-  readonly #shards: readonly ReadonlyMap<string, Value>[];
+  readonly #shards: Shards<Value>;
 
-  private constructor(shards: readonly ReadonlyMap<string, Value>[], size: number) {
+  constructor(shards: Shards<Value>, size: number) {
     this.#shards = shards;
     this.size = size;
   }
@@ -33,27 +33,22 @@ export class ShardedMap<Value> {
   }
 
   edit(): ShardedMapEdit<Value> {
-    return new ShardedMapEdit(this.#shards, this.size, (shards, size) => {
-      return shards === this.#shards ? this : new ShardedMap(shards, size);
-    });
+    return new ShardedMapEdit(this, this.#shards);
   }
 }
 
-type Finish<Value> = (
-  shards: readonly ReadonlyMap<string, Value>[],
-  size: number,
-) => ShardedMap<Value>;
+type Shards<Value> = readonly ReadonlyMap<string, Value>[];
 
 export class ShardedMapEdit<Value> {
-  readonly #before: readonly ReadonlyMap<string, Value>[];
-  readonly #finish: Finish<Value>;
+  readonly #base: ShardedMap<Value>;
+  readonly #before: Shards<Value>;
   readonly #copies = new Map<number, Map<string, Value>>();
   #size: number;
 
-  constructor(before: readonly ReadonlyMap<string, Value>[], size: number, finish: Finish<Value>) {
-    this.#before = before;
-    this.#size = size;
-    this.#finish = finish;
+  constructor(base: ShardedMap<Value>, shards: Shards<Value>) {
+    this.#base = base;
+    this.#before = shards;
+    this.#size = base.size;
   }
 
   get(key: string): Value | undefined {
@@ -74,10 +69,10 @@ export class ShardedMapEdit<Value> {
 
   /** The edited map, or the original if nothing changed. */
   finish(): ShardedMap<Value> {
-    if (this.#copies.size === 0) return this.#finish(this.#before, this.#size);
+    if (this.#copies.size === 0) return this.#base;
     const shards = this.#before.map((shard, index) => this.#copies.get(index) ?? shard);
     this.#copies.clear();
-    return this.#finish(shards, this.#size);
+    return new ShardedMap(shards, this.#size);
   }
 
   #copyOf(key: string): Map<string, Value> {

@@ -27,26 +27,15 @@ const none: UnitHoldings = new Map();
  * keys change; the few keys with an expiry are recounted when one of them expires.
  */
 export class SoldUnits {
-  /** By key id. */
-  readonly #holdings: ShardedMap<Holding>;
-  /** Holdings without an expiry. */
-  readonly #lasting: PoolHoldings;
-  /** Holdings with an expiry, by key id. */
-  readonly #ending: ReadonlyMap<string, Holding>;
+  readonly #parts: Parts;
   #now: HoldingsNow | undefined;
 
-  private constructor(
-    holdings: ShardedMap<Holding>,
-    lasting: PoolHoldings,
-    ending: ReadonlyMap<string, Holding>,
-  ) {
-    this.#holdings = holdings;
-    this.#lasting = lasting;
-    this.#ending = ending;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
   static none(): SoldUnits {
-    return new SoldUnits(ShardedMap.empty(), new Map(), new Map());
+    return new SoldUnits({ holdings: ShardedMap.empty(), lasting: new Map(), ending: new Map() });
   }
 
   /** Units of a pool at `now`, in milliseconds since the epoch. */
@@ -55,7 +44,7 @@ export class SoldUnits {
   }
 
   ofKey({ pool, keyId }: { pool: string; keyId: string }, now: number): number {
-    const holding = this.#holdings.get(keyId);
+    const holding = this.#parts.holdings.get(keyId);
     if (holding?.pool !== pool || (holding.expiresAt ?? Infinity) <= now) return 0;
     return holding.units;
   }
@@ -66,22 +55,18 @@ export class SoldUnits {
   }
 
   edit(): SoldUnitsEdit {
-    const { lasting, ending } = { lasting: this.#lasting, ending: this.#ending };
-    return new SoldUnitsEdit({ holdings: this.#holdings.edit(), lasting, ending }, (next) =>
-      next.holdings === this.#holdings
-        ? this
-        : new SoldUnits(next.holdings, next.lasting, next.ending),
-    );
+    return new SoldUnitsEdit(this, this.#parts);
   }
 
   #at(now: number): PoolHoldings {
-    if (this.#ending.size === 0) return this.#lasting;
+    const { lasting, ending } = this.#parts;
+    if (ending.size === 0) return lasting;
     const known = this.#now;
     // A clock that was set back un-expires keys.
     if (known !== undefined && known.from <= now && now < known.until) return known.byPool;
-    const byPool = new PoolHoldingsEdit(this.#lasting);
+    const byPool = new PoolHoldingsEdit(lasting);
     let until = Infinity;
-    for (const { expiresAt = Infinity, ...holding } of this.#ending.values()) {
+    for (const { expiresAt = Infinity, ...holding } of ending.values()) {
       if (expiresAt <= now) continue;
       byPool.add(holding, 1);
       until = Math.min(until, expiresAt);
@@ -118,29 +103,29 @@ class PoolHoldingsEdit {
   }
 }
 
-interface Parts<Holdings> {
-  readonly holdings: Holdings;
+interface Parts {
+  /** By key id. */
+  readonly holdings: ShardedMap<Holding>;
+  /** Holdings without an expiry. */
   readonly lasting: PoolHoldings;
+  /** Holdings with an expiry, by key id. */
   readonly ending: ReadonlyMap<string, Holding>;
 }
 
 /** Applies changes to sold units to make the next ones. */
 export class SoldUnitsEdit {
+  readonly #base: SoldUnits;
+  readonly #before: Parts;
   readonly #holdings: ShardedMapEdit<Holding>;
-  readonly #finish: (parts: Parts<ShardedMap<Holding>>) => SoldUnits;
   readonly #lasting: PoolHoldingsEdit;
-  #ending: ReadonlyMap<string, Holding>;
   /** Copied at the first change. */
-  #ownEnding: Map<string, Holding> | undefined;
+  #ending: Map<string, Holding> | undefined;
 
-  constructor(
-    { holdings, lasting, ending }: Parts<ShardedMapEdit<Holding>>,
-    finish: (parts: Parts<ShardedMap<Holding>>) => SoldUnits,
-  ) {
-    this.#holdings = holdings;
-    this.#lasting = new PoolHoldingsEdit(lasting);
-    this.#ending = ending;
-    this.#finish = finish;
+  constructor(base: SoldUnits, parts: Parts) {
+    this.#base = base;
+    this.#before = parts;
+    this.#holdings = parts.holdings.edit();
+    this.#lasting = new PoolHoldingsEdit(parts.lasting);
   }
 
   /** Sets the units of a key; undefined: the key is not live. */
@@ -155,7 +140,9 @@ export class SoldUnitsEdit {
   /** The edit must not be used afterwards. */
   finish(): SoldUnits {
     const holdings = this.#holdings.finish();
-    return this.#finish({ holdings, lasting: this.#lasting.edited, ending: this.#ending });
+    if (holdings === this.#before.holdings) return this.#base;
+    const ending = this.#ending ?? this.#before.ending;
+    return new SoldUnits({ holdings, lasting: this.#lasting.edited, ending });
   }
 
   #take(keyId: string, holding: Holding): void {
@@ -171,9 +158,7 @@ export class SoldUnitsEdit {
   }
 
   #endingCopy(): Map<string, Holding> {
-    const copy = (this.#ownEnding ??= new Map(this.#ending));
-    this.#ending = copy;
-    return copy;
+    return (this.#ending ??= new Map(this.#before.ending));
   }
 }
 

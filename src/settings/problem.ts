@@ -8,3 +8,10 @@ export interface SettingProblem {
   /** A known name that is similar to the written one. */
   readonly suggestion?: string;
 }
+
+export function withSuggestion(
+  problem: SettingProblem,
+  suggestion: string | undefined,
+): SettingProblem {
+  return suggestion === undefined ? problem : { ...problem, suggestion };
+}

@@ -111,19 +111,13 @@ function wholeNumberMeta(range: Range<number>) {
 
 /** True or false, or the text `true` or `false`, as environment variables provide it. */
 export function flag(about: string, initial: boolean) {
-  return flagValue().prefault(initial).describe(about);
-}
-
-/** A flag without a default. */
-export function optionalFlag(about: string) {
-  return flagValue().optional().describe(about);
-}
-
-function flagValue() {
-  return z.preprocess(
-    (value) => (value === "true" ? true : value === "false" ? false : value),
-    z.boolean(),
-  );
+  return z
+    .preprocess(
+      (value) => (value === "true" ? true : value === "false" ? false : value),
+      z.boolean(),
+    )
+    .prefault(initial)
+    .describe(about);
 }
 
 export function text(about: string) {

@@ -1,13 +1,10 @@
-const sign = "mark:";
+const prefix = "mark:";
 
-/**
- * The word by which a request can be told from all others in the truth log, whatever wire it came
- * over and whoever passed it on: what follows `mark:` in any of its texts.
- */
+/** The word after `mark:` in any text of a request; identifies the request in the truth log. */
 export function markOf(body: string): string | null {
-  const place = body.indexOf(sign);
+  const place = body.indexOf(prefix);
   if (place < 0) return null;
   return (
-    /^[\w-]{1,64}/.exec(body.slice(place + sign.length, place + sign.length + 64))?.[0] ?? null
+    /^[\w-]{1,64}/.exec(body.slice(place + prefix.length, place + prefix.length + 64))?.[0] ?? null
   );
 }

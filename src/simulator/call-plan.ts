@@ -5,7 +5,7 @@ import type { FaultChooser } from "./faults/fault-chooser.ts";
 import type { Reply } from "./frame.ts";
 import type { OpenCall } from "./open-call.ts";
 
-/** What a call becomes once its request has been read. */
+/** The reply to a call and its fault. */
 export interface Plan {
   readonly reply: Reply;
   readonly fault: Fault;
@@ -17,7 +17,7 @@ export interface PlanParts {
   readonly faults: FaultChooser;
   /** Keys for OpenAI's wire. Undefined: any. */
   readonly apiKeys: ReadonlySet<string> | undefined;
-  /** Of models whose names do not say. Undefined: no limit. */
+  /** For models whose names do not contain one. Undefined: no limit. */
   readonly contextWindow: number | undefined;
   readonly bedrock: BedrockService;
 }

@@ -25,7 +25,7 @@ function run(...commandLine: string[]): Run {
   return { lines, exitCode, url, stop: () => stop.abort() };
 }
 
-test("serves at the address it prints until it is told to stop", async () => {
+test("the command serves at the address it prints until it is stopped", async () => {
   const { url, exitCode, stop } = run("--listen", "127.0.0.1:0", "--api-key", "sk-one");
   const headers = { authorization: "Bearer sk-one" };
   const address = await url;
@@ -37,7 +37,7 @@ test("serves at the address it prints until it is told to stop", async () => {
 });
 
 test.each([[[]], [["--api-key", "sk-it's"]]])(
-  "prints a call that works when it is pasted, with %j",
+  "the command prints a call that works as it is pasted, with %j",
   async (options) => {
     const { lines, url, stop } = run("--listen", "127.0.0.1:0", ...options);
     await url;
@@ -49,7 +49,7 @@ test.each([[[]], [["--api-key", "sk-it's"]]])(
   },
 );
 
-test("follows the faults of the command line, each as often as it says", async () => {
+test("a fault of the command line applies to its number of calls", async () => {
   const { url, stop } = run(
     "--listen",
     "127.0.0.1:0",
@@ -65,7 +65,7 @@ test("follows the faults of the command line, each as often as it says", async (
   stop();
 });
 
-test("keeps up a fault that has no end, for a share of the calls", async () => {
+test("an endless fault applies to its share of the calls", async () => {
   const { url, stop } = run("--listen", "127.0.0.1:0", "--fault", "overloaded-503*ever@25");
   const address = await url;
   const statuses: number[] = [];
@@ -75,14 +75,14 @@ test("keeps up a fault that has no end, for a share of the calls", async () => {
   stop();
 });
 
-test("explains itself, with every fault there is", async () => {
+test("the help lists every fault", async () => {
   const { lines, exitCode } = run("--help");
   expect(await exitCode).toBe(0);
   const help = lines.join("\n");
   for (const mode of Object.keys(faultModes)) expect(help).toContain(`  ${mode} `);
 });
 
-test("names the credentials of the second wire, and takes others", async () => {
+test("the help has Bedrock's demo credentials, and the command accepts others", async () => {
   const { lines } = run("--help");
   expect(lines.join("\n")).toContain(demoCredentials.secretAccessKey);
   const { url, stop } = run("--listen", "127.0.0.1:0", "--bedrock-api-key", "key-one");
@@ -100,7 +100,7 @@ test("names the credentials of the second wire, and takes others", async () => {
   stop();
 });
 
-test("refuses models whose life has ended by the date it is given", async () => {
+test("models whose life ended before the given date are refused", async () => {
   const address = ["--listen", "127.0.0.1:0", "--bedrock-api-key", "key-one"];
   const statusOf = async (...more: string[]): Promise<number> => {
     const { url, stop } = run(...address, ...more);
@@ -131,13 +131,13 @@ test.each([
   ["--models-as-of", "tomorrow"],
   ["--models-as-of", "2026-13-01"],
   ["--unknown", "x"],
-])("refuses %s %s with exit code 2 and a reason", async (flag, value) => {
+])("the command refuses %s %s with exit code 2 and a reason", async (flag, value) => {
   const { lines, exitCode } = run(`${flag}=${value}`);
   expect(await exitCode).toBe(2);
   expect(lines).toHaveLength(1);
 });
 
-test("ends with exit code 1 when the address is taken", async () => {
+test("the command ends with exit code 1 if the address is in use", async () => {
   const first = run("--listen", "127.0.0.1:0");
   const { port } = new URL(await first.url);
   const second = run("--listen", `127.0.0.1:${port}`);

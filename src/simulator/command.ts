@@ -55,7 +55,7 @@ export async function runSimulator(
     io.print(`The simulator listens on ${simulator.url}`);
     for (const line of tryLines(simulator.url, options.apiKeys?.[0])) io.print(line);
     io.print(`Bedrock's wire is at ${simulator.origin}; see --help for its credentials.`);
-    await firing(io.signal);
+    await aborted(io.signal);
     return 0;
   } catch (error) {
     io.print(error instanceof Error ? error.message : String(error));
@@ -63,7 +63,7 @@ export async function runSimulator(
   }
 }
 
-/** A call that works as it is pasted. */
+/** A command line that can be pasted as it is. */
 function tryLines(url: string, apiKey: string | undefined): readonly string[] {
   const authorization = `authorization: Bearer ${apiKey ?? ""}`.replaceAll("'", `'\\''`);
   return [
@@ -73,7 +73,7 @@ function tryLines(url: string, apiKey: string | undefined): readonly string[] {
   ];
 }
 
-/** Options, the word `help`, or else a sentence that says what is wrong. */
+/** Returns the options, `help`, or a sentence that names the mistake. */
 function readCommandLine(commandLine: readonly string[]): SimulatorOptions | string {
   let values;
   try {
@@ -109,7 +109,7 @@ function readCommandLine(commandLine: readonly string[]): SimulatorOptions | str
     if (step === undefined) return `no such fault: ${text}; see --help`;
     faultPlan.push(step);
   }
-  const bedrock = readCallers(values["bedrock-credential"], values["bedrock-api-key"]);
+  const bedrock = readCredentials(values["bedrock-credential"], values["bedrock-api-key"]);
   if (typeof bedrock === "string") return bedrock;
   const modelsAsOf = readDate(values["models-as-of"]);
   if (Number.isNaN(modelsAsOf)) return "--models-as-of takes YYYY-MM-DD, or now";
@@ -119,15 +119,15 @@ function readCommandLine(commandLine: readonly string[]): SimulatorOptions | str
   return keys.length === 0 ? base : { ...base, apiKeys: keys };
 }
 
-/** Milliseconds since the epoch; `NaN` for what is no date. */
+/** Milliseconds since the epoch; `NaN` if the text is not a date. */
 function readDate(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (text === "now") return systemClock.now();
   return /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
 }
 
-/** Who may call on Bedrock's wire; by default the published demo credentials. */
-function readCallers(
+/** The credentials of Bedrock's wire; by default the published ones of the demo. */
+function readCredentials(
   pairs: readonly string[],
   apiKeys: readonly string[],
 ): BedrockOptions | string {
@@ -188,7 +188,7 @@ function helpLines(): string[] {
   ];
 }
 
-function firing(signal: AbortSignal): Promise<void> {
+function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(), { once: true });

@@ -50,8 +50,8 @@ export function createDispatch(parts: DispatchParts): Dispatch {
     },
     async handle(request, peerPort) {
       const path = pathOf(request);
-      const own = ownRoute(request.method, path, parts.truth);
-      if (own !== undefined) return own;
+      const control = controlResponse(request.method, path, parts.truth);
+      if (control !== undefined) return control;
       const route = routeOf(request, path, parts);
       if ("reply" in route) return textResponse(route.reply);
       const call = begin(route.kind, request);
@@ -65,7 +65,7 @@ interface Route {
   readonly plan: (incoming: IncomingCall) => Promise<Plan>;
 }
 
-/** What a request is a call of, on either wire; a reply when it is none. */
+/** The route of a request on either wire, or the reply if there is none. */
 function routeOf(
   request: Request,
   path: string,
@@ -111,7 +111,7 @@ async function serveCall(incoming: Incoming, parts: DispatchParts): Promise<Resp
     if (error instanceof WireError) {
       return sendReply(errorReply(error), { call, pace, signal });
     }
-    // The caller left while sending, or the simulator is wrong; either way the call is over.
+    // The caller left, or the simulator has a bug; either way the call is over.
     call.end(signal.aborted);
     throw error;
   }
@@ -133,17 +133,17 @@ async function serveRaw(
   }
   await raw({ connection, reply, call: incoming.call });
   incoming.call.end(false);
-  // Nobody reads this: the connection to this server is gone.
+  // Never read: the connection to this server is closed.
   return new Response(null);
 }
 
-/** Answers both `/v1/x` and `/x`. */
+/** Removes `/v1`: paths with and without it are the same. */
 function pathOf(request: Request): string {
   const { pathname } = new URL(request.url);
   return pathname.replace(/^(?:\/v1)+(?=\/)/, "").replace(/(?<=.)\/$/, "");
 }
 
-function ownRoute(method: string, path: string, truth: TruthLog): Response | undefined {
+function controlResponse(method: string, path: string, truth: TruthLog): Response | undefined {
   if (path === "/healthz" && method === "GET") return Response.json({ status: "ok" });
   if (path !== "/truth") return undefined;
   if (method === "GET") return Response.json({ entries: truth.entries });

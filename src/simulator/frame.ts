@@ -1,10 +1,13 @@
-/** What goes out in one write, and how many completion tokens the caller got with it. */
+/** The bytes of one write, and the number of completion tokens in them. */
 export interface Frame {
   readonly data: string | Uint8Array<ArrayBuffer>;
   readonly tokens: number;
-  /** True on the frame that tells the usage. */
+  /** True on the frame that contains the usage. */
   readonly hasUsage?: boolean;
 }
+
+/** Frames before the middle of a stream, where its faults are: the begin and the first words. */
+export const framesBeforeMiddle = 3;
 
 /** A pause in the middle of an answer; `Infinity` lasts until the caller leaves. */
 export interface Pause {
@@ -13,14 +16,14 @@ export interface Pause {
 
 export type Step = Frame | Pause;
 
-/** An answer before anything has been sent of it. */
+/** An answer that has not been sent yet. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Written lazily: nothing is made before there is room to send it. */
+  /** Generated lazily, when there is room to send. */
   readonly steps: Iterable<Step>;
   readonly isStreamed: boolean;
-  /** Makes bytes of at least this size that every reader skips. Default: white space. */
+  /** Returns at least this many bytes that every reader skips. Default: white space. */
   readonly filler?: (sizeBytes: number) => Uint8Array;
 }
 

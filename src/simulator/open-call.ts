@@ -8,7 +8,7 @@ export type CallDetails = Pick<
 
 export type EndedCall = Omit<TruthEntry, "endedAt">;
 
-/** A call while it runs. It ends once, however many parts of the server see the end. */
+/** A running call. Several parts of the server report its end; only the first report counts. */
 export class OpenCall {
   readonly id: string;
   readonly #requestId: string | null;

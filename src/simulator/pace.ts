@@ -6,7 +6,7 @@ export interface PaceOptions {
   readonly firstTokenDelayMs: number;
 }
 
-/** When each token of one answer is due, counted from the moment the call came in. */
+/** When each token of an answer is due, counted from the arrival of the call. */
 export class Pace {
   readonly #options: PaceOptions;
   readonly #clock: Clock;
@@ -19,7 +19,7 @@ export class Pace {
     this.#startedAtMs = clock.monotonic();
   }
 
-  /** How long the next write, which carries this many tokens, has to wait. */
+  /** The delay before the next write, which contains this many tokens. */
   delayMs(tokens: number): number {
     this.#tokens += tokens;
     const { tokensPerSecond, firstTokenDelayMs } = this.#options;

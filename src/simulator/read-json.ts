@@ -1,4 +1,4 @@
-/** Careful looks into JSON that a stranger sent. */
+/** Readers for JSON of unknown shape. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export function isRecord(value: unknown): value is JsonRecord {
@@ -9,7 +9,7 @@ export function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** The value when it is an object, else an empty one: absent and malformed read alike. */
+/** The value if it is an object, else an empty one; malformed counts as absent. */
 export function recordOf(value: unknown): JsonRecord {
   return isRecord(value) ? value : {};
 }

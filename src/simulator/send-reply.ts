@@ -4,7 +4,7 @@ import type { OpenCall } from "./open-call.ts";
 import type { Pace } from "./pace.ts";
 import { wait } from "./wait.ts";
 
-/** What sending one answer needs beside the answer. */
+/** What sending a reply needs besides the reply. */
 export interface Delivery {
   readonly call: OpenCall;
   readonly pace: Pace;
@@ -34,11 +34,11 @@ function isArray(steps: Iterable<Step>): steps is readonly Step[] {
   return Array.isArray(steps);
 }
 
-/** Writes after this many are no longer flushed one by one: a long stream would take for ever. */
+/** Later writes are flushed in batches: one by one a long stream would take too long. */
 const singleWrites = 4096;
 const writesPerFlush = 64;
 
-/** Pulled by the connection: nothing is written, or even made up, before there is room for it. */
+/** Pulled by the connection: nothing is generated before there is room to send it. */
 function streamSteps(
   steps: Iterable<Step>,
   { call, pace, signal }: Delivery,
@@ -56,7 +56,7 @@ function streamSteps(
           return;
         }
         writes += 1;
-        // The server joins what is written within one turn of the event loop into one write.
+        // The server joins everything enqueued in one turn of the event loop into one write.
         if (writes <= singleWrites || writes % writesPerFlush === 0) await nextTurn();
         if (signal.aborted) {
           call.end(true);
@@ -74,7 +74,7 @@ function streamSteps(
   );
 }
 
-/** The next frame when it is due; undefined at the end, or when the caller leaves before. */
+/** The next frame once it is due; undefined at the end or if the caller leaves first. */
 export async function nextFrame(iterator: Iterator<Step>, pace: Pace, signal: AbortSignal) {
   while (!signal.aborted) {
     const next = iterator.next();

@@ -64,7 +64,7 @@ async function embed(body: object): Promise<WireVectors> {
   return (await (await post({ model: "e", ...body }, "/embeddings")).json()) as WireVectors;
 }
 
-/** The parsed chunks of a stream, after a check that the framing is the documented one. */
+/** Checks the framing of a stream and returns its parsed chunks. */
 async function chunks(body: object): Promise<WireBody[]> {
   const response = await post({ model: "m", stream: true, ...body });
   expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
@@ -81,7 +81,7 @@ const functionTool = (name: string, parameters: object = { type: "object" }) => 
   function: { name, parameters },
 });
 
-describe("a plain chat answer", () => {
+describe("an unstreamed chat answer", () => {
   test("has every field of the wire format, in its order", async () => {
     const body = await chat({ messages: user("echo: Hello!") });
     expect(Object.keys(body)).toEqual([
@@ -117,7 +117,7 @@ describe("a plain chat answer", () => {
     expect(body.usage?.completion_tokens).toBe(9);
   });
 
-  test("names log probabilities when asked to", async () => {
+  test("has log probabilities if asked for", async () => {
     const body = await chat({ messages: user("echo: Hi"), logprobs: true, top_logprobs: 2 });
     const first = body.choices[0].logprobs?.content[0];
     expect(first).toMatchObject({ token: "Hi", bytes: [72, 105] });
@@ -125,7 +125,7 @@ describe("a plain chat answer", () => {
     expect(first?.logprob).toBeLessThanOrEqual(0);
   });
 
-  test("takes max_tokens, its newer name, and stop as text or list", async () => {
+  test("is cut by max_tokens, by its newer name, and by stop as a text or a list", async () => {
     for (const field of ["max_tokens", "max_completion_tokens"]) {
       const body = await chat({ messages: user("count: 9"), [field]: 2 });
       expect(body.choices[0]).toMatchObject({
@@ -142,7 +142,7 @@ describe("a plain chat answer", () => {
     }
   });
 
-  test("refuses, calls tools and calls functions in the documented shapes", async () => {
+  test("has refusals, tool calls and function calls in the documented shapes", async () => {
     const refused = await chat({ messages: user("refuse: it") });
     expect(refused.choices[0].message).toMatchObject({
       content: null,
@@ -176,7 +176,7 @@ describe("a plain chat answer", () => {
     });
   });
 
-  test("obeys a named choice and a list of allowed tools", async () => {
+  test("follows a named choice and a list of allowed tools", async () => {
     const tools = [functionTool("alpha"), functionTool("beta")];
     const names = async (tool_choice: unknown): Promise<string[]> => {
       const body = await chat({ messages: user("use alpha and beta"), tools, tool_choice });
@@ -190,7 +190,7 @@ describe("a plain chat answer", () => {
     expect(await names({ type: "allowed_tools", allowed_tools: allowed })).toEqual(["beta"]);
   });
 
-  test("keeps to a JSON schema", async () => {
+  test("matches a JSON schema", async () => {
     const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
     const response_format = { type: "json_schema", json_schema: { name: "x", schema } };
     const body = await chat({ messages: user("a number"), response_format });
@@ -207,7 +207,7 @@ describe("a plain chat answer", () => {
 });
 
 describe("a streamed chat answer", () => {
-  test("begins with the role, ends with a finish chunk alone, and adds up to the plain answer", async () => {
+  test("begins with the role, ends with a finish chunk, and has the text of the unstreamed one", async () => {
     const question = { messages: user("Hello! How do rivers find the sea?"), seed: 3 };
     const all = await chunks(question);
     const plain = await chat(question);
@@ -233,7 +233,7 @@ describe("a streamed chat answer", () => {
     expect(all.some((chunk) => "usage" in chunk)).toBe(false);
   });
 
-  test("tells the usage in a last chunk without choices, only when asked", async () => {
+  test("has the usage in a last chunk without choices, only if asked for", async () => {
     const question = { messages: user("count: 4") };
     const all = await chunks({ ...question, stream_options: { include_usage: true } });
     expect(all.at(-1)).toMatchObject({ choices: [] });
@@ -241,7 +241,7 @@ describe("a streamed chat answer", () => {
     expect(all.slice(0, -1).every((chunk) => chunk.usage === null)).toBe(true);
   });
 
-  test("sends the header of one tool with the role, and then its arguments", async () => {
+  test("has the header of a single tool with the role, then its arguments", async () => {
     const tools = [
       functionTool("f", { type: "object", properties: { a: { const: 1 } }, required: ["a"] }),
     ];
@@ -266,7 +266,7 @@ describe("a streamed chat answer", () => {
     expect<unknown>(rest[0]).toEqual([{ index: 0, function: { arguments: "{" } }]);
   });
 
-  test("sends the role alone before several tools, and each header once", async () => {
+  test("has only the role before several tools, and each header once", async () => {
     const tools = [functionTool("alpha"), functionTool("beta")];
     const deltas = (await chunks({ messages: user("alpha and beta"), tools })).map(
       (chunk) => chunk.choices[0].delta,
@@ -281,7 +281,7 @@ describe("a streamed chat answer", () => {
     ]);
   });
 
-  test("streams refusals, reasoning and old function calls", async () => {
+  test("has refusals, reasoning and old function calls as deltas", async () => {
     const refusal = await chunks({ messages: user("refuse: it") });
     expect(refusal[0]?.choices[0].delta).toEqual({
       role: "assistant",
@@ -301,7 +301,7 @@ describe("a streamed chat answer", () => {
     expect(legacy.at(-1)?.choices[0].finish_reason).toBe("function_call");
   });
 
-  test("gives every choice its own role and finish", async () => {
+  test("has a role and a finish for every choice", async () => {
     const all = await chunks({ messages: user("count: 2"), n: 2 });
     const of = (index: number): WireChoice[] =>
       all.map((chunk) => chunk.choices[0]).filter((choice) => choice.index === index);
@@ -335,7 +335,7 @@ describe("embeddings", () => {
     });
   });
 
-  test("take text, lists of text, token ids and lists of token ids", async () => {
+  test("accept a text, a list of texts, token ids and lists of token ids", async () => {
     for (const [input, count, tokens] of [
       ["one text", 1, 2],
       [["a", "b", "c"], 3, 3],
@@ -359,7 +359,7 @@ describe("embeddings", () => {
   });
 });
 
-describe("refusals", () => {
+describe("a refusal", () => {
   test.each([
     ["{", null, null, "We could not parse the JSON body"],
     ['{"messages":[]}', null, null, "you must provide a model parameter"],
@@ -388,7 +388,7 @@ describe("refusals", () => {
       null,
       "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
     ],
-  ])("of %s have OpenAI's shape", async (body, ...[param, code, message]) => {
+  ])("of %s has OpenAI's shape", async (body, ...[param, code, message]) => {
     const response = await fetch(`${simulator.url}/chat/completions`, { method: "POST", body });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({
@@ -401,7 +401,7 @@ describe("refusals", () => {
     });
   });
 
-  test("name the size of a prompt that leaves too little room in the context window", async () => {
+  test("has the size of a prompt that leaves too little room in the context window", async () => {
     const tight = await post({ model: "m-ctx20", messages: user("echo: one two"), max_tokens: 15 });
     expect(tight.status).toBe(400);
     expect(await tight.json()).toMatchObject({
@@ -422,7 +422,7 @@ describe("refusals", () => {
     expect(fitting.status).toBe(200);
   });
 
-  test("of unknown paths are 404", async () => {
+  test("of an unknown path is 404", async () => {
     const response = await fetch(`${simulator.url}/nothing`);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({
@@ -430,7 +430,7 @@ describe("refusals", () => {
     });
   });
 
-  test("meet callers without one of the keys, once keys are set", async () => {
+  test("is the answer to a caller without one of the configured keys", async () => {
     await using guarded = startSimulator({ apiKeys: ["sk-right"] });
     const status = async (authorization: string): Promise<number> =>
       (await fetch(`${guarded.url}/models`, { headers: { authorization } })).status;
@@ -441,7 +441,7 @@ describe("refusals", () => {
   });
 });
 
-test("lists models, finds one by name, and answers without /v1 too", async () => {
+test("models can be listed and read by name, also without /v1", async () => {
   const list = (await (await fetch(`${simulator.url}/models`)).json()) as {
     object: string;
     data: unknown[];

@@ -1,12 +1,10 @@
 /**
- * A model provider that is not one: a real HTTP server that speaks OpenAI's wire format, and
- * Bedrock's beside it, and makes its answers up. The demo serves from it, tests and the bench measure against it, and
- * `sluice simulator` runs it alone.
+ * A simulated model provider: a real HTTP server that speaks the wire formats of OpenAI and Bedrock
+ * and makes up its answers. The demo, tests and the bench use it; `sluice simulator` runs it alone.
  *
  * Callers connect to a front that relays bytes to a `Bun.serve` on a second loopback port. The
- * front costs some microseconds a request and lets faults below HTTP (cut and reset connections)
- * be served on the same address as everything else. `directUrl` goes around it; faults that need
- * the front are answered 400 there.
+ * front costs some microseconds a request and allows faults below HTTP (cut and reset connections)
+ * on the same address. `directUrl` bypasses it and answers such faults with 400.
  */
 import { systemClock, type Clock } from "../domain/clock.ts";
 import { createBedrock, type BedrockOptions } from "./bedrock/bedrock-service.ts";
@@ -26,17 +24,17 @@ export interface SimulatorOptions {
   readonly tokensPerSecond?: number;
   /** Default 0. */
   readonly firstTokenDelayMs?: number;
-  /** Faults of the next calls that do not name one themselves. */
+  /** Faults of the next calls that do not name their own. */
   readonly faultPlan?: readonly FaultStep[];
   /** When set, calls of OpenAI's wire without one of these keys are answered 401. */
   readonly apiKeys?: readonly string[];
-  /** Who may call on Bedrock's wire, and which models there are. */
+  /** Credentials, models and quotas of Bedrock's wire. */
   readonly bedrock?: BedrockOptions;
   /** Tokens of prompt and answer together. Default: no limit. */
   readonly contextWindow?: number;
   /** How many calls the truth log keeps. Default 10000. */
   readonly truthLogLimit?: number;
-  /** Told of every call when it has ended. */
+  /** Called when a call has ended. */
   readonly onTruth?: (entry: TruthEntry) => void;
   readonly clock?: Clock;
 }
@@ -47,7 +45,7 @@ export interface Simulator extends AsyncDisposable {
   /** Endpoint for clients of Bedrock's wire: `http://127.0.0.1:PORT`. */
   readonly origin: string;
   readonly port: number;
-  /** Like `url`, without the front that cuts connections: somewhat faster. */
+  /** Like `url`, without the front that cuts connections, so somewhat faster. */
   readonly directUrl: string;
   /** Like `origin`, without the front. */
   readonly directOrigin: string;
@@ -58,11 +56,11 @@ export interface Simulator extends AsyncDisposable {
   setFaultPlan(steps: readonly FaultStep[]): void;
 }
 
-/** Changes who may call on Bedrock's wire while the simulator runs. */
+/** Changes the credentials of Bedrock's wire while the simulator runs. */
 export interface BedrockControl {
   issue(credential: SimulatedCredential): void;
   issueApiKey(apiKey: string): void;
-  /** Takes an access key id or a bearer key. */
+  /** `name` is an access key id or a bearer key. */
   expire(name: string): void;
 }
 
@@ -120,7 +118,7 @@ export function startSimulator(options: SimulatorOptions = {}): Simulator {
   };
 }
 
-/** A front that cannot listen must not leave its server running. */
+/** Stops the server if the front cannot listen. */
 function startFront(
   options: Parameters<typeof startRawFront>[0],
   server: { stop(isForced: boolean): Promise<void> },

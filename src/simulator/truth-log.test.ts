@@ -8,7 +8,7 @@ const streamed = (say: string) => ({
   body: JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: say }] }),
 });
 
-describe("the truth", () => {
+describe("the truth log", () => {
   test("keeps the newest calls, up to its limit", async () => {
     await using simulator = startSimulator({ truthLogLimit: 3 });
     for (let call = 0; call < 8; call++) {
@@ -20,7 +20,7 @@ describe("the truth", () => {
     expect(ids).toEqual(["call-5", "call-6", "call-7"]);
   });
 
-  test("can be read and forgotten over HTTP", async () => {
+  test("can be read and cleared over HTTP", async () => {
     await using simulator = startSimulator();
     const base = simulator.url.replace("/v1", "");
     await (await fetch(`${simulator.url}/chat/completions`, streamed("count: 3"))).text();
@@ -32,7 +32,7 @@ describe("the truth", () => {
     expect(await (await fetch(`${base}/healthz`)).json()).toEqual({ status: "ok" });
   });
 
-  test("knows a call by the mark in its texts", async () => {
+  test("has the mark in the texts of a call", async () => {
     await using simulator = startSimulator();
     for (const say of ["count: 1 mark:w7-12, please", "count: 1"]) {
       await (await fetch(`${simulator.url}/chat/completions`, streamed(say))).text();
@@ -40,7 +40,7 @@ describe("the truth", () => {
     expect(simulator.truth.entries.map(({ mark }) => mark)).toEqual(["w7-12", null]);
   });
 
-  test("tells that a caller left, and how many tokens had been sent by then", async () => {
+  test("has the callers that left and the tokens sent until then", async () => {
     const left = Promise.withResolvers<TruthEntry>();
     await using simulator = startSimulator({ tokensPerSecond: 200, onTruth: left.resolve });
     const leaving = new AbortController();
@@ -57,7 +57,7 @@ describe("the truth", () => {
     expect(simulator.openCalls).toBe(0);
   });
 
-  test("counts a caller that leaves before the first token as one that got nothing", async () => {
+  test("counts no tokens for a caller that leaves before the first one", async () => {
     const left = Promise.withResolvers<TruthEntry>();
     await using simulator = startSimulator({ firstTokenDelayMs: 60_000, onTruth: left.resolve });
     const leaving = new AbortController();
@@ -73,7 +73,7 @@ describe("the truth", () => {
     expect(await left.promise).toMatchObject({ clientLeft: true, completionTokens: 0 });
   });
 
-  test("shows that a caller who does not read stops the writing", async () => {
+  test("shows that a caller that does not read stops the writing", async () => {
     const { promise: left, resolve } = Promise.withResolvers<TruthEntry>();
     const onTruth = (entry: TruthEntry): void => (entry.clientLeft ? resolve(entry) : undefined);
     await using simulator = startSimulator({ onTruth });
@@ -87,7 +87,7 @@ describe("the truth", () => {
       `POST /v1/chat/completions HTTP/1.1\r\nhost: s\r\ncontent-length: ${init.body.length}\r\n\r\n${init.body}`,
     );
     while (simulator.openCalls === 0) await new Promise((turn) => setImmediate(turn));
-    // The same answer again, to a caller that reads: the first one has as much time as it takes.
+    // The same answer to a caller that reads gives the first one enough time.
     await (await fetch(`${simulator.url}/chat/completions`, init)).arrayBuffer();
     const [read] = simulator.truth.entries;
     expect(read?.completionTokens).toBe(200_000);

@@ -1,24 +1,24 @@
 import type { FaultMode } from "./faults/fault-mode.ts";
 
-/** What really happened to one call, to hold a gateway's own account against. */
+/** What really happened to one call, to compare with a gateway's usage records. */
 export interface TruthEntry {
   readonly id: string;
   readonly model: string;
   readonly kind: "chat" | "embeddings" | "models" | "count-tokens";
-  /** The status that was sent; 0 when the connection was closed before one was. */
+  /** The status that was sent; 0 if the connection was closed before. */
   readonly status: number;
   readonly promptTokens: number;
-  /** Tokens that were handed to the connection, not those that were planned. */
+  /** Tokens that were handed to the connection, not planned ones. */
   readonly completionTokens: number;
   readonly isStreamed: boolean;
-  /** Whether the caller was told the usage. */
+  /** Whether the usage was sent to the caller. */
   readonly hasUsage: boolean;
-  /** The caller closed the connection before the answer had ended. */
+  /** The caller closed the connection before the end of the answer. */
   readonly clientLeft: boolean;
   readonly fault: FaultMode;
   /** The `x-request-id` that came with the call. */
   readonly requestId: string | null;
-  /** What the body calls itself: the word behind `mark:` somewhere in it. */
+  /** The word after `mark:` in the body. */
   readonly mark: string | null;
   /** Wall clock, milliseconds since the Unix epoch. */
   readonly startedAt: number;

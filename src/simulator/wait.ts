@@ -1,4 +1,4 @@
-/** The longest delay a timer of the runtime takes. */
+/** The longest delay that a timer of the runtime supports. */
 const longestTimerMs = 2 ** 31 - 1;
 
 /** Resolves after the time, or at once when the signal fires; it never rejects. */

@@ -70,10 +70,10 @@ export type AnswerPart =
   | { readonly kind: "chat"; readonly answer: ChatResult }
   | { readonly kind: "embedding"; readonly answer: EmbeddingResult };
 
-/** The hooks of one call. */
+/** The hooks of one call. A result of another kind than what they got is ignored. */
 export interface RunningHooks {
-  requestRead(asked: AskedRequest): Promise<AskedRequest>;
+  requestRead<Asked extends AskedRequest>(asked: Asked): Promise<Asked>;
   beforeSend(request: UpstreamRequest, destination: HookedDestination): Promise<UpstreamRequest>;
-  answering(part: AnswerPart): Promise<AnswerPart>;
+  answering<Part extends AnswerPart>(part: Part): Promise<Part>;
   callClosed(record: UsageRecord): void;
 }

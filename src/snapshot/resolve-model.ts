@@ -3,17 +3,15 @@ import type { Key } from "../domain/keys/key.ts";
 import type { Model, ModelKind } from "../domain/model.ts";
 import type { Call, ModelEndpoints } from "./call.ts";
 
-/** A model that the caller's environment has and that the endpoint can serve. */
-export interface ResolvedModel {
-  readonly model: Model;
-}
-
-/** Throws 400 `invalid_model`. What the operator bound a key to is no secret from its holder. */
+/**
+ * Finds a model that the caller's environment has and that the endpoint can serve. Throws 400
+ * `invalid_model`. What the operator bound a key to is no secret from its holder.
+ */
 export function resolveModel(
   call: Pick<Call, "environment" | "caller" | "dialect">,
   alias: string,
   kind: ModelKind,
-): ResolvedModel {
+): Model {
   const { endpoints } = call.dialect;
   const model = call.environment.models.get(alias);
   if (model === undefined) {
@@ -28,7 +26,7 @@ export function resolveModel(
     const what = `The model \`${alias}\` is not supported here; use ${where} for it.`;
     throw invalidModel(what, "you", endpoints);
   }
-  return { model };
+  return model;
 }
 
 export function mayUseModel({ allowedModels }: Key, alias: string): boolean {

@@ -1,4 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
+import { errorCode } from "../domain/errors/error-code.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
@@ -266,7 +267,7 @@ function explain(
   if (watchdog.failure !== undefined) return watchdog.failure;
   if (callerSignal.aborted) return whyEnded(callerSignal);
   if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
-  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+  const code = errorCode(error) ?? "unknown";
   const details = { kind: kindOf(code), message: `network error ${code}` };
   return new UpstreamFailure(details, { cause: error });
 }

@@ -13,12 +13,12 @@ import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { createKeyOf } from "../support/process-key.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 
-/** Whatever a container's credential endpoint hands out, and how often it was asked. */
+/** A container's credential endpoint, with the number of requests it got. */
 class CredentialEndpoint implements AsyncDisposable {
   readonly issued: SimulatedCredential[] = [];
   readonly #server;
 
-  /** `lifetimesMs`: of the first, the second ... pair; later ones live an hour. */
+  /** `lifetimesMs`: of the first, second ... pair; later ones live an hour. */
   constructor(simulator: Simulator, lifetimesMs: readonly number[] = []) {
     this.#server = Bun.serve({
       port: 0,
@@ -59,10 +59,10 @@ class CredentialEndpoint implements AsyncDisposable {
   }
 }
 
-/** Hands out what the provider does not know. */
+/** Returns a pair that the provider does not know. */
 class ForgingEndpoint extends CredentialEndpoint {
   override onIssue(): void {
-    // Nothing is issued.
+    // The provider does not get to know the pair.
   }
 }
 
@@ -92,7 +92,7 @@ function requestAt(index: number) {
   return requests[index % requests.length] ?? requests[0];
 }
 
-describe("credentials of a container's endpoint, with 20 calls at once all the time,", () => {
+describe("credentials of a container's endpoint under 20 calls at a time", () => {
   let folder: string;
   let simulator: Simulator;
   beforeEach(() => {
@@ -106,7 +106,7 @@ describe("credentials of a container's endpoint, with 20 calls at once all the t
 
   interface Serving extends AsyncDisposable {
     readonly process: ServingProcess;
-    /** Status, text, and whether a stream came to its end. */
+    /** The status, the text, and whether the stream was complete. */
     call(index: number): Promise<string>;
     post(index: number): Promise<Response>;
   }
@@ -153,7 +153,7 @@ models: ${models}
     };
   }
 
-  /** 300 calls, 20 at a time; what came of each. */
+  /** Makes 300 calls, 20 at a time, and returns their results. */
   async function callAll(serving: Serving, onCall: (count: number) => void = () => undefined) {
     const seen: string[] = [];
     let started = 0;
@@ -170,7 +170,7 @@ models: ${models}
 
   const allWell = Array.from({ length: 300 }, () => "200");
 
-  test("that expire when they said cost no call and one refresh", async () => {
+  test("are refreshed once when they expire as announced, and no call fails", async () => {
     await using endpoint = new CredentialEndpoint(simulator, [1_000]);
     await using serving = await serve(endpoint);
     expect(await callAll(serving)).toEqual(allWell);
@@ -178,7 +178,7 @@ models: ${models}
     expect(serving.process.text()).not.toContain(" ERROR ");
   }, 30_000);
 
-  test("that expire without a word cost no call and one refresh", async () => {
+  test("are refreshed once when they expire unannounced, and no call fails", async () => {
     await using endpoint = new CredentialEndpoint(simulator);
     await using serving = await serve(endpoint);
     const seen = await callAll(serving, (count) => {
@@ -192,7 +192,7 @@ models: ${models}
     expect(text).not.toMatch(/the-(?:secret|token)-of/);
   }, 30_000);
 
-  test("that are refused from the first are asked for twice, not for every call", async () => {
+  test("are fetched twice, not for every call, if they are refused from the beginning", async () => {
     await using endpoint = new ForgingEndpoint(simulator);
     await using serving = await serve(endpoint);
     for (let index = 0; index < 12; index += 1) {
@@ -248,7 +248,7 @@ describe("a credential of the configuration", () => {
     }
   }
 
-  test("with a wrong secret is the operator's error, and a right one mends it", async () => {
+  test("with a wrong secret is the operator's error until it is corrected", async () => {
     const { accessKeyId, secretAccessKey } = demoCredentials;
     const pair = (secret: string): string =>
       `access_key_id: "${accessKeyId}", secret_access_key: "${secret}"`;
@@ -259,14 +259,14 @@ describe("a credential of the configuration", () => {
     await expectServed(gateway);
   });
 
-  test("that the provider does not know is the operator's error", async () => {
+  test("is the operator's error if the provider does not know it", async () => {
     await using gateway = await startWith(
       `access_key_id: UNKNOWN, secret_access_key: some-other-secret`,
     );
     await expectRefused(gateway, "some-other-secret");
   });
 
-  test("that is a bearer key is taken while it is good", async () => {
+  test("may be a bearer key, until it expires", async () => {
     await using gateway = await startWith(`api_key: ${demoApiKey}`);
     await expectServed(gateway);
     gateway.simulator.bedrock.expire(demoApiKey);
@@ -275,7 +275,7 @@ describe("a credential of the configuration", () => {
     await expectServed(gateway);
   });
 
-  test("that is an unknown bearer key is the operator's error", async () => {
+  test("is the operator's error if it is an unknown bearer key", async () => {
     await using gateway = await startWith("api_key: some-other-key");
     await expectRefused(gateway, "some-other-key");
   });

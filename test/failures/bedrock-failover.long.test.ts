@@ -3,7 +3,7 @@ import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { chatOf, embeddingsOf, errorOf, streamOf } from "../support/bodies.ts";
 import { simulatorUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** What the provider's own limits and identifiers do to calls that have another target. */
+/** Failover from the provider's own limits and identifiers to other targets. */
 
 const provisioned = "arn:aws:bedrock:us-east-1:123456789012:provisioned-model/abcdefghijkl";
 const unready = "arn:aws:bedrock:us-east-1:123456789012:provisioned-model/mnopqrstuvwx";
@@ -82,7 +82,7 @@ async function rowOf(response: Response): Promise<UsageRecord | undefined> {
   return (await gateway.usage()).find((row) => row.id === id);
 }
 
-/** Calls one after another; each must be served. Which target did, and at which attempt. */
+/** Makes calls in sequence, which must all be served; returns target and attempt of each. */
 async function servedBy(model: string, calls: number, fields: object = {}) {
   const seen: (readonly [target: string | undefined, attempts: number | undefined])[] = [];
   for (let call = 0; call < calls; call += 1) {
@@ -100,25 +100,25 @@ async function servedBy(model: string, calls: number, fields: object = {}) {
 }
 
 describe("a call that the provider throttles at one target", () => {
-  test("is served by the next, once that target's requests are used up", async () => {
+  test("is served by the next target once the first has no requests left", async () => {
     expect(await servedBy("few-requests", 5)).toEqual([
       ["bedrock/simulated-few-requests", 1],
       ["bedrock/simulated-few-requests", 1],
       ["bedrock/simulated-ample", 2],
-      // What has throttled once is left alone for a moment.
+      // A target that has throttled is paused for a moment.
       ["bedrock/simulated-ample", 1],
       ["bedrock/simulated-ample", 1],
     ]);
   });
 
-  test("is served by the next, when it would reserve more tokens than are left there", async () => {
+  test("is served by the next target if the first has too few tokens left", async () => {
     const [small] = await servedBy("few-tokens", 1, { max_tokens: 100 });
     expect(small).toEqual(["bedrock/simulated-few-tokens", 1]);
     const [large] = await servedBy("few-tokens", 1, { max_tokens: 2_000 });
     expect(large).toEqual(["bedrock/simulated-ample", 2]);
   });
 
-  test("is served by a target of another kind as well", async () => {
+  test("is served by a target of another kind too", async () => {
     const seen = await servedBy("other-kind", 2);
     expect(seen).toEqual([
       ["openai/simulated-chat", 2],
@@ -126,7 +126,7 @@ describe("a call that the provider throttles at one target", () => {
     ]);
   });
 
-  test("and at every other is unavailable, which is not the caller's own limit", async () => {
+  test("is unavailable, not rate limited, if every other target throttles too", async () => {
     for (const stream of [false, true]) {
       const response = await gateway.post("/v1/chat/completions", chat("no-requests", { stream }));
       const { code, message } = await errorOf(response);
@@ -139,7 +139,7 @@ describe("a call that the provider throttles at one target", () => {
 });
 
 describe("provisioned throughput that is not ready", () => {
-  test("is passed over for the target on demand, and asked again once a second, until it is", async () => {
+  test("is skipped for the target on demand, and tried once a second until it is ready", async () => {
     const onDemand = "bedrock/simulated-on-demand";
     const oneSecond = 1_050;
     expect(await servedBy("provisioned", 2)).toEqual([
@@ -152,18 +152,18 @@ describe("provisioned throughput that is not ready", () => {
     expect(await servedBy("provisioned", 1)).toEqual([[`bedrock/${provisioned}`, 1]]);
   });
 
-  test("and has no other target is unavailable for about a second", async () => {
+  test("is unavailable for about a second if there is no other target", async () => {
     const response = await gateway.post("/v1/chat/completions", chat("only-provisioned"));
     expect((await errorOf(response)).message).toContain("the provider is overloaded");
     expect([response.status, response.headers.get("retry-after-ms")]).toEqual([503, "1000"]);
   });
 });
 
-describe("an identifier that the provider serves through profiles alone", () => {
+describe("an identifier that the provider serves only through profiles", () => {
   const alarms = (from: number): readonly string[] =>
     gateway.log.slice(from).filter((line) => line.includes(`"level":"error"`));
 
-  test("is passed over, and the operator is told at every call", async () => {
+  test("is skipped and logged at every call", async () => {
     const before = gateway.log.length;
     expect(await servedBy("misused", 2)).toEqual([
       [`bedrock/${profile}`, 2],
@@ -179,7 +179,7 @@ describe("an identifier that the provider serves through profiles alone", () => 
     }
   });
 
-  test("and has no other target is unavailable, and not worth another try", async () => {
+  test("is unavailable and not retryable if there is no other target", async () => {
     const response = await gateway.post("/v1/chat/completions", chat("only-misused"));
     expect((await errorOf(response)).message).toBe(
       "The model is unavailable: the provider does not know the model. Please tell the operator.",
@@ -199,7 +199,7 @@ describe("embeddings of a hundred texts", () => {
     return { ...(await embeddingsOf(response)), row };
   }
 
-  /** Statuses of the requests since, and the tokens of those that were answered. */
+  /** The statuses of later requests, and the tokens of the answered ones. */
   function requestsSince(before: number) {
     const entries = gateway.simulator.truth.entries.slice(before);
     const answered = entries.filter(({ status }) => status === 200);
@@ -213,23 +213,26 @@ describe("embeddings of a hundred texts", () => {
   test.each([
     ["titan", 100, 3],
     ["cohere", 2, 1],
-  ])("by %s, %i requests, of which %i is refused at first", async (model, requests, throttled) => {
-    const alone = await Promise.all(input.map((text) => embed(model, [text])));
-    const before = gateway.simulator.truth.entries.length;
-    gateway.simulator.setFaultPlan([
-      { mode: "ok", times: model === "titan" ? 40 : 1 },
-      { mode: "throttle-429-bare", times: throttled },
-    ]);
-    const { data, usage, row } = await embed(model, input);
-    expect(data.map(({ index }) => index)).toEqual([...input.keys()]);
-    // In their order, each the vector of its own text.
-    expect(data.map(({ embedding }) => embedding)).toEqual(
-      alone.map(({ data: [only] }) => only?.embedding ?? []),
-    );
-    expect(new Set(data.map(({ embedding }) => embedding.join())).size).toBe(100);
-    const { promptTokens, ...counts } = requestsSince(before);
-    expect(counts).toEqual({ refused: throttled, answered: requests });
-    expect([usage.prompt_tokens, row?.inputTokens]).toEqual([promptTokens, promptTokens]);
-    expect(row).toMatchObject({ attempts: 1, outcome: "completed", usageSource: "upstream" });
-  });
+  ])(
+    "by %s take %i requests, of which %i is refused at first",
+    async (model, requests, throttled) => {
+      const alone = await Promise.all(input.map((text) => embed(model, [text])));
+      const before = gateway.simulator.truth.entries.length;
+      gateway.simulator.setFaultPlan([
+        { mode: "ok", times: model === "titan" ? 40 : 1 },
+        { mode: "throttle-429-bare", times: throttled },
+      ]);
+      const { data, usage, row } = await embed(model, input);
+      expect(data.map(({ index }) => index)).toEqual([...input.keys()]);
+      // In their order, each the vector of its own text.
+      expect(data.map(({ embedding }) => embedding)).toEqual(
+        alone.map(({ data: [only] }) => only?.embedding ?? []),
+      );
+      expect(new Set(data.map(({ embedding }) => embedding.join())).size).toBe(100);
+      const { promptTokens, ...counts } = requestsSince(before);
+      expect(counts).toEqual({ refused: throttled, answered: requests });
+      expect([usage.prompt_tokens, row?.inputTokens]).toEqual([promptTokens, promptTokens]);
+      expect(row).toMatchObject({ attempts: 1, outcome: "completed", usageSource: "upstream" });
+    },
+  );
 });

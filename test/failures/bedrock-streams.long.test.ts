@@ -10,8 +10,8 @@ import { createKeyOf } from "../support/process-key.ts";
 import { startServing } from "../support/sluice-process.ts";
 
 /**
- * Many streams of the bedrock kind at once. Callers have sockets of their own: the runtime runs
- * only so many fetches at a time, and these are for the gateway.
+ * Many concurrent streams of the bedrock kind. Callers use their own sockets, because the runtime
+ * limits concurrent fetches, which the gateway needs.
  */
 
 interface Caller {
@@ -70,7 +70,7 @@ describe("streams in this process", () => {
     process.on("unhandledRejection", onRejection);
     gateway = await startGateway({ kind: "bedrock", simulator: { tokensPerSecond: 80 } });
     gateway.reconfigure({
-      // Not one place more than a round needs: one that is not given back is missed by the next.
+      // Exactly as many places as a round needs, so that a leaked one fails the next round.
       upstreams: `
   simulator: ${bedrockUpstream(gateway.simulator.origin, "max_in_flight: 200")}`,
       models: `
@@ -83,7 +83,7 @@ describe("streams in this process", () => {
     process.off("unhandledRejection", onRejection);
   });
 
-  test("200 at once, five times over, leave no place taken and one row each", async () => {
+  test("release all places and have one row each, in five rounds of 200", async () => {
     for (let round = 0; round < 5; round += 1) {
       const connections = await streamsAtOnce(gateway, 200);
       await until(() => gateway.simulator.openCalls === 200);
@@ -100,7 +100,7 @@ describe("streams in this process", () => {
     expect(rejections).toEqual([]);
   }, 60_000);
 
-  test("callers that leave together, at any moment, leave no place taken and no rejection", async () => {
+  test("release all places without a rejection when all callers leave at once", async () => {
     const connections = await streamsAtOnce({ ...gateway, model: "leaver" }, 200);
     await Promise.all(
       connections.map(async (connection, index) => {
@@ -140,7 +140,7 @@ models:
     return { serving, caller: { port: Number(new URL(serving.dataUrl).port), key } };
   }
 
-  test("are more at once than the runtime runs by itself", async () => {
+  test("can be more at a time than the runtime's default of fetches", async () => {
     await using simulator = startSimulator({ tokensPerSecond: 15 });
     const { serving, caller } = await serve(simulator, "many");
     await using _ = serving;
@@ -152,7 +152,7 @@ models:
     expect(await serving.exited).toBe(0);
   }, 60_000);
 
-  test("200 at once, take no more memory in later rounds than in earlier ones", async () => {
+  test("take no more memory in later rounds of 200 than in earlier ones", async () => {
     await using simulator = startSimulator({ tokensPerSecond: 80 });
     const { serving, caller } = await serve(simulator, "memory");
     await using _ = serving;
@@ -164,7 +164,7 @@ models:
       await until(() => simulator.openCalls === 0);
       residentBytes.push(residentBytesOf(serving.workerPid));
     }
-    // Residence goes up and down with the collector; a leak raises the lowest of it too.
+    // Resident memory varies with the collector; a leak also raises its minimum.
     const [earlier, later] = [residentBytes.slice(0, 4), residentBytes.slice(4)];
     expect(Math.min(...later) - Math.max(...earlier)).toBeLessThan(16 * 1024 * 1024);
   }, 60_000);

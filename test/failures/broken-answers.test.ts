@@ -11,7 +11,7 @@ import {
   type UpstreamKind,
 } from "../support/gateway.ts";
 
-/** Status 200 and yet no answer: a failure of its target, so that another target serves. */
+/** A 200 without an answer is a failure of the target, so another target serves. */
 
 type Lie = readonly [what: string, body: unknown, outcome: AttemptOutcome];
 
@@ -129,7 +129,7 @@ describe.each(upstreamKinds)("behind kind %s, status 200 with", (kind) => {
   });
 
   let lies = 0;
-  /** A target without a past for each lie: one that was throttled is not asked for a while. */
+  /** A new target for each lie, because a throttled one is paused for a while. */
   function newTarget(): void {
     lies += 1;
     const first = `upstream: lying, priority: 1`;
@@ -153,7 +153,7 @@ describe.each(upstreamKinds)("behind kind %s, status 200 with", (kind) => {
     });
   }
 
-  /** Asks with that answer of the first target; what became of it, when the other one served. */
+  /** Calls with this answer of the first target; returns its outcome if the other one served. */
   async function outcomeOf(answer: unknown, path: string, request: object): Promise<unknown> {
     newTarget();
     body = typeof answer === "string" ? answer : JSON.stringify(answer);
@@ -171,26 +171,23 @@ describe.each(upstreamKinds)("behind kind %s, status 200 with", (kind) => {
     expect(await outcomeOf(lie, "/v1/chat/completions", chat)).toBe(outcome);
   });
 
-  test.each([...errors, ...chatLies[kind]])(
-    "%s, to who asks for a stream",
-    async (_, lie, outcome) => {
-      const request = { ...chat, stream: true };
-      expect(await outcomeOf(lie, "/v1/chat/completions", request)).toBe(outcome);
-    },
-  );
+  test.each([...errors, ...chatLies[kind]])("%s, for a stream", async (_, lie, outcome) => {
+    const request = { ...chat, stream: true };
+    expect(await outcomeOf(lie, "/v1/chat/completions", request)).toBe(outcome);
+  });
 
   test.each([...errors, ...embeddingLies[kind]])("%s, for embeddings", async (_, lie, outcome) => {
     const request = { model: "embedding-model", input: "hi" };
     expect(await outcomeOf(lie, "/v1/embeddings", request)).toBe(outcome);
   });
 
-  test("a page of a proxy, to who asks for a stream", async () => {
+  test("a page of a proxy, for a stream", async () => {
     const request = { ...chat, stream: true };
     const outcome = await outcomeOf("<html></html>", "/v1/chat/completions", request);
     expect(outcome).toBe("broken-answer");
   });
 
-  test("a whole answer is no answer to who asks for a stream", async () => {
+  test("an unstreamed answer, for a stream", async () => {
     const request = { ...chat, stream: true };
     const whole = completion({ content: "hello" });
     expect(await outcomeOf(whole, "/v1/chat/completions", request)).toBe("broken-answer");

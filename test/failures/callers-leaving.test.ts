@@ -14,16 +14,16 @@ import {
 import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
-/** Of both wires together; a third of them leave before there is a call. */
+/** Callers on both wires; a third of them leave before there is a call. */
 const callerCount = isComplete ? 1_600 : 300;
 const callersAtOnce = 16;
 const tokensPerSecond = 50;
 const limitMs = 50;
-/** What fails the test: the machine may be busy with other work. */
-const patientLimitMs = 1_000;
+/** The bound of the test, generous because the machine may be busy. */
+const busyLimitMs = 1_000;
 const orphanDeadlineMs = 5_000;
 
-/** Where in its call a caller is when it leaves. */
+/** The stage of the call at which a caller leaves. */
 const stages = [
   "while it sends its headers",
   "while it sends its body",
@@ -38,13 +38,13 @@ const ways: readonly Leaving[] = ["FIN", "RST"];
 interface Seen {
   readonly stage: Stage;
   readonly how: Leaving;
-  /** From the caller's close to the upstream's; undefined when no upstream was asked. */
+  /** From the caller's close to the upstream's; undefined without an upstream call. */
   readonly closedAfterMs: number | undefined;
   readonly truth: TruthEntry | undefined;
 }
 
 const allLatencies: number[] = [];
-/** How late a timer of this process was, which callers, gateway and upstreams share. */
+/** The delay of a timer in this process, which runs callers, gateway and upstreams. */
 const latenesses: number[] = [];
 const tickMs = 5;
 let allOrphans = 0;
@@ -86,7 +86,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
 
   const reached = (): readonly Seen[] => seen.filter(({ truth }) => truth !== undefined);
 
-  test("no upstream call goes on without its caller", () => {
+  test("no upstream call continues without its caller", () => {
     expect(gateway.simulator.openCalls).toBe(0);
     const entries = gateway.simulator.truth.entries;
     expect(entries.filter(({ clientLeft }) => !clientLeft)).toEqual([]);
@@ -97,12 +97,12 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     const latencies = reached().flatMap(({ closedAfterMs }) => closedAfterMs ?? []);
     allLatencies.push(...latencies);
     expect(latencies.length).toBeGreaterThan(callerCount / upstreamKinds.length / 2);
-    expect(percentile(latencies, 0.99)).toBeLessThan(patientLimitMs);
+    expect(percentile(latencies, 0.99)).toBeLessThan(busyLimitMs);
   });
 
-  test("every call that was made has its row, abandoned, and what was no call has none", () => {
+  test("every call has a row as abandoned, and only calls have rows", () => {
     const made = seen.filter(({ stage }) => !stage.startsWith("while it sends"));
-    // On a busy machine a caller may be gone before its request was read.
+    // On a busy machine a caller may leave before its request was read.
     expect(rows.length).toBeGreaterThanOrEqual(reached().length);
     expect(rows.length).toBeLessThanOrEqual(made.length);
     expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
@@ -119,7 +119,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(reached().some(({ truth }) => (truth?.completionTokens ?? 0) > 0)).toBe(true);
   });
 
-  test("nothing is open or reserved any more", async () => {
+  test("nothing stays open or reserved", async () => {
     const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
     expect(text).toMatch(/^sluice_open_requests 0$/m);
     const messages = [{ role: "user", content: "count: 1" }];
@@ -127,12 +127,12 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     await next.text();
     const left = Number(next.headers.get("x-ratelimit-remaining-tokens"));
     const used = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
-    // Nothing but what the calls have used and what this one expects.
+    // Only what the calls have used and what this one reserves.
     expect(unlimited.tokensPerMinute - left).toBeLessThan(used + 2_000);
   });
 });
 
-test("all upstream calls of callers who left were closed in time", () => {
+test("all upstream calls of callers that left were closed in time", () => {
   const p99 = percentile(allLatencies, 0.99);
   const figures = [0.5, 0.99, 1].map((part) => percentile(allLatencies, part).toFixed(1));
   const late = percentile(latenesses, 0.99).toFixed(1);
@@ -168,7 +168,7 @@ function modelsOf(kind: UpstreamKind): string {
 
 type EndedCalls = ReadonlyMap<string, { readonly atMs: number; readonly entry: TruthEntry }>;
 
-/** Callers at once, one leaving after the other. */
+/** Runs callers concurrently; they leave one after the other. */
 async function leaveAll(gateway: TestGateway, ended: EndedCalls): Promise<readonly Seen[]> {
   const random = new Random(20_260_105);
   const count = callerCount / upstreamKinds.length;

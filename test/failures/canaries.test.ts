@@ -11,7 +11,7 @@ import { quotingModes, startQuotingUpstream, type QuotingUpstream } from "./quot
 
 const kinds = ["openai", "bedrock"] as const;
 
-/** A gateway process that logs all it can, upstreams of both kinds, and texts to be found nowhere. */
+/** A gateway process with full logging, upstreams of both kinds, and texts that must not leak. */
 class CanaryBench implements AsyncDisposable {
   readonly search = new CanarySearch();
   readonly folder = mkdtempSync(join(tmpdir(), "sluice-canary-"));
@@ -70,7 +70,7 @@ models:${models()}
     this.gateway = await startServing(["--config", this.configPath]);
   }
 
-  /** Everything that is written: log, files, metrics. */
+  /** Everything the process writes: log, files, metrics. */
   async searchAll(when: string): Promise<void> {
     this.search.search(`log ${when}`, this.gateway?.text() ?? "");
     this.search.searchFiles(this.folder, ["sluice.yaml"]);
@@ -114,7 +114,7 @@ function models(): string {
   ].join("");
 }
 
-/** Somebody at the data plane. What the answers hold is searched for all but this caller's words. */
+/** A caller of the data plane. Its answers may contain only its own words. */
 class Caller {
   readonly #bench: CanaryBench;
   readonly #name: string;
@@ -148,7 +148,7 @@ class Caller {
     return this.send(path, { ...init, method: "POST", body: text });
   }
 
-  /** A chat with a word of this caller in every place that takes one. */
+  /** A chat with a word of this caller in every field. */
   chat(model: string, isStreamed: boolean): object {
     const word = (what: string): string => this.word(`${what} (${model})`);
     const parameters = { type: "object", properties: { [word("property")]: { type: "string" } } };
@@ -225,7 +225,7 @@ async function makeGoodAndBadCalls(caller: Caller): Promise<ReadonlyMap<number, 
   return statuses;
 }
 
-/** Keys and other secrets in the places of others. */
+/** Keys and other secrets in fields for other values. */
 async function misuseSecrets(caller: Caller, secrets: readonly string[]): Promise<void> {
   for (const secret of secrets) {
     const headers = { authorization: `Bearer ${secret}` };
@@ -246,7 +246,7 @@ class Admin {
     this.#bench = bench;
   }
 
-  /** `shows` names what this answer is there to show. */
+  /** `shows` names the canaries that this answer may contain. */
   async send(method: string, path: string, body?: unknown, shows: readonly string[] = []) {
     const response = await fetch(`${this.#bench.adminUrl}/admin/v1${path}`, {
       method,
@@ -287,7 +287,7 @@ class Admin {
 const accountName = "account-of-canaries";
 const operatorEmail = "ada@example.com";
 
-/** Signs in, rightly and wrongly, and makes two keys; gives their texts. */
+/** Signs in, fails to sign in, and creates two keys; returns their texts. */
 async function setUp(bench: CanaryBench, admin: Admin): Promise<readonly string[]> {
   const password = bench.search.make("first password");
   const token = bench.bootstrapToken;
@@ -317,7 +317,7 @@ async function setUp(bench: CanaryBench, admin: Admin): Promise<readonly string[
   return keys;
 }
 
-/** Rotations, leak reports, tokens: whatever handles secrets. Gives further secrets. */
+/** Uses everything that handles secrets: rotations, leak reports, tokens. Returns new secrets. */
 async function handleSecrets(bench: CanaryBench, admin: Admin, key: string): Promise<string[]> {
   const id = key.slice(0, 15);
   const made = await admin.once("POST", `/keys/${id}/rotate`, {}, ["key"]);
@@ -376,7 +376,7 @@ test("prompts, keys, passwords and credentials are in no log, metric, answer or 
   }
   expect(bench.quoting.requests).toBeGreaterThan(quotingModes.length * 3);
   await bench.searchAll("while it runs");
-  // What is stored on purpose is found, or the search would prove nothing.
+  // Texts that are stored on purpose are found, which shows that the search works.
   const control = new CanarySearch();
   control.add("account name", accountName);
   control.add("application", "/v1/chat/completions");

@@ -3,15 +3,15 @@ import { basename, join } from "node:path";
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
 import { localAccessFile } from "../../src/control/sign-in/bootstrap/local-access.ts";
 
-/** Texts that must turn up nowhere, and where they turned up. */
+/** Texts that must not occur anywhere, and the places where they occurred. */
 export class CanarySearch {
   readonly hits: string[] = [];
-  /** Bytes that were searched, by place. */
+  /** The number of bytes searched, by place. */
   readonly searchedBytes = new Map<string, number>();
   readonly #canaries = new Map<string, string>();
   #count = 0;
 
-  /** A text that is found nowhere else. */
+  /** A unique text. */
   make(name: string): string {
     this.#count += 1;
     const text = `xylocanary${this.#count.toString(36)}q${crypto.randomUUID().replaceAll("-", "")}`;
@@ -19,13 +19,13 @@ export class CanarySearch {
     return text;
   }
 
-  /** A text that came from elsewhere and is to be found nowhere. */
+  /** Adds a text of other origin that must not occur anywhere. */
   add(name: string, text: string): void {
     if (text.length < 8) throw new Error(`${name} is too short to be searched for`);
     this.#canaries.set(name, text);
   }
 
-  /** An API key: the whole, and the part that is secret. */
+  /** Adds an API key as a whole and its secret part. */
   addApiKey(name: string, text: string): void {
     this.add(name, text);
     this.add(`${name} (secret part)`, text.slice(16, 59));
@@ -35,7 +35,7 @@ export class CanarySearch {
     return [...this.#canaries.keys()];
   }
 
-  /** Looks for every canary but those whose names begin with one of `allowed`. */
+  /** Searches for every canary except names that begin with one of `allowed`. */
   search(place: string, content: string | Uint8Array, allowed: readonly string[] = []): void {
     const bytes = Buffer.from(content);
     this.searchedBytes.set(place, (this.searchedBytes.get(place) ?? 0) + bytes.length);
@@ -47,7 +47,7 @@ export class CanarySearch {
     if (key !== null && !allowed.includes("key")) this.hits.push(`an API key in ${place}`);
   }
 
-  /** Every file below a folder, but the one that exists to hold the token of this machine. */
+  /** Every file below a folder, except the one with the token of this machine. */
   searchFiles(folder: string, exceptions: readonly string[] = []): void {
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
       const isException = [localAccessFile, ...exceptions].includes(basename(entry.name));

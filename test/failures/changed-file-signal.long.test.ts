@@ -63,7 +63,7 @@ async function serve(): Promise<Serving> {
   };
 }
 
-test("SIGHUP takes over a changed file and refuses a bad one", async () => {
+test("SIGHUP applies a changed file and refuses an invalid one", async () => {
   await using serving = await serve();
   const { path, process } = serving;
   const until = async (text: string): Promise<void> => {

@@ -33,8 +33,8 @@ async function refusalOf(gateway: TestGateway, path: string, body: object) {
 const tooLong = { status: 400, code: "context_length_exceeded" };
 const tooLarge = { status: 429, code: "rate_limit_exceeded" };
 
-describe("without a count of the upstream", () => {
-  test("an input that surely exceeds the window is 400, however small the plan", async () => {
+describe("without a count by the upstream", () => {
+  test("an input that certainly exceeds the window is 400, even with a small plan", async () => {
     await using gateway = await startGateway({
       sections: { models: openAiModels },
       key: smallPlan,
@@ -55,12 +55,12 @@ describe("without a count of the upstream", () => {
     }
   });
 
-  test("what the model could take is too large for the plan, or answered under a larger one", async () => {
+  test("an input that may fit is too large for the plan, and answered with a larger plan", async () => {
     await using gateway = await startGateway({
       sections: { models: openAiModels },
       key: smallPlan,
     });
-    // 20 bytes a token would be far over the window; runs of spaces are not.
+    // At 20 bytes a token this would be far over the window; runs of spaces are not.
     const spaces = `echo: ${" ".repeat(30_000)}hi`;
     const refusal = await refusalOf(gateway, "/v1/chat/completions", chat(spaces));
     expect(refusal).toMatchObject(tooLarge);
@@ -79,7 +79,7 @@ describe("without a count of the upstream", () => {
   });
 });
 
-describe("with the upstream's count", () => {
+describe("with a count by the upstream", () => {
   async function withCounting(
     use: (gateway: TestGateway, simulator: Simulator) => Promise<void>,
   ): Promise<void> {
@@ -100,9 +100,9 @@ describe("with the upstream's count", () => {
     await use(gateway, simulator);
   }
 
-  test("an input that it finds longer than the window is 400 with its count", async () => {
+  test("an input that is longer than the window is 400 with the count", async () => {
     await withCounting(async (gateway, simulator) => {
-      // A word of three of its tokens: 1,000 words seem to fit.
+      // A word is three tokens, so 1,000 words only seem to fit.
       const content = "internationality ".repeat(1_000);
       const refusal = await refusalOf(gateway, "/v1/chat/completions", chat(content));
       const [counted] = simulator.truth.entries;
@@ -112,7 +112,7 @@ describe("with the upstream's count", () => {
     });
   });
 
-  test("an input that it finds shorter is only too large for the plan", async () => {
+  test("an input that is shorter is only too large for the plan", async () => {
     await withCounting(async (gateway) => {
       const content = "internationality ".repeat(400);
       const refusal = await refusalOf(gateway, "/v1/chat/completions", chat(content));

@@ -3,7 +3,7 @@ import { errorOf } from "../support/bodies.ts";
 import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 
-/** Words that take far fewer tokens than their length suggests. */
+/** Words with far fewer tokens than their length suggests. */
 const content = `echo: ${"a".repeat(40)} ${"international ".repeat(300)}`;
 const request = {
   model: "chat-model",
@@ -45,7 +45,7 @@ test("an input that only seems larger than the limit is counted and answered", a
   });
 });
 
-test("an input that is larger than the limit is refused after it was counted", async () => {
+test("an input that is larger than the limit is counted and refused", async () => {
   await withGateway("count_tokens: true", async (gateway, counts) => {
     const messages = [{ role: "user", content: "one two three four five ".repeat(1_000) }];
     const response = await gateway.post("/v1/chat/completions", { ...request, messages });
@@ -65,7 +65,7 @@ test("an input that fits is never counted", async () => {
   });
 });
 
-test("nothing is counted unless the operator says so", async () => {
+test("nothing is counted unless the operator enables it", async () => {
   await withGateway("count_tokens: false", async (gateway, counts) => {
     const response = await gateway.post("/v1/chat/completions", request);
     expect(response.status).toBe(429);
@@ -73,7 +73,7 @@ test("nothing is counted unless the operator says so", async () => {
   });
 });
 
-test("counting is a request of the key's plan, however often it is refused", async () => {
+test("counting takes a request of the key's plan, even if it is refused", async () => {
   await withGateway("count_tokens: true", async (gateway, counts) => {
     const messages = [{ role: "user", content: "one two three four five ".repeat(1_000) }];
     const body = { ...request, messages };
@@ -87,7 +87,7 @@ test("counting is a request of the key's plan, however often it is refused", asy
   });
 });
 
-test("a count that fails leaves the estimate, and the refusal, as they were", async () => {
+test("a failed count changes neither the estimate nor the refusal", async () => {
   await withGateway("count_tokens: true", async (gateway, counts, simulator) => {
     simulator.setFaultPlan([{ mode: "error-500" }]);
     const response = await gateway.post("/v1/chat/completions", request);

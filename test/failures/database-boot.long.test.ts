@@ -20,7 +20,7 @@ function countOf(process: ServingProcess, message: string): number {
 
 const unknownKey = (): string => generateApiKey((target) => crypto.getRandomValues(target)).text;
 
-/** What a process without any key answers: nothing that makes a program throw its key away. */
+/** The answer of a process without keys, which must not make a program discard its key. */
 async function expectUnready(
   serving: ServingProcess,
   folder: ProcessFolder,
@@ -59,12 +59,12 @@ async function expectReady(
   expect(countOf(serving, "keys cannot be read")).toBe(1);
   expect(countOf(serving, "keys can be read again")).toBe(1);
   expect(countOf(serving, "the database is unavailable")).toBe(1);
-  // Nobody has signed up: the token that the outage held back is told now.
+  // Nobody has signed up yet, so the token that the outage held back is printed now.
   await eventually("the first operator can come", () => serving.text().includes("one-time token"));
   expect(countOf(serving, "one-time token")).toBe(1);
 }
 
-test("started while another process has the database, it waits unready and serves once it may", async () => {
+test("a start while another process locks the database waits unready, then serves", async () => {
   await using folder = makeProcessFolder();
   const key = await createKeyOf(folder.configPath);
   await using holder = await holdDatabase(folder.databasePath, "everything");
@@ -76,7 +76,7 @@ test("started while another process has the database, it waits unready and serve
   await expectReady(serving, folder, key);
 }, 60_000);
 
-test("started on nonsense in the place of the database, it waits unready for the real one", async () => {
+test("a start on a file that is no database waits unready for the real one", async () => {
   await using folder = makeProcessFolder();
   const key = await createKeyOf(folder.configPath);
   const { databasePath: path } = folder;
@@ -90,7 +90,7 @@ test("started on nonsense in the place of the database, it waits unready for the
   await expectReady(serving, folder, key);
 }, 60_000);
 
-test("a database of a newer version ends the start with one sentence and exit code 1", async () => {
+test("a start on a database of a newer version ends with one sentence and exit code 1", async () => {
   await using folder = makeProcessFolder();
   const database = new Database(folder.databasePath, { create: true });
   database.run("PRAGMA user_version = 999");
@@ -103,7 +103,7 @@ test("a database of a newer version ends the start with one sentence and exit co
   expect(errors.trimEnd().split("\n")).toHaveLength(1);
 }, 30_000);
 
-test("a folder in the place of the database ends the start with one sentence and exit code 1", async () => {
+test("a start on a folder as the database ends with one sentence and exit code 1", async () => {
   await using folder = makeProcessFolder();
   mkdirSync(folder.databasePath);
   const { exitCode, output, errors } = await runSluice(["serve", "--config", folder.configPath]);

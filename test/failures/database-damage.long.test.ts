@@ -22,21 +22,21 @@ import {
   type ProcessFolder,
 } from "./outage-process.ts";
 
-/** Pages of the database that are not what they were: at the start, and while it runs. */
+/** Damaged pages of the database, at the start and while it runs. */
 
 interface FilledFolder extends ProcessFolder {
   readonly key: string;
   /** Calls in the database. */
   readonly rows: number;
-  /** Up to there lie the schema, the roots of all tables, and the few keys. */
+  /** The end of the schema, the roots of all tables, and the few keys. */
   readonly rootPages: number;
 }
 
 const pageBytes = 4_096;
-/** More than SQLite keeps in memory, so that pages are read from the file. */
+/** More than SQLite's cache, so that pages are read from the file. */
 const copies = 30_000;
 
-/** With one call that was served, and many copies of it. */
+/** A database with one served call and many copies of it. */
 async function makeFilledFolder(): Promise<FilledFolder> {
   const folder = makeProcessFolder();
   const key = await createKeyOf(folder.configPath);
@@ -61,7 +61,7 @@ async function makeFilledFolder(): Promise<FilledFolder> {
   return { ...folder, key, rows, rootPages, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
 }
 
-/** All pages of calls and of their indexes: no row can be added without meeting one. */
+/** Damages all pages of calls and their indexes, so that no row can be added. */
 function damageCalls({ databasePath, rootPages }: FilledFolder): void {
   const from = rootPages * pageBytes;
   const nonsense = Buffer.alloc(statSync(databasePath).size - from, 0xa5);
@@ -83,13 +83,13 @@ async function untilDamaged(serving: ServingProcess): Promise<void> {
   expect(serving.text()).toContain('the database is unavailable what="is damaged"');
 }
 
-/** In one step, as docs/operations.md says. */
+/** Restores in one step, as in docs/operations.md. */
 function restore({ databasePath }: ProcessFolder, backup: string): void {
   copyFileSync(backup, `${databasePath}.restored`);
   renameSync(`${databasePath}.restored`, databasePath);
 }
 
-/** Every call has one row, and no other is there. */
+/** Checks that every call has one row and that there are no others. */
 async function expectRows(
   serving: ServingProcess,
   folder: ProcessFolder,
@@ -112,7 +112,7 @@ function countOf({ databasePath }: ProcessFolder): number {
   return database.query<{ n: number }, []>("SELECT count(*) AS n FROM usage").get()?.n ?? 0;
 }
 
-test("damage that is there at the start is said, keys are served, and calls wait for the restored file", async () => {
+test("damage at the start is logged, keys are served, and calls wait for the restored file", async () => {
   await using folder = await makeFilledFolder();
   const { databasePath, configPath, key, rows } = folder;
   const backup = `${databasePath}.backup`;
@@ -123,7 +123,7 @@ test("damage that is there at the start is said, keys are served, and calls wait
   await untilDamaged(serving);
   for (let call = 0; call < 20; call += 1) expect(await callWith(serving, key)).toBe(200);
   expect((await askAdmin(serving, folder, "/keys")).status).toBe(503);
-  // Nothing is written to what somebody may want to look into.
+  // The damaged file is not written, so that it can be examined.
   expect(statSync(databasePath).size).toBe(size);
   restore(folder, backup);
   await eventually("it is ready", async () => (await readinessOf(serving)) === "200 ready");
@@ -131,13 +131,13 @@ test("damage that is there at the start is said, keys are served, and calls wait
   await expectRows(serving, folder, rows + 21);
 }, 120_000);
 
-test("a file that was cut off is said at the start, not replaced by a new one, and served once restored", async () => {
+test("a truncated file is logged at the start, not replaced, and served once restored", async () => {
   await using folder = await makeFilledFolder();
   const { databasePath, dataDir, configPath, key, rows } = folder;
   const backup = `${databasePath}.backup`;
   copyFileSync(databasePath, backup);
   truncateSync(databasePath, Math.floor(statSync(databasePath).size / 2));
-  // A directory that knows of no database would have one made.
+  // A data directory without a record of a database would get a new one.
   rmSync(dataDir, { recursive: true });
   await using serving = await startServing(["--config", configPath]);
   await untilDamaged(serving);
@@ -145,7 +145,7 @@ test("a file that was cut off is said at the start, not replaced by a new one, a
   await Bun.sleep(2_000);
   expect(existsSync(databasePath)).toBe(false);
   expect(await statusOf(`${serving.dataUrl}/readyz`)).toBe(503);
-  // Nobody is told that a key is bad.
+  // No caller gets a 401.
   expect(await callWith(serving, key)).toBe(503);
   restore(folder, backup);
   await eventually("it is ready", async () => (await readinessOf(serving)) === "200 ready");
@@ -153,7 +153,7 @@ test("a file that was cut off is said at the start, not replaced by a new one, a
   await expectRows(serving, folder, rows + 1);
 }, 120_000);
 
-test("damage that comes while it runs stops all writing until the file is restored", async () => {
+test("damage while it runs stops all writing until the file is restored", async () => {
   await using folder = await makeFilledFolder();
   const { databasePath, configPath, key, rows } = folder;
   const backup = `${databasePath}.backup`;
@@ -164,7 +164,7 @@ test("damage that comes while it runs stops all writing until the file is restor
   copying.run(`VACUUM INTO '${backup}'`);
   copying.close();
   damageCalls(folder);
-  // What another process writes makes SQLite read again what it had in memory.
+  // A write of another process invalidates SQLite's cache.
   await createKeyOf(configPath);
   expect(await callWith(serving, key)).toBe(200);
   await untilDamaged(serving);
@@ -174,7 +174,7 @@ test("damage that comes while it runs stops all writing until the file is restor
   await expectRows(serving, folder, rows + 22);
 }, 120_000);
 
-test("a restored file that is damaged as well is not used, and the next one is", async () => {
+test("a restored file that is damaged too is not used, the next one is", async () => {
   await using folder = await makeFilledFolder();
   const { databasePath, configPath, key, rows } = folder;
   const backup = `${databasePath}.backup`;

@@ -1,12 +1,12 @@
-/** Another process that has a database for itself. */
+/** Another process that locks a database. */
 export interface DatabaseHolder extends AsyncDisposable {
-  /** Lets go; resolves when the process has ended. */
+  /** Unlocks; resolves when the process has ended. */
   release(): Promise<void>;
 }
 
 /**
- * `write`: an exclusive transaction; others still read. `everything`: nobody else may even read,
- * which takes a database that nobody has open.
+ * `write`: an exclusive transaction; others can still read. `everything`: others cannot even read,
+ * which is possible only while nobody has the database open.
  */
 export type Hold = "write" | "everything";
 
@@ -21,7 +21,7 @@ const program = `
   process.stdin.once("data", () => { database.run("ROLLBACK"); database.close(); process.exit(0); });
 `;
 
-/** Resolves once the database is held. */
+/** Resolves once the database is locked. */
 export async function holdDatabase(path: string, hold: Hold): Promise<DatabaseHolder> {
   const child = Bun.spawn([process.execPath, "-e", program, "--", path, hold], {
     stdin: "pipe",

@@ -12,7 +12,7 @@ import {
 
 const away = "503 storage_unavailable";
 
-/** Begin and end of everything that an outage of the database stops. */
+/** The begin and end of an outage of the database, and what it stops. */
 const outages = {
   usage: ["usage cannot be stored", "usage is stored again"],
   keys: ["keys cannot be read", "keys can be read again"],
@@ -33,7 +33,7 @@ let names = 0;
 const createAccount = ({ admin }: OutageGateway): Promise<string> =>
   admin("POST", "/accounts", { name: `account ${(names += 1)}` });
 
-/** Every call that was answered has one row, and no other is there. */
+/** Checks that every answered call has one row and that there are no others. */
 async function expectAllRows(outage: OutageGateway): Promise<void> {
   await eventually("the ledger is empty", async () => {
     const rows = await outage.gateway.usage().catch(() => []);
@@ -44,7 +44,7 @@ async function expectAllRows(outage: OutageGateway): Promise<void> {
   expect(rows.length).toBe(outage.answered);
 }
 
-test("while another process writes without end, calls, readings and readiness go on", async () => {
+test("calls, reads and readiness continue while another process keeps writing", async () => {
   await using outage = await startOutageGateway();
   const { path, gateway, logged } = outage;
   expect(await times(3, outage.call)).toEqual(new Set([200]));
@@ -73,7 +73,7 @@ test("while another process writes without end, calls, readings and readiness go
   ]).toEqual([1, 1]);
 }, 60_000);
 
-test("another process that writes for a second and a half at a time refuses nothing", async () => {
+test("nothing is refused while another process writes for 1.5 seconds at a time", async () => {
   await using outage = await startOutageGateway();
   const waits: number[] = [];
   for (let round = 0; round < 3; round += 1) {
@@ -81,7 +81,7 @@ test("another process that writes for a second and a half at a time refuses noth
     const beganAt = performance.now();
     const changing = createAccount(outage);
     expect(await times(20, outage.call)).toEqual(new Set([200]));
-    // Counted by the requests that wait, not by the clock of a busy machine.
+    // Counts waiting requests instead of time, because the machine may be busy.
     await Bun.sleep(Math.max(0, 1_500 - (performance.now() - beganAt)));
     await holder.release();
     expect(await changing).toBe("201");
@@ -96,20 +96,20 @@ test("another process that writes for a second and a half at a time refuses noth
 }, 60_000);
 
 const losses = [
-  // Nobody but an operator mends that, so balancers are told.
+  // Only an operator can repair that, so readiness fails.
   { what: "nonsense in the place of the database", take: spoilDatabase, staysReady: false },
   { what: "a folder that is gone", take: removeFolder, staysReady: true },
 ];
 
 test.each(losses)(
-  "with $what, known keys work, unknown ones get 503, and it mends itself",
+  "with $what, known keys work, unknown ones get 503, until it recovers",
   async ({ take, staysReady }) => {
     await using outage = await startOutageGateway();
     const { path, logged } = outage;
     expect(await times(5, outage.call)).toEqual(new Set([200]));
     await outage.gateway.usage();
     const putBack = take(path);
-    // What was never known may be a key of the last moment before the outage.
+    // An unknown key may have been created just before the outage.
     await eventually("the loss is seen", () => logged(outages.keys[0]) > 0);
     expect(await times(20, outage.unknownKey)).toEqual(new Set([503]));
     expect(await times(50, outage.call)).toEqual(new Set([200]));
@@ -139,13 +139,13 @@ test.each(losses)(
     expect(linesOf(outage, "keys")).toEqual([1, 1]);
     expect(linesOf(outage, "lastUse")[0]).toBeLessThanOrEqual(1);
     expect(logged("the database is available again")).toBe(1);
-    // One for each thing that ails it: it is gone, and what is there cannot be opened.
+    // One line for each problem: the file is missing, and the one in its place cannot be opened.
     expect(logged("the database is unavailable")).toBeLessThanOrEqual(2);
   },
   60_000,
 );
 
-test("a database that is gone is not replaced by an empty one, in which no key is known", async () => {
+test("a missing database is not replaced by an empty one without keys", async () => {
   await using outage = await startOutageGateway();
   const putBack = removeFolder(outage.path);
   await eventually("the loss is seen", () => outage.logged(outages.keys[0]) > 0);
@@ -156,7 +156,7 @@ test("a database that is gone is not replaced by an empty one, in which no key i
   expect(await outage.call()).toBe(200);
 }, 60_000);
 
-test("known keys are believed for fifteen minutes of an outage, then get 503, and then work again", async () => {
+test("known keys work for fifteen minutes of an outage, then get 503 until it ends", async () => {
   const clock = new ManualClock();
   await using outage = await startOutageGateway({ clock });
   const putBack = spoilDatabase(outage.path);

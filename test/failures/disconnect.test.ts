@@ -80,7 +80,7 @@ ${fault(kind, "stall-mid")}${fault(kind, "slow-first-byte-60000")}`,
     for (let piece = 0; piece < pieces; piece += 1) await reader?.read();
   }
 
-  test("a caller that leaves mid-stream ends the upstream call and pays for what it got", async () => {
+  test("a caller that leaves mid-stream ends the upstream call and is billed for what it got", async () => {
     const before = await knownRows();
     const leaving = new AbortController();
     const body = chat("steady", "count: 100000");
@@ -134,7 +134,7 @@ ${fault(kind, "stall-mid")}${fault(kind, "slow-first-byte-60000")}`,
     expect(await onlyNewRow(before)).toMatchObject({ outcome: "abandoned", status: 499 });
   });
 
-  test("a caller that leaves right after the last event has completed its call", async () => {
+  test("a call is complete if its caller leaves right after the last event", async () => {
     const before = await knownRows();
     const leaving = new AbortController();
     const body = chat("steady", "count: 3");

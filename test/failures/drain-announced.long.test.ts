@@ -39,7 +39,7 @@ async function statusOf(url: string): Promise<number> {
 const isNotReady = (url: string) => async (): Promise<boolean> =>
   (await statusOf(`${url}/readyz`)) === 503;
 
-test("before anything is refused, a gateway that is asked to end says so and serves on", async () => {
+test("a gateway that is asked to end announces it and still serves before it refuses calls", async () => {
   serving = await start("{ pre_stop: 3s, drain_timeout: 30s }");
   const { dataUrl, adminUrl } = serving;
   using kept = await RawConnection.open(Number(new URL(dataUrl).port));
@@ -51,7 +51,7 @@ test("before anything is refused, a gateway that is asked to end says so and ser
   const before = await bench.fetch(serving, call());
   expect(before.headers.get("connection")).not.toBe("close");
   await before.text();
-  // As long as it runs, calls are refused rather than not connected.
+  // While it runs, calls are refused rather than not connected.
   const running = await bench.fetch(serving, tenSeconds());
   const whole = running.text();
   serving.signal("SIGTERM");
@@ -61,7 +61,7 @@ test("before anything is refused, a gateway that is asked to end says so and ser
   expect(await statusOf(`${adminUrl}/readyz`)).toBe(503);
   expect(await statusOf(`${dataUrl}/healthz`)).toBe(200);
   expect(notReadyMs).toBeLessThan(1_000);
-  // What was kept open is answered once more, and closed.
+  // A kept-alive connection gets one more answer and is closed.
   const last = await ask();
   expect([last?.status, last?.headers.get("connection")]).toEqual([503, "close"]);
   await until("the connection is closed", () => kept.isClosed);
@@ -87,7 +87,7 @@ test("before anything is refused, a gateway that is asked to end says so and ser
   );
 });
 
-test("who waits at a terminal is not kept waiting for balancers: SIGINT refuses at once", async () => {
+test("SIGINT, as from a terminal, skips the announcement and refuses calls at once", async () => {
   serving = await start("{ pre_stop: 10m, drain_timeout: 30s }");
   const response = await bench.fetch(serving, call());
   serving.signal("SIGINT");
@@ -97,7 +97,7 @@ test("who waits at a terminal is not kept waiting for balancers: SIGINT refuses 
   expect(await serving.exited).toBe(0);
 });
 
-test("a SIGINT after the first SIGTERM ends the announcement and every stream now", async () => {
+test("a SIGINT after a SIGTERM ends the announcement and every stream at once", async () => {
   serving = await start("{ pre_stop: 10m, drain_timeout: 10m }");
   const { workerPid } = serving;
   const response = await bench.fetch(serving, longCall());
@@ -111,7 +111,7 @@ test("a SIGINT after the first SIGTERM ends the announcement and every stream no
   expect(() => process.kill(workerPid, 0)).toThrow("ESRCH");
 });
 
-test("a stream that outlasts announcement and drain time ends with an error frame and its row", async () => {
+test("a stream that outlasts announcement and drain time ends with an error frame and a row", async () => {
   serving = await start("{ pre_stop: 500ms, drain_timeout: 500ms }");
   const response = await bench.fetch(serving, longCall());
   const reading = response.text();

@@ -13,16 +13,16 @@ import {
   gatewayErrorOf,
 } from "../support/pipeline-fixtures.ts";
 
-/** Too long for any test: what ends in one was ended. */
+/** Longer than any test, so that a wait in a test only ends by an abort. */
 const timeouts = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
 
-/** What a server does with a request, by its inputs and how often these came before. */
+/** The reaction to a request, by its inputs and the number of earlier requests with them. */
 type Refusal = Response | "hang" | undefined;
 type Refuse = (inputs: readonly string[], before: number) => Refusal | Promise<Refusal>;
 
-/** A real server whose vectors tell which input they belong to. */
+/** A real server whose vectors identify their inputs. */
 class VectorServer implements AsyncDisposable {
-  /** Inputs of every request, refused ones included. */
+  /** The inputs of every request, including refused ones. */
   readonly seen: string[][] = [];
   readonly answered: string[] = [];
   mostOpen = 0;
@@ -65,13 +65,13 @@ class VectorServer implements AsyncDisposable {
   }
 }
 
-/** The vector of the text `text 7` is `[7]`, and it took 2 tokens. */
+/** The vector of the text `text 7` is `[7]`, with 2 tokens. */
 function answer(inputs: readonly string[]): Response {
   const data = inputs.map((input, index) => ({ index, embedding: [Number(input.slice(5))] }));
   return Response.json({ data, usage: { prompt_tokens: 2 * inputs.length } });
 }
 
-/** One input goes out as plain text. */
+/** The inputs of a body; a single one is a text, not a list. */
 function inputsOf(body: string): string[] {
   const { input } = JSON.parse(body) as { input: string | string[] };
   return [input].flat();
@@ -125,7 +125,7 @@ function triesOf({ seen }: VectorServer, text: string): number {
 const inOrder = (count: number) => Array.from({ length: count }, (_, index) => [index]);
 const throttledTexts: ReadonlySet<string> = new Set(["text 7", "text 42", "text 99"]);
 
-test("of a hundred inputs three are throttled: these alone are sent again, and the order stays", async () => {
+test("only the three throttled of a hundred inputs are sent again, and the order stays", async () => {
   const server = serve(([input = ""], before) =>
     throttledTexts.has(input) && before < 2 ? refusal(429) : undefined,
   );
@@ -146,10 +146,10 @@ test("of a hundred inputs three are throttled: these alone are sent again, and t
   expect(records[0]).toMatchObject({ inputTokens: 200, usageSource: "upstream", attempts: 1 });
 });
 
-test("what one target has done is not asked of the next, which may take other batches", async () => {
+test("the next target gets only what the first has not done, in its own batches", async () => {
   const limited = serve(async ([input = ""]) => {
     if (!throttledTexts.has(input)) return undefined;
-    // With another target left, the first refusal ends the attempt and all that is under way.
+    // If another target is left, the first refusal ends the attempt with all its requests.
     do await Bun.sleep(50);
     while (limited.answered.length < 97);
     return refusal(429);
@@ -165,7 +165,7 @@ test("what one target has done is not asked of the next, which may take other ba
   expect(records[0]).toMatchObject({ inputTokens: 200, attempts: 2, target: "second/m" });
 });
 
-test("a connection that is lost under one batch costs the others nothing", async () => {
+test("a lost connection of one batch does not affect the others", async () => {
   const lost = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
@@ -204,7 +204,7 @@ test("a connection that is lost under one batch costs the others nothing", async
   expect(failures.every(({ details }) => details.kind === "connection-lost")).toBe(true);
 });
 
-test("a call with one input knows only the retries of every call", async () => {
+test("a call with one input has only the usual retries", async () => {
   const limited = serve(() => refusal(429));
   const { services } = pipelineOf();
   const call = callAt([limited.upstream("up", 1)]);
@@ -212,7 +212,7 @@ test("a call with one input knows only the retries of every call", async () => {
   expect(limited.seen).toHaveLength(call.snapshot.routing.attempts);
 });
 
-test("a refusal of what one input says ends the others at once", async () => {
+test("a refusal of one input's content ends the others at once", async () => {
   const server = serve(([input = ""]) => {
     if (input === "text 0") return undefined;
     return input === "text 3" ? refusal(400) : "hang";
@@ -226,7 +226,7 @@ test("a refusal of what one input says ends the others at once", async () => {
   expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 2 });
 });
 
-test("a call that fails in the end pays for what was done at all of its targets", async () => {
+test("a failed call is billed for what all of its targets have done", async () => {
   const first = serve(([input = ""]) => (input === "text 1" ? refusal(500) : undefined));
   const second = serve(([input = ""]) => (input === "text 1" ? refusal(500) : undefined));
   const { services, records } = pipelineOf();
@@ -238,7 +238,7 @@ test("a call that fails in the end pays for what was done at all of its targets"
   expect(records[0]).toMatchObject({ outcome: "failed", usageSource: "upstream", attempts: 4 });
 });
 
-test("parts go again only within the retry budget of their target", async () => {
+test("parts are retried only within the retry budget of their target", async () => {
   const limited = serve(([input = ""]) => (input === "text 0" ? undefined : refusal(429)));
   const empty = { began: () => undefined, tryTake: () => false };
   const budget = { retries: empty, hedges: empty };
@@ -249,7 +249,7 @@ test("parts go again only within the retry budget of their target", async () => 
   expect(records[0]).toMatchObject({ attempts: 1, inputTokens: 2 });
 });
 
-test("a wait ends with the caller", async () => {
+test("a backoff ends when the caller leaves", async () => {
   const limited = serve(([input = ""]) =>
     input === "text 0" ? undefined : refusal(429, { "retry-after": "60" }),
   );

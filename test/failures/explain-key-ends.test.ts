@@ -7,7 +7,7 @@ import { parseStream } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { bearer, Operator } from "../support/operator.ts";
 
-/** Why a request was refused; undefined when nothing is known of a refusal. */
+/** The explanation of a refused request; undefined if there is none. */
 async function refusalOf(gateway: TestGateway, id: string): Promise<RefusalView | undefined> {
   const response = await gateway.admin("GET", `/admin/v1/refusals/${id}`);
   return response.ok ? refusalSchema.parse(await response.json()) : undefined;
@@ -25,13 +25,13 @@ async function refused(gateway: TestGateway, text: string): Promise<RefusalView>
 interface EndedKey {
   readonly id: string;
   readonly text: string;
-  /** The rule that its refusals name. */
+  /** The rule in the explanations of its refusals. */
   readonly rule: string;
-  /** As the control plane shows it. */
+  /** The key as the control plane shows it. */
   readonly endedAt: string | null;
 }
 
-/** A key for each way in which keys and secrets end. */
+/** One key for each way in which keys and secrets end. */
 async function endKeys(gateway: TestGateway): Promise<readonly EndedKey[]> {
   const operator = new Operator(gateway);
   const named = (name: string) => gateway.createKey({ account: name, application: name });
@@ -99,7 +99,7 @@ test("a key or secret that ended is explained by how and when, also after a rest
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("all 401s are one to callers, whatever ended the key", async () => {
+test("all 401s are the same for callers", async () => {
   await using gateway = await startGateway();
   const shapes = new Set<string>();
   for (const { text } of await endKeys(gateway)) {
@@ -122,7 +122,7 @@ const models = `
     max_output_tokens: 64000
     targets: [{ upstream: simulator, model: fault-error-event-mid-stream }]`;
 
-/** An open stream of which the first piece was read. */
+/** An open stream whose first piece was read. */
 async function openStream(gateway: TestGateway, key: string, model: string) {
   const messages = [{ role: "user", content: "count: 100000" }];
   const body = { model, stream: true, messages };
@@ -142,7 +142,7 @@ async function openStream(gateway: TestGateway, key: string, model: string) {
   return { id: response.headers.get("x-request-id") ?? "", rest };
 }
 
-test("a stream that ended with its key is explained by the key, not by the provider", async () => {
+test("a stream that ended with its key is explained by the key's end", async () => {
   await using gateway = await startGateway({
     simulator: { tokensPerSecond: 200 },
     sections: { models },
@@ -180,7 +180,7 @@ test("a stream that ended with its key is explained by the key, not by the provi
   }
 });
 
-test("a stream that its provider broke off is no refusal", async () => {
+test("a stream that its provider cut is no refusal", async () => {
   await using gateway = await startGateway({ sections: { models } });
   const stream = await openStream(gateway, gateway.key, "cut");
   expect(parseStream(await stream.rest()).chunks.at(-1)?.error?.code).toBe("model_unavailable");

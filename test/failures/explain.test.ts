@@ -27,7 +27,7 @@ async function read<Answer>(schema: z.ZodType<Answer>, response: Response): Prom
   return schema.parse(await response.json());
 }
 
-/** Why a request was refused that the gateway has just answered. */
+/** The explanation of the request that the gateway has just refused. */
 async function explained(gateway: TestGateway, response: Response): Promise<RefusalView> {
   await response.text();
   const id = response.headers.get("x-request-id") ?? "";
@@ -44,7 +44,7 @@ const twoEnvironments = `
   - { name: test, hosts: ["*"], models: ["*"] }
   - { name: other, hosts: [other.example.com], models: ["*"] }`;
 
-test("every 401 is explained by the rule behind it, though callers are told none", async () => {
+test("every 401 is explained by its rule, which callers do not see", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({
     overrides: { clock },
@@ -81,7 +81,7 @@ test("every 401 is explained by the rule behind it, though callers are told none
   expect(await ask(revoked.text)).toEqual(["key_revoked", revoked.id]);
 });
 
-/** Makes a generated key carry a public id that is known. */
+/** A generated key with a known public id. */
 function withPublicId(publicId: string): (target: Uint8Array) => Uint8Array {
   const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   let isFirst = true;
@@ -121,7 +121,7 @@ test("refusals of the network, the plan, the upstream and the control plane are 
   expect([refused.status, await ruleOf(gateway, refused)]).toEqual([403, "not_permitted"]);
 });
 
-test("what the control plane refuses before anybody is signed in is explained as well", async () => {
+test("refusals of the control plane before a sign-in are explained too", async () => {
   await using gateway = await startGateway();
   const signIn = (headers: Record<string, string>) =>
     fetch(`${gateway.adminUrl}/admin/v1/session`, {
@@ -153,11 +153,11 @@ async function tokenOf(gateway: TestGateway, user: object): Promise<string> {
   return (await read(issuedTokenSchema, answer)).secret;
 }
 
-test("keys that cannot be checked are explained as such, the known ones only after long", async () => {
+test("keys that cannot be checked are explained, known ones only after a long outage", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ overrides: { clock } });
   const { text: stranger } = generateApiKey((target) => crypto.getRandomValues(target));
-  // The keys are read again twice a second, which makes them fresh: ask until it was between.
+  // Keys are refreshed twice a second: repeats until a request falls between two refreshes.
   const untilStale = async (text: string, passMs: number): Promise<Response> => {
     for (let tries = 0; tries < 20; tries += 1) {
       clock.advance(passMs);
@@ -173,7 +173,7 @@ test("keys that cannot be checked are explained as such, the known ones only aft
   expect(known.key_id).toStartWith("key_");
 });
 
-test("a gateway that shuts down explains what it refuses meanwhile", async () => {
+test("refusals of a gateway that shuts down are explained", async () => {
   await using gateway = await startGateway({ simulator: { tokensPerSecond: 50 } });
   const body = chat({
     stream: true,
@@ -188,7 +188,7 @@ test("a gateway that shuts down explains what it refuses meanwhile", async () =>
   await draining;
 });
 
-test("a gateway that cannot keep the usage of another call says so", async () => {
+test("refusals of a gateway that cannot record usage are explained", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-full-"));
   const path = join(folder, "sluice.db");
   await using gateway = await startGateway({
@@ -218,14 +218,14 @@ interface Full {
   readonly send: () => Promise<Response>;
 }
 
-/** Uses a key over a minute until it is refused, then hands the refusal over. */
+/** Uses a key for a minute until it is refused, and returns the refusal. */
 async function fill(
   limits: { requestsPerMinute: number; tokensPerMinute: number },
   body: object,
   use: (full: Full) => Promise<void>,
 ): Promise<void> {
   const clock = new ManualClock();
-  // Callers are asked to come back a little later than they might, each by another part.
+  // The Retry-After of each caller has a random addition.
   const options: GatewayOptions = { overrides: { clock, random: () => 0.9 }, key: { limits } };
   await using gateway = await startGateway(options);
   const send = (): Promise<Response> => gateway.post("/v1/chat/completions", body);
@@ -259,7 +259,7 @@ async function expectFreeExactlyAt({ window }: RefusalView, { clock, send }: Ful
   expect([early.status, due.status]).toEqual([429, 200]);
 }
 
-test("a refusal for too many requests shows what the minute held and when there is room", async () => {
+test("a refusal for too many requests shows the minute's use and when there is room", async () => {
   const limits = { requestsPerMinute: 7, tokensPerMinute: 1_000_000 };
   await fill(limits, chat(), async (full) => {
     const refusal = await explained(full.gateway, full.refused);
@@ -272,15 +272,22 @@ test("a refusal for too many requests shows what the minute held and when there 
   });
 });
 
-test("a refusal for too many tokens shows what the minute held and when there is room", async () => {
+test("a refusal for too many tokens shows the minute's use and when there is room", async () => {
   const limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000 };
   const body = chat({ max_tokens: 150, messages: [{ role: "user", content: "count: 120" }] });
   await fill(limits, body, async (full) => {
     const refusal = await explained(full.gateway, full.refused);
-    expect(refusal).toMatchObject({ rule: "tokens_per_minute", application: "test-application" });
+    expect(refusal).toMatchObject({
+      rule: "tokens_per_minute",
+      key_id: expect.stringMatching(/^key_/),
+      public_id: expect.stringMatching(/^\w{8}$/),
+      account_id: expect.stringMatching(/^acct_/),
+      application: "test-application",
+      environment: "test",
+    });
     const rows = (await full.gateway.usage()).filter(({ status }) => status === 200);
     const tokens = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
-    // The request itself had been counted when it came; it is taken back after the refusal.
+    // The request was counted on arrival and is uncounted after the refusal.
     expectTruth(refusal, { requests: rows.length + 1, tokens });
     expect(refusal.window).toMatchObject({ limit: 1_000, used: tokens });
     expect((refusal.window?.requested ?? 0) + tokens).toBeGreaterThan(1_000);
@@ -288,7 +295,7 @@ test("a refusal for too many tokens shows what the minute held and when there is
   });
 });
 
-test("a request that is larger than a whole minute is told that it never fits", async () => {
+test("the explanation of a request larger than the limit states that it never fits", async () => {
   await using gateway = await startGateway();
   const limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000 };
   const key = await gateway.createKey({ limits });
@@ -325,7 +332,7 @@ test("the last 20 refusals of each key are kept, and no prompt is in any", async
   expect(JSON.stringify(data)).not.toContain(word);
 });
 
-test("an account holder has its own refusals explained and no others", async () => {
+test("an account holder sees explanations of its own refusals only", async () => {
   await using gateway = await startGateway();
   const operator = new Operator(gateway);
   const limits = { requestsPerMinute: 1, tokensPerMinute: 1_000_000 };

@@ -15,13 +15,13 @@ import {
   gatewayErrorOf,
 } from "../support/pipeline-fixtures.ts";
 
-/** Too long for any test: what ends in one was ended. */
+/** Longer than any test, so that a wait in a test only ends by an abort. */
 const timeouts = { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
 
-/** Answers the request that came as number `order` of all. */
+/** Answers the request number `order`. */
 type Respond = (order: number, body: Record<string, unknown>) => Response | Promise<Response>;
 
-/** A real server that takes one choice a request and counts what is under way. */
+/** A real server that takes one choice a request and counts running requests. */
 class OneChoiceServer implements AsyncDisposable {
   readonly bodies: Record<string, unknown>[] = [];
   open = 0;
@@ -90,7 +90,7 @@ const delta = (content: string) => ({ choices: [{ index: 0, delta: { content } }
 const finish = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
 const frame = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
 
-/** A stream whose pieces come one by one; a piece that is a promise holds it up. */
+/** A stream of pieces; it waits for pieces that are promises. */
 function stream(pieces: readonly (string | Promise<unknown>)[]): Response {
   async function* body() {
     for (const piece of pieces) {
@@ -126,7 +126,7 @@ function callAt(upstreams: readonly Upstream[], values: Partial<Call> = {}): Cal
   });
 }
 
-/** As `callAt`, for a call that asks each of two targets once. */
+/** Like `callAt`, for a call that tries each of two targets once. */
 function onceEach(upstreams: readonly Upstream[]): Call {
   const call = callAt(upstreams);
   const routing = { ...call.snapshot.routing, attempts: 2 };
@@ -141,7 +141,7 @@ async function eventsOf(answer: MeteredStream): Promise<ChatEvent[]> {
   return events;
 }
 
-/** Counts of all choices together. */
+/** The sum of the choices' counts. */
 function wholeReports(events: readonly ChatEvent[]): readonly ChatEvent[] {
   return events.filter((event) => event.type === "usage-report" && event.isPart !== true);
 }
@@ -152,14 +152,14 @@ function textOf(events: readonly ChatEvent[], choice: number): string {
     .join("");
 }
 
-/** Resolves once the condition holds; the test's own time limit ends a wait that is in vain. */
+/** Resolves once the condition holds; the test's own timeout ends a wait that fails. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await Bun.sleep(1);
 }
 
 test("twenty choices are twenty requests, eight at once, one answer and one row", async () => {
   const server = serve(async (order) => {
-    // Every group waits until it is as large as it can be.
+    // Every group waits until it has reached its largest size.
     await until(() => server.open === 8 || server.bodies.length === 20);
     return whole(`text ${order}`);
   });
@@ -180,7 +180,7 @@ test("twenty choices are twenty requests, eight at once, one answer and one row"
   });
 });
 
-test("choices never take more places than the upstream has free", async () => {
+test("choices never take more places than the upstream has", async () => {
   const server = serve(async (order) => {
     await until(() => server.open === 3 || server.bodies.length === 7);
     return whole(`text ${order}`);
@@ -194,7 +194,7 @@ test("choices never take more places than the upstream has free", async () => {
   expect(placesAt(upstream).count).toBe(1);
 });
 
-test("the first refusal ends the other choices, and what was answered is accounted for", async () => {
+test("the first refusal ends the other choices, and answered ones are billed", async () => {
   const server = serve(async (order) => {
     if (order === 0) return whole("done");
     await until(() => server.bodies.length === 5);
@@ -210,10 +210,10 @@ test("the first refusal ends the other choices, and what was answered is account
   expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 10, outputTokens: 3 });
 });
 
-/** One place, so that choices go one after the other and a refusal comes after answers. */
+/** One place, so that choices run in sequence and a refusal comes after answers. */
 const inTurn = () => ({ maxInFlight: 1 });
 
-test("a throttled choice sends what is not answered yet to the next target", async () => {
+test("the next target gets the unanswered choices after one was throttled", async () => {
   const limited = serve((order) => (order === 2 ? refusal(429) : whole(`first ${order}`)));
   const sound = serve((order) => whole(`second ${order}`));
   const { services, records } = pipelineOf();
@@ -225,7 +225,7 @@ test("a throttled choice sends what is not answered yet to the next target", asy
   expect(records[0]).toMatchObject({ attempts: 2, inputTokens: 50, outputTokens: 15 });
 });
 
-test("a target that takes the number of choices is asked for those that are missing", async () => {
+test("a target that supports n is asked for the missing choices", async () => {
   const limited = serve((order) => (order === 1 ? refusal(429) : whole("first")));
   const several = serve((_, { n }) => {
     const choices = Array.from({ length: Number(n) }, (_choice, index) => ({
@@ -249,7 +249,7 @@ test("a target that takes the number of choices is asked for those that are miss
   expect(records[0]).toMatchObject({ inputTokens: 20, outputTokens: 11 });
 });
 
-test("a call that fails in the end pays for what was answered at all of its targets", async () => {
+test("a failed call is billed for the answers of all its targets", async () => {
   const first = serve((order) => (order === 2 ? refusal(429) : whole("first")));
   const second = serve((order) => (order === 1 ? refusal(500) : whole("second")));
   const { services, records } = pipelineOf();
@@ -258,15 +258,15 @@ test("a call that fails in the end pays for what was answered at all of its targ
   expect(records[0]).toMatchObject({ outcome: "failed", inputTokens: 30, outputTokens: 9 });
 });
 
-test("one choice without counts leaves the whole call to the estimate", async () => {
+test("a call is estimated if one choice has no counts", async () => {
   const server = serve((order) => whole("abcd", order === 1 ? null : usage));
   const { services, records } = pipelineOf();
   await runChat(callAt([server.upstream("up")]), chat(3), services);
-  // A third of 300 bytes for each of three requests.
+  // 300 bytes are 100 tokens, for each of three requests.
   expect(records[0]).toMatchObject({ usageSource: "counted", inputTokens: 300 });
 });
 
-test("the input is reserved once for each request it goes out with", async () => {
+test("the input is reserved once for each request", async () => {
   const server = serve(() => whole("hello"));
   const separate = server.upstream("up");
   const { chat: codec } = separate.adapter;
@@ -297,7 +297,7 @@ test("the ratio of tokens to bytes is not learned from the input of several choi
   expect(await reserved(4)).toBeGreaterThan(before);
 });
 
-test("streams of choices become one stream with the choices' own numbers and one count", async () => {
+test("streams of choices become one stream with the indexes of the choices and one count", async () => {
   const words = ["one ", "two ", "three"];
   const server = serve((order) => wholeStream(words.map((word) => `${order}:${word}`)));
   const { services, records } = pipelineOf();
@@ -317,7 +317,7 @@ test("streams of choices become one stream with the choices' own numbers and one
   expect(records[0]).toMatchObject({ inputTokens: 120, outputTokens: 36, attempts: 1 });
 });
 
-test("a stream without counts leaves out the count of all", async () => {
+test("the stream has no count if one choice has none", async () => {
   const server = serve((order) => wholeStream(["hi"], order === 1 ? null : usage));
   const { services, records } = pipelineOf();
   const call = callAt([server.upstream("up")]);
@@ -327,7 +327,7 @@ test("a stream without counts leaves out the count of all", async () => {
   expect(records[0]).toMatchObject({ usageSource: "counted", inputTokens: 300 });
 });
 
-test("a choice that is refused before its first event is no error frame: the next target serves all", async () => {
+test("the next target serves all choices if one is refused before its first event", async () => {
   const limited = serve((order) =>
     order === 2 ? refusal(429) : stream([frame(delta("a")), never]),
   );
@@ -343,7 +343,7 @@ test("a choice that is refused before its first event is no error frame: the nex
   expect(records[0]).toMatchObject({ attempts: 2, outcome: "completed" });
 });
 
-test("a choice that breaks off ends the others and the call", async () => {
+test("a choice that is cut ends the others and the call", async () => {
   const server = serve((order) =>
     order === 1
       ? stream([frame(delta("a")), frame({ error: { message: "broken", code: 500 } })])
@@ -373,7 +373,7 @@ test("a caller that leaves closes the streams of all choices", async () => {
   expect(records[0]).toMatchObject({ outcome: "abandoned", status: 499 });
 });
 
-test("a caller that leaves while choices are opened closes those as well", async () => {
+test("a caller that leaves while choices are being opened closes those too", async () => {
   const server = serve((order) => (order < 2 ? stream([frame(delta("a")), never]) : never));
   const upstream = server.upstream("up");
   const { services, records, placesAt } = pipelineOf();
@@ -398,7 +398,7 @@ test.each([
   [8, 9],
   [2, 3],
   [1, 3],
-])("with %d places, each of %d streamed choices waits until it has one", async (places, n) => {
+])("with %d places, each of %d streamed choices waits for one", async (places, n) => {
   const server = serve(lingeringStream);
   const upstream = server.upstream("up", { maxInFlight: places });
   const { services, records, placesAt } = pipelineOf();
@@ -412,7 +412,7 @@ test.each([
 });
 
 test.each([true, false])(
-  "other calls that take every place there is hold up later choices, but break none (streamed: %p)",
+  "other calls that take every place delay later choices, but fail none (streamed: %p)",
   async (isStreamed) => {
     const server = serve(() => (isStreamed ? lingeringStream() : whole("hello")));
     const upstream = server.upstream("up", { maxInFlight: 2 });
@@ -445,14 +445,14 @@ test.each([true, false])(
   },
 );
 
-test("a caller that leaves while a choice waits for its place leaves no request and no place", async () => {
+test("a caller that leaves while a choice waits for a place leaves no request and no place", async () => {
   const server = serve((order) =>
     order === 0 ? wholeStream(["hi"]) : stream([frame(delta("a")), never]),
   );
   const upstream = server.upstream("up", { maxInFlight: 2 });
   const { services, records, placesAt } = pipelineOf();
   const { answer } = await openChatStream(callAt([upstream]), chat(3, true), services);
-  // The place of the first choice is nobody's any more.
+  // The place of the first choice is free again.
   placesAt(upstream).limit = 1;
   const reading = eventsOf(answer).catch(() => undefined);
   await until(() => placesAt(upstream).count === 1);
@@ -463,7 +463,7 @@ test("a caller that leaves while a choice waits for its place leaves no request 
   void reading;
 });
 
-test("a request is translated once for each target, however many choices go there", async () => {
+test("a request is encoded once for each target, for all of its choices", async () => {
   const limited = serve(() => refusal(429));
   const sound = serve((_, { stream: isStreamed }) =>
     isStreamed === true ? wholeStream(["hi"]) : whole("hi"),
@@ -488,7 +488,7 @@ test("a request is translated once for each target, however many choices go ther
   };
   const call = callAt([counting("first", limited), counting("second", sound)]);
   await runChat(call, chat(20), pipelineOf().services);
-  // Where the first target has not throttled anybody yet.
+  // With a first target that has not throttled yet.
   const { answer } = await openChatStream(call, chat(20, true), pipelineOf().services);
   const events = await eventsOf(answer);
   expect(textOf(events, 19)).toBe("hi");

@@ -18,13 +18,13 @@ import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts
 import type { TruthEntry } from "../../src/simulator/truth-log.ts";
 import { faultTables, noHandshake } from "./fault-table.ts";
 
-/** What an echoing model answers, and what embeddings are made of. */
+/** The text that an echoing model answers, also the input of embeddings. */
 export const words = "one two three four five six seven eight";
 
 export const callNames = ["a whole answer", "a stream", "embeddings"] as const;
 export type CallName = (typeof callNames)[number] | "embeddings in one batch";
 
-/** Cohere's models on Bedrock take many texts a request, Titan's take one. */
+/** On Bedrock, Cohere's models take many texts a request, Titan's one. */
 export const callNamesOf: Readonly<Record<UpstreamKind, readonly CallName[]>> = {
   openai: callNames,
   bedrock: [...callNames, "embeddings in one batch"],
@@ -34,7 +34,7 @@ export interface CallSeen {
   readonly response: Response;
   readonly text: string;
   readonly row: UsageRecord;
-  /** What the upstreams saw of it. */
+  /** The call's entries in the upstreams' truth logs. */
   readonly atFirst: readonly TruthEntry[];
   readonly atSecond: readonly TruthEntry[];
 }
@@ -45,8 +45,8 @@ const callDeadlineMs = 240_000;
 const releaseDeadlineMs = 10_000;
 
 /**
- * A gateway with an alias for every fault that its upstream can show. That upstream has one place;
- * behind it may stand another, which is well.
+ * A gateway with an alias for every fault of its upstream, which has one place. There may be a
+ * second upstream without faults.
  */
 export class FaultBench implements AsyncDisposable {
   readonly gateway: TestGateway;
@@ -80,7 +80,7 @@ export class FaultBench implements AsyncDisposable {
     return new FaultBench(gateway, second, { kind, limits: store });
   }
 
-  /** Calls with a key of its own; what is left of the key's limits must agree with the ledger. */
+  /** Calls with a new key, whose remaining limits must match the ledger. */
   async call(name: CallName, fault: string): Promise<CallSeen> {
     const { gateway } = this;
     this.#calls += 1;
@@ -92,7 +92,7 @@ export class FaultBench implements AsyncDisposable {
     const response = await gateway.post(path, body, { headers, signal });
     const text = await response.clone().text();
     await this.untilUpstreamsAreFree();
-    // A gateway asks a target that hung now and then on its own account.
+    // The gateway also probes a target that hung.
     const ofCall = ({ truth }: Simulator): readonly TruthEntry[] =>
       truth.entries.filter((entry) => entry.mark === mark);
     const atFirst = ofCall(gateway.simulator);
@@ -108,11 +108,11 @@ export class FaultBench implements AsyncDisposable {
     return { response, text, row, atFirst, atSecond };
   }
 
-  /** Whether the only place of the first upstream comes back: another call gets it. */
+  /** Whether the first upstream's only place was released: another call gets it. */
   async isPlaceFree(): Promise<boolean> {
     const deadline = Date.now() + releaseDeadlineMs;
     const { path, body } = requestOf("a stream", "ok", { kind: this.#kind, mark: "place" });
-    // An upstream knows the end of an answer a moment before its reader does.
+    // An upstream sees the end of an answer slightly before its reader.
     while (Date.now() < deadline) {
       const before = this.gateway.simulator.truth.size;
       const { status } = await this.gateway.post(path, body).then(async (response) => {
@@ -144,10 +144,10 @@ interface BenchParts {
   readonly limits: MemoryLimitStore;
 }
 
-/** Faults beyond the table's, which tests of their own are about. */
+/** Faults outside the table, which have their own tests. */
 export const furtherFaults = ["flap", "throttle-429-7000", "throttled-burst"];
 
-/** Of each call its own target: what one has learned of it must not help or harm another. */
+/** Each call has its own target, so that health does not affect other calls. */
 function modelsOf(kind: UpstreamKind, hasSecond: boolean): string {
   const faults = [...faultTables[kind].map(([fault]) => fault), ...furtherFaults];
   return faults
@@ -194,8 +194,8 @@ function modelOf(
 
 function upstreamOf(fault: string): string {
   if (fault === noHandshake) return "secure";
-  // A stream of a million deltas may be silent for a while on a busy machine.
-  return fault.startsWith("million") ? "patient" : "simulator";
+  // On a busy machine a stream of a million deltas may be silent for a while.
+  return fault.startsWith("million") ? "long-idle" : "simulator";
 }
 
 function upstreamsOf(kind: UpstreamKind, first: Simulator, second: Simulator): string {
@@ -207,7 +207,7 @@ function upstreamsOf(kind: UpstreamKind, first: Simulator, second: Simulator): s
       : `{ kind: openai, base_url: "${secureOrigin}/v1", ${hasty} }`;
   return `
   simulator: ${simulatorUpstream(first, kind, `${hasty}, max_in_flight: 1`)}
-  patient: ${simulatorUpstream(first, kind)}
+  long-idle: ${simulatorUpstream(first, kind)}
   secure: ${secure}
   second: ${simulatorUpstream(second, kind)}`;
 }

@@ -27,12 +27,12 @@ import {
 import { report } from "../support/scorecard.ts";
 import { faultTables, noHandshake, type Outcome } from "./fault-table.ts";
 
-/** A stream of a million deltas takes its time. */
+/** A stream of a million deltas takes long. */
 const cellTimeoutMs = 300_000;
 
 const tally = { cells: 0, correct: 0, heldPlaces: 0 };
 
-/** Without another target behind the one that shows the fault, or with one that is well. */
+/** Without or with a second target that has no fault. */
 const benches = upstreamKinds.flatMap((kind) => [
   { kind, hasSecond: false, behind: "without another target" },
   { kind, hasSecond: true, behind: "with a second target" },
@@ -50,10 +50,10 @@ describe.each(benches)("over the wire of $kind, $behind", ({ kind, hasSecond }) 
   for (const [fault, ...outcomes] of faultTables[kind]) {
     callNamesOf[kind].forEach((name, index) => {
       const listed = outcomes[Math.min(index, 2)] ?? "503";
-      // What a first target answers whole is never asked of a second.
+      // A complete answer of the first target is never requested from the second.
       if (hasSecond && listed.startsWith("whole") && fault !== "ok") return;
       test(
-        `${fault} makes of ${name}: ${listed}`,
+        `${fault} makes ${name} ${listed}`,
         async () => {
           tally.cells += 1;
           const seen = await bench.call(name, fault);
@@ -74,7 +74,7 @@ describe.each(benches)("over the wire of $kind, $behind", ({ kind, hasSecond }) 
   }
   if (hasSecond) return;
 
-  test("no fault of the wire is left out", () => {
+  test("every fault of the wire is tested", () => {
     const listed = faultTables[kind].map(([fault]) => fault).filter((one) => one !== noHandshake);
     const shown = [...listed, ...furtherFaults];
     const modes = shown.map((fault) => faultInModelName(`fault-${fault}`)?.mode);
@@ -82,11 +82,11 @@ describe.each(benches)("over the wire of $kind, $behind", ({ kind, hasSecond }) 
     expect(new Set<string | undefined>(modes)).toEqual(new Set(all));
   });
 
-  test("an upstream that is well by turns is well every other time", async () => {
+  test("an upstream that fails every other time answers every other time", async () => {
     expect(await statusesOf("flap")).toEqual([200, 503, 200, 503]);
   });
 
-  test("an upstream that refuses a burst of calls is asked again by the next", async () => {
+  test("an upstream that refused a burst of calls gets the next call", async () => {
     expect(await statusesOf("throttled-burst")).toEqual([503, 503, 503, 200]);
   });
 
@@ -99,7 +99,7 @@ describe.each(benches)("over the wire of $kind, $behind", ({ kind, hasSecond }) 
     return statuses;
   }
 
-  test("the wait that a throttling upstream asks for is passed on", async () => {
+  test("the Retry-After of a throttling upstream is passed on", async () => {
     for (const name of callNames) {
       const { response } = await bench.call(name, "throttle-429-7000");
       expect(response.headers.get("retry-after")).toBe("7");
@@ -108,7 +108,7 @@ describe.each(benches)("over the wire of $kind, $behind", ({ kind, hasSecond }) 
     }
   });
 
-  test("after all that the gateway serves, and logged errors only of the operator's own making", async () => {
+  test("the gateway still serves afterwards, and has logged only errors of the operator", async () => {
     const { gateway } = bench;
     const post = (name: CallName) => {
       const { path, body } = requestOf(name, "comments", { kind, mark: "after" });
@@ -126,7 +126,7 @@ describe.each(benches)("over the wire of $kind, $behind", ({ kind, hasSecond }) 
   });
 });
 
-test("every call ended as listed, every place came back, and nothing was begun twice", () => {
+test("every call ended as listed, every place was released, and no answer began twice", () => {
   const { cells, correct, heldPlaces } = tally;
   const isMet = correct === cells;
   const name = "outcomes under faults as listed";
@@ -149,14 +149,14 @@ function brokenOrNot(text: string): Outcome {
 const refusedCredential =
   /^bad-credential$|^exception-(unrecognized-client|(invalid|incomplete)-signature|expired-token|request-expired)$/;
 
-/** Nothing is begun anew once the caller has a part of the answer, and no target is asked twice. */
+/** No retry follows once the caller has a part of the answer, and no target is tried twice. */
 function expectAttempts(seen: CallSeen, isServed: boolean, { fault, kind }: Shown): void {
-  // Where another try is left, a refused credential is asked for anew before another target is.
+  // If an attempt is left, a refused credential is renewed before another target is tried.
   const isRenewed = isServed && kind === "bedrock" && refusedCredential.test(fault);
   const ofFirst = isRenewed ? 2 : 1;
   expect(seen.row.attempts).toBe(isServed ? ofFirst + 1 : 1);
   expect(seen.atSecond).toHaveLength(isServed ? 1 : 0);
-  // A handshake that fails is no call yet.
+  // A failed handshake is not a call.
   expect(seen.atFirst).toHaveLength(fault === noHandshake ? 0 : ofFirst);
 }
 
@@ -181,7 +181,7 @@ function expectRow(seen: CallSeen, outcome: Outcome, { fault, kind }: Shown): vo
     }
     case "whole, uncounted":
       expect(row).toMatchObject({ outcome: "completed", status: 200 });
-      // Of vectors nothing can be counted as it is delivered.
+      // Vectors have no delivered tokens to count.
       expect(usageSource).toBe(row.model.startsWith("chat") ? "counted" : "estimated");
       expect(inputTokens).toBeGreaterThan(0);
       return;
@@ -192,7 +192,7 @@ function expectRow(seen: CallSeen, outcome: Outcome, { fault, kind }: Shown): vo
           ? { outcome: "failed", status: 503, code: "model_unavailable" }
           : { outcome: "failed", status: 400, code: undefined },
       );
-      // An answer without an end may still have told its counts.
+      // An answer without an end may still contain its counts.
       expect(usageSource).toBe(tellsUsage(fault, kind) ? "upstream" : "counted");
       expect(inputTokens).toBeGreaterThan(0);
       expect(outputTokens).toBeGreaterThan(0);
@@ -235,7 +235,7 @@ async function expectAnswer(
   const error = await errorOf(response);
   expect(error.code).toBe(code);
   if (code !== "model_unavailable") return;
-  // Nobody's patience mends what only the operator can.
+  // Only the operator can correct it, so waiting does not help.
   const isLasting = error.message.includes("tell the operator");
   expect(response.headers.get("retry-after") ?? "").toMatch(isLasting ? /^$/ : /^[1-9]\d*$/);
   expect(response.headers.get("x-should-retry")).toBe(isLasting ? "false" : "true");
@@ -288,7 +288,7 @@ test.each([
   ["openai", /^Bearer an-upstream-credential$/],
   ["bedrock", /^AWS4-HMAC-SHA256 /],
 ] as const)(
-  "a redirect by %s is not followed: neither the prompt nor the credential goes elsewhere",
+  "a redirect by %s is not followed, so neither the prompt nor the credential leaves the upstream",
   async (kind, credential) => {
     let strangers = 0;
     await using elsewhere = serve(() => {

@@ -2,23 +2,23 @@ import type { UpstreamKind } from "../support/gateway.ts";
 import { isComplete } from "../support/requirement.ts";
 
 /**
- * What a caller sees of a call whose only target shows the fault, and whose counts its row of the
- * ledger holds.
+ * What the caller gets if the only target has the fault, and the source of the counts in the
+ * ledger.
  */
 export type Outcome =
-  /** A whole answer with the upstream's counts. */
+  /** A complete answer with the upstream's counts. */
   | "whole"
-  /** A whole answer whose upstream told no counts. */
+  /** A complete answer without the upstream's counts. */
   | "whole, uncounted"
-  /** All but the event that made no sense. */
+  /** A complete answer except for one malformed event. */
   | "whole but for an event"
   /** 200, then an error frame and no `[DONE]`. */
   | "broken"
-  /** The same, but the error is the caller's own. */
+  /** The same, with an error of the caller. */
   | "broken, refused"
-  /** `model_unavailable`; another target serves in its place. */
+  /** `model_unavailable`, unless another target serves. */
   | "503"
-  /** One of the two: the runtime may forget what came along with the end of a connection. */
+  /** Either: the runtime may lose bytes that came with the end of a connection. */
   | "broken or 503"
   | "400 context_length_exceeded"
   | "400 without code";
@@ -31,10 +31,10 @@ export type FaultRow = readonly [
 ];
 
 const everyCall = (outcome: Outcome) => [outcome, outcome, outcome] as const;
-/** What is wrong with frames does not touch answers that are not made of them. */
+/** Faults of frames do not affect answers without frames. */
 const onlyStreams = (outcome: Outcome) => ["whole", outcome, "whole"] as const;
 
-/** Asked over TLS, of a port that does not speak it; no fault of the simulator. */
+/** A TLS call of a port without TLS; not a fault of the simulator. */
 export const noHandshake = "no-handshake";
 
 const common: readonly FaultRow[] = [
@@ -66,7 +66,7 @@ const common: readonly FaultRow[] = [
   [`million-chunks-${isComplete ? 1_000_000 : 20_000}`, ...everyCall("whole")],
   ["gzip-bomb", ...everyCall("503")],
   ["chained-encodings", ...everyCall("503")],
-  // Only a stream says by itself that it is over.
+  // Only a stream marks its own end.
   ["never-closes", "503", "whole", "503"],
   ["error-event-mid-stream", "503", "broken", "503"],
   ["redirect", ...everyCall("503")],
@@ -87,7 +87,7 @@ const overOpenai: readonly FaultRow[] = [
   ["crlf-framing", ...everyCall("whole")],
 ];
 
-/** Texts that say an overflow, and none of which may be taken for something else. */
+/** Texts of overflows, which must all be recognised as such. */
 const overflows: readonly FaultRow[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(
   (which) => [`context-overflow-${which}`, ...everyCall("400 context_length_exceeded")] as const,
 );
@@ -131,7 +131,7 @@ const exceptions: readonly FaultRow[] = [
   ["first-frame-throttling", ...everyCall("503")],
   ["first-frame-service-unavailable", ...everyCall("503")],
   ["first-frame-model-timeout", ...everyCall("503")],
-  // Behind the start of the message alone nothing has reached the caller.
+  // After messageStart alone nothing has reached the caller.
   ["mid-stream-internal-server-1", ...everyCall("503")],
   ["mid-stream-internal-server", "503", "broken", "503"],
   ["mid-stream-model-stream-error", "503", "broken", "503"],
@@ -156,7 +156,7 @@ const frames: readonly FaultRow[] = [
   ["bad-headers-length", ...onlyStreams("broken")],
   ["no-message-stop", ...onlyStreams("broken")],
   ["no-metadata", ...onlyStreams("whole, uncounted")],
-  // Its last event tells the usage.
+  // The usage is in the last event.
   ["no-done", ...onlyStreams("whole, uncounted")],
   ["transport-error-frame", ...onlyStreams("broken")],
   ["transport-error-frame-0", ...onlyStreams("503")],

@@ -4,21 +4,21 @@ import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { sendSteadily, type LoadCall } from "../support/steady-load.ts";
 
-/** What provisioned throughput promises, over HTTP, under a flood of calls that bought none. */
+/** The guarantees of provisioned throughput over HTTP, under a flood of on-demand calls. */
 
 const seconds = isComplete ? 120 : 8;
-/** Of small accounts beside a large one: shares need no whole minutes. */
+/** For small accounts beside a large one; shares do not need a whole minute. */
 const sharedSeconds = isComplete ? 60 : 8;
 const wantedCalls = isComplete ? 10_000 : 500;
-/** A busy machine sends late: what is wanted is sent in this time at most. */
+/** The longest time to send all calls, because a busy machine sends late. */
 const longestSeconds = 2 * seconds;
 const buyers = 10;
 const poolTokens = 600_000;
 const floorShare = 0.2;
-/** Most that the pool can sell: 470 of 472 units of 1,000. */
+/** The most that the pool can sell: 470 of 472 units of 1,000. */
 const unitsOfEach = 47;
 const buyersPerSecond = 8.6;
-// Callers, the gateway and its upstream are one process here, which fetches 256 times at once.
+// Callers, gateway and upstream share one process, which runs 256 fetches at a time.
 const buyersAtOnce = 6;
 const floodAtOnce = 130;
 const floodPerSecond = 110;
@@ -26,8 +26,8 @@ const floodPerSecond = 110;
 const plans = `
   buyers: { requests_per_minute: 1, tokens_per_minute: 1000, provisioned: true, queue_timeout: 2s }
   guests: { requests_per_minute: 1000000, tokens_per_minute: 1000000000, queue_timeout: 1s }
-  mice: { requests_per_minute: 1000000, tokens_per_minute: 1000000000, queue_timeout: 10s }`;
-// The load and the upstream run in this process too: what they cost must not shed anybody.
+  small: { requests_per_minute: 1000000, tokens_per_minute: 1000000000, queue_timeout: 10s }`;
+// The load and the upstream run in this process too, and must not trigger shedding.
 const overload = "{ loop_delay: 10s }";
 const model = (pool: string): string => `
   chat-model:
@@ -52,7 +52,7 @@ function percentile(values: readonly number[], share: number): number {
 }
 
 test(
-  "provisioned calls are never refused and wait for nothing, and what is not sold is served",
+  "provisioned calls are never refused and never wait, and unsold capacity is served",
   async () => {
     await using gateway = await startGateway({
       simulator: { firstTokenDelayMs: 100 },
@@ -107,7 +107,7 @@ test(
       ),
     ).toBeLessThanOrEqual(5);
     expect(floor).toBeGreaterThanOrEqual(0.95);
-    // Every call is of one class, and its row says the same as its answer.
+    // Every call has one class, the same in its row and its answer.
     const rows = new Map((await gateway.usage()).map((row) => [row.id, row.capacityClass]));
     const served = [...own, ...flood].filter(({ status }) => status === 200);
     expect(served.length).toBeGreaterThan(0);
@@ -117,7 +117,7 @@ test(
   (longestSeconds + 60) * 1_000,
 );
 
-/** The time of a load: as long as it should be, and longer while too few calls were made. */
+/** Ends a load after its duration, or later if too few calls were made until then. */
 class LoadTime {
   readonly #startedAt = performance.now();
   #calls = 0;
@@ -172,7 +172,7 @@ function reportGuarantee({ own, flood, floor, seconds: elapsed }: GuaranteeFigur
     limit: "<= 5 ms",
     isMet: waitMs <= 5,
   });
-  // The tokens of a minute may come at once, so less than a minute says little.
+  // A minute's tokens may be used at once, so a shorter time proves little.
   if (!isComplete) return;
   report({
     check: 8,
@@ -184,7 +184,7 @@ function reportGuarantee({ own, flood, floor, seconds: elapsed }: GuaranteeFigur
 }
 
 test(
-  "fifty small accounts get all they want beside one that wants five times all there is",
+  "fifty small accounts get all they want beside one that wants five times the capacity",
   async () => {
     await using gateway = await startGateway({
       simulator: { firstTokenDelayMs: 200 },
@@ -196,23 +196,23 @@ test(
         models: model("shared"),
       },
     });
-    const elephant = await gateway.createKey({ plan: "guests", account: "elephant" });
-    const mice = await Promise.all(
+    const largeKey = await gateway.createKey({ plan: "guests", account: "large" });
+    const smallKeys = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
-        gateway.createKey({ plan: "mice", account: `mouse ${index}` }),
+        gateway.createKey({ plan: "small", account: `small ${index}` }),
       ),
     );
-    // Six places of 200 ms are 30 calls a second, of which the mice want a third.
+    // Six places of 200 ms are 30 calls a second, of which the small accounts want a third.
     const endsAt = performance.now() + sharedSeconds * 1_000;
     const isOver = (): boolean => performance.now() >= endsAt;
     const small = { perSecond: 0.2, body: ownBody, mostAtOnce: 4 };
     const [large, ...others] = await Promise.all([
       sendSteadily(
         gateway,
-        { key: elephant.text, perSecond: 160, body: ownBody, mostAtOnce: floodAtOnce + 20 },
+        { key: largeKey.text, perSecond: 160, body: ownBody, mostAtOnce: floodAtOnce + 20 },
         isOver,
       ),
-      ...mice.map(({ text }) => sendSteadily(gateway, { ...small, key: text }, isOver)),
+      ...smallKeys.map(({ text }) => sendSteadily(gateway, { ...small, key: text }, isOver)),
     ]);
     const calls = others.flat();
     const share = calls.filter(({ status }) => status === 200).length / calls.length;
@@ -226,7 +226,7 @@ test(
     });
     expect(calls.length).toBeGreaterThan(sharedSeconds * 3);
     expect(share).toBeGreaterThanOrEqual(0.999);
-    // What they leave is the large one's.
+    // The large account gets the rest.
     expect(largeServed).toBeGreaterThan(sharedSeconds);
   },
   (sharedSeconds + 60) * 1_000,

@@ -17,12 +17,12 @@ import { isComplete } from "../support/requirement.ts";
 const guesses = isComplete ? 1_000_000 : 100_000;
 const guessesOverHttp = isComplete ? 20_000 : 3_000;
 const liveKeys = 500;
-/** Kept of refusals to nobody in particular. */
+/** The number of kept refusals without a key. */
 const strangers = Math.ceil(refusalLogDefaults.limit / 5);
 
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
 
-/** Guesses of every kind, by turns. */
+/** Guesses of every kind in turn. */
 class Guesser {
   readonly #live: readonly string[];
   #count = 0;
@@ -48,11 +48,11 @@ class Guesser {
   }
 }
 
-/** A well-formed key that names a live secret and is another. */
+/** A well-formed key with the public id of a live secret, but another secret. */
 function withPublicIdOf(known: string): string {
   const publicId = new Uint8Array(Buffer.from(known.slice(7, 15)));
   let isFirst = true;
-  // The generator draws the public id first: characters are handed to it as the bytes they are of.
+  // The generator draws the public id first, so its random bytes are chosen for these characters.
   return generateApiKey((target) => {
     if (!isFirst) return random(target);
     isFirst = false;
@@ -73,7 +73,7 @@ function withOneWrongCharacter(known: string, place: number): string {
 
 const environment: Environment = { name: "production", models: new Map() };
 
-/** A ring of live keys over a real database that counts how often it is read. */
+/** A ring of live keys over a real database that counts its reads. */
 async function openRing(fixture: AdminFixture) {
   const account = await fixture.account();
   const application = await fixture.application(account.name);
@@ -114,7 +114,7 @@ function authenticateWith(fixture: AdminFixture, ring: KeyRing, onUsed: () => vo
   });
 }
 
-/** What came of one guess; undefined: it was accepted. */
+/** The refusal of one guess; undefined if it was accepted. */
 function refusalTo(authenticate: Authenticate, text: string): GatewayError | undefined {
   try {
     authenticate(text, environment, () => "192.0.2.1");
@@ -130,7 +130,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test(`of ${guesses} guessed keys none is accepted, none reads the database, and memory stays`, async () => {
+test(`none of ${guesses} guessed keys is accepted or reads the database, and memory is stable`, async () => {
   await using fixture = new AdminFixture();
   const { ring, texts, reads } = await openRing(fixture);
   let used = 0;
@@ -170,7 +170,7 @@ test(`of ${guesses} guessed keys none is accepted, none reads the database, and 
   for (const text of texts) expect(refusalTo(authenticate, text)).toBeUndefined();
 }, 180_000);
 
-test(`${guessesOverHttp} guesses over HTTP are all refused alike, and few are kept`, async () => {
+test(`${guessesOverHttp} guesses over HTTP have the same refusal, and few are kept`, async () => {
   await using gateway = await startGateway();
   const others = await Promise.all(Array.from({ length: 20 }, () => gateway.createKey()));
   const guesser = new Guesser([gateway.key, ...others.map(({ text }) => text)]);
@@ -192,7 +192,7 @@ test(`${guessesOverHttp} guesses over HTTP are all refused alike, and few are ke
   expect(gateway.app.admin.refusals.list({}, guessesOverHttp).length).toBeLessThanOrEqual(
     strangers,
   );
-  // What was refused to strangers pushes out nothing of a real key, and its calls go on.
+  // Refusals without a key do not evict those of a real key, and its calls continue.
   expect((await gateway.get("/v1/models")).status).toBe(200);
   const views = await Promise.all(
     others.map(({ id }) => gateway.admin("GET", `/admin/v1/refusals?key_id=${id}`)),

@@ -3,7 +3,7 @@ import { mostChoices, mostToolCalls } from "../../src/upstreams/shared/answer-bo
 import { errorOf, parseStream } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** An upstream that sends whatever costs most. */
+/** An upstream that sends the most expensive answers. */
 let answer: () => Response;
 const upstream = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => answer() });
 const url = JSON.stringify(`http://127.0.0.1:${upstream.port}/v1`);
@@ -61,7 +61,7 @@ async function expectUnavailable(path: string, body: object): Promise<void> {
   });
 }
 
-test("as many tool calls as are allowed reach the caller, streamed and whole", async () => {
+test("the largest allowed number of tool calls reaches the caller, streamed or not", async () => {
   answer = () => eventStream([chunkOf(toolCalls(mostToolCalls)), chunkOf([], "tool_calls")]);
   const { status, text } = await streamed();
   expect([status, parseStream(text).isDone]).toEqual([200, true]);
@@ -74,7 +74,7 @@ test.each([
   ["in one event", 1],
   ["in an event each", 20_000],
 ])(
-  "20,000 tool calls %s end the stream with an error at the first that is too many",
+  "20,000 tool calls %s end the stream with an error at the first one over the limit",
   async (_, events) => {
     const each = 20_000 / events;
     answer = () =>
@@ -93,7 +93,7 @@ test.each([
   },
 );
 
-test("choices without end end the stream", async () => {
+test("endless choices end the stream", async () => {
   answer = () =>
     eventStream(
       Array.from({ length: 10_000 }, (_, index) => ({
@@ -105,7 +105,7 @@ test("choices without end end the stream", async () => {
   expect([chunks.at(-1)?.error?.code, isDone]).toEqual(["model_unavailable", false]);
 });
 
-/** A body without an end, and what became of it. A failed call may be made again. */
+/** Sends an endless body and returns the result; a failed call may be retried. */
 class Endless {
   sentBytes = 0;
   cancelled = 0;
@@ -133,7 +133,7 @@ class Endless {
   }
 }
 
-test("an event that never ends is given up", async () => {
+test("an endless event ends the call", async () => {
   const endless = new Endless();
   answer = () => endless.answer("data: ", "text/event-stream");
   await expectUnavailable("/v1/chat/completions", { ...chat, stream: true });
@@ -147,7 +147,7 @@ test.each([
     { choices: [{ message: { tool_calls: toolCalls(5_000) }, finish_reason: "stop" }] },
   ],
   ["choices", { choices: Array.from({ length: 5_000 }, () => ({ message: { content: "a" } })) }],
-])("a whole answer with too many %s is 503", async (_, body) => {
+])("an unstreamed answer with too many %s is 503", async (_, body) => {
   answer = () => Response.json(body);
   await expectUnavailable("/v1/chat/completions", chat);
 });
@@ -155,7 +155,7 @@ test.each([
 test.each([
   ["lists", "[],".repeat(60_000)],
   ["nested lists", `${"[".repeat(500)}${"]".repeat(500)},`.repeat(100)],
-])("a whole answer of %s beside its message is 503", async (_, lists) => {
+])("an unstreamed answer with %s beside its message is 503", async (_, lists) => {
   const message = JSON.stringify({ role: "assistant", content: "hello" });
   answer = () =>
     new Response(`{"choices":[{"message":${message},"finish_reason":"stop"}],"x":[${lists}1]}`);
@@ -166,7 +166,7 @@ test.each([
   ["/v1/chat/completions", chat],
   ["/v1/embeddings", { model: "embedding-model", input: "hi" }],
 ])(
-  "an answer to %s that is longer than it may be is 503, and not read further",
+  "an answer to %s that is longer than the limit is 503, and not read further",
   async (path, body) => {
     const giant = new Uint8Array(8 * limitBytes).fill(0x20);
     answer = () => new Response(giant, { headers: { "content-type": "application/json" } });

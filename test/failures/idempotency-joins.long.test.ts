@@ -44,7 +44,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     await bench[Symbol.asyncDispose]();
   });
 
-  /** Rows that calls left behind since. */
+  /** The rows of calls since then. */
   async function rowsSince(before: ReadonlySet<string>): Promise<readonly UsageRecord[]> {
     return (await bench.gateway.usage()).filter(({ id }) => !before.has(id));
   }
@@ -55,7 +55,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
 
   const isUpstreamFree = (): boolean => bench.gateway.simulator.openCalls === 0;
 
-  test(`${callers} callers at once share one stream, whenever they come`, async () => {
+  test(`${callers} concurrent callers share one stream, also later ones`, async () => {
     const key = newKey();
     const body = streamedChat("count: 60", { stream_options: { include_usage: true } });
     const before = { rows: await knownRows(), calls: bench.upstreamCalls() };
@@ -88,12 +88,12 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ outcome: "completed", outputTokens: 60 });
     expect(rows[0]?.id).toBe(first.headers.get("x-request-id") ?? "");
-    // Afterwards it is a replay, of the same.
+    // Afterwards the same answer is a replay.
     const replay = await bench.send(key, body);
     expect(await replay.text()).toBe(whole);
   });
 
-  test(`${callers} callers at once share one whole answer`, async () => {
+  test(`${callers} concurrent callers share one unstreamed answer`, async () => {
     const key = newKey();
     const before = { rows: await knownRows(), calls: bench.upstreamCalls() };
     const sent = Array.from({ length: callers }, () => bench.send(key, chat("count: 20")));
@@ -116,7 +116,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(parseStream(await running.readAll()).isDone).toBe(true);
   });
 
-  test("the call goes on when the first leaves, and when some who joined do", async () => {
+  test("the call continues when the first caller and some of the joined ones leave", async () => {
     const key = newKey();
     const body = streamedChat("count: 60");
     const rows = await knownRows();
@@ -139,7 +139,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(await replay.text()).toBe(withoutComments(text));
   });
 
-  test("the call ends when the last leaves, is billed as delivered, and is made anew", async () => {
+  test("the call ends when the last caller leaves, is billed as delivered, and is then made anew", async () => {
     const key = newKey();
     const body = streamedChat("count: 5000");
     const rows = await knownRows();
@@ -149,7 +149,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       streams.push(new StreamedAnswer(await bench.send(key, body, { signal })));
     }
     await Promise.all(streams.map((stream) => stream.readFrames(5)));
-    // In the order in which they came, then the other way round.
+    // In the order of their arrival, then in reverse.
     for (const { signal } of leaving) expect(signal.aborted).toBe(false);
     leaving[0]?.abort();
     leaving[1]?.abort();
@@ -168,7 +168,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(await rowsSince(rows)).toHaveLength(2);
   });
 
-  test("a whole answer that nobody waits for any more is not made to its end", async () => {
+  test("an unstreamed answer ends when its last caller leaves", async () => {
     const key = newKey();
     const body = chat("count: 5000");
     const leaving = [new AbortController(), new AbortController()];
@@ -183,7 +183,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     await until("the upstream is free", isUpstreamFree);
   });
 
-  test("a call that is refused is refused to all who share it, and the next is made anew", async () => {
+  test("all callers of a refused call get the refusal, and the next call is made anew", async () => {
     const key = newKey();
     const body = { ...chat("hi"), model: "refusing" };
     const before = bench.upstreamCalls();
@@ -198,7 +198,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(bench.upstreamCalls()).toBe(before + 2);
   });
 
-  test("a stream that breaks off does so for all who share it, and the next is made anew", async () => {
+  test("all callers of a cut stream get the cut, and the next call is made anew", async () => {
     const key = newKey();
     const body = { ...streamedChat("count: 40"), model: "broken" };
     const before = bench.upstreamCalls();
@@ -214,7 +214,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(bench.upstreamCalls()).toBe(before + 2);
   });
 
-  test("a revoked key ends the call for all who share it", async () => {
+  test("a revoked key ends the call for all its callers", async () => {
     const { id, text } = await bench.gateway.createKey();
     const key = newKey();
     const body = streamedChat("count: 5000");
@@ -232,7 +232,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     await until("the upstream is free", isUpstreamFree);
   });
 
-  test("each caller's time is its own", async () => {
+  test("each caller has its own timeout", async () => {
     const key = newKey();
     const body = streamedChat("count: 80");
     const hasty = { headers: { "x-sluice-timeout-ms": "500" } };

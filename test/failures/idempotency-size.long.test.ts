@@ -13,7 +13,7 @@ import {
 let keys = 0;
 const newKey = (): string => `large-${(keys += 1)}`;
 
-/** About 32 MiB in pieces of 16 KiB: more than any connection takes unread. */
+/** About 32 MiB in pieces of 16 KiB: more than any connection buffers. */
 const large = streamedChat("bulk: 2000");
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
@@ -29,7 +29,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     await bench[Symbol.asyncDispose]();
   });
 
-  test("an answer that is too large comes whole, cannot be joined, and is not made again", async () => {
+  test("an answer that is too large arrives complete, cannot be joined, and is not repeated", async () => {
     const key = newKey();
     const before = bench.upstreamCalls();
     const running = new StreamedAnswer(await bench.send(key, large));
@@ -48,7 +48,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(bench.upstreamCalls()).toBe(before + 1);
   });
 
-  test("a reader that stops holds up nobody, and is left behind with bounded memory", async () => {
+  test("a reader that stalls does not delay the others, and memory is bounded", async () => {
     const key = newKey();
     const before = bench.upstreamCalls();
     const stalled = openStalled(bench, key, large);
@@ -57,12 +57,12 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(joined.headers.get("idempotent-replayed")).toBe("true");
     expect(parseStream(await joined.text()).isDone).toBe(true);
     expect(bench.upstreamCalls()).toBe(before + 1);
-    // It gets what the connection had taken, and is told why there is no more.
+    // It gets what the connection had buffered, then an error with the reason.
     const text = await readRest(stalled);
     expect(text).toContain("answer_not_kept");
     expect(text).not.toContain("[DONE]");
   });
-  test("embeddings that are too large are not made again", async () => {
+  test("embeddings that are too large are not repeated", async () => {
     const key = newKey();
     const input = Array.from({ length: 40 }, (_, place) => `text ${place}`);
     const body = { model: "embedding-model", input };
@@ -82,7 +82,7 @@ function framesIn({ text }: StreamedAnswer): number {
   return text.split("\n\n").length - 1;
 }
 
-/** A caller over a socket that reads nothing until it is told to. */
+/** A caller over a socket that reads nothing until `read` is called. */
 function openStalled({ gateway }: IdempotentGateway, key: string, body: unknown): Socket {
   const text = JSON.stringify(body);
   const socket = connect(gateway.port, "127.0.0.1").pause();

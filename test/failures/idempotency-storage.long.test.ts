@@ -35,7 +35,7 @@ async function send(bench: IdempotentGateway, ...call: Parameters<IdempotentGate
   return { status: response.status, isReplayed, text: await response.text() };
 }
 
-test("no file shows a prompt, an answer or an Idempotency-Key, while all of them are replayed", async () => {
+test("no file contains a prompt, an answer or an Idempotency-Key, and all are replayed", async () => {
   await withFolder(async (folder) => {
     const search = new CanarySearch();
     await using bench = await startIdempotentGateway({ folder });
@@ -54,7 +54,7 @@ test("no file shows a prompt, an answer or an Idempotency-Key, while all of them
     }
     await bench.gateway.usage();
     expect(bench.keptAnswers()).toBe(3);
-    // What waits in the write-ahead log is searched as well; here it is in the file, too.
+    // The write-ahead log is searched too; here its content is also in the file.
     search.searchFiles(folder);
     using database = new Database(bench.path);
     database.run("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -63,7 +63,7 @@ test("no file shows a prompt, an answer or an Idempotency-Key, while all of them
     search.search("log", bench.gateway.log.join("\n"));
     expect(search.hits).toEqual([]);
     expect(search.searchedBytes.get("sluice.db")).toBeGreaterThan(100_000);
-    // The search finds what is there.
+    // The search finds texts that are stored on purpose.
     database.run("CREATE TABLE proof (text TEXT)");
     const [shown] = search.names;
     database.query("INSERT INTO proof VALUES (?)").run(calls[0][0]);
@@ -72,7 +72,7 @@ test("no file shows a prompt, an answer or an Idempotency-Key, while all of them
   });
 });
 
-test("answers outlive the process, with their key; a call that was cut off by its end is made anew", async () => {
+test("answers outlive the process; a call that its end cut is made anew", async () => {
   await withFolder(async (folder) => {
     let secret: ReturnType<typeof bearer>;
     let text: string;
@@ -101,7 +101,7 @@ test.each([
   { what: "nonsense in the place of the database", take: spoilDatabase },
   { what: "a folder that is gone", take: removeFolder },
 ])(
-  "with $what, calls that may be repeated get 503, and others go on",
+  "with $what, calls with an Idempotency-Key get 503, and others continue",
   async ({ take }) => {
     await using bench = await startIdempotentGateway({ simulator: { tokensPerSecond: 50 } });
     const { gateway } = bench;
@@ -127,12 +127,12 @@ test.each([
     const plain = await gateway.post("/v1/chat/completions", chat("count: 5"));
     expect(plain.status).toBe(200);
     await plain.text();
-    // What runs can still be joined, and comes to its end.
+    // Running calls can still be joined and complete.
     const joined = send(bench, "running", streamedChat("count: 60"));
     const text = await running.readAll();
     expect(parseStream(text).isDone).toBe(true);
     expect(await joined).toEqual({ status: 200, isReplayed: true, text });
-    // It could not be stored, and is not made again all the same.
+    // The answer could not be stored, but the call is not repeated either.
     const repeated = await send(bench, "running", streamedChat("count: 60"));
     expect(repeated).toEqual({ status: 200, isReplayed: true, text });
     putBack();
@@ -149,13 +149,13 @@ test.each([
   90_000,
 );
 
-test("what is stored is bounded: the oldest answers make room", async () => {
+test("the store is bounded: the oldest answers are removed", async () => {
   const clock = new ManualClock({ wallMs: Date.now() });
   await using bench = await startIdempotentGateway({
     overrides: { clock },
     sections: { idempotency: "{ answer_limit: 128KiB, storage_limit: 1MiB }" },
   });
-  // Six of 16 KiB with what surrounds them: about a hundred kibibytes each.
+  // Six pieces of 16 KiB with their frames are about 100 KiB an answer.
   const body = chat("bulk: 6");
   for (let place = 0; place < 20; place += 1) {
     expect((await send(bench, `answer-${place}`, body)).isReplayed).toBe(false);
@@ -166,14 +166,14 @@ test("what is stored is bounded: the oldest answers make room", async () => {
   expect(kept).toBeLessThan(20);
   using database = new Database(bench.path, { readonly: true });
   const row = database
-    .query<{ bytes: number; said: number }, []>(
-      `SELECT sum(length(body)) AS bytes, (SELECT bytes FROM call_replies_sum) AS said
+    .query<{ bytes: number; counted: number }, []>(
+      `SELECT sum(length(body)) AS bytes, (SELECT bytes FROM call_replies_sum) AS counted
        FROM call_replies`,
     )
     .get();
   expect(row?.bytes).toBeLessThanOrEqual(1024 * 1024);
-  expect(row?.said).toBeLessThanOrEqual(1024 * 1024);
-  expect(row?.said).toBeGreaterThanOrEqual(row?.bytes ?? 0);
+  expect(row?.counted).toBeLessThanOrEqual(1024 * 1024);
+  expect(row?.counted).toBeGreaterThanOrEqual(row?.bytes ?? 0);
   expect((await send(bench, "answer-19", body)).isReplayed).toBe(true);
   expect((await send(bench, "answer-0", body)).isReplayed).toBe(false);
 });
@@ -195,7 +195,7 @@ test("answers that are too old are removed from the database", async () => {
   expect((await send(bench, "young", chat("echo: hi"))).isReplayed).toBe(true);
 });
 
-test("how long answers are kept follows a reload, also for those that are stored", async () => {
+test("a reload changes the lifetime of stored answers too", async () => {
   const clock = new ManualClock({ wallMs: Date.now() });
   const retention = "{ interval: 1s }";
   await using bench = await startIdempotentGateway({
@@ -208,7 +208,7 @@ test("how long answers are kept follows a reload, also for those that are stored
   await until("the answer is removed", () => bench.keptAnswers() === 0);
 });
 
-test("answers that could not be stored are, once that works, and at the end of the process", async () => {
+test("answers that could not be stored are stored later, at the latest at the end of the process", async () => {
   await withFolder(async (folder) => {
     const refuse =
       "CREATE TRIGGER refuse BEFORE INSERT ON call_replies BEGIN SELECT RAISE(ABORT, 'no'); END";
@@ -238,7 +238,7 @@ test("answers that could not be stored are, once that works, and at the end of t
   });
 });
 
-test("of an account that is erased, no answer stays", async () => {
+test("the answers of an erased account are removed", async () => {
   await using bench = await startIdempotentGateway({
     sections: { retention: "{ interval: 1s }" },
   });

@@ -27,7 +27,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     await bench[Symbol.asyncDispose]();
   });
 
-  /** The same call twice; the second must be the first's answer, and cost nothing. */
+  /** Makes the same call twice; the second must get the first's answer at no cost. */
   async function repeat(body: unknown, more: SentCall = {}): Promise<string> {
     const key = newKey();
     const callsBefore = bench.upstreamCalls();
@@ -44,7 +44,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(second.headers.get("x-sluice-target")).toBe(first.headers.get("x-sluice-target"));
     expect(second.headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/);
     expect(second.headers.get("x-request-id")).not.toBe(first.headers.get("x-request-id"));
-    // What the plan left when the first was made says nothing of now.
+    // The remaining limits of the first answer are outdated.
     expect(second.headers.get("x-ratelimit-remaining-requests")).toBeNull();
     expect(bench.upstreamCalls() - callsBefore).toBe(1);
     expect(await bench.gateway.usage()).toHaveLength(rowsBefore + 1);
@@ -80,7 +80,7 @@ describe("an Idempotency-Key", () => {
     await bench[Symbol.asyncDispose]();
   });
 
-  /** Lets days pass, after which keys have to be read anew. */
+  /** Advances the clock by days, after which keys must be read again. */
   async function letPass(durationMs: number): Promise<void> {
     clock.advance(durationMs);
     await bench.gateway.app.admin.onKeysChanged();
@@ -99,7 +99,7 @@ describe("an Idempotency-Key", () => {
     return response.headers.get("idempotent-replayed") === "true";
   }
 
-  test("that comes with another body, endpoint or capacity is refused, for good", async () => {
+  test("is refused permanently with another body, endpoint or capacity", async () => {
     const key = newKey();
     expect(await statusOf(bench.send(key, chat("echo: one")))).toBe(200);
     const others = [
@@ -118,12 +118,12 @@ describe("an Idempotency-Key", () => {
         code: "idempotency_key_reused",
       });
     }
-    // The path is another, the endpoint is not; the default capacity may be said.
+    // Another path of the same endpoint, and an explicit default capacity, are the same call.
     const more = { path: "/chat/completions", headers: { "x-sluice-capacity": "auto" } };
     expect(await isReplay(bench.send(key, chat("echo: one"), more))).toBe(true);
   });
 
-  test("is of one API key, whichever secret it comes with", async () => {
+  test("belongs to one API key, with any of its secrets", async () => {
     const key = newKey();
     const [one, other] = [await bench.gateway.createKey(), await bench.gateway.createKey()];
     const send = (secret: string): Promise<boolean> =>
@@ -141,7 +141,7 @@ describe("an Idempotency-Key", () => {
     ["has a space", "two words"],
     ["has letters beyond ASCII", "schl\u00fcssel"],
     ["is too long", "k".repeat(256)],
-  ])("that %s is refused", async (_, key) => {
+  ])("is refused if it %s", async (_, key) => {
     const before = bench.upstreamCalls();
     const response = await bench.send(key, chat("echo: hi"));
     expect(response.status).toBe(400);
@@ -152,14 +152,14 @@ describe("an Idempotency-Key", () => {
     expect(bench.upstreamCalls()).toBe(before);
   });
 
-  test("may have 255 characters of any visible kind", async () => {
+  test("may have 255 visible characters", async () => {
     const visible = Array.from({ length: 94 }, (_, place) => String.fromCharCode(0x21 + place));
     const key = visible.join("").repeat(3).slice(0, 255);
     expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(false);
     expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(true);
   });
 
-  test("of a plan without it is ignored, and nothing is stored", async () => {
+  test("is ignored under a plan without it, and nothing is stored", async () => {
     const { text } = await bench.gateway.createKey({ plan: "without" });
     const before = { calls: bench.upstreamCalls(), kept: bench.keptAnswers() };
     const key = newKey();
@@ -172,14 +172,14 @@ describe("an Idempotency-Key", () => {
     expect(bench.keptAnswers()).toBe(before.kept);
   });
 
-  test("that did not come is no reason to store anything", async () => {
+  test("is needed for anything to be stored", async () => {
     const before = bench.keptAnswers();
     const response = await bench.gateway.post("/v1/chat/completions", chat("echo: hi"));
     expect(response.headers.get("idempotent-replayed")).toBeNull();
     expect(bench.keptAnswers()).toBe(before);
   });
 
-  test("counts every repeat as a request, and none as tokens", async () => {
+  test("counts every repeat as a request, without tokens", async () => {
     const few = await bench.gateway.createKey({ plan: "few-requests" });
     const key = newKey();
     const send = (): Promise<number> =>
@@ -195,7 +195,7 @@ describe("an Idempotency-Key", () => {
       statuses.push(await statusOf(bench.send(repeated, body, secret)));
     }
     expect(new Set(statuses)).toEqual(new Set([200]));
-    // Ten calls of their own would have been too many tokens.
+    // Ten separate calls would have exceeded the tokens.
     statuses.length = 0;
     for (let count = 0; count < 10; count += 1) {
       statuses.push(await statusOf(bench.send(newKey(), body, secret)));
@@ -203,7 +203,7 @@ describe("an Idempotency-Key", () => {
     expect(statuses).toContain(429);
   });
 
-  test("does not tell which target served once that is not to be told", async () => {
+  test("replays no serving target once the header is disabled", async () => {
     const [key, streamKey] = [newKey(), newKey()];
     const targets = async (): Promise<readonly (string | null)[]> => {
       const responses = [
@@ -226,7 +226,7 @@ describe("an Idempotency-Key", () => {
     expect(await targets()).toEqual([null, null]);
   });
 
-  test("is counted with what became of its answer", async () => {
+  test("is counted by the result of its call", async () => {
     const counts = async (): Promise<ReadonlyMap<string, number>> => {
       const text = await (await bench.gateway.admin("GET", "/metrics")).text();
       const rows = text.matchAll(/^sluice_idempotent_answers_total\{result="(\w+)"\} (\d+)$/gm);
@@ -253,12 +253,12 @@ describe("an Idempotency-Key", () => {
     expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(true);
     await letPass(60_000);
     expect(await isReplay(bench.send(key, chat("echo: hi")))).toBe(false);
-    // And may then stand for another call.
+    // Then it may identify another call.
     await letPass(dayMs);
     expect(await isReplay(bench.send(key, chat("echo: something else")))).toBe(false);
   });
 
-  test("of a call that failed stands for nothing: the next one is made anew", async () => {
+  test("of a failed call has no answer: the next call is made anew", async () => {
     const key = newKey();
     const before = bench.upstreamCalls();
     bench.gateway.simulator.setFaultPlan([{ mode: "bad-request-400", times: 1 }]);
@@ -270,7 +270,7 @@ describe("an Idempotency-Key", () => {
     expect(bench.upstreamCalls()).toBe(before + 2);
   });
 
-  test("is what the official client sends as a header, in both ways of calling", async () => {
+  test("works as the official client sends it, streamed and unstreamed", async () => {
     const client = new OpenAI({ apiKey: bench.gateway.key, baseURL: `${bench.gateway.url}/v1` });
     const options = { headers: { "Idempotency-Key": newKey() } };
     const body = { model: "chat-model", messages: [{ role: "user", content: "hi" }] } as const;

@@ -5,7 +5,7 @@ import { chatOf, errorOf } from "../support/bodies.ts";
 import { completion } from "../golden/scripted-upstream.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** `timeouts.idle` is the time without a byte, however long the whole of a plain answer takes. */
+/** `timeouts.idle` limits the time without a byte, not the duration of an unstreamed answer. */
 
 const idleMs = 1_000;
 const pauseMs = 100;
@@ -65,7 +65,7 @@ const ask = (model: string): Promise<Response> =>
   gateway.post("/v1/chat/completions", { model, messages: [{ role: "user", content: "hi" }] });
 
 test.each(["declared", "chunked"])(
-  "a plain answer of %s length arrives whole while bytes keep coming, longer than the idle time",
+  "an unstreamed answer of %s length may take longer than the idle time while bytes arrive",
   async (path) => {
     const response = await ask(`${path}-whole`);
     expect(response.status).toBe(200);
@@ -76,7 +76,7 @@ test.each(["declared", "chunked"])(
 );
 
 test.each(["declared", "chunked"])(
-  "a plain answer of %s length that falls silent ends after the idle time",
+  "an unstreamed answer of %s length that becomes silent ends after the idle time",
   async (path) => {
     const response = await ask(`${path}-silent`);
     expect(response.status).toBe(503);

@@ -19,7 +19,7 @@ import {
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
 const pngUrl = `data:image/png;base64,${png.toBase64()}`;
 
-/** A host of images on this machine; every request that reaches it is noted. */
+/** A host of images on this machine; records every request. */
 class ImageHost implements AsyncDisposable {
   seen: { path: string; host: string; headers: readonly string[] }[] = [];
   closed = 0;
@@ -73,7 +73,7 @@ class ImageHost implements AsyncDisposable {
   }
 }
 
-/** Says no length and never ends. */
+/** Has no length and never ends. */
 async function* endless() {
   yield png;
   for (;;) {
@@ -99,7 +99,7 @@ afterAll(async () => {
   await model.server.stop(true);
 });
 
-/** A model's server that notes which images it was sent. */
+/** A model's server that records the images it gets. */
 function serveModel() {
   const state = {
     urls: [] as string[][],
@@ -133,13 +133,13 @@ interface Look {
   readonly urls: readonly string[];
   readonly settings?: Partial<ImageFetchSettings>;
   readonly upstreams?: readonly Upstream[];
-  /** Answers of the resolver, in turn. */
+  /** The resolver's answers, in order. */
   readonly resolved?: readonly (readonly string[] | Promise<readonly string[]>)[];
   readonly signal?: AbortSignal;
   readonly imageMemory?: ImageMemory;
 }
 
-/** What an operator must say for images to come from this machine. */
+/** The settings that allow images from this machine. */
 const local = { enabled: true, allowsPrivateAddresses: true };
 
 async function look({ urls, settings = {}, resolved = [], ...look }: Look) {
@@ -188,7 +188,7 @@ async function errorOf(call: Promise<unknown>): Promise<GatewayError | undefined
 const at = (path: string) => `http://127.0.0.1:${images.port}${path}`;
 const named = { ...local, allowedHosts: ["127.0.0.1"] };
 
-test("an image goes to the model as what its bytes are, whatever its headers say", async () => {
+test("an image has the media type of its bytes, not of its headers", async () => {
   const { error } = await look({ urls: [at("/cat.txt?size=1")], settings: named });
   expect(error).toBeUndefined();
   expect(model.urls).toEqual([[pngUrl]]);
@@ -201,18 +201,18 @@ test("an image goes to the model as what its bytes are, whatever its headers say
   ]);
 });
 
-test("every address is read once, however often it is named and however many targets are tried", async () => {
+test("every address is read once, even for several mentions and targets", async () => {
   model.isDown = true;
   const urls = [at("/a"), at("/b"), at("/a"), pngUrl];
   const upstreams = [upstreamFor("first"), upstreamFor("second")];
   const { error } = await look({ urls, settings: named, upstreams });
   expect(error?.code).toBe("model_unavailable");
-  // Each target is asked twice.
+  // Each target is tried twice.
   expect(model.urls).toEqual(Array(4).fill(Array(4).fill(pngUrl)) as string[][]);
   expect(images.seen.map(({ path }) => path).toSorted()).toEqual(["/a", "/b"]);
 });
 
-test("a name is resolved once, and the request goes to that address under the name", async () => {
+test("a name is resolved once, and the request goes to that address with the name as Host", async () => {
   const urls = [`http://images.example:${images.port}/a`];
   const settings = { ...local, allowedHosts: ["images.example"] };
   const resolved = [["127.0.0.1"], ["169.254.169.254"]];
@@ -222,7 +222,7 @@ test("a name is resolved once, and the request goes to that address under the na
   expect(images.seen[0]?.host).toBe(`images.example:${images.port}`);
 });
 
-test("an address of a host that does not answer is passed over", async () => {
+test("an address of a host that does not answer is skipped", async () => {
   const urls = [`http://images.example:${images.port}/a`];
   const settings = { ...local, allowedHosts: ["images.example"] };
   const { error } = await look({ urls, settings, resolved: [["127.0.0.9", "127.0.0.1"]] });
@@ -230,7 +230,7 @@ test("an address of a host that does not answer is passed over", async () => {
   expect(model.urls).toEqual([[pngUrl]]);
 });
 
-test("redirects are followed twice at most, each checked like the first address", async () => {
+test("at most two redirects are followed, each checked like the first address", async () => {
   const redirectTo = (url: string) => at(`/redirect/${encodeURIComponent(url)}`);
   expect((await look({ urls: [redirectTo("/a")], settings: named })).error).toBeUndefined();
   const twice = redirectTo(redirectTo("/a"));
@@ -242,7 +242,7 @@ test("redirects are followed twice at most, each checked like the first address"
   }
 });
 
-test("a redirect leads to no host that images may not come from", async () => {
+test("a redirect to a host that is not allowed is refused", async () => {
   const elsewhere = `http://other.example:${images.port}/a`;
   const urls = [at(`/redirect/${encodeURIComponent(elsewhere)}`)];
   const { error, asked } = await look({ urls, settings: named, resolved: [["127.0.0.1"]] });
@@ -250,7 +250,7 @@ test("a redirect leads to no host that images may not come from", async () => {
   expect([asked, images.seen.length]).toEqual([[], 1]);
 });
 
-test("without the operator's leave it is 400, and the model sees nothing", async () => {
+test("an image by address is 400 unless the operator allows it, and the model gets no request", async () => {
   const { error, records } = await look({ urls: [pngUrl, at("/a")], settings: { enabled: false } });
   expect(error).toMatchObject({
     status: 400,
@@ -263,7 +263,7 @@ test("without the operator's leave it is 400, and the model sees nothing", async
   expect(records).toHaveLength(1);
 });
 
-test("without the operator's leave a target that takes addresses still serves the call", async () => {
+test("a target that takes addresses serves the call even if fetching is not allowed", async () => {
   const upstreams = [upstreamFor("first"), upstreamFor("second", true)];
   const { error } = await look({
     urls: [at("/a")],
@@ -279,7 +279,7 @@ describe("an upstream that takes addresses", () => {
   const handOn = (wish: Look) =>
     look({ upstreams: [upstreamFor("up", true), upstreamFor("second", true)], ...wish });
 
-  test("gets them unread, each host looked up once however many images and targets there are", async () => {
+  test("gets the addresses, with one look-up for each host", async () => {
     model.isDown = true;
     const urls = ["https://images.example/a?b=%2F..%2f&c=~", "https://images.example/b", pngUrl];
     const { error, asked } = await handOn({ urls, resolved: [outside] });
@@ -290,7 +290,7 @@ describe("an upstream that takes addresses", () => {
     expect(images.seen).toEqual([]);
   });
 
-  test("gets the form that was checked of an address that readers understand differently", async () => {
+  test("gets the checked form of an ambiguous address", async () => {
     const odd = "http://images.example\\@169.254.169.254/a b";
     await handOn({ urls: [odd], resolved: [outside] });
     expect(model.urls).toEqual([["http://images.example/@169.254.169.254/a%20b"]]);
@@ -314,7 +314,7 @@ describe("an upstream that takes addresses", () => {
     expect(model.urls).toEqual([]);
   });
 
-  test("gets no more hosts than images may be read of, and waits no longer for a look-up", async () => {
+  test("gets no more hosts, and waits no longer for a look-up, than for fetched images", async () => {
     const urls = Array.from({ length: 5 }, (_, index) => `https://images${index}.example/a`);
     const many = await handOn({ urls, resolved: urls.map(() => outside) });
     expect(many.error?.message).toContain("at 4 hosts at most");
@@ -329,7 +329,7 @@ describe("an upstream that takes addresses", () => {
     expect(model.urls).toEqual([]);
   });
 
-  test("gets private addresses only where the operator allows them, and then by name", async () => {
+  test("gets private addresses only if the operator allows them, and then by name", async () => {
     const settings = { allowsPrivateAddresses: true, allowedHosts: ["127.0.0.1"] };
     expect((await handOn({ urls: [at("/a")], settings })).error).toBeUndefined();
     expect(model.urls).toEqual([[at("/a")]]);
@@ -345,7 +345,7 @@ test.each([
   ["/endless", "larger than 100000 bytes"],
   ["/missing", "status 404"],
   ["/silent", "took too long"],
-])("%s is the caller's to mend: the image %s", async (path, reason) => {
+])("%s is a 400: the image %s", async (path, reason) => {
   const settings = { ...named, timeoutMs: path === "/silent" ? 100 : 5_000 };
   const { error, records } = await look({ urls: [pngUrl, at(path)], settings });
   expect(error).toMatchObject({
@@ -366,7 +366,7 @@ test("more images than allowed are refused before any is read", async () => {
   expect(images.seen).toEqual([]);
 });
 
-test("an image that cannot be read ends the reading of the others, and so does the caller", async () => {
+test("an image that fails, or a caller that leaves, ends the reading of the others", async () => {
   const failing = await look({ urls: [at("/silent"), at("/missing")], settings: named });
   expect(failing.error?.message).toContain("404");
   while (images.closed < 1) await Bun.sleep(1);
@@ -378,7 +378,7 @@ test("an image that cannot be read ends the reading of the others, and so does t
   while (images.closed < 2) await Bun.sleep(1);
 });
 
-test("nothing is read for a target that cannot be asked, or has no place", async () => {
+test("nothing is read for a target that is unusable or has no place", async () => {
   const { adapter, ...rest } = upstreamFor("blind");
   const { chat: codec } = adapter;
   if (codec === undefined) throw new Error("the adapter serves chat models");
@@ -401,29 +401,29 @@ test("nothing is read for a target that cannot be asked, or has no place", async
   expect(images.seen).toHaveLength(2);
 });
 
-test("the images of a call may be four times as large as one of them, together", async () => {
+test("the images of a call may have four times the limit of one image, in total", async () => {
   const urls = (count: number) => Array.from({ length: count }, (_, index) => at(`/half?${index}`));
   const settings = { ...named, maxImages: 10 };
   expect((await look({ urls: urls(7), settings })).error).toBeUndefined();
   const { error } = await look({ urls: urls(10), settings });
   expect([error?.status, error?.code]).toEqual([400, "invalid_image_url"]);
   expect(error?.message).toContain("400000 bytes");
-  // Those that were on their way are not left to the tests that follow.
+  // Running fetches must not affect the next tests.
   await Bun.sleep(50);
 });
 
-test("calls wait for each other's images to leave memory, and nothing is read meanwhile", async () => {
+test("calls wait until other images have left memory, and read nothing meanwhile", async () => {
   const imageMemory = new ImageMemory(150_000);
   const leaving = new AbortController();
   const shared = { settings: { ...named, timeoutMs: 60_000 }, imageMemory };
   const first = look({ urls: [at("/silent")], signal: leaving.signal, ...shared });
   while (images.seen.length === 0) await Bun.sleep(1);
   const second = look({ urls: [at("/second")], ...shared });
-  const impatient = new AbortController();
-  const third = look({ urls: [at("/third")], signal: impatient.signal, ...shared });
+  const leavingThird = new AbortController();
+  const third = look({ urls: [at("/third")], signal: leavingThird.signal, ...shared });
   await Bun.sleep(20);
   expect(images.seen.map(({ path }) => path)).toEqual(["/silent"]);
-  impatient.abort();
+  leavingThird.abort();
   expect((await third).error?.status).toBe(499);
   leaving.abort();
   expect((await first).error?.status).toBe(499);
@@ -432,7 +432,7 @@ test("calls wait for each other's images to leave memory, and nothing is read me
   expect(imageMemory.heldBytes).toBe(0);
 });
 
-test("images are held until the answer has begun, and only as much of them as there is", async () => {
+test("images are counted by their size, until the answer begins", async () => {
   const imageMemory = new ImageMemory(150_000);
   let heldBytes = -1;
   const { adapter, ...rest } = upstreamFor("up");
@@ -446,7 +446,7 @@ test("images are held until the answer has begun, and only as much of them as th
   expect(imageMemory.heldBytes).toBe(0);
 });
 
-test("a call that waits too long for memory is told that the gateway is busy", async () => {
+test("a call that waits too long for memory is refused as overloaded", async () => {
   const imageMemory = new ImageMemory(150_000);
   await imageMemory.take(150_000, new AbortController().signal, 0);
   const settings = { ...named, timeoutMs: 10 };
@@ -456,9 +456,9 @@ test("a call that waits too long for memory is told that the gateway is busy", a
   expect(images.seen).toEqual([]);
 });
 
-describe("nothing inside is reached", () => {
+describe("no internal host is reached", () => {
   const port = () => images.port;
-  /** Ways to write this machine, its network and what clouds keep there. */
+  /** Spellings of this machine, its network and the metadata services of clouds. */
   const hosts = [
     "127.0.0.1",
     "127.1",
@@ -512,7 +512,7 @@ describe("nothing inside is reached", () => {
     expect([images.seen, model.urls]).toEqual([[], []]);
   });
 
-  test.each(hosts)("at %s, though the operator named the host", async (host) => {
+  test.each(hosts)("at %s, even if the operator listed the host", async (host) => {
     const url = `http://${host}:${port()}/a`;
     const allowedHosts = [new URL(url).hostname.replace(/\.$/, "")];
     const { error } = await look({ urls: [url], settings: { enabled: true, allowedHosts } });
@@ -537,14 +537,14 @@ describe("nothing inside is reached", () => {
     expect(images.seen).toEqual([]);
   });
 
-  test("and a name that is unknown is told like one that lies inside", async () => {
+  test("and an unknown name has the same error as an internal one", async () => {
     const ask = (resolved: string[][]) =>
       look({ urls: ["http://images.example/a"], settings: { enabled: true }, resolved });
     const [unknown, inside] = [await ask([]), await ask([["10.0.0.7"]])];
     expect(unknown.error?.message).toBe(inside.error?.message ?? "");
   });
 
-  test("not even where private addresses are allowed, at what clouds keep for themselves", async () => {
+  test("at the metadata services of clouds, even if private addresses are allowed", async () => {
     for (const host of ["169.254.169.254", "[fd00:ec2::254]", "[fe80::1]", "0.0.0.0"]) {
       const { error } = await look({ urls: [`http://${host}/a`], settings: local });
       expect(error?.code).toBe("invalid_image_url");
@@ -559,7 +559,7 @@ describe("nothing inside is reached", () => {
     ["http://127.0.0.1.example/a", "host is not one"],
     ["http://:0/", "not a URL"],
     ["https://", "not a URL"],
-  ])("nor by %s", async (url, reason) => {
+  ])("by %s", async (url, reason) => {
     const allowedHosts = reason === "port" ? [] : ["127.0.0.1"];
     const { error } = await look({ urls: [url], settings: { ...local, allowedHosts } });
     expect(error?.message).toContain(reason);

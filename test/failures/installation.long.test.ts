@@ -18,7 +18,7 @@ import { runSluice, startServing, type ServingProcess } from "../support/sluice-
 import { eventually } from "./outage-gateway.ts";
 import { callWith, makeProcessFolder, statusOf, type ProcessFolder } from "./outage-process.ts";
 
-/** A database, a data directory and a pepper that belong together, and starts without one of them. */
+/** Starts without the database, the data directory or the pepper, which belong together. */
 
 interface UsedFolder extends ProcessFolder {
   readonly key: string;
@@ -26,7 +26,7 @@ interface UsedFolder extends ProcessFolder {
   readonly spoolPath: string;
 }
 
-/** After a run in which a call was served; its database has its rows. */
+/** The state after a run that served a call; the rows are in its database. */
 async function makeUsedFolder(pepper: string | null = null): Promise<UsedFolder> {
   const folder = makeProcessFolder({ pepper });
   const key = await createKeyOf(folder.configPath);
@@ -63,7 +63,7 @@ function editConfig({ configPath }: ProcessFolder, from: string, to: string): vo
   writeFileSync(configPath, text.replace(from, to));
 }
 
-/** Undoes the step that notes the installation, and all that came after it. */
+/** Undoes the migration that records the installation, and all later ones. */
 const withoutInstallation = `
   DROP TABLE installation;
   DROP TABLE audit_head;
@@ -89,7 +89,7 @@ const withoutInstallation = `
     .join("\n")}
 `;
 
-/** As the version before installations were known would have left it. */
+/** The state that a version without installations leaves. */
 function forgetInstallation({ databasePath, dataDir }: ProcessFolder): void {
   using database = new Database(databasePath);
   database.run(withoutInstallation);
@@ -100,7 +100,7 @@ function forgetInstallation({ databasePath, dataDir }: ProcessFolder): void {
 const filesOf = (path: string): readonly string[] =>
   existsSync(path) ? readdirSync(path).toSorted() : [];
 
-/** The start ends by itself, with one line that says why and what to do, and made nothing. */
+/** Checks that the start ends with one line of reason and remedy, and creates nothing. */
 async function expectRefused(folder: ProcessFolder, reason: string): Promise<void> {
   const places = [folder.dataDir, join(folder.databasePath, "..")];
   const before = places.map(filesOf);
@@ -117,7 +117,7 @@ async function expectRefused(folder: ProcessFolder, reason: string): Promise<voi
 }
 
 describe("a start is refused", () => {
-  test("when the database is gone, as often as it is tried", async () => {
+  test("when the database is missing, every time", async () => {
     await using folder = await makeUsedFolder();
     removeDatabase(folder);
     await expectRefused(folder, `the database ${folder.databasePath} is missing.`);
@@ -149,7 +149,7 @@ describe("a start is refused", () => {
     await expectRefused(folder, "slucie.db is missing.");
   }, 60_000);
 
-  test("when the database is gone and only a pepper of an earlier version is left", async () => {
+  test("when the database is missing and only a pepper of an earlier version is left", async () => {
     await using folder = await makeUsedFolder();
     forgetInstallation(folder);
     removeDatabase(folder);
@@ -157,7 +157,7 @@ describe("a start is refused", () => {
     await expectRefused(folder, "is missing.");
   }, 60_000);
 
-  test("when the database is gone and only calls of an earlier version are left in the spool", async () => {
+  test("when the database is missing and only calls of an earlier version are left in the spool", async () => {
     await using folder = await makeUsedFolder("a pepper for tests that is long enough");
     forgetInstallation(folder);
     removeDatabase(folder);
@@ -173,7 +173,7 @@ describe("a start is refused", () => {
     await expectRefused(folder, "belongs to another installation.");
   }, 60_000);
 
-  test("when the pepper is gone, and none is made in its place", async () => {
+  test("when the pepper is missing, and no new one is made", async () => {
     await using folder = await makeUsedFolder();
     renameSync(folder.pepperPath, `${folder.pepperPath}.away`);
     await expectRefused(folder, `${folder.pepperPath} is not there`);
@@ -182,21 +182,21 @@ describe("a start is refused", () => {
     await serveOnce(folder, folder.key);
   }, 60_000);
 
-  test("when the pepper is gone of a database that was made before it was noted there", async () => {
+  test("when the pepper is missing and the database is older than the record of its pepper", async () => {
     await using folder = await makeUsedFolder();
     forgetInstallation(folder);
     rmSync(folder.pepperPath);
     await expectRefused(folder, `${folder.pepperPath} is not there`);
   }, 60_000);
 
-  test("when the pepper is another one, in its file", async () => {
+  test("when the file has another pepper", async () => {
     await using folder = await makeUsedFolder();
     await using other = await makeUsedFolder();
     copyFileSync(other.pepperPath, folder.pepperPath);
     await expectRefused(folder, `another pepper than that of ${folder.pepperPath}`);
   }, 60_000);
 
-  test("when the pepper is another one, in the configuration", async () => {
+  test("when the configuration has another pepper", async () => {
     await using folder = await makeUsedFolder("a pepper for tests that is long enough");
     editConfig(folder, "a pepper for tests", "one pepper for tests");
     await expectRefused(folder, "another pepper than that of auth.pepper");
@@ -204,7 +204,7 @@ describe("a start is refused", () => {
 });
 
 describe("a start is not refused", () => {
-  test("for the first time, for the second, and after all of it was removed", async () => {
+  test("the first time, the second time, and after everything was removed", async () => {
     await using folder = makeProcessFolder({ pepper: null });
     const start = async (): Promise<void> => {
       await using serving = await startServing(["--config", folder.configPath]);
@@ -218,7 +218,7 @@ describe("a start is not refused", () => {
     await start();
   }, 60_000);
 
-  test("when commands made the first account before it", async () => {
+  test("when commands created the first account before", async () => {
     await using folder = makeProcessFolder({ pepper: null });
     const config = ["--offline", "-c", folder.configPath];
     expect((await runSluice(["accounts", "create", "search", ...config])).exitCode).toBe(0);
@@ -241,7 +241,7 @@ describe("a start is not refused", () => {
     await serveOnce(folder, later, 401);
   }, 60_000);
 
-  test("when all of it is of an earlier version; from then on it belongs together", async () => {
+  test("when everything is of an earlier version, and from then on it belongs together", async () => {
     await using folder = await makeUsedFolder();
     forgetInstallation(folder);
     await serveOnce(folder, folder.key);
@@ -249,7 +249,7 @@ describe("a start is not refused", () => {
     await expectRefused(folder, `${folder.pepperPath} is not there`);
   }, 60_000);
 
-  test("when the data directory is lost, as long as the pepper is there", async () => {
+  test("when the data directory is lost but the pepper is there", async () => {
     await using folder = await makeUsedFolder();
     const pepper = readFileSync(folder.pepperPath);
     rmSync(folder.dataDir, { recursive: true });
@@ -269,7 +269,7 @@ describe("with --init", () => {
     configPath,
   ];
 
-  test("a lost database is replaced by a new one; what was kept for it is moved aside", async () => {
+  test("a lost database is replaced by a new one, and files for the old one are moved aside", async () => {
     await using folder = await makeUsedFolder();
     const id = readFileSync(join(folder.dataDir, "installation"), "utf8");
     removeDatabase(folder);
@@ -288,7 +288,7 @@ describe("with --init", () => {
     await serveOnce(folder, await createKeyOf(folder.configPath));
   }, 60_000);
 
-  test("a database whose pepper is lost is kept, and its keys are given up", async () => {
+  test("a database without its pepper is kept, and its keys become invalid", async () => {
     await using folder = await makeUsedFolder();
     rmSync(folder.pepperPath);
     {
@@ -305,7 +305,7 @@ describe("with --init", () => {
     expect(new Set(ids).size).toBe(2);
   }, 60_000);
 
-  test("a database of another installation is taken over with its keys, if their pepper came along", async () => {
+  test("a database of another installation is adopted, with its keys if their pepper is there", async () => {
     await using folder = await makeUsedFolder();
     await using other = await makeUsedFolder();
     removeDatabase(folder);
@@ -321,7 +321,7 @@ describe("with --init", () => {
     await serveOnce(folder, other.key);
   }, 60_000);
 
-  test("nothing happens where nothing is missing", async () => {
+  test("nothing happens if nothing is missing", async () => {
     await using folder = await makeUsedFolder();
     const before = filesOf(folder.dataDir);
     {
@@ -343,7 +343,7 @@ describe("with --init", () => {
     expect(await callWith(running, folder.key)).toBe(200);
   }, 60_000);
 
-  test("a successor of the first worker begins nothing anew: it waits for what was lost", async () => {
+  test("a restarted first worker creates nothing: it waits for the lost files", async () => {
     await using folder = await makeUsedFolder();
     rmSync(folder.pepperPath);
     await using serving = await startServing(init(folder));
@@ -366,7 +366,7 @@ describe("with --init", () => {
   }, 60_000);
 });
 
-test("while it runs, an empty file in the place of the database is not taken for it", async () => {
+test("an empty file in place of the database is not used while the gateway runs", async () => {
   await using folder = await makeUsedFolder();
   await using serving = await startServing(["--config", folder.configPath]);
   const { databasePath } = folder;

@@ -19,7 +19,7 @@ async function statusOf(gateway: TestGateway, text: string, headers: object = {}
   return response.status;
 }
 
-/** How many of a burst come through, which must be refused by nothing but limits. */
+/** Returns how many calls of a burst are served; only limits may refuse the others. */
 async function admittedOf(gateway: TestGateway, text: string, calls: number): Promise<number> {
   const statuses = await Promise.all(Array.from({ length: calls }, () => statusOf(gateway, text)));
   expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
@@ -32,7 +32,7 @@ async function modelsOf(gateway: TestGateway, text: string): Promise<readonly st
   return data.map(({ id }) => id);
 }
 
-test("a key sees and may call the models it is allowed, and a change holds at once", async () => {
+test("a key lists and calls only its allowed models, and a change applies at once", async () => {
   await using gateway = await startGateway();
   const operator = new Operator(gateway);
   const key = await gateway.createKey({ allowedModels: ["chat-model"] });
@@ -50,11 +50,11 @@ test("a key sees and may call the models it is allowed, and a change holds at on
   expect((await gateway.post("/v1/embeddings", embedding, bearer(key.text))).status).toBe(200);
   expect(await operator.change(path, { allowed_models: null })).toBe(200);
   expect(await modelsOf(gateway, key.text)).toEqual(["chat-model", "embedding-model"]);
-  // What was refused before a model was found has no row, as there is nothing to count.
+  // Calls that are refused before the model is known have no row.
   expect((await gateway.usage()).map(({ status }) => status)).toEqual([200, 200]);
 });
 
-test("without a trusted proxy nobody gets into a network by saying so", async () => {
+test("without a trusted proxy a forwarded address does not count", async () => {
   await using gateway = await startGateway();
   const key = await gateway.createKey({ allowedNetworks: ["10.0.0.0/8", "2001:db8::/32"] });
   const here = await gateway.createKey({ allowedNetworks: ["127.0.0.0/8"] });
@@ -78,7 +78,7 @@ test("without a trusted proxy nobody gets into a network by saying so", async ()
   expect(message).not.toContain("10.0.0.0");
 });
 
-test("behind trusted proxies the address counts that the outermost of them has seen", async () => {
+test("behind trusted proxies the address that the outermost one saw counts", async () => {
   await using gateway = await startGateway({
     sections: { http: `{ trusted_proxies: ["127.0.0.0/8", "192.0.2.0/24"] }` },
   });
@@ -106,7 +106,7 @@ test("behind trusted proxies the address counts that the outermost of them has s
   expect(await statusOf(gateway, key.text)).toBe(403);
 });
 
-test("a key works until the moment it expires, and again when that is moved", async () => {
+test("a key works until it expires, and again after its expiry is moved", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ overrides: { clock } });
   const operator = new Operator(gateway);
@@ -126,7 +126,7 @@ test("a key works until the moment it expires, and again when that is moved", as
   expect(await statusOf(gateway, key.text)).toBe(200);
 });
 
-test("limits of a key's own hold, and lowered or raised ones hold for the very next call", async () => {
+test("a key's own limits apply, and changed ones apply to the next call", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ overrides: { clock } });
   const operator = new Operator(gateway);
@@ -137,22 +137,22 @@ test("limits of a key's own hold, and lowered or raised ones hold for the very n
     operator.change(path, { limits: { requests_per_minute, tokens_per_minute } });
   expect(await admittedOf(gateway, key.text, 6)).toBe(6);
   clock.advance(1_000);
-  // Lowered: what was used counts against the new bound at once.
+  // Lowered: past use counts against the new limit at once.
   expect(await change(5)).toBe(200);
   expect(await admittedOf(gateway, key.text, 5)).toBe(0);
-  // Raised: there is room for the difference, and for no more.
+  // Raised: there is room for exactly the difference.
   expect(await change(8)).toBe(200);
   expect(await admittedOf(gateway, key.text, 10)).toBe(2);
   expect(await change(20)).toBe(200);
   expect(await admittedOf(gateway, key.text, 20)).toBe(12);
-  // The tokens alike: all that was used is more than the new limit.
+  // The same for tokens: past use exceeds the new limit.
   expect(await change(1_000, 60)).toBe(200);
   expect(await admittedOf(gateway, key.text, 3)).toBe(0);
   clock.advance(61_000);
   expect(await admittedOf(gateway, key.text, 1)).toBe(1);
 });
 
-test("a change of the plan, of the key or in the configuration, holds for the very next call", async () => {
+test("a change of the plan, by the key or the configuration, applies to the next call", async () => {
   const clock = new ManualClock();
   const plans = (small: number): string => `
   small: { requests_per_minute: ${small}, tokens_per_minute: 1000000 }
@@ -174,6 +174,6 @@ test("a change of the plan, of the key or in the configuration, holds for the ve
   expect(await admittedOf(gateway, key.text, 5)).toBe(0);
   expect(await operator.change(path, { plan: "large" })).toBe(200);
   expect(await admittedOf(gateway, key.text, 30)).toBe(17);
-  // All within one minute: the key was never given more than the largest plan it had.
+  // Within one minute the key never got more than its largest plan.
   expect((await gateway.usage()).filter(({ status }) => status === 200)).toHaveLength(30);
 });

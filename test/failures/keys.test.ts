@@ -8,7 +8,7 @@ const twoEnvironments = `
   - { name: test, hosts: ["*"], models: ["*"] }
   - { name: other, hosts: [other.example.com], models: [chat-model] }`;
 
-test("a key that this process revokes is refused by the very next call", async () => {
+test("the first call after a revocation in this process is refused", async () => {
   await using gateway = await startGateway();
   const key = await gateway.createKey();
   expect((await gateway.get("/v1/models", bearer(key.text))).status).toBe(200);
@@ -17,7 +17,7 @@ test("a key that this process revokes is refused by the very next call", async (
   expect((await gateway.get("/v1/models")).status).toBe(200);
 });
 
-test("a key opens its own environment only, and each environment has its own models", async () => {
+test("a key is valid in its own environment only, and each environment has its own models", async () => {
   await using gateway = await startGateway({ sections: { environments: twoEnvironments } });
   const other = await gateway.createKey({ environment: "other" });
   const atOther = { host: "other.example.com:8080" };
@@ -37,7 +37,7 @@ test("a key opens its own environment only, and each environment has its own mod
   expect([missing.status, (await errorOf(missing)).code]).toEqual([400, "invalid_model"]);
 });
 
-test("a host that no environment has is told so, before any key is looked at", async () => {
+test("an unknown host is refused before the key is checked", async () => {
   const environments = `
   - { name: test, hosts: [models.example.com], models: ["*"] }`;
   await using gateway = await startGateway({ sections: { environments } });

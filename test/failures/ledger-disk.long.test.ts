@@ -77,7 +77,7 @@ testMounting(
   },
 );
 
-testNeeding("prlimit")("files that may not grow turn calls away and lose none", async () => {
+testNeeding("prlimit")("calls are refused while files cannot grow, and none is lost", async () => {
   await suffer({}, ({ workerPid }) => ({
     begin: () => limitFileSize(workerPid, 4_096),
     end: () => limitFileSize(workerPid),
@@ -85,7 +85,7 @@ testNeeding("prlimit")("files that may not grow turn calls away and lose none", 
 });
 
 (canTrace ? test : test.skip)(
-  "a spool that becomes read-only turns calls away and loses none",
+  "calls are refused while the spool is read-only, and none is lost",
   async () => {
     await suffer({}, ({ workerPid }, { folder }) => {
       const names = Array.from({ length: 99 }, (_, index) => String(index + 1).padStart(8, "0"));
@@ -118,7 +118,7 @@ interface Trouble {
   readonly end: () => void | Promise<void>;
 }
 
-/** Calls go on all the time, while the trouble begins and, some time later, ends. */
+/** Makes calls all the time, while the fault begins and ends. */
 async function suffer(
   places: Pick<ProcessBenchOptions, "dataDir" | "database">,
   troubleOf: (serving: ServingProcess, bench: ProcessBench) => Trouble,
@@ -168,7 +168,7 @@ function turnedAway({ calls }: ProcessBench): number {
   return calls.filter(({ saw }) => saw === "turned-away").length;
 }
 
-/** Callers that call until they are stopped. */
+/** Callers that make calls until they are stopped. */
 class Load {
   #isStopped = false;
   readonly #calling: Promise<void>;

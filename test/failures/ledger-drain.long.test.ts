@@ -11,7 +11,7 @@ import {
 import { parseStream, streamOf } from "../support/bodies.ts";
 import { until } from "../support/ledger-truth-process.ts";
 
-describe.each(upstreamKinds)("behind an upstream of kind %s that is read on,", (kind) => {
+describe.each(upstreamKinds)("behind an upstream of kind %s that is drained,", (kind) => {
   let gateway: TestGateway;
   beforeEach(async () => {
     gateway = await startGateway({ kind, simulator: { tokensPerSecond: 100 } });
@@ -89,7 +89,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is read on,", (
     });
   });
 
-  test("an answer that is not over in time is closed, and counted as delivered", async () => {
+  test("an answer that does not end in time is closed, and counted as delivered", async () => {
     drain("{ timeout: 300ms }");
     const silent = await leave(chat("silent", "silent", 50));
     const leftAt = performance.now();
@@ -111,11 +111,11 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is read on,", (
       expect(row?.outputTokens).toBeGreaterThan(0);
       expect(row?.outputTokens).toBeLessThanOrEqual(truth.completionTokens);
     }
-    // What was read on for nobody is not billed when the upstream never told its count.
+    // Drained text is not billed if the upstream never sent its count.
     expect(rows.get(long)?.outputTokens).toBeLessThan(truthOf("long").completionTokens);
   });
 
-  test("an upstream that tells no count is billed as delivered, though it was read to its end", async () => {
+  test("an answer without a count is billed as delivered, even if it was drained", async () => {
     drain("{ timeout: 5s }");
     const id = await leave(chat("uncounted", "uncounted", 60));
     await untilUpstreamIsFree();
@@ -127,7 +127,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is read on,", (
     expect(row?.outputTokens).toBeLessThan(60);
   });
 
-  test("of 80 callers that leave at once, 64 answers are read on and the others aborted", async () => {
+  test("64 answers of 80 leaving callers are drained and the others aborted", async () => {
     drain("{ timeout: 5s }");
     const marks = Array.from({ length: 80 }, (_, index) => `m${index}`);
     const ids = await Promise.all(marks.map((mark) => leave(chat("steady", mark, 300))));
@@ -152,7 +152,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is read on,", (
     expect((await rowsById()).get(again)).toMatchObject({ usageSource: "upstream" });
   });
 
-  test("a caller that stays is served as ever", async () => {
+  test("a caller that stays is served as usual", async () => {
     drain("{ timeout: 5s }");
     const response = await gateway.post("/v1/chat/completions", chat("steady", "stays", 20));
     const { chunks, isDone } = await streamOf(response);
@@ -163,7 +163,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is read on,", (
     ]);
   });
 
-  test("the end of the drain time is told to callers, and nothing is read on for them", async () => {
+  test("callers get an error at the end of the shutdown's drain time, and nothing is drained", async () => {
     drain("{ timeout: 5s }", { shutdown: "{ pre_stop: 0s, drain_timeout: 0s }" });
     const response = await gateway.post("/v1/chat/completions", chat("steady", "ends", 5_000));
     const reading = response.text();

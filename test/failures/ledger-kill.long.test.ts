@@ -16,7 +16,7 @@ const kills = isComplete ? 25 : 3;
 const streams = isComplete ? 200 : 60;
 const shortCallers = 32;
 const seed = 77;
-/** Answers of a moment, all kinds of them. */
+/** Short answers of all kinds. */
 const shortMix = wholeMix.map(({ tokens, ...part }) =>
   tokens === undefined ? part : { ...part, tokens: [1, 12] as const },
 );
@@ -27,7 +27,7 @@ test(
     await using bench = await ProcessBench.create({
       keys: streams + shortCallers,
       simulator: { tokensPerSecond: 20 },
-      // Small files, so that kills fall between them too.
+      // Small files, so that some kills happen between two of them.
       sections: { ledger: "{ segment_size: 64KiB }" },
     });
     const random = new Random(seed);
@@ -70,7 +70,7 @@ async function killUnderLoad(bench: ProcessBench, { kill, random }: Killing): Pr
     bench.call(serving, { from: streams, count: shortCallers }, next(shortMix)),
   ]);
   await untilOpen(bench, serving);
-  // Now and then long enough for checkpoints.
+  // Sometimes long enough for checkpoints.
   await Bun.sleep(isComplete && kill % 10 === 5 ? 6_000 : random.integer(0, 1_200));
   isKilled = true;
   serving.signal("SIGKILL");
@@ -85,7 +85,7 @@ async function untilOpen(bench: ProcessBench, serving: ServingProcess): Promise<
   });
 }
 
-/** While it starts: perhaps in the middle of the replay. */
+/** A kill during the start, perhaps during the replay. */
 async function killEarly({ configPath }: ProcessBench, afterMs: number): Promise<void> {
   const main = new URL("../../src/main.ts", import.meta.url).pathname;
   const command = [main, "serve", "--config", configPath, "--unsupervised"];

@@ -16,7 +16,7 @@ import type { ServingProcess } from "../support/sluice-process.ts";
 const streams = 50;
 const shortCallers = 16;
 const shortCalls = 400;
-/** At the simulator's pace they last for two seconds. */
+/** At the simulator's pace, streams of two seconds. */
 const twoSeconds: readonly MixPart[] = [
   { name: "two seconds", share: 1, alias: "chat", isStreamed: true, tokens: [100, 100] },
 ];
@@ -27,7 +27,7 @@ beforeEach(async () => {
     keys: streams + shortCallers,
     simulator: { tokensPerSecond: 50 },
     sections: {
-      // Rows wait: none is in the database when the signal comes.
+      // Rows are queued: none is in the database when the signal arrives.
       ledger: "{ flush_interval: 1m, batch_rows: 10000 }",
       shutdown: "{ pre_stop: 0s, drain_timeout: 20s }",
       overload: "{ loop_delay: 10s }",
@@ -38,7 +38,7 @@ afterEach(async () => {
   await bench[Symbol.asyncDispose]();
 });
 
-test(`SIGTERM with ${streams} open streams and queued rows: all end whole, and nothing is lost`, async () => {
+test(`SIGTERM with ${streams} open streams and queued rows completes all of them`, async () => {
   await using serving = await bench.serve();
   await makeShortCalls(serving);
   const streaming = openStreams(serving, twoSeconds);
@@ -69,7 +69,7 @@ test("streams that outlast the drain time fail with an error and are counted as 
   );
 });
 
-test("rows that the database does not take at the end are stored by the next start", async () => {
+test("rows that the database refuses at the end are stored by the next start", async () => {
   await using serving = await bench.serve();
   await makeShortCalls(serving);
   const streaming = openStreams(serving, twoSeconds);

@@ -34,7 +34,7 @@ describe(`${callCount} mixed calls, ${callersAtOnce} at a time,`, () => {
     await gateway[Symbol.asyncDispose]();
   });
 
-  test("have one row each: none is missing, none is there twice", () => {
+  test("have exactly one row each", () => {
     expect(report.calls).toBe(callCount);
     expect(report).toMatchObject({ missing: 0, extra: 0 });
     expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
@@ -47,13 +47,13 @@ describe(`${callCount} mixed calls, ${callersAtOnce} at a time,`, () => {
     });
   });
 
-  test("have the upstream's tokens to the last one where it told them, else what was delivered", () => {
+  test("have exactly the upstream's tokens, or the delivered ones without its count", () => {
     expect(report.wrongTokens).toBe(0);
     expect(report.exact).toBeGreaterThan(callCount * 0.75);
     expect(report.uncounted.calls).toBeGreaterThan(callCount * 0.04);
   });
 
-  test("were of every kind that the mix names", () => {
+  test("are of every kind of the mix", () => {
     const left = report.outcomes["left: abandoned, counted"] ?? 0;
     const leftEarly = report.outcomes["left: abandoned, estimated"] ?? 0;
     expect(left).toBeGreaterThan(callCount * 0.04);
@@ -63,12 +63,12 @@ describe(`${callCount} mixed calls, ${callersAtOnce} at a time,`, () => {
     expect(ends.filter((name) => /lost|interrupted|turned-away/.test(name))).toEqual([]);
   });
 
-  test("add up in the roll-ups to the sums of their rows", async () => {
+  test("have roll-ups that equal the sums of their rows", async () => {
     const { reports } = gateway.app.admin;
     expect(await sumRollUps(reports)).toEqual(sumRows(rows));
   });
 
-  test("are in the metrics as they are in the ledger", async () => {
+  test("have the same numbers in the metrics and the ledger", async () => {
     const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
     expect(metricsIn(text, "sluice_calls_total")).toEqual(
       countRows(rows, (row) => [
@@ -87,7 +87,7 @@ describe(`${callCount} mixed calls, ${callersAtOnce} at a time,`, () => {
   });
 });
 
-/** Callers with a key each, who make one call after the other. */
+/** Callers with one key each, which make calls in sequence. */
 async function makeCalls(gateway: TestGateway): Promise<readonly SeenCall[]> {
   const random = new Random(seed);
   const calls: SeenCall[] = [];

@@ -26,7 +26,7 @@ async function statusesOf(
   return responses.map(({ status }) => status);
 }
 
-test("of a burst, exactly the plan's requests are admitted", async () => {
+test("exactly the plan's requests are admitted of a burst", async () => {
   await using gateway = await startGateway({ key: custom(40, 1_000_000) });
   const bodies = Array.from({ length: 100 }, () => chat("echo: hi", { max_tokens: 5 }));
   const statuses = await statusesOf(gateway, bodies);
@@ -48,7 +48,7 @@ test("100 parallel calls on a small token limit never use more than the limit", 
   expect(rows).toHaveLength(100);
 });
 
-test("no token limit is so small that a first call is stuck, once it sets a cap", async () => {
+test("a first call with a cap is admitted under even the smallest token limit", async () => {
   await using gateway = await startGateway();
   const sizes = [
     ...Array.from({ length: 60 }, (_, index) => index + 1),
@@ -72,7 +72,7 @@ test("no token limit is so small that a first call is stuck, once it sets a cap"
       await response.text();
       continue;
     }
-    // Only an input that is larger than the limit itself is refused, and for good.
+    // Only an input larger than the limit itself is refused, permanently.
     expect([tokensPerMinute, response.status]).toEqual([tokensPerMinute, 429]);
     expect((await errorOf(response)).message).toContain("Request too large");
     expect(response.headers.get("x-should-retry")).toBe("false");
@@ -81,7 +81,7 @@ test("no token limit is so small that a first call is stuck, once it sets a cap"
   }
 });
 
-test("a refusal says when to come back, and then the same call is admitted", async () => {
+test("a refusal has a Retry-After, and then the same call is admitted", async () => {
   const clock = new ManualClock();
   const random = (): number => 0.5;
   await using gateway = await startGateway({
@@ -99,7 +99,7 @@ test("a refusal says when to come back, and then the same call is admitted", asy
   expect(Number(refused.headers.get("retry-after"))).toBe(Math.ceil(waitMs / 1_000));
   expect(message).toContain("Limit 2, Used 2, Requested 1. Please try again in");
   expect(refused.headers.get("x-ratelimit-remaining-requests")).toBe("0");
-  // Not before the first call has left every window of 60 seconds, and not much later.
+  // After the first call has left the window of 60 seconds, and not much later.
   expect(waitMs).toBeGreaterThan(49_000);
   expect(waitMs).toBeLessThan(57_000);
   clock.advance(waitMs);
@@ -108,7 +108,7 @@ test("a refusal says when to come back, and then the same call is admitted", asy
   await admitted.text();
 });
 
-test("the tokens left fall by what was used, not by what was reserved", async () => {
+test("the remaining tokens fall by the used ones, not the reserved ones", async () => {
   await using gateway = await startGateway({ key: custom(100, 100_000) });
   const send = async (): Promise<number> => {
     const body = chat("echo: hi", { max_tokens: 1_000 });
@@ -121,7 +121,7 @@ test("the tokens left fall by what was used, not by what was reserved", async ()
   const second = await send();
   const used = (first?.inputTokens ?? 0) + (first?.outputTokens ?? 0);
   expect(used).toBeLessThan(50);
-  // What is left while the second runs: the limit, less the first's use and the second's reservation.
+  // While the second runs: the limit minus the first's use and the second's reservation.
   expect(100_000 - second).toBeGreaterThan(1_000 + used);
   expect(100_000 - second).toBeLessThan(1_200 + used);
 });
@@ -144,7 +144,7 @@ test("the larger of two caps is reserved", async () => {
   expect((await errorOf(response)).message).toContain("Request too large");
 });
 
-test("every request counts when it comes, whatever becomes of it", async () => {
+test("every request counts on arrival, even if it fails", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ key: custom(6, 1_000), overrides: { clock } });
   const send = async (body: unknown): Promise<number> => {
@@ -172,7 +172,7 @@ test("every request counts when it comes, whatever becomes of it", async () => {
   expect(await send(chat("echo: a", { max_tokens: 1 }))).toBe(200);
 });
 
-test("calls refused for their tokens give their requests back, as many as the plan has", async () => {
+test("calls refused for their tokens return their requests, up to the plan's number", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ key: custom(10, 1_000), overrides: { clock } });
   const held = gateway.post(
@@ -188,13 +188,13 @@ test("calls refused for their tokens give their requests back, as many as the pl
     expect(response.status).toBe(429);
     dimensions.push((await errorOf(response)).type ?? undefined);
   }
-  // Ten are given back, nine more fit beside the stream, and then the requests are used up.
+  // Ten are returned, nine more fit beside the stream, then the requests are used up.
   expect(dimensions.filter((type) => type === "tokens")).toHaveLength(19);
   expect(dimensions.slice(19).every((type) => type === "requests")).toBe(true);
   await answer.text();
 });
 
-test("issuing and revoking keys in turn gives nobody a new minute", async () => {
+test("a key that replaces a revoked one gets no new minute", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ key: custom(5, 100_000), overrides: { clock } });
   const statuses: number[] = [];
@@ -210,7 +210,7 @@ test("issuing and revoking keys in turn gives nobody a new minute", async () => 
   };
   const operator = new Operator(gateway);
   for (let cycle = 0; cycle < 4; cycle += 1) {
-    // Another application of the same account is no way around it, nor to remove the one before.
+    // Another application of the account does not help, nor does removing the first one.
     const application = `application ${cycle % 2}`;
     const key = await gateway.createKey({ ...custom(5, 100_000), account: "cycler", application });
     const { application_id: id } = await operator.key(key.id);
@@ -230,7 +230,7 @@ test("issuing and revoking keys in turn gives nobody a new minute", async () => 
   expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
 });
 
-test("all keys of an account share its ceiling, whatever their plans", async () => {
+test("all keys of an account share its ceiling, with any plans", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ overrides: { clock } });
   const wanted = { ...custom(100, 100_000), account: "shared" };

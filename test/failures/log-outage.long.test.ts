@@ -82,7 +82,7 @@ class LoggingGateway implements AsyncDisposable {
     const worker = this.#child.exitCode === null ? this.workerPid : undefined;
     this.#child.kill("SIGKILL");
     await this.#child.exited;
-    // It ends after its supervisor, and has the log open as long as it runs.
+    // The worker ends after its supervisor and keeps the log open until then.
     await until("its worker has ended", () => !existsSync(`/proc/${worker}`));
   }
 }
@@ -92,7 +92,7 @@ interface Place {
   readonly adminUrl: string;
 }
 
-/** Requests that each write a line of the log; each must be answered. */
+/** Makes requests that write one line of the log each; all must be answered. */
 async function askOften({ dataUrl }: Place, times: number): Promise<void> {
   for (let asked = 0; asked < times; asked += 50) {
     const answers = Array.from({ length: 50 }, () => fetch(`${dataUrl}/healthz`));
@@ -106,29 +106,29 @@ async function droppedLines({ adminUrl }: Place): Promise<number> {
   return Number(/^sluice_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1]);
 }
 
-/** The lines of the log that are whole: one that was cut must not have another glued to it. */
+/** The complete lines of the log; no line may be joined to a cut one. */
 function linesOf(text: string): readonly { readonly message: string; readonly lines?: number }[] {
   const lines = text.split("\n").filter((line) => line.startsWith("{") && line.endsWith("}"));
   return lines.map((line) => JSON.parse(line) as { message: string });
 }
 
 function toldIn(text: string): number {
-  const told = text.split("\n").flatMap((line) => {
+  const reported = text.split("\n").flatMap((line) => {
     const found = /"lines were dropped: the log could not be written","lines":(\d+)\}$/.exec(line);
     return found === null ? [] : [Number(found[1])];
   });
-  return told.reduce((sum, lines) => sum + lines, 0);
+  return reported.reduce((sum, lines) => sum + lines, 0);
 }
 
 async function untilTold(gateway: Place, read: () => string): Promise<void> {
-  await until("what was dropped is told", async () => {
+  await until("dropped lines are reported", async () => {
     const dropped = await droppedLines(gateway);
     return toldIn(read()) === dropped;
   });
 }
 
-describe("a log that cannot be written ends nobody, and what it lacks is told when it can", () => {
-  test("a device without room: calls are answered, and a crash is mended and reported", async () => {
+describe("a log that cannot be written ends no process, and reports lost lines afterwards", () => {
+  test("a full device: calls are answered, and a crash is recovered and reported", async () => {
     await using gateway = await LoggingGateway.start(openSync("/dev/full", "a"));
     const before = gateway.workerPid;
     await askOften(gateway, 200);
@@ -162,7 +162,7 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     expect(gateway.workerPid).toBe(before);
   });
 
-  test("a pipe whose reader goes, and another comes", async () => {
+  test("a pipe whose reader is replaced by another", async () => {
     using pipe = new ReadablePipe(bench.folder);
     await using gateway = await LoggingGateway.start(pipe.openWriter());
     const before = gateway.workerPid;
@@ -176,7 +176,7 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     linesOf(pipe.read());
   });
 
-  test("a pipe whose reader stops and goes on: what waits for it is bounded", async () => {
+  test("a pipe whose reader pauses: the queue is bounded", async () => {
     using pipe = new ReadablePipe(bench.folder);
     await using gateway = await LoggingGateway.start(pipe.openWriter());
     const before = gateway.workerPid;
@@ -186,10 +186,10 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     expect(dropped).toBeGreaterThan(0);
     await untilTold(gateway, () => pipe.read());
     const lines = linesOf(pipe.read());
-    // What the pipe holds, what waited for it, and a line or two around.
+    // The pipe's buffer, the queue, and one or two lines.
     const inTime = lines.slice(
       0,
-      lines.findIndex(({ lines: told }) => told !== undefined),
+      lines.findIndex(({ lines: reported }) => reported !== undefined),
     );
     const waited = JSON.stringify(inTime).length - readBefore;
     expect(waited).toBeGreaterThan(64 * 1024);
@@ -197,7 +197,7 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     expect(gateway.workerPid).toBe(before);
   });
 
-  test("a gateway that is asked to end does, though nobody reads its log", async () => {
+  test("a gateway ends on request although nobody reads its log", async () => {
     using pipe = new ReadablePipe(bench.folder);
     await using gateway = await LoggingGateway.start(pipe.openWriter());
     await askOften(gateway, 2_000);
@@ -207,9 +207,9 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     expect(linesOf(pipe.read()).length).toBeGreaterThan(100);
   });
 
-  test("a terminal that is stopped and goes on", async () => {
+  test("a terminal that is stopped and resumed", async () => {
     await using session = new TerminalSession([...serveCommand, "--config", bench.configPath]);
-    // Lines of a terminal end in two characters.
+    // Lines of a terminal end in CRLF.
     const read = (): string => session.text.replaceAll("\r", "");
     await until("it listens", () => read().includes('"listening"'));
     const [, dataUrl = "", adminUrl = ""] = /"data":"([^"]+)","admin":"([^"]+)"/.exec(read()) ?? [];
@@ -223,7 +223,7 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     expect(await session.exited).toBe(0);
   });
 
-  test("an exception that nobody catches ends a process whose log nobody reads", async () => {
+  test("an uncaught exception ends a process whose log nobody reads", async () => {
     using pipe = new ReadablePipe(bench.folder);
     const bomb = join(bench.folder, "bomb");
     const preload = fileURLToPath(new URL("supervisor-bomb.ts", import.meta.url));
@@ -241,7 +241,7 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     expect(pipe.read()).not.toContain("a prompt");
   });
 
-  test("what a library prints waits for nobody either", async () => {
+  test("the output of a library does not block either", async () => {
     using pipe = new ReadablePipe(bench.folder);
     const preload = fileURLToPath(new URL("chatty-library.ts", import.meta.url));
     const variables = { BUN_OPTIONS: `--preload ${preload}` };
@@ -251,7 +251,7 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     expect(pipe.read()).toContain("a library prints");
   });
 
-  test("the simulator answers without anybody who reads what it prints", async () => {
+  test("the simulator answers although nobody reads its output", async () => {
     const address = `127.0.0.1:${freePort()}`;
     const full = openSync("/dev/full", "a");
     const child = Bun.spawn([process.execPath, main, "simulator", "--listen", address], {
@@ -262,7 +262,7 @@ describe("a log that cannot be written ends nobody, and what it lacks is told wh
     await until("it answers", async () => {
       return (await fetch(`http://${address}/truth`).catch(() => undefined))?.status === 200;
     });
-    // Longer than it takes until what was dropped is told, which fails as well.
+    // Longer than the wait before the report of dropped lines, which fails too.
     await Bun.sleep(1_500);
     expect((await fetch(`http://${address}/truth`)).status).toBe(200);
     child.kill("SIGTERM");

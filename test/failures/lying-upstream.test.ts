@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { embeddingsOf, errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** An upstream that answers whatever it is told to. */
+/** An upstream that sends the given answers. */
 let answer: unknown;
 const upstream = Bun.serve({
   port: 0,
@@ -44,7 +44,7 @@ const chat = { model: "chat-model", messages: [{ role: "user", content: "hi" }] 
 const message = { role: "assistant", content: "hello" };
 
 test.each([1e300, "1e999", -5, 2 ** 60, null, {}, "many"])(
-  "a count of %p does not reach the ledger, and rows after it are stored",
+  "a count of %p does not reach the ledger, and later rows are stored",
   async (count) => {
     const usage = { prompt_tokens: count, completion_tokens: count };
     answer = { choices: [{ index: 0, message, finish_reason: "stop" }], usage };
@@ -59,7 +59,7 @@ test.each([1e300, "1e999", -5, 2 ** 60, null, {}, "many"])(
   },
 );
 
-test("a vector that is text is handed on as text, whatever is in it", async () => {
+test("a vector that is text is passed on unchecked", async () => {
   answer = { data: [{ index: 0, embedding: 'AAAA"},{"evil":"' }] };
   const body = { model: "embedding-model", input: "hi", encoding_format: "base64" };
   const response = await gateway.post("/v1/embeddings", body);
@@ -68,7 +68,7 @@ test("a vector that is text is handed on as text, whatever is in it", async () =
   expect(Object.keys(data[0] ?? {})).toEqual(["object", "index", "embedding"]);
 });
 
-test("token ids that no encoding has are the caller's fault", async () => {
+test("invalid token ids are the caller's error", async () => {
   for (const input of [[999_999_999], [[100_300]], [[1, 2], [2 ** 40]]]) {
     const response = await gateway.post("/v1/embeddings", { model: "embedding-model", input });
     const { param, message: text } = await errorOf(response);

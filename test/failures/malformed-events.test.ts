@@ -4,14 +4,14 @@ import { encodeFrame, frameOf, textHeaders } from "../support/bedrock-frames.ts"
 import { errorOf, parseStream, type StreamText } from "../support/bodies.ts";
 import { upstreamKinds, type UpstreamKind } from "../support/gateway.ts";
 
-/** Events of a stream that nobody can read: skipped, counted and told to the operator. */
+/** Unreadable events of a stream are skipped, counted and logged. */
 
-/** What must not reach a log. */
+/** The text that must not reach a log. */
 const payload = "the words of a caller";
 
 interface Wire {
   readonly text: (value: string) => Piece;
-  /** The last events of a whole answer. */
+  /** The last events of a complete answer. */
   readonly end: readonly Piece[];
   /** The first events of a tool call, arguments among them. */
   readonly call: readonly Piece[];
@@ -120,8 +120,8 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
     return parseStream(await response.text());
   }
 
-  /** The counter of the upstream, and the lines of the log about it. */
-  async function told(upstream: ScriptedUpstream, act: () => Promise<unknown>) {
+  /** The upstream's counter and the lines of the log about it. */
+  async function logged(upstream: ScriptedUpstream, act: () => Promise<unknown>) {
     const { gateway } = upstream;
     const count = async (): Promise<number> => {
       const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
@@ -139,8 +139,8 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
     return { counted: (await count()) - before, warnings };
   }
 
-  test.each(malformed)("%s is skipped where the stream goes on", async (_, event) => {
-    const notes = await told(skipping, async () => {
+  test.each(malformed)("%s is skipped within a stream", async (_, event) => {
+    const notes = await logged(skipping, async () => {
       const { chunks, isDone } = await streamOf(text("Hel"), event, text("lo"), ...end);
       expect(isDone).toBe(true);
       expect(textOf(chunks)).toBe("Hello");
@@ -151,7 +151,7 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
     expect(notes.warnings[0]).toMatchObject({ level: "warn", upstream: "scripted", count: 1 });
   });
 
-  test("in one piece with its neighbours it is skipped as well", async () => {
+  test("a malformed event is skipped in one chunk with its neighbours", async () => {
     const bytes = [text("Hel"), garbage, text("lo"), ...end].map((piece) =>
       Buffer.from(piece as string | Uint8Array),
     );
@@ -159,15 +159,15 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
     expect([isDone, textOf(chunks)]).toEqual([true, "Hello"]);
   });
 
-  test("ten in one stream are skipped, and told in one line; one more ends it", async () => {
+  test("ten malformed events are skipped with one line of log; one more ends the stream", async () => {
     const ten = Array.from({ length: 10 }, () => [garbage, text(".")]).flat();
-    const notes = await told(skipping, async () => {
+    const notes = await logged(skipping, async () => {
       const { chunks, isDone } = await streamOf(text("a"), ...ten, ...end);
       expect([isDone, textOf(chunks)]).toEqual([true, `a${".".repeat(10)}`]);
     });
     expect(notes.counted).toBe(10);
     expect(notes.warnings.map(({ count }) => count)).toEqual([10]);
-    const more = await told(skipping, async () => {
+    const more = await logged(skipping, async () => {
       const { chunks, isDone } = await streamOf(text("a"), ...ten, garbage, text("b"), ...end);
       expect(isDone).toBe(false);
       expect(chunks.at(-1)?.error).toMatchObject({ code: "model_unavailable" });
@@ -176,7 +176,7 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
     expect(more.warnings.map(({ count }) => count)).toEqual([11]);
   });
 
-  test("before the first event it is an HTTP error, so that others are tried", async () => {
+  test("a malformed first event is an HTTP error, so that other targets are tried", async () => {
     const response = await ask(skipping, garbage, text("Hello"), ...end);
     expect(response.status).toBe(503);
     expect((await errorOf(response)).code).toBe("model_unavailable");
@@ -186,20 +186,20 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
     expect((await ask(skipping, together)).status).toBe(503);
   });
 
-  test("a stream without a proper end behind it is broken", async () => {
+  test("a stream without a proper end after a malformed event is broken", async () => {
     const { chunks, isDone } = await streamOf(text("Hel"), garbage, text("lo"));
     expect(isDone).toBe(false);
     expect(chunks.at(-1)?.error).toMatchObject({ code: "model_unavailable" });
   });
 
-  test("a tool call with a hole in it is not handed on as a whole one", async () => {
+  test("a tool call with a missing piece is not passed on as complete", async () => {
     const { chunks, isDone } = await streamOf(text("I will."), ...call, garbage, ...end);
     expect(isDone).toBe(false);
     expect(chunks.at(-1)?.error).toMatchObject({ code: "model_unavailable" });
   });
 
-  test("the first one ends the stream where the operator wants it so", async () => {
-    const notes = await told(ending, async () => {
+  test("the first malformed event ends the stream if the operator configures it", async () => {
+    const notes = await logged(ending, async () => {
       const response = await ask(ending, text("Hel"), garbage, text("lo"), ...end);
       const { chunks, isDone } = parseStream(await response.text());
       expect([isDone, textOf(chunks)]).toEqual([false, "Hel"]);
@@ -208,13 +208,13 @@ describe.each(upstreamKinds)("over the wire of %s", (kind) => {
     expect(notes.counted).toBe(1);
   });
 
-  test("a stream of proper events is not told of", async () => {
-    const notes = await told(skipping, () => streamOf(text("Hello"), ...end));
+  test("a stream without malformed events is not logged", async () => {
+    const notes = await logged(skipping, () => streamOf(text("Hello"), ...end));
     expect(notes).toEqual({ counted: 0, warnings: [] });
   });
 });
 
-test("a frame that fails its checksum ends the stream: nobody knows where the next one begins", async () => {
+test("a frame with a wrong checksum ends the stream, because the next frame's place is unknown", async () => {
   await using upstream = await ScriptedUpstream.start("bedrock");
   const damaged = Buffer.from(bedrock.text("lost") as Uint8Array);
   damaged[damaged.length - 1] = (damaged.at(-1) ?? 0) ^ 1;

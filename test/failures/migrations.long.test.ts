@@ -34,7 +34,7 @@ const keys = {
   revoked: oldKey("key_revoked", "production", { revokedAt: Date.now() - 3_600_000 }),
 };
 
-/** As the version of Sluice that knew so many steps of the schema left it. */
+/** A database of the Sluice version with this number of migrations. */
 function writeDatabase(path: string, version: number): void {
   using database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
@@ -80,11 +80,11 @@ interface Totals {
   }[];
 }
 
-/** From the version with seals on, only a gateway makes a database whose audit is whole. */
+/** Since the version with seals, only a gateway creates a database with a complete audit. */
 const earlier = Array.from({ length: versionWithSeals - 1 }, (_, place) => place + 1);
 
 describe.each(earlier)("`serve` on a filled database of schema %i", (version) => {
-  test("lets the keys of before in, tells them, and keeps every sum", async () => {
+  test("accepts the old keys, lists them, and keeps every sum", async () => {
     await using folder = makeProcessFolder();
     writeDatabase(folder.databasePath, version);
     await using serving = await startServing(["--config", folder.configPath]);

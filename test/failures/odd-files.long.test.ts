@@ -24,7 +24,7 @@ function makeSocket(path: string): Disposable {
   return { [Symbol.dispose]: () => listener.stop(true) };
 }
 
-/** What a command says when it ends by itself; one that hangs is killed, which the code tells. */
+/** The output of a command; one that hangs is killed, which its exit code shows. */
 async function sluice(...args: readonly string[]): Promise<{ exitCode: number; errors: string }> {
   const child = Bun.spawn([process.execPath, main, ...args], {
     stdin: "ignore",
@@ -37,7 +37,7 @@ async function sluice(...args: readonly string[]): Promise<{ exitCode: number; e
   return { exitCode, errors };
 }
 
-/** One process: a worker that hangs would outlive its supervisor. */
+/** Without a supervisor, which a worker that hangs would outlive. */
 function startAlone(): Promise<{ exitCode: number; errors: string }> {
   return sluice("serve", "--unsupervised", "--config", bench.configPath);
 }
@@ -61,11 +61,13 @@ test("odd files in the spool folder are skipped, and each is logged once", async
 
   await using serving = await bench.serve("--unsupervised");
   await untilStored(serving);
-  const told = serving
+  const logged = serving
     .text()
     .split("\n")
     .filter((line) => line.includes("is skipped"));
-  expect(told.map((line) => /path=\S*(0000\d+)\.spool reason=(.*)$/.exec(line)?.slice(1))).toEqual([
+  expect(
+    logged.map((line) => /path=\S*(0000\d+)\.spool reason=(.*)$/.exec(line)?.slice(1)),
+  ).toEqual([
     ["00009001", '"a FIFO"'],
     ["00009002", '"a folder"'],
     ["00009003", '"a socket"'],
@@ -85,7 +87,7 @@ test.each([
   ["sluice.db", "sluice.db, which is a FIFO"],
   ["sluice.db-journal", "sluice.db-journal, which is a FIFO"],
   ["sluice.yaml", "sluice.yaml: is a FIFO"],
-])("a FIFO in the place of %s ends the start with a message", async (name, message) => {
+])("a FIFO in place of %s ends the start with a message", async (name, message) => {
   const path = join(bench.folder, name);
   mkdirSync(dirname(path), { recursive: true });
   rmSync(path, { force: true });
@@ -103,12 +105,12 @@ test("a command that reads a configuration does not wait for a FIFO either", asy
   expect(exitCode).toBe(1);
 });
 
-test("a configuration that a FIFO replaces is refused, and the gateway serves on", async () => {
+test("a configuration that a FIFO replaces is refused, and the gateway continues", async () => {
   await using serving = await bench.serve("--unsupervised");
   renameSync(bench.configPath, `${bench.configPath}.kept`);
   makeFifo(bench.configPath);
   serving.signal("SIGHUP");
-  await until("it is told", () => serving.text().includes("is a FIFO"));
+  await until("it is logged", () => serving.text().includes("is a FIFO"));
   expect((await fetch(`${serving.dataUrl}/readyz`)).status).toBe(200);
   serving.signal("SIGINT");
   expect(await serving.exited).toBe(0);

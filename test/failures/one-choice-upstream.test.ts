@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chatOf, embeddingsOf, errorOf, streamOf } from "../support/bodies.ts";
 import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** An upstream kind that takes one choice a request, images as data and texts one by one. */
+/** An upstream kind with one choice or one text a request, and images as data only. */
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
 let picturesRead = 0;
 const pictures = Bun.serve({
@@ -50,7 +50,7 @@ const ask = (n: number, stream: boolean) => ({
   messages: [{ role: "user", content: "echo: one two three" }],
 });
 
-test("n choices come as one answer with one row and the sum of the counts", async () => {
+test("n choices are one answer with one row and the sum of the counts", async () => {
   const one = await chatOf(await gateway.post("/v1/chat/completions", ask(1, false)));
   const response = await gateway.post("/v1/chat/completions", ask(3, false));
   const { choices, usage } = await chatOf(response);
@@ -64,7 +64,7 @@ test("n choices come as one answer with one row and the sum of the counts", asyn
   expect(rows.filter((row) => row.id === id)).toHaveLength(1);
 });
 
-test("n choices are streamed beside each other, with one count at the end", async () => {
+test("n choices are streamed in parallel, with one count at the end", async () => {
   const { chunks, isDone } = await streamOf(
     await gateway.post("/v1/chat/completions", ask(3, true)),
   );
@@ -87,7 +87,7 @@ test("n choices are streamed beside each other, with one count at the end", asyn
   expect(counts[0]?.total_tokens).toBe(whole.usage?.total_tokens ?? 0);
 });
 
-test("more choices than the upstream has places come whole, streamed or not", async () => {
+test("more choices than the upstream has places are complete, streamed or not", async () => {
   await using narrow = await startGateway({ kind: "bedrock" });
   narrow.reconfigure({
     upstreams: `
@@ -124,14 +124,14 @@ const look = (url: string) => ({
   messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
 });
 
-test("an image by address is read where the operator allows it", async () => {
+test("an image by address is fetched if the operator allows it", async () => {
   const url = `http://127.0.0.1:${pictures.port}/cat.png`;
   const response = await gateway.post("/v1/chat/completions", look(url));
   expect(response.status).toBe(200);
   await response.text();
 });
 
-test("no image is read for a model that takes none", async () => {
+test("no image is fetched for a model without images", async () => {
   const before = picturesRead;
   const url = `http://127.0.0.1:${pictures.port}/cat.png`;
   const request = { ...look(url), model: "blind-model" };
@@ -142,7 +142,7 @@ test("no image is read for a model that takes none", async () => {
   expect(picturesRead).toBe(before);
 });
 
-test("an image at an address inside is the caller's 400", async () => {
+test("an image at an internal address is a 400", async () => {
   const response = await gateway.post("/v1/chat/completions", look("http://169.254.169.254/"));
   const { code, param } = await errorOf(response);
   expect([response.status, code]).toEqual([400, "invalid_image_url"]);

@@ -5,17 +5,17 @@ import { upstreamKinds } from "../support/gateway.ts";
 import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
-/** Of both wires together. */
+/** For both wires together. */
 const callCount = isComplete ? 10_000 : 600;
 const callersAtOnce = 50;
 const testTimeoutMs = 300_000;
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   test(
-    "an answer that breaks off in the caller's hands is not begun again elsewhere",
+    "an answer that is cut after its first byte is not retried",
     async () => {
       await using world = await startFaultUpstreams({ kind, upstreams: 2 });
-      // Of two targets one must stay in service, whatever they do.
+      // One of two targets always stays in service.
       for (const index of [0, 1]) world.break(index, "reset");
       const calls: LoadedCall[] = [];
       let begun = 0;
@@ -42,7 +42,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       });
       expect(late).toEqual([]);
       expect(calls.filter(({ isWhole }) => isWhole)).toEqual([]);
-      // On a busy machine the runtime may learn of the reset before it hands on what came first.
+      // On a busy machine the runtime may see the reset before it delivers earlier bytes.
       expect(cut).toBeGreaterThan(calls.length / 2);
       const rows = await world.gateway.usage();
       expect(rows).toHaveLength(calls.length);

@@ -6,20 +6,20 @@ import { generateApiKey } from "../../src/domain/keys/api-key.ts";
 import type { AppOverrides } from "../../src/app.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
-/** A gateway whose database is a file of its own, apart from the spool. */
+/** A gateway whose database file is outside the data directory. */
 export interface OutageGateway extends AsyncDisposable {
   readonly gateway: TestGateway;
   readonly path: string;
-  /** Calls that were answered. */
+  /** The number of answered calls. */
   readonly answered: number;
-  /** A call with the key that was known before. */
+  /** A call with the known key. */
   readonly call: () => Promise<number>;
   /** A request with a well-formed key that nobody has. */
   readonly unknownKey: () => Promise<number>;
   /** Status and code of the control plane. */
   readonly admin: (method: string, path: string, body?: unknown) => Promise<string>;
   readonly isReady: () => Promise<boolean>;
-  /** How often the log has a message of at least `info`. */
+  /** How often the log contains a message of at least `info`. */
   readonly logged: (message: string) => number;
 }
 
@@ -71,7 +71,7 @@ export async function startOutageGateway(overrides: AppOverrides = {}): Promise<
   };
 }
 
-/** Waits until something holds; throws when it does not come true in a time no machine needs. */
+/** Waits until a condition holds; throws after a generous timeout. */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>) {
   const deadline = performance.now() + 30_000;
   while (!(await holds())) {
@@ -80,10 +80,10 @@ export async function eventually(what: string, holds: () => boolean | Promise<bo
   }
 }
 
-/** Puts nonsense in the place of a database; gives what puts the database back. */
+/** Replaces a database by nonsense; returns a function that restores it. */
 export function spoilDatabase(path: string): () => void {
   using database = new Database(path);
-  // Or SQLite would read it all from the write-ahead log.
+  // Else SQLite would read everything from the write-ahead log.
   database.run("PRAGMA busy_timeout = 5000");
   database.run("PRAGMA wal_checkpoint(TRUNCATE)");
   copyFileSync(path, `${path}.kept`);
@@ -91,7 +91,7 @@ export function spoilDatabase(path: string): () => void {
   return () => renameSync(`${path}.kept`, path);
 }
 
-/** Takes away the folder of a database; gives what puts it back. */
+/** Moves the folder of a database aside; returns a function that restores it. */
 export function removeFolder(path: string): () => void {
   const folder = dirname(path);
   renameSync(folder, `${folder}.away`);

@@ -11,16 +11,16 @@ const warmSeconds = isComplete ? 2 : 0.5;
 const seconds = isComplete ? 25 : 3;
 const ejectedWithinMs = 1_000;
 const mostErrorsAfter = 0.001;
-/** What fails the test, on a machine that is busy with other work. */
-const patienceMs = 5_000;
-/** Fewer would prove nothing, however slow the machine is. */
+/** The bound of the test, on a machine that is busy with other work. */
+const ejectionBoundMs = 5_000;
+/** The fewest calls that are significant, on any machine. */
 const leastCalls = 300;
 const testTimeoutMs = 180_000;
 const bad = 1;
-/** Short where the test is short, so that most often the target is tried again before it ends. */
+/** Short in a short test, so that the target is usually tried again before the end. */
 const routing = isComplete ? "{}" : "{ ejection: { first: 1s } }";
 
-/** Each kind with failures of its own: what the routing does about them is the same. */
+/** Different failures for each kind, which routing treats alike. */
 const failures: Readonly<Record<UpstreamKind, readonly (readonly [FaultMode, boolean])[]>> = {
   openai: [
     ["error-500", false],
@@ -34,7 +34,7 @@ const failures: Readonly<Record<UpstreamKind, readonly (readonly [FaultMode, boo
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   test.each(failures[kind])(
-    "a target of three that shows %s is left alone soon, and callers do not notice it after",
+    "a target of three that shows %s is soon ejected, and callers do not notice it afterwards",
     async (mode, isStreamed) => {
       await using world = await startFaultUpstreams({ kind, upstreams: 3, sections: { routing } });
       const load = { model: "everywhere", isStreamed, perSecond };
@@ -67,9 +67,9 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
         isMet: share <= mostErrorsAfter,
       });
       expect(atBad.length).toBeGreaterThan(0);
-      expect(ejectedAfterMs).toBeLessThan(patienceMs);
+      expect(ejectedAfterMs).toBeLessThan(ejectionBoundMs);
       expect(failuresOf(errors)).toEqual(new Set());
-      // It is asked again now and then, and never by all. Short runs may end before that.
+      // It is tried again now and then, never by all calls. Short runs may end before.
       if (isComplete) expect(trials.length).toBeGreaterThan(0);
       expect(atBad.length).toBeLessThan(mostAtOnce + calls.length / 20);
     },
@@ -77,14 +77,14 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   );
 
   test(
-    "a target that was mended gets its calls again",
+    "a target that recovered gets its calls again",
     async () => {
       const quick = { routing: "{ ejection: { first: 500ms, longest: 1s } }" };
       await using world = await startFaultUpstreams({ kind, upstreams: 3, sections: quick });
       const load = { model: "everywhere", isStreamed: false, perSecond: 100 };
       world.break(bad, "error-500");
       await sendCalls(world.gateway, { ...load, seconds: 1 });
-      world.mend(bad);
+      world.repair(bad);
       await Bun.sleep(1_500);
       const seenBefore = world.simulators[bad]?.truth.size ?? 0;
       const calls = await sendCalls(world.gateway, { ...load, seconds: 3, leastCalls });
@@ -102,7 +102,7 @@ function failuresOf(calls: readonly LoadedCall[]): ReadonlySet<string> {
 
 const waveGapMs = 300;
 
-/** When the attempts that came one right after the other were over; later ones are trials. */
+/** The time of the last attempt in the first wave; later ones are trials. */
 function lastOfFirstWave(timesMs: readonly number[]): number {
   const [first = Infinity, ...rest] = timesMs.toSorted((one, other) => one - other);
   let last = first;

@@ -6,7 +6,7 @@ import { startSimulator } from "../../src/simulator/simulator.ts";
 import { simulatorUpstream } from "../support/gateway.ts";
 import type { ServingProcess } from "../support/sluice-process.ts";
 
-/** A configuration with a simulated upstream, in a folder of its own. */
+/** A configuration with a simulated upstream, in a new folder. */
 export interface ProcessFolder extends AsyncDisposable {
   readonly configPath: string;
   readonly databasePath: string;
@@ -14,7 +14,7 @@ export interface ProcessFolder extends AsyncDisposable {
 }
 
 export interface ProcessFolderOptions {
-  /** Of the configuration; `null` leaves it to the file in the data directory. */
+  /** The configured pepper; `null`: the file in the data directory. */
   readonly pepper?: string | null;
 }
 
@@ -71,14 +71,14 @@ export async function callWith(
   return response.status;
 }
 
-/** Of a page that everybody may read. */
+/** The status of a public page. */
 export async function statusOf(url: string): Promise<number> {
   const response = await fetch(url);
   await response.text();
   return response.status;
 }
 
-/** An answer of the control plane to the machine's own operator. */
+/** An answer of the control plane to the local operator. */
 export async function askAdmin(
   { adminUrl }: ServingProcess,
   { dataDir }: ProcessFolder,

@@ -8,16 +8,16 @@ import { report } from "../support/scorecard.ts";
 
 const perSecond = isComplete ? 500 : 150;
 const seconds = isComplete ? 12 : 2;
-/** Beyond the first attempt of each call: a fifth of them, and for each target what is below. */
+/** Retries: at most a fifth of the calls, plus the numbers below for each target. */
 const mostAttemptsPerCall = 1.2;
-/** Failures that eject a target, and retries of ten seconds that it always gets. */
+/** Failures that eject a target, and its floor of retries in ten seconds. */
 const failuresToEject = 5;
 const retryFloor = 10;
-/** Fewer would prove nothing, however slow the machine is. */
+/** The fewest calls that are significant, on any machine. */
 const leastCalls = 100;
 const testTimeoutMs = 120_000;
 
-/** Each kind with outages of its own: what retries make of them is the same. */
+/** Different outages for each kind, which retries treat alike. */
 const outages: Readonly<Record<UpstreamKind, readonly (readonly [FaultMode, number])[]>> = {
   openai: [
     ["overloaded-503", 1],
@@ -32,7 +32,7 @@ const outages: Readonly<Record<UpstreamKind, readonly (readonly [FaultMode, numb
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   test.each(outages[kind])(
-    "an outage of %s at all of %i targets is not made worse by retries",
+    "retries do not amplify an outage of %s at all of %i targets",
     async (mode, upstreams) => {
       await using world = await startFaultUpstreams({ kind, upstreams });
       for (let index = 0; index < upstreams; index += 1) world.break(index, mode);
@@ -63,14 +63,14 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       });
       expect(new Set(calls.map(({ status }) => status))).toEqual(new Set([503]));
       expect(attempts).toBeLessThanOrEqual(most);
-      // Every attempt is in the ledger, with its call; probes are of no call.
+      // The ledger has every attempt with its call; probes belong to no call.
       const rows = await world.gateway.usage();
       expect(rows).toHaveLength(calls.length);
       expect(rows.reduce((sum, row) => sum + row.attempts, 0)).toBe(attempts);
       expect(rows.filter(({ outcome, status }) => outcome !== "failed" || status !== 503)).toEqual(
         [],
       );
-      for (let index = 0; index < upstreams; index += 1) world.mend(index);
+      for (let index = 0; index < upstreams; index += 1) world.repair(index);
       const after = await sendCalls(world.gateway, {
         ...load,
         perSecond: 20,

@@ -8,7 +8,7 @@ import { createKeysOf } from "../support/process-key.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { type Load, loadResultsSchema, type LoadResult } from "./overload-load-result.ts";
 
-/** A gateway and its upstream, each in a process of its own, and callers in a third. */
+/** A gateway, its upstream and the callers, each in its own process. */
 export class OverloadBench implements AsyncDisposable {
   readonly gateway: ServingProcess;
   readonly onDemand: string;
@@ -41,13 +41,13 @@ export class OverloadBench implements AsyncDisposable {
       ...(await createKeysOf(configPath, 1, { ...plan, ...units })),
     ];
     const gateway = await startServing(["--config", configPath, "--unsupervised"]);
-    // The gateway has a processor of its own, so that callers cannot starve it.
+    // The gateway has its own processor, so that callers cannot starve it.
     pin(gateway.pid, 0);
     pin(upstream.pid, 1);
     return new OverloadBench({ gateway, upstream, keys, folder });
   }
 
-  /** Loads at the same time; what came of each. */
+  /** Runs loads concurrently and returns their results. */
   async load(...loads: readonly Omit<Load, "port" | "model">[]): Promise<readonly LoadResult[]> {
     const port = Number(new URL(this.gateway.dataUrl).port);
     const whole = loads.map((load) => ({ ...load, port, model: benchModels.chat }));
@@ -63,7 +63,7 @@ export class OverloadBench implements AsyncDisposable {
     return loadResultsSchema.parse(JSON.parse(output));
   }
 
-  /** The value of a metric, whatever its labels are if they are not given. */
+  /** The value of a metric; without labels, of any labels. */
   async metric(name: string): Promise<number> {
     const page = await (await fetch(`${this.gateway.adminUrl}/metrics`)).text();
     const line = page.split("\n").find((each) => each.startsWith(`${name} `));
@@ -77,7 +77,7 @@ export class OverloadBench implements AsyncDisposable {
   }
 }
 
-/** Does nothing where there is only one processor, or no program for it. */
+/** Does nothing if there is only one processor or no `taskset`. */
 function pin(pid: number, processor: number): void {
   if (cpus().length < 2 || Bun.which("taskset") === null) return;
   Bun.spawnSync(["taskset", "-acp", String(processor), String(pid)]);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Callers who share a key. */
+/** Callers that share a key. */
 export const loadsSchema = z.array(
   z.strictObject({
     port: z.int(),
@@ -9,37 +9,37 @@ export const loadsSchema = z.array(
     connections: z.int().positive(),
     durationMs: z.number().positive(),
     /**
-     * `busy`: each connection calls again when it was answered. `steady`: calls are due at a rate,
-     * however slow the answers are. `heedful`: callers come back a second after their answer, or
-     * when a refusal told them to.
+     * `busy`: each connection calls again after its answer. `steady`: calls are due at a rate,
+     * regardless of the answers. `obedient`: callers call again a second after their answer, or
+     * after the Retry-After of a refusal.
      */
     manner: z.discriminatedUnion("kind", [
       z.strictObject({ kind: z.literal("busy") }),
       z.strictObject({ kind: z.literal("steady"), perSecond: z.number().positive() }),
-      z.strictObject({ kind: z.literal("heedful"), callers: z.int().positive() }),
+      z.strictObject({ kind: z.literal("obedient"), callers: z.int().positive() }),
     ]),
   }),
 );
 export type Load = z.infer<typeof loadsSchema>[number];
 
 const loadResultSchema = z.strictObject({
-  /** Answered with 200 within two seconds from when they were due. */
+  /** Answered with 200 within two seconds after they were due. */
   usefulPerSecond: z.number(),
   refusedPerSecond: z.number(),
-  /** With 200. */
+  /** Answered with 200. */
   answered: z.int(),
-  /** With 503. */
+  /** Answered with 503. */
   refused: z.int(),
-  /** With anything else, or not at all. */
+  /** Answered with anything else, or not at all. */
   failed: z.int(),
-  /** Statuses and bodies of some that failed; those that were never answered are not here. */
+  /** Statuses and bodies of some failed calls; only answered ones. */
   failures: z.array(z.string()),
-  /** No connection was free for them. */
+  /** Calls without a free connection. */
   unsent: z.int(),
-  /** Milliseconds from when calls were due, of those answered with 200. */
+  /** Milliseconds from when they were due, of calls answered with 200. */
   p50: z.number(),
   p99: z.number(),
-  /** When the last one was refused, since the begin; 0: none was. */
+  /** The time of the last refusal since the begin; 0: none. */
   lastRefusedMs: z.number(),
 });
 export type LoadResult = z.infer<typeof loadResultSchema>;

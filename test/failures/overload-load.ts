@@ -1,6 +1,6 @@
 /**
- * Callers, as a program of its own: takes the loads as JSON, runs them at once and prints what came
- * of each as JSON.
+ * Callers as a separate program: takes loads as JSON, runs them concurrently and prints their
+ * results as JSON.
  */
 import { AnswerReader } from "../../bench/load/answer-reader.ts";
 import { requestBytes } from "../../bench/load/http-request.ts";
@@ -8,17 +8,17 @@ import { chatRequest } from "../../bench/load/requests.ts";
 import { quantile } from "../../bench/statistics.ts";
 import { type Load, loadsSchema, type LoadResult } from "./overload-load-result.ts";
 
-/** How long after its end answers are waited for. */
-const patienceMs = 10_000;
-/** How long callers think about an answer before they call again. */
+/** The wait for answers after the end of a load. */
+const answersTimeoutMs = 10_000;
+/** The pause of a caller after an answer. */
 const thinkingMs = 1_000;
-/** How long callers wait who found no connection. */
+/** The pause of a caller without a connection. */
 const connectionMs = 50;
-/** An answer that comes later is no use to anybody. */
+/** A later answer is useless. */
 const usefulWithinMs = 2_000;
 
 interface Caller {
-  /** A connection that nobody used for long is closed by the gateway. */
+  /** The gateway closes connections that were idle for longer. */
   readonly isOpen: boolean;
   readonly send: (dueAt: number) => void;
   readonly leave: () => void;
@@ -28,11 +28,11 @@ interface Answered {
   readonly status: number;
   /** When the call was due. */
   readonly dueAt: number;
-  /** Of anything but 200: the end of it. */
+  /** The end of an answer other than 200. */
   readonly text: string;
 }
 
-/** What is counted while a load runs. */
+/** The counts of a running load. */
 class Counts {
   readonly latencies: number[] = [];
   readonly failures: string[] = [];
@@ -70,7 +70,7 @@ async function runLoad(load: Load): Promise<LoadResult> {
     counts.answered(answer, now);
     if (load.manner.kind === "busy" && !isOver) caller.send(now);
     else idle.push(caller);
-    if (load.manner.kind !== "heedful") return;
+    if (load.manner.kind !== "obedient") return;
     comingBack.add(now + readRetryAfter(answer.text));
   };
   const connections = Array.from({ length: load.connections }, () =>
@@ -83,7 +83,7 @@ async function runLoad(load: Load): Promise<LoadResult> {
   isOver = true;
   const seconds = (performance.now() - startedAt) / 1_000;
   const { useful, refused } = counts;
-  const endsAt = performance.now() + patienceMs;
+  const endsAt = performance.now() + answersTimeoutMs;
   while (counts.open > 0 && performance.now() < endsAt) await Bun.sleep(10);
   for (const caller of callers) caller.leave();
   const sorted = Float64Array.from(counts.latencies).toSorted();
@@ -103,7 +103,7 @@ async function runLoad(load: Load): Promise<LoadResult> {
 
 /** Calls that are due at some time, by the millisecond. */
 class DueCalls {
-  /** From the first one on, none is missing. */
+  /** Without gaps from the first one on. */
   #counts: number[] = [];
   #first = Math.floor(performance.now());
 
@@ -113,7 +113,7 @@ class DueCalls {
     this.#counts[place] = (this.#counts[place] ?? 0) + 1;
   }
 
-  /** Times of calls that are due, each once. */
+  /** The due times of calls, each once. */
   *take(now: number): Iterable<number> {
     for (; this.#first <= now; this.#first += 1) {
       const count = this.#counts.shift() ?? 0;
@@ -129,12 +129,12 @@ interface Calling {
   readonly startedAt: number;
 }
 
-/** Sends what is due each millisecond, until the time is over. */
+/** Sends the due calls each millisecond, until the end. */
 async function sendAll(load: Load, calling: Calling): Promise<void> {
   const { idle, counts, comingBack, startedAt } = calling;
   const { manner } = load;
   if (manner.kind === "busy") for (const caller of idle.splice(0)) caller.send(startedAt);
-  if (manner.kind === "heedful") {
+  if (manner.kind === "obedient") {
     for (let caller = 0; caller < manner.callers; caller += 1) {
       comingBack.add(startedAt + (thinkingMs * caller) / manner.callers);
     }
@@ -149,7 +149,7 @@ async function sendAll(load: Load, calling: Calling): Promise<void> {
         if (caller === undefined) counts.unsent += 1;
         else caller.send(startedAt + (sent * 1_000) / manner.perSecond);
       }
-    } else if (manner.kind === "heedful") {
+    } else if (manner.kind === "obedient") {
       for (const dueAt of comingBack.take(now)) {
         const caller = takeOpen(idle);
         if (caller === undefined) comingBack.add(now + connectionMs);
@@ -167,7 +167,7 @@ function takeOpen(idle: Caller[]): Caller | undefined {
   return undefined;
 }
 
-/** One connection, kept for one call after the other. Rejects when it cannot be opened. */
+/** One connection, reused for calls in sequence. Rejects if it cannot be opened. */
 function open(
   load: Load,
   counts: Counts,
@@ -203,7 +203,7 @@ function open(
           const text = status === 200 ? "" : received.toString("latin1");
           onAnswered(caller, { status, dueAt, text });
         },
-        // A call that was under way counts as not answered: it stays open in the counts.
+        // A running call counts as not answered.
         close() {
           isOpen = false;
         },
@@ -214,7 +214,7 @@ function open(
   });
 }
 
-/** Of a short answer, which comes in one piece. */
+/** For a short answer, which arrives in one piece. */
 function readRetryAfter(answer: string): number {
   return Number(/\r\nretry-after-ms: *(\d+)/i.exec(answer)?.[1] ?? thinkingMs);
 }

@@ -7,26 +7,26 @@ import type { Load, LoadResult } from "./overload-load-result.ts";
 
 const peakMs = isComplete ? 10_000 : 4_000;
 const afterMs = isComplete ? 10_000 : 6_000;
-/** Enough to keep the gateway busy, and too few to make it late. */
+/** Enough to keep the gateway busy without delays. */
 const busyConnections = 64;
-/** More than the event loop reads in one turn. */
+/** More connections than the event loop reads in one turn. */
 const manyConnections = 2_000;
 
-/** One overload: what callers without a guarantee got, and those with one, at the same time. */
+/** One overload, with the results of callers with and without a guarantee. */
 interface Overload {
   readonly others: LoadResult;
   readonly guaranteed: LoadResult;
   /** Useful answers for each second of the gateway's processor time. */
   readonly perProcessorSecond: number;
-  /** Answers to a balancer's question for the health of the process, in milliseconds. */
+  /** The latency of health checks, in milliseconds. */
   readonly healthMs: readonly number[];
 }
 
 let bench: OverloadBench;
 let peak: LoadResult;
 let peakPerProcessorSecond: number;
-let heeded: Overload;
-let unheeded: Overload;
+let obedient: Overload;
+let steady: Overload;
 let after: LoadResult;
 let shed: { readonly onDemand: number; readonly provisioned: number };
 
@@ -38,17 +38,17 @@ beforeAll(async () => {
     connections: busyConnections,
     manner: { kind: "busy" },
   } as const;
-  // What is compiled while it runs is slow before.
+  // Code is slow until it is compiled.
   await bench.load({ ...busy, durationMs: 2_000 });
   const busySeconds = processorTime();
   peak = await only(bench.load({ ...busy, durationMs: peakMs }));
   peakPerProcessorSecond = peak.answered / busySeconds();
   const perSecond = 3 * peak.usefulPerSecond;
-  heeded = await overload(
-    { kind: "heedful", callers: Math.round(perSecond) },
+  obedient = await overload(
+    { kind: "obedient", callers: Math.round(perSecond) },
     isComplete ? 60_000 : 6_000,
   );
-  unheeded = await overload({ kind: "steady", perSecond }, isComplete ? 20_000 : 5_000);
+  steady = await overload({ kind: "steady", perSecond }, isComplete ? 20_000 : 5_000);
   after = await only(
     bench.load({
       authorization,
@@ -61,12 +61,12 @@ beforeAll(async () => {
     onDemand: await bench.metric('sluice_shed_calls_total{class="on-demand"}'),
     provisioned: await bench.metric('sluice_shed_calls_total{class="provisioned"}'),
   };
-  const results = { peak, heeded: heeded.others, unheeded: unheeded.others, after, shed };
+  const results = { peak, obedient: obedient.others, steady: steady.others, after, shed };
   process.stdout.write(`${Bun.inspect(results)}\n`);
 }, 400_000);
 afterAll(() => bench[Symbol.asyncDispose]());
 
-/** What the gateway uses of its processor from now on, in seconds. */
+/** The gateway's processor time from now on, in seconds. */
 function processorTime(): () => number {
   const { pid } = bench.gateway;
   const before = cpuMicroseconds(pid);
@@ -116,13 +116,13 @@ function percent(share: number): string {
 }
 
 describe.each([
-  ["callers who come back when they are told to", () => heeded],
-  ["callers who never wait", () => unheeded],
+  ["callers that obey Retry-After", () => obedient],
+  ["callers at a steady rate", () => steady],
 ] as const)("three times the load, of %s,", (whose, of) => {
-  test("leaves the work that can be done", () => {
+  test("leaves the useful work per processor time", () => {
     const { others, guaranteed, perProcessorSecond } = of();
     const useful = others.usefulPerSecond + guaranteed.usefulPerSecond;
-    // What else runs on the machine takes from one measurement more than from the other.
+    // Other load on the machine affects the measurements differently.
     const share = perProcessorSecond / peakPerProcessorSecond;
     report({
       check: 23,
@@ -151,7 +151,7 @@ describe.each([
     expect(answered).toBeGreaterThan(unsent);
   });
 
-  test("does not stand in the way of who asks for the health of the process", () => {
+  test("does not delay health checks", () => {
     const sorted = of().healthMs.toSorted((one, other) => one - other);
     const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? Number.POSITIVE_INFINITY;
     const slowest = sorted.at(-1) ?? Number.POSITIVE_INFINITY;
@@ -167,7 +167,7 @@ describe.each([
   });
 });
 
-test("within five seconds of its end nobody is refused any more", () => {
+test("refuses no call later than five seconds after its end", () => {
   report({
     check: 23,
     name: "3 x the load: last refusal after its end",
@@ -180,8 +180,8 @@ test("within five seconds of its end nobody is refused any more", () => {
   expect(after.answered).toBeGreaterThan(0);
 });
 
-test("the metrics say how many were refused, by class", () => {
-  const refused = heeded.others.refused + unheeded.others.refused + after.refused;
+test("has its refusals in the metrics, by class", () => {
+  const refused = obedient.others.refused + steady.others.refused + after.refused;
   expect(shed.onDemand).toBeGreaterThanOrEqual(refused);
   expect(shed.provisioned).toBe(0);
 });

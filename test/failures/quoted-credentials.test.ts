@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { jsonAnswer, ScriptedUpstream } from "../golden/scripted-upstream.ts";
 
-/** An upstream's credentials, of forms that no pattern tells from other words. */
+/** An upstream's credentials, in forms that no pattern recognises. */
 const apiKey = "q7Wn/2mX+vT4cLz9";
 const inQuery = "r5Yp~8kD.bJ1hGs3";
 
@@ -14,14 +14,14 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-/** What the caller reads of an upstream's refusal in these words. */
+/** The message that the caller gets of an upstream's refusal. */
 async function refusedWith(message: string, rest: object = {}): Promise<string> {
   const response = await upstream.chat(jsonAnswer({ error: { message, ...rest } }, 400));
   expect(response.status).toBe(400);
   return response.text();
 }
 
-/** What an upstream quotes, and what of it the caller must not read. */
+/** Texts that an upstream quotes, with the parts that the caller must not see. */
 const quotes: readonly ((credential: string) => { quote: string; secret: string })[] = [
   (credential) => alone(credential),
   (credential) => alone(encodeURIComponent(credential)),
@@ -39,7 +39,7 @@ function alone(quote: string): { quote: string; secret: string } {
   return { quote, secret: quote };
 }
 
-test("no caller reads a credential of the gateway in an upstream's words, however it is written", async () => {
+test("no caller sees a credential of the gateway in an upstream's message, in any encoding", async () => {
   for (const credential of [apiKey, inQuery]) {
     for (const quoted of quotes) {
       const { quote, secret } = quoted(credential);
@@ -53,7 +53,7 @@ test("no caller reads a credential of the gateway in an upstream's words, howeve
   }
 });
 
-test("nor a part of one where the words are cut", async () => {
+test("no caller sees a part of a credential where the message is cut", async () => {
   for (let before = 1_000 - apiKey.length; before <= 1_000; before += 1) {
     const words = `${"a ".repeat(500).slice(0, before)}`;
     const text = await refusedWith(`${words}${apiKey} and more`);

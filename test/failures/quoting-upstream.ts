@@ -1,4 +1,4 @@
-/** How a quoting upstream answers, by the name of the model that is called. */
+/** The answers of a quoting upstream, by the name of the model. */
 export const quotingModes = [
   "400",
   "401",
@@ -19,13 +19,13 @@ export type QuotingMode = (typeof quotingModes)[number];
 
 export interface QuotingUpstream extends AsyncDisposable {
   readonly origin: string;
-  /** Requests so far. */
+  /** The number of requests so far. */
   readonly requests: number;
 }
 
 /**
- * An upstream of either kind that repeats all that it was sent, credentials included, in every
- * place where an error may have words.
+ * An upstream of either kind that repeats its whole request, including credentials, in every text
+ * of an error.
  */
 export function startQuotingUpstream(): QuotingUpstream {
   let requests = 0;

@@ -15,7 +15,7 @@ const chat = (model: string, content: string) => ({
   messages: [{ role: "user", content }],
 });
 
-test("a running call keeps the configuration it began with; the next one has the new", async () => {
+test("a running call keeps its configuration; the next one has the new one", async () => {
   await using gateway = await startGateway({
     simulator: { tokensPerSecond: 200 },
     sections: { models: models("old-name") },
@@ -31,7 +31,7 @@ test("a running call keeps the configuration it began with; the next one has the
   expect(chunks.every(({ model }) => model === "old-name")).toBe(true);
 });
 
-test("a plan that is changed holds for the next call of its keys", async () => {
+test("a changed plan applies to the next call of its keys", async () => {
   await using gateway = await startGateway({ key: { plan: "pilot", limits: undefined } });
   const limitOf = async (): Promise<string | null> => {
     const response = await gateway.post("/v1/chat/completions", chat("chat-model", "echo: hi"));
@@ -43,7 +43,7 @@ test("a plan that is changed holds for the next call of its keys", async () => {
   expect(await limitOf()).toBe("7");
 });
 
-test("limits of bodies and headers that change hold for the next request", async () => {
+test("changed limits of bodies and headers apply to the next request", async () => {
   await using gateway = await startGateway();
   const long = chat("chat-model", `echo: ${"x".repeat(3_000)}`);
   const statusOf = async (): Promise<number> => {

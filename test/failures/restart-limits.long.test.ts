@@ -5,7 +5,7 @@ import type { ServingProcess } from "../support/sluice-process.ts";
 const kills = 5;
 const limit = 20_000;
 const cap = 3_000;
-/** Streams of that cap that fit into a minute, their short inputs included. */
+/** Streams with this cap that fit into a minute, including their short inputs. */
 const fitting = Math.floor(limit / cap);
 
 interface Admitted {
@@ -13,7 +13,7 @@ interface Admitted {
   readonly at: number;
 }
 
-test("a key whose gateway is killed again and again gets its minute once", async () => {
+test("a key gets its minute only once, even if the gateway is killed repeatedly", async () => {
   await using bench = await ProcessBench.create({
     keys: 1,
     plan: { plan: "enterprise", limits: { requestsPerMinute: 1_000, tokensPerMinute: limit } },
@@ -34,7 +34,7 @@ test("a key whose gateway is killed again and again gets its minute once", async
   expect(Math.max(...inAnyMinute)).toBe(fitting);
 }, 120_000);
 
-/** Opens a stream that goes on until the process ends; undefined when it was refused. */
+/** Opens a stream that lasts until the process ends; undefined if it was refused. */
 async function open(bench: ProcessBench, serving: ServingProcess): Promise<Admitted | undefined> {
   const at = performance.now();
   const messages = [{ role: "user", content: "count: 2900" }];

@@ -14,7 +14,7 @@ import {
 const target = (kind: UpstreamKind, model: string, more?: string): string =>
   targetAt(kind, { model, family: "claude-4" }, more);
 
-/** A model whose first target misbehaves and whose second is sound, for each fault. */
+/** For each fault, a model whose first target shows it and whose second has none. */
 function modelsFor(faults: readonly string[], kind: UpstreamKind): string {
   return faults
     .map(
@@ -33,7 +33,7 @@ function modelsFor(faults: readonly string[], kind: UpstreamKind): string {
     .join("");
 }
 
-/** One of each way to fail; the matrix of faults has all of them. */
+/** One fault of each class; the fault matrix has all of them. */
 const refused = [
   "throttle-429",
   "throttle-429-bare",
@@ -45,7 +45,7 @@ const refused = [
   "gzip-bomb-1",
 ];
 const lost = ["cut-before-headers", "tls-fail"];
-/** Does not mend by itself: callers are told not to try again. */
+/** Permanent errors, marked as not retryable for callers. */
 const ofTheOperator = [
   "bad-credential",
   "model-not-found-404",
@@ -53,18 +53,18 @@ const ofTheOperator = [
   "exception-operation-not-allowed",
   "exception-model-identifier",
 ];
-/** For longer than this gateway waits. */
+/** Longer than this gateway waits. */
 const asksToWait = ["throttle-429", "exception-model-not-ready"];
 const callersOwn = ["bad-request-400", "context-overflow"];
 
 interface Listed {
   readonly retried: readonly string[];
-  /** Tried once more at the same target, then at the next. */
+  /** Retried at the same target once, then at the next. */
   readonly renewed: readonly string[];
   readonly final: readonly string[];
 }
 
-/** What an upstream of the kind shows to every call, streamed or not, before anything else. */
+/** Faults of the kind before the first event, streamed or not. */
 const listed: Readonly<Record<UpstreamKind, Listed>> = {
   openai: { retried: [...refused, ...lost, "bad-credential"], renewed: [], final: callersOwn },
   bedrock: {
@@ -92,7 +92,7 @@ const chat = (model: string, isStreamed: boolean) => ({
   messages: [{ role: "user", content: "echo: one two three four five six seven eight" }],
 });
 
-/** A port that accepts connections and never says a word. */
+/** A port that accepts connections and never answers. */
 function startSilentPort(): { readonly port: number; stop(): void } {
   const server = Bun.listen({
     hostname: "127.0.0.1",
@@ -137,7 +137,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     ["plain", false],
     ["streamed", true],
   ] as const)("a %s call", (_, isStreamed) => {
-    // Targets that were asked to pause are not tried first again, so each table has its own.
+    // Paused targets are not tried first, so each table has its own targets.
     beforeAll(start);
     afterAll(stop);
 
@@ -157,7 +157,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     );
 
     test.each(renewed)(
-      "that fails with %s is tried there once more with a fresh credential, then elsewhere",
+      "that fails with %s is retried there with a fresh credential, then at another target",
       async (fault) => {
         const response = await gateway.post(
           "/v1/chat/completions",
@@ -169,7 +169,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       },
     );
 
-    test.each(final)("that is refused with %s is not tried elsewhere", async (fault) => {
+    test.each(final)("that is refused with %s is not retried", async (fault) => {
       const response = await gateway.post(
         "/v1/chat/completions",
         chat(`after-${fault}`, isStreamed),
@@ -192,17 +192,17 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       else expect([shouldRetry, Number(retryAfter) >= 1]).toEqual(["true", true]);
       const row = await rowOf(response);
       expect(row).toMatchObject({ outcome: "failed", inputTokens: 0, outputTokens: 0 });
-      // What may pass is tried again; what the operator must mend, or asks for a long wait, is not.
+      // Transient failures are retried; permanent ones and long waits are not.
       const isFinal = ofTheOperator.includes(fault) || asksToWait.includes(fault);
       expect(row?.attempts).toBe(isFinal ? 1 : 3);
     });
   });
 
-  describe("whatever it asks for,", () => {
+  describe("for any call", () => {
     beforeAll(start);
     afterAll(stop);
 
-    test("nothing is tried again once the caller has the first event", async () => {
+    test("nothing is retried once the caller has the first event", async () => {
       const response = await gateway.post("/v1/chat/completions", chat("after-reset", true));
       expect(response.status).toBe(200);
       const { chunks, isDone } = await streamOf(response);
@@ -212,13 +212,13 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       expect(await rowOf(response)).toMatchObject({ attempts: 1, outcome: "failed" });
     });
 
-    test("the provider's own wait is handed on", async () => {
+    test("the provider's Retry-After is passed on", async () => {
       const response = await gateway.post("/v1/chat/completions", chat("only-throttle-429", false));
       await response.text();
       expect(response.headers.get("retry-after-ms")).toBe("2000");
     });
 
-    test("an upstream that never answers is left after its first-byte time", async () => {
+    test("an upstream that never answers is abandoned after its first-byte timeout", async () => {
       const silent = startSilentPort();
       const timeouts = "timeouts: { connect: 100ms, first_byte: 200ms }";
       const first = elsewhere(kind, silent.port, timeouts);
@@ -240,7 +240,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       };
     }
 
-    test("an upstream whose port is closed is left at once", async () => {
+    test("an upstream with a closed port is abandoned at once", async () => {
       const closed = startSilentPort();
       closed.stop();
       const first = elsewhere(kind, closed.port, "");
@@ -250,7 +250,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       expect(local.log.join("\n")).toContain("connect-failed");
     });
 
-    test("an upstream at its max_in_flight is passed over, and its places come back", async () => {
+    test("an upstream at its max_in_flight is skipped, and its places are released", async () => {
       const first = simulatorUpstream(gateway.simulator, kind, "max_in_flight: 2");
       await using local = await startGateway({ kind, sections: sectionsWith(first) });
       const bodies = Array.from({ length: 6 }, () => chat("chat-model", true));

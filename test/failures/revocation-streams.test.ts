@@ -43,7 +43,7 @@ function startSteady(kind: UpstreamKind, sections: Readonly<Record<string, strin
   });
 }
 
-/** An open stream with a few pieces read; `rest` is all of it, once it has ended. */
+/** An open stream with a few pieces read; `rest` resolves to all of it at its end. */
 async function openStream(gateway: TestGateway, key: string, model = "steady") {
   const response = await gateway.post("/v1/chat/completions", chat(model), bearer(key));
   expect(response.status).toBe(200);
@@ -73,7 +73,7 @@ async function untilUpstreamIs(gateway: TestGateway, calls: number): Promise<voi
 }
 
 test.each(upstreamKinds)(
-  "behind %s, open streams of a revoked key end with an error frame and are accounted for",
+  "behind %s, open streams of a revoked key end with an error frame and are billed",
   async (kind) => {
     await using gateway = await startSteady(kind);
     const key = await gateway.createKey();
@@ -94,7 +94,7 @@ test.each(upstreamKinds)(
     const tookMs = performance.now() - began;
     process.stdout.write(`10 streams of a revoked key ended within ${tookMs.toFixed(0)} ms\n`);
     expect(tookMs).toBeLessThan(5_000);
-    // The other key's stream is the only one left, and goes on.
+    // Only the other key's stream is left, and continues.
     await untilUpstreamIs(gateway, 1);
     const rows = await gateway.usage();
     expect(rows).toHaveLength(10);
@@ -131,7 +131,7 @@ test("a silent stream and calls that wait for their first event end with their k
   );
 });
 
-test("a stream of a disabled key, application or account ends, and enabling lets new ones in", async () => {
+test("a stream of a disabled key, application or account ends, and enabling admits new ones", async () => {
   await using gateway = await startSteady("openai");
   for (const what of ["keys", "applications", "accounts"] as const) {
     const names = { account: `account ${what}`, application: `application ${what}` };
@@ -163,7 +163,7 @@ async function read<Body>(gateway: TestGateway, path: string): Promise<Body> {
   return (await (await gateway.admin("GET", path)).json()) as Body;
 }
 
-test("a rotation, a compromised secret and a change of the key cut no stream", async () => {
+test("a rotation, a compromised secret or a change of the key cuts no stream", async () => {
   await using gateway = await startGateway({ simulator: { tokensPerSecond: 100 } });
   const key = await gateway.createKey();
   const path = `/admin/v1/keys/${key.id}`;
@@ -180,7 +180,7 @@ test("a rotation, a compromised secret and a change of the key cut no stream", a
   expect([isDone, chunks.some(({ error }) => error !== undefined)]).toEqual([true, false]);
 });
 
-test("a request whose body comes in while its key is revoked is not run", async () => {
+test("a request is not run if its key is revoked while its body arrives", async () => {
   await using gateway = await startGateway();
   const key = await gateway.createKey();
   const { promise: revoked, resolve: letGo } = Promise.withResolvers<undefined>();
@@ -204,7 +204,7 @@ test("a request whose body comes in while its key is revoked is not run", async 
   expect(await gateway.usage()).toHaveLength(0);
 });
 
-test("an upstream that is read on for its count when callers leave is not when the key ends", async () => {
+test("an upstream is not drained for its count when the key ends", async () => {
   await using gateway = await startSteady("openai");
   gateway.reconfigure({
     models: modelsOf("openai"),

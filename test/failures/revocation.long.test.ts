@@ -8,12 +8,12 @@ import { isComplete } from "../support/requirement.ts";
 
 const revocations = isComplete ? 50 : 10;
 const atOnce = 5;
-/** For how long calls go on after a key was stopped. */
+/** How long calls continue after a key was stopped. */
 const watchMs = 1_600;
-/** Promised of every gateway of a database. */
+/** The guarantee for every gateway of a database. */
 const promisedMs = 1_000;
 
-/** Two gateways of one database, each with a data directory of its own. */
+/** Two gateways of one database, each with its own data directory. */
 class Pair implements AsyncDisposable {
   readonly first: TestGateway;
   readonly second: TestGateway;
@@ -35,7 +35,7 @@ class Pair implements AsyncDisposable {
     return new Pair(folder, first, await startGateway(options));
   }
 
-  /** A key with an account and an application of its own, known to both gateways. */
+  /** A key with its own account and application, known to both gateways. */
   async createKey(name: string): Promise<StoppableKey> {
     const names = { account: `account ${name}`, application: `application ${name}` };
     const { id, text } = await this.first.createKey(names);
@@ -58,7 +58,7 @@ interface StoppableKey {
   readonly accountId: string;
 }
 
-/** Calls with one key through one gateway, one after the other, and how they went. */
+/** Makes calls with one key through one gateway in sequence, and records their results. */
 class Caller {
   readonly #calls: { readonly sentAt: number; readonly status: number }[] = [];
   readonly #running: Promise<void>;
@@ -81,7 +81,7 @@ class Caller {
     return this.#calls.length;
   }
 
-  /** When the last call was sent that was still accepted, from a time on; 0 when none was. */
+  /** When the last accepted call was sent, after a given time; 0 if none was. */
   lastAcceptedAfter(time: number): number {
     const accepted = this.#calls.filter(({ status }) => status === 200);
     return Math.max(0, ...accepted.map(({ sentAt }) => sentAt - time));
@@ -98,9 +98,9 @@ class Caller {
 }
 
 interface Stopped {
-  /** Of the gateway that was told. */
+  /** For the gateway that revoked the key. */
   readonly hereMs: number;
-  /** Of the other one. */
+  /** For the other gateway. */
   readonly thereMs: number;
   readonly calls: number;
 }
@@ -138,12 +138,12 @@ function summary(times: readonly number[]): string {
 }
 
 function expectKept(stopped: readonly Stopped[]): void {
-  // Whoever was told follows before it answers: not one call sent afterwards comes through.
+  // The gateway that revokes applies it before it answers: no later call is accepted.
   expect(stopped.map(({ hereMs }) => hereMs)).toEqual(stopped.map(() => 0));
   expect(stopped.filter(({ thereMs }) => thereMs > promisedMs)).toEqual([]);
 }
 
-test(`of ${revocations} keys revoked under load, none is accepted a second later anywhere`, async () => {
+test(`none of ${revocations} keys revoked under load is accepted anywhere a second later`, async () => {
   await using pair = await Pair.start();
   const stopped: Stopped[] = [];
   for (let done = 0; done < revocations; done += atOnce) {
@@ -163,7 +163,7 @@ test(`of ${revocations} keys revoked under load, none is accepted a second later
   expectKept(stopped);
 }, 180_000);
 
-test("a disabled key, application or account stops both gateways within a second, and comes back", async () => {
+test("both gateways refuse a disabled key, application or account within a second, until it is enabled", async () => {
   await using pair = await Pair.start();
   const ways = await Promise.all(
     (["keys", "applications", "accounts"] as const).map(async (what) => {
@@ -191,10 +191,10 @@ test("a disabled key, application or account stops both gateways within a second
   }
 });
 
-/** Longer than it takes until the times of last use are stored. */
+/** Longer than the interval at which last uses are stored. */
 const lastUseStoredMs = 2_500;
 
-test("neither calls that run nor what is stored of them later bring a revoked key back", async () => {
+test("neither running calls nor their later writes restore a revoked key", async () => {
   await using pair = await Pair.start();
   const { first, second, operator } = pair;
   const key = await pair.createKey("stale");
@@ -226,7 +226,7 @@ test("neither calls that run nor what is stored of them later bring a revoked ke
   expect(await statuses()).toEqual([401, 401]);
 });
 
-test("calls and changes of one key at the same time never write over each other", async () => {
+test("concurrent calls and changes of one key never overwrite each other", async () => {
   await using pair = await Pair.start();
   const key = await pair.createKey("busy");
   const path = `/admin/v1/keys/${key.id}`;

@@ -22,14 +22,14 @@ async function statusWith(gateway: TestGateway, text: string): Promise<number> {
   return response.status;
 }
 
-/** Programs that share a key and take over a new secret when they please. */
+/** Programs that share a key and adopt a new secret at different times. */
 class Clients {
   readonly statuses = new Map<number, number>();
   calls = 0;
   readonly #gateway: TestGateway;
   readonly #secrets: string[];
   #newest: string;
-  /** At how many calls each takes the newest secret. */
+  /** The number of calls after which each adopts the newest secret. */
   readonly #switchAt: number[];
 
   constructor(gateway: TestGateway, secret: string) {
@@ -90,11 +90,11 @@ test(`${rotations} rotations during ${liveCalls} live calls refuse none of them`
   expect(new Set(rows.map(({ keyId }) => keyId))).toEqual(new Set([key.id]));
   const used = rows.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
   const { entries } = gateway.simulator.truth;
-  const told = entries.reduce((sum, call) => sum + call.promptTokens + call.completionTokens, 0);
-  expect(used).toBe(told);
+  const counted = entries.reduce((sum, call) => sum + call.promptTokens + call.completionTokens, 0);
+  expect(used).toBe(counted);
 }, 120_000);
 
-test("two secrets of a key share its requests per minute, and a rotation gives back none", async () => {
+test("two secrets of a key share its requests per minute, and a rotation returns none", async () => {
   const clock = new ManualClock();
   const limits = { requestsPerMinute: 20, tokensPerMinute: 1_000_000 };
   await using gateway = await startGateway({ overrides: { clock } });
@@ -141,7 +141,7 @@ test("two secrets of a key together use no more than its tokens per minute", asy
   expect(used).toBeLessThanOrEqual(2_000);
 });
 
-test("a rotation asked for again gives the same answer, its secret included, and rotates nothing", async () => {
+test("a repeated rotation has the same answer, including the secret, and rotates nothing", async () => {
   await using gateway = await startGateway();
   const operator = new Operator(gateway);
   const key = await gateway.createKey();
@@ -160,7 +160,7 @@ test("a rotation asked for again gives the same answer, its secret included, and
   expect((await operator.key(key.id)).secrets).toHaveLength(2);
 });
 
-test("after a lost answer another rotation replaces the secret that nobody has used", async () => {
+test("after a lost answer another rotation replaces the unused secret", async () => {
   await using gateway = await startGateway();
   const operator = new Operator(gateway);
   const key = await gateway.createKey();
@@ -168,7 +168,7 @@ test("after a lost answer another rotation replaces the secret that nobody has u
   const lost = await operator.rotate(key.id, { overlap_seconds: 600 });
   for (let again = 0; again < 3; again += 1) {
     const rotated = await operator.rotate(key.id, { overlap_seconds: 86_400 });
-    // The secret in use keeps its end: asking again does not prolong it.
+    // The used secret keeps its end: another rotation does not extend it.
     expect(rotated.overlap_until).toBe(lost.overlap_until);
     expect(rotated.ended).toHaveLength(1);
     expect(await statusWith(gateway, key.text)).toBe(200);
@@ -177,7 +177,7 @@ test("after a lost answer another rotation replaces the secret that nobody has u
   expect(await statusWith(gateway, lost.api_key)).toBe(401);
 });
 
-test("a compromised key has one live secret at once, whatever it had before", async () => {
+test("a compromised key has one live secret at once", async () => {
   await using gateway = await startGateway();
   const operator = new Operator(gateway);
   const key = await gateway.createKey();
@@ -192,7 +192,7 @@ test("a compromised key has one live secret at once, whatever it had before", as
   expect(third.overlap_until).toBeNull();
 });
 
-test("20 rotations at once leave the newest secret and one before it", async () => {
+test("20 concurrent rotations leave the newest secret and one earlier one", async () => {
   await using gateway = await startGateway();
   const operator = new Operator(gateway);
   const key = await gateway.createKey();
@@ -205,11 +205,11 @@ test("20 rotations at once leave the newest secret and one before it", async () 
   const statuses = await Promise.all(rotated.map(({ api_key: text }) => statusWith(gateway, text)));
   expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   expect(statuses.filter((status) => status === 401)).toHaveLength(19);
-  // Nobody had used those between, so the one that was in use is the other that lives.
+  // The ones between were unused, so the used one stays live.
   expect(await statusWith(gateway, key.text)).toBe(200);
 });
 
-test("the secret of before works until the very end of the overlap and not after it", async () => {
+test("the old secret works exactly until the end of the overlap", async () => {
   const clock = new ManualClock();
   await using gateway = await startGateway({ overrides: { clock } });
   const operator = new Operator(gateway);
@@ -222,7 +222,7 @@ test("the secret of before works until the very end of the overlap and not after
   for (let minute = 0; minute < 60; minute += 5) {
     expect(await statuses()).toEqual([200, 200]);
     clock.advance(300_000);
-    // The keys of before the time passed would be too old to be believed.
+    // Without a refresh the keys would be too stale.
     await gateway.app.admin.onKeysChanged();
   }
   clock.jumpWall(-1);

@@ -11,7 +11,7 @@ beforeEach(async () => {
   bench = await ProcessBench.create({
     keys: 1,
     simulator: { tokensPerSecond: 20 },
-    // What is not cut by a second wish ends by itself long after the test has failed.
+    // A stream that the second signal does not cut ends long after the test has failed.
     sections: { shutdown: "{ pre_stop: 10m, drain_timeout: 10m }" },
   });
 });
@@ -54,7 +54,7 @@ const started = [
 ] as const;
 
 testNeeding("npm").each(started)(
-  "one Ctrl-C under %s lets an open stream end, a second one does not",
+  "one Ctrl-C under %s lets an open stream complete, a second one cuts it",
   async (_, command) => {
     await using session = startSession(command);
     const place = await session.listening();
@@ -70,7 +70,7 @@ testNeeding("npm").each(started)(
 );
 
 testNeeding("npm").each(started)(
-  "a SIGTERM to every process of the group under %s is one request to end",
+  "a SIGTERM to every process of the group under %s counts as one",
   async (_, command) => {
     const { configPath } = bench;
     const text = await Bun.file(configPath).text();

@@ -28,7 +28,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   const upstreamsOf = (simulator: Simulator): string => `
   simulator: ${simulatorUpstream(simulator, kind, "timeouts: { connect: 100ms, first_byte: 400ms }")}`;
 
-  test("a reader that is slow but reads gets everything", async () => {
+  test("a slow reader gets everything", async () => {
     await using gateway = await startGateway({
       kind,
       sections: { streams: "{ write_timeout: 1s }", models: models("fault-million-chunks-3000") },
@@ -49,7 +49,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(chunks.length).toBeGreaterThan(3_000);
   });
 
-  test("silence before and within an answer is filled with comments", async () => {
+  test("comments fill silence before and within an answer", async () => {
     await using gateway = await startGateway({
       kind,
       simulator: { tokensPerSecond: 2 },
@@ -66,7 +66,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     expect(new Set(comments)).toEqual(new Set([": keep-alive"]));
   });
 
-  test("an empty chunk can stand for the comment", async () => {
+  test("an empty chunk can replace the comment", async () => {
     await using gateway = await startGateway({
       kind,
       sections: {

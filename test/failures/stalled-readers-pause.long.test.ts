@@ -8,13 +8,13 @@ import {
   type UpstreamKind,
 } from "../support/gateway.ts";
 
-/** Longer than the upstream may be silent, and shorter than a reader may refuse to read. */
+/** Longer than the upstream may be silent, and shorter than a reader may stall. */
 const pauseMs = 5_000;
 const timeouts = "timeouts: { connect: 1s, first_byte: 5s, idle: 2s }";
-/** More than twenty MB, so that no buffer on the way holds all of it. */
+/** More than 20 MB, so that no buffer on the way holds all of it. */
 const pieces = 1_500;
 const pausingReaders = 6;
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 
 const chat = (content: string) => ({
   model: "chat-model",
@@ -32,12 +32,12 @@ const modelsOf = (kind: UpstreamKind): string => `
       - ${targetAt(kind, { model: "simulated-other", family: "claude-4" }, "upstream: simulator, priority: 2")}`;
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
-  test("readers that pause get all of it, and nobody is blamed for their pause but they", async () => {
+  test("readers that pause get everything, and their pause is no failure of the target", async () => {
     await using gateway = await startGateway({
       kind,
       sections: {
         streams: "{ write_timeout: 20s, keep_alive_interval: 60s }",
-        // Any failure would be held against the target.
+        // Any failure would count against the target.
         routing: "{ ejection: { failures: 1, first: 60s, longest: 60s } }",
         models: modelsOf(kind),
       },
@@ -57,7 +57,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
     await Bun.sleep(pauseMs);
     expect(gateway.simulator.openCalls).toBe(pausingReaders);
     for (const reader of readers) reader.resume();
-    const deadline = performance.now() + patienceMs;
+    const deadline = performance.now() + timeoutMs;
     const isRead = (reader: LeavingCaller): boolean => reader.lastText.includes("data: [DONE]");
     while (!readers.every(isRead) && performance.now() < deadline) await Bun.sleep(10);
     for (const reader of readers) expect(reader.lastText).toContain("data: [DONE]");

@@ -11,24 +11,24 @@ import { report } from "../support/scorecard.ts";
 const mebibyte = 1024 * 1024;
 const readerCount = isComplete ? 500 : 40;
 const writeTimeoutMs = isComplete ? 10_000 : 3_000;
-/** Of the promise; the machine may be busy, which must not fail the test. */
+/** The tolerance of the guaranteed time, because the machine may be busy. */
 const promisedPrecisionMs = 2_000;
-const patienceMs = 20_000;
-/** What is between the gateway and its readers holds some megabytes each before any of them stalls. */
-const fillPatienceMs = isComplete ? 120_000 : 30_000;
-/** What is promised of 500, and so of fewer. */
+const timeoutMs = 20_000;
+/** The buffers between the gateway and each reader take some megabytes before it stalls. */
+const fillTimeoutMs = isComplete ? 120_000 : 30_000;
+/** The guarantee for 500 readers, and so for fewer. */
 const promisedBytes = 150 * mebibyte;
 /**
- * What fails the test: the runtime takes up to 512 KiB from a connection at once and keeps as much
- * again of what nobody has asked for yet, and its heap grows by what it clears away later.
+ * The bound of the test: the runtime reads up to 512 KiB from a connection at a time, buffers as
+ * much again ahead of demand, and its heap includes garbage that is not collected yet.
  */
 const boundBytes = 250 * mebibyte + readerCount * 3 * mebibyte;
 const pieceBytes = 16 * 1024;
 /** An answer is about 200 MB long. */
 const pieces = 12_800;
-/** Where four letters count as a token. */
+/** At four letters a token. */
 const tokensOfAll = (pieces * pieceBytes) / 4;
-/** So that the process is held up by its readers and not by the work of filling their buffers. */
+/** Lets the readers limit the process, not the work of filling their buffers. */
 const readerBytesPerSecond = (80 * mebibyte) / readerCount;
 const othersMeanwhile = 3;
 const sampleIntervalMs = 100;
@@ -66,10 +66,10 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
     readers = await openReaders(gateway);
     if (hasSocketTable) watch = new StallWatch(gateway.port);
     const sampling = setInterval(() => watch?.sample(), sampleIntervalMs);
-    // The runtime closes a connection whose stream was given up when its idle timer runs again.
+    // The runtime closes the connection of an abandoned stream at its next idle timer.
     const hasOpen = (): boolean =>
       simulator.openCalls > 0 || (isComplete && watch?.hasOpen === true);
-    const deadline = performance.now() + writeTimeoutMs + fillPatienceMs;
+    const deadline = performance.now() + writeTimeoutMs + fillTimeoutMs;
     do {
       await Bun.sleep(sampleIntervalMs);
       const grown = (await gateway.residentBytes()) - before;
@@ -88,7 +88,7 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
     await simulator[Symbol.asyncDispose]();
   });
 
-  test("the process that serves them grows by no more than a bound that knows nothing of their length", () => {
+  test("the memory of the process has a bound that does not depend on the length of answers", () => {
     const inMebibytes = (bytes: number): string => (bytes / mebibyte).toFixed(0);
     report({
       check: 19,
@@ -101,14 +101,14 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
     expect(grownBytes).toBeLessThanOrEqual(boundBytes);
   });
 
-  test("others are served while they stall, and none of their upstream calls goes on after", () => {
+  test("other callers are served while they stall, and none of their upstream calls continues", () => {
     expect(meanwhile).toEqual(Array.from({ length: othersMeanwhile }, () => 200));
     expect(simulator.openCalls).toBe(0);
   });
 
-  test("the connections of all of them are closed, without an end of their streams", async () => {
+  test("their connections are closed without an end of the streams", async () => {
     for (const reader of readers) reader.resume();
-    const deadline = performance.now() + patienceMs;
+    const deadline = performance.now() + timeoutMs;
     while (readers.some(({ isClosed }) => !isClosed) && performance.now() < deadline) {
       await Bun.sleep(20);
     }
@@ -116,7 +116,7 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
     expect(readers.filter(({ lastText }) => lastText.includes("[DONE]"))).toHaveLength(0);
   });
 
-  test("each has one row: abandoned, with what was delivered and not what was made", async () => {
+  test("each has one row as abandoned, with the delivered tokens only", async () => {
     const all = await gateway.stopAndReadRows();
     rows = all.filter(({ durationMs }) => durationMs >= writeTimeoutMs);
     expect(rows).toHaveLength(readerCount);
@@ -130,7 +130,7 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
   });
 
   test.skipIf(!hasSocketTable)(
-    "they were given up when they had not read for as long as is allowed",
+    "they were closed after they had not read for the allowed time",
     () => {
       const stalls = readers.map(({ localPort }) => watch?.stalls.get(localPort));
       const stalledAt = stalls.map((stall) => stall?.stalledAtMs ?? Number.NaN);
@@ -152,7 +152,7 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
         process.stdout.write(`${closed.length} connections were closed within ${latest} ms\n`);
       }
       expect(first).toBeGreaterThan(writeTimeoutMs - promisedPrecisionMs);
-      expect(last).toBeLessThan(writeTimeoutMs + patienceMs);
+      expect(last).toBeLessThan(writeTimeoutMs + timeoutMs);
     },
   );
 });
@@ -174,7 +174,7 @@ function openReaders({ port, key }: FaultProcess): Promise<readonly LeavingCalle
   );
 }
 
-/** Past the simulator's front, which would hold some megabytes of each stream as well. */
+/** Without the simulator's front, which would buffer some megabytes of each stream too. */
 function direct(simulator: Simulator): Simulator {
   const { directUrl: url, directOrigin: origin } = simulator;
   return { ...simulator, url, origin };
@@ -191,7 +191,7 @@ async function statusOf(gateway: FaultProcess): Promise<number> {
   return (await answer.text()).includes("[DONE]") ? answer.status : 0;
 }
 
-/** What the process needs once, whoever reads: compiled code, pools, the first pages of its heap. */
+/** Warms up: compiled code, pools, the first pages of the heap. */
 async function warmUp(gateway: FaultProcess): Promise<void> {
   for (let round = 0; round < 8; round += 1) {
     const answers = Array.from({ length: 50 }, () => gateway.post(shortChat));

@@ -1,6 +1,6 @@
 /**
- * Loaded before the program: a worker then throws, where nobody catches it, what the file that
- * SLUICE_TEST_BOMB names holds, as soon as that exists.
+ * Loaded before the program: makes a worker throw an uncaught exception with the content of the
+ * file SLUICE_TEST_BOMB as soon as that exists.
  */
 import { existsSync, readFileSync } from "node:fs";
 

@@ -12,7 +12,7 @@ const shortMix = wholeMix.map(({ tokens, ...part }) =>
   tokens === undefined ? part : { ...part, tokens: [1, 12] as const },
 );
 
-/** Two processes that do nothing but take time of the processor. */
+/** Two processes that only use processor time. */
 function keepBusy(): Disposable {
   const loops = [1, 2].map(() => Bun.spawn(["sh", "-c", "while :; do :; done"]));
   return { [Symbol.dispose]: () => loops.forEach((loop) => loop.kill("SIGKILL")) };
@@ -23,7 +23,7 @@ async function isServing({ dataUrl }: ServingProcess): Promise<boolean> {
   return response?.status === 200;
 }
 
-/** A gateway of its own for each, so that no wait is longer than the first; in milliseconds. */
+/** Milliseconds without a worker; in a new gateway, so that no backoff exceeds the first. */
 async function killUnderLoad(seed: number): Promise<number> {
   await using bench = await ProcessBench.create({
     keys: callers,
@@ -39,7 +39,7 @@ async function killUnderLoad(seed: number): Promise<number> {
   });
   await until("there is a standby", () => standbysOf(serving.pid).length === 1);
   await until("calls end", () => bench.calls.length > 100);
-  // By then it has loaded the program, also on a machine with other things to do.
+  // By then the program is loaded, even on a busy machine.
   await Bun.sleep(2_000);
   const { workerPid: victim } = serving;
   const killedAt = performance.now();
@@ -55,7 +55,7 @@ async function killUnderLoad(seed: number): Promise<number> {
 }
 
 test(
-  "a worker that dies on a busy machine is back in a moment",
+  "a worker that dies on a busy machine is replaced quickly",
   async () => {
     using _ = keepBusy();
     const outagesMs: number[] = [];
@@ -70,7 +70,7 @@ test(
       limit: "<= 1000 ms",
       isMet: at(0.99) <= 1_000,
     });
-    // Room for a machine that runs other tests too.
+    // Tolerance for a machine that runs other tests too.
     expect(at(0.5)).toBeLessThan(5_000);
   },
   isComplete ? 600_000 : 90_000,

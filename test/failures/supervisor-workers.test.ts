@@ -12,7 +12,7 @@ import { until } from "../support/ledger-truth-process.ts";
 
 const program = fileURLToPath(new URL("supervisor-worker.ts", import.meta.url));
 
-/** Workers without a gateway in them, under the supervisor of a gateway. */
+/** Workers without a gateway, under the supervisor of a gateway. */
 class Herd implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "sluice-workers-"));
   readonly crashes: Crash[] = [];
@@ -47,13 +47,13 @@ class Herd implements AsyncDisposable {
     this.ended = this.supervisor.run();
   }
 
-  /** Which worker answers. */
+  /** The process id of the worker that answers. */
   async ask(query = ""): Promise<number> {
     const response = await fetch(`http://127.0.0.1:${this.#port}/${query}`, { keepalive: false });
     return Number(await response.text());
   }
 
-  /** Until so many answer, one or the other by chance. */
+  /** Waits until this number of workers answer, in any order. */
   async untilAnswering(count: number): Promise<ReadonlySet<number>> {
     let pids = new Set<number>();
     await until(`${count} workers answer`, async () => {
@@ -80,11 +80,11 @@ describe("several workers at one port", () => {
   });
   afterEach(() => herd[Symbol.asyncDispose]());
 
-  test("all serve; the one that is killed is replaced, and the others are left alone", async () => {
+  test("all serve; a killed one is replaced, and the others continue", async () => {
     const before = await herd.untilAnswering(3);
     const [victim = 0, ...others] = before;
     process.kill(victim, "SIGKILL");
-    await until("the crash is told", () => herd.crashes.length === 1);
+    await until("the crash is reported", () => herd.crashes.length === 1);
     expect(herd.crashes[0]).toMatchObject({ pid: victim, signal: "SIGKILL", restarts: 0 });
     await until("a new one answers", async () => {
       const now = await herd.untilAnswering(3);
@@ -94,7 +94,7 @@ describe("several workers at one port", () => {
     expect(herd.started).toHaveLength(5);
   });
 
-  test("all end when the gateway is asked to, and the exit code is theirs", async () => {
+  test("all end when the gateway is asked to, with their exit code", async () => {
     const pids = await herd.untilAnswering(3);
     herd.supervisor.pass("SIGTERM");
     expect(await herd.ended).toBe(0);
@@ -104,13 +104,13 @@ describe("several workers at one port", () => {
   });
 });
 
-test("an exception that nobody catches is reported without its message, and mended by a start", async () => {
+test("an uncaught exception is logged without its message, and the worker is restarted", async () => {
   await using herd = new Herd(1);
   const [pid = 0] = await herd.untilAnswering(1);
   const prompt = "the prompt of a customer";
   const frame = `\n    at customer (${program}:1:1)`;
   await herd.ask(`?fail=${encodeURIComponent(prompt + frame)}`);
-  await until("the crash is told", () => herd.crashes.length === 1);
+  await until("the crash is reported", () => herd.crashes.length === 1);
   const [crash] = herd.crashes;
   expect(crash).toMatchObject({ pid, exitCode: 1, signal: undefined });
   expect(crash?.failure?.error).toBe("RangeError");
@@ -125,23 +125,23 @@ test("an exception that nobody catches is reported without its message, and mend
   expect(successor).not.toBe(pid);
 });
 
-test("a worker that is killed again and again is waited for longer and longer", async () => {
+test("the restarts of a worker that is killed repeatedly have a growing backoff", async () => {
   await using herd = new Herd(1);
   for (let kill = 1; kill <= 4; kill += 1) {
     const [pid = 0] = await herd.untilAnswering(1);
     process.kill(pid, "SIGKILL");
-    await until("the crash is told", () => herd.crashes.length === kill);
+    await until("the crash is reported", () => herd.crashes.length === kill);
   }
   expect(herd.delaysMs).toEqual([100, 200, 400, 800]);
   expect(herd.crashes.map(({ restarts }) => restarts)).toEqual([0, 1, 2, 3]);
 });
 
-test("asked to end while no worker runs, the supervisor ends and starts none", async () => {
+test("a supervisor that is asked to end while no worker runs starts none", async () => {
   await using herd = new Herd(1);
   for (let kill = 1; kill <= 4; kill += 1) {
     const [pid = 0] = await herd.untilAnswering(1);
     process.kill(pid, "SIGKILL");
-    await until("the crash is told", () => herd.crashes.length === kill);
+    await until("the crash is reported", () => herd.crashes.length === kill);
   }
   herd.supervisor.pass("SIGTERM");
   expect(await herd.ended).toBe(0);
@@ -161,11 +161,11 @@ test("a control process that a signal ended before it served is started again", 
   await until("it is started again", () => herd.started.length >= 3);
   expect(herd.crashes[0]).toMatchObject({ signal: "SIGSEGV", restarts: 0 });
   herd.supervisor.pass("SIGTERM");
-  // Whether one was running just then, and so crashed while it was asked to end, is chance.
+  // By chance a worker may run at this moment, and crash while it is asked to end.
   await herd.ended;
 });
 
-test("a worker that does not heed the second request to end is killed", async () => {
+test("a worker that ignores the second request to end is killed", async () => {
   await using herd = new Herd(1, ["sh", "-c", "exec sleep 600"]);
   await until("it is started", () => herd.started.length >= 1);
   herd.supervisor.pass("SIGTERM");

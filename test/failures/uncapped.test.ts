@@ -47,7 +47,7 @@ function worstMinute(rows: readonly UsageRecord[]): number {
   );
 }
 
-/** Somebody who wants as much as there is: whatever `retry-after` says, from every direction. */
+/** A caller that wants everything, ignores `retry-after` and makes many calls at a time. */
 async function hammer(gateway: TestGateway, clock: ManualClock, caps: readonly object[]) {
   let turn = 0;
   const statuses = new Set<number>();
@@ -67,7 +67,7 @@ async function hammer(gateway: TestGateway, clock: ManualClock, caps: readonly o
   return gateway.usage();
 }
 
-test("calls without a cap use no more than their limit over the time, and its bound at once", async () => {
+test("calls without a cap use at most their limit over time, and the limit's bound at once", async () => {
   const clock = new ManualClock();
   await using gateway = await startWith("debt", clock);
   const rows = await hammer(gateway, clock, [{}, {}, { max_tokens: 500 }]);
@@ -89,7 +89,7 @@ test.each(["cap", "maximum"])(
   120_000,
 );
 
-test("sixty calls at once use at most the limit and its bound together", async () => {
+test("sixty concurrent calls use at most the sum of the limit and its bound", async () => {
   await using gateway = await startWith("debt");
   const answers = await Promise.all(
     Array.from({ length: 60 }, () => gateway.post("/v1/chat/completions", chat("count: 3900"))),
@@ -98,7 +98,7 @@ test("sixty calls at once use at most the limit and its bound together", async (
   expect(tokensOf(await gateway.usage())).toBeLessThanOrEqual(limit + overrunFactor * limit);
 });
 
-test("a call that could use more than the bound alone is told what to set", async () => {
+test("the refusal of a call that could exceed the bound alone names the field to set", async () => {
   await using gateway = await startWith("debt");
   const refused = await gateway.post("/v1/chat/completions", chat("count: 3", { n: 128 }));
   expect(refused.status).toBe(429);
@@ -110,7 +110,7 @@ test("a call that could use more than the bound alone is told what to set", asyn
   await admitted.text();
 });
 
-test("under cap, a long answer ends at what was reserved for it", async () => {
+test("a long answer ends at its reservation under `cap`", async () => {
   await using gateway = await startWith("cap");
   const response = await gateway.post("/v1/chat/completions", chat("count: 3900"));
   const { choices } = (await response.json()) as { choices: { finish_reason: string }[] };

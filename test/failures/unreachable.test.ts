@@ -53,7 +53,7 @@ const chat = (model: string, stream: boolean) =>
 for (const stream of [false, true]) {
   const kind = stream ? "stream" : "whole answer";
 
-  test(`a host that cannot be connected to is left after its connect time, not its first byte's: ${kind}`, async () => {
+  test(`an unreachable host is abandoned after its connect timeout, not its first-byte timeout: ${kind}`, async () => {
     const response = await chat("only-gone", stream);
     expect(response.status).toBe(503);
     expect((await errorOf(response)).message).toContain("could not be reached");
@@ -70,7 +70,7 @@ for (const stream of [false, true]) {
   });
 }
 
-test("timeouts.connect is one deadline: the attempt ends there, not a second time later", async () => {
+test("timeouts.connect is one deadline for the attempt, not one for each try", async () => {
   const response = await chat("gone-slowly-first", false);
   expect(response.status).toBe(200);
   const [row] = await gateway.usage();

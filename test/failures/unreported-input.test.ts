@@ -13,7 +13,7 @@ const chat = (content: string, rest: object = {}) => ({
   ...rest,
 });
 
-/** As the attack did: text of next to no tokens a byte, and its counts are honest. */
+/** As in the attack: text with few tokens a byte, with true counts. */
 async function trainDown(gateway: TestGateway, headers: Record<string, string>): Promise<void> {
   const spaces = `echo: ${" ".repeat(20_000)}x`;
   for (let call = 0; call < 150; call += 1) {
@@ -37,7 +37,7 @@ async function leaveEarly(
   return response.status;
 }
 
-test("a key that trained its estimate with spaces pays all that its callers leave unread", async () => {
+test("a key that trained its estimate with spaces is billed for everything its callers leave unread", async () => {
   await using gateway = await startGateway({ simulator: { tokensPerSecond: 200 } });
   const attacker = await gateway.createKey({ ...plan(1_000_000_000), account: "attacker" });
   const headers = { authorization: `Bearer ${attacker.text}` };

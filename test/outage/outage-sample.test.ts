@@ -25,7 +25,7 @@ const cellNames = [
   "half/fallback/bedrock/whole",
 ];
 const cellsAtOnce = 4;
-/** Longer than in the grid: a slow machine must not make healthy upstreams look like failing ones. */
+/** Longer than in the grid: on a slow machine healthy upstreams must not seem to fail. */
 const timeouts = "{ connect: 1s, first_byte: 2s, idle: 2s }";
 const cellPlan = {
   perSecond: 50,
@@ -35,7 +35,7 @@ const cellPlan = {
   noticedMs: 5_000,
   timeouts,
 };
-/** As many failures as a minute may have: a trial of the target may cost its caller a stream. */
+/** The failures of a minute: a trial of the target may fail a stream. */
 const cellLimits = { ...gridLimits, alwaysAllowedFailures: 2, mostAddedMs: undefined };
 
 const scenarioNames = ["timeouts/two-targets/own-accounts", "crowd/one-target/own-accounts"];
@@ -46,7 +46,7 @@ const scenarioPlan = {
   afterSeconds: 5,
   timeouts,
 };
-/** Other work on the machine must not fail what works. */
+/** Tolerates other work on the machine. */
 const scenarioLimits = {
   ...tenantLimits,
   noiseMs: { p50: 100, p99: 1_000 },
@@ -82,7 +82,7 @@ describe.skipIf(!isComplete)("at fifty calls a second:", () => {
     });
   }, runTimeoutMs);
 
-  // After a time-out of what runs before them.
+  // Leaves time for a timeout of the tests before.
   afterAll(() => stopping.abort());
 
   test.each(cellNames)("callers do not notice %s", expectMet);

@@ -13,23 +13,23 @@ import {
   targetOf,
   upstreamOf,
 } from "../support/pipeline-fixtures.ts";
-import { ToldUpstream } from "../support/told-upstream.ts";
+import { ScriptedUpstream } from "../support/scripted-upstream.ts";
 
-/** Whatever upstreams say, and whenever callers leave: what is billed of one call, and of others. */
+/** The billing of calls for any counts of upstreams and any moment at which callers leave. */
 
 const bodyBytes = 3_000;
 const reservedInput = 1_000;
 const usageTimeoutMs = 100;
 
-let upstream: ToldUpstream;
+let upstream: ScriptedUpstream;
 beforeAll(() => {
-  upstream = new ToldUpstream();
+  upstream = new ScriptedUpstream();
 });
 afterAll(async () => {
   await upstream.stop();
 });
 
-/** A count as upstreams say it: right, or none at all. */
+/** A count of an upstream: correct, wrong or missing. */
 const count = fc.oneof(
   { weight: 3, arbitrary: fc.integer({ min: 1, max: 5_000 }) },
   { weight: 2, arbitrary: fc.constantFrom(0, -5, null, "many", 1e300, 2 ** 30) },
@@ -44,16 +44,16 @@ type Action = typeof action extends fc.Arbitrary<infer Value> ? Value : never;
 const script = fc.record({
   choices: fc.constantFrom(1, 1, 3),
   actions: fc.array(action, { maxLength: 8 }),
-  /** After so many actions; later ones find nobody. */
+  /** The number of actions after which the caller leaves. */
   leavesAfter: fc.nat({ max: 9 }),
 });
 type Script = typeof script extends fc.Arbitrary<infer Value> ? Value : never;
 
-function said(value: unknown): number {
+function countOf(value: unknown): number {
   return typeof value === "number" && value > 0 && value <= 2 ** 40 ? value : 0;
 }
 
-/** Plays a script and tells what the upstream said while it was listened to. */
+/** Plays a script and returns what the upstream sent while it was read. */
 async function play({ choices, actions, leavesAfter }: Script) {
   const model = modelOf({ targets: [targetOf("up")] });
   const snapshot = snapshotOf([upstreamOf("up", { adapter: adapterOf(upstream.url) })]);
@@ -69,7 +69,7 @@ async function play({ choices, actions, leavesAfter }: Script) {
   const { answer } = await openChatStream(call, { request, bodyBytes }, services);
   await answer.next();
   const stream = upstream.last;
-  const told = { input: 0, output: 0 };
+  const reported = { input: 0, output: 0 };
   let finished = 0;
   let delivered = 1;
   const send = (each: Action): void => {
@@ -78,11 +78,11 @@ async function play({ choices, actions, leavesAfter }: Script) {
     if (each.type === "finish") finished += 1;
     if (each.type !== "usage") return;
     stream.usage(each.input, each.output);
-    told.input = Math.max(told.input, said(each.input));
-    told.output = Math.max(told.output, said(each.output));
+    reported.input = Math.max(reported.input, countOf(each.input));
+    reported.output = Math.max(reported.output, countOf(each.output));
   };
   const isHeard = ({ type, ...counts }: Action): boolean =>
-    type !== "usage" || Object.values(counts).some((value) => said(value) > 0 || value === 0);
+    type !== "usage" || Object.values(counts).some((value) => countOf(value) > 0 || value === 0);
   for (const each of actions.slice(0, leavesAfter)) {
     if (each.type === "finish" && finished >= choices) continue;
     send(each);
@@ -92,21 +92,23 @@ async function play({ choices, actions, leavesAfter }: Script) {
   const isWhole = finished >= choices;
   caller.abort();
   answer.cancel();
-  // A finished answer is read on for its count; of any other nothing is heard any more.
+  // Only a finished answer is read on, for its count.
   const later = actions.slice(leavesAfter).filter(({ type }) => type === "usage");
   const [first] = later.filter(isHeard);
   if (isWhole && records.length === 0 && first !== undefined) send(first);
   const deadline = performance.now() + 10_000;
   while (records.length === 0 && performance.now() < deadline) await Bun.sleep(1);
-  return { row: records[0], rows: records.length, told, delivered };
+  return { row: records[0], rows: records.length, reported, delivered };
 }
 
-test("no row is below what the upstream said, nor below the reservation of what nobody counted", async () => {
+test("no row is below the upstream's count, or below the reservation if there is none", async () => {
   const property = fc.asyncProperty(script, async (played) => {
-    const { row, rows, told, delivered } = await play(played);
+    const { row, rows, reported, delivered } = await play(played);
     expect(rows).toBe(1);
-    expect(row?.outputTokens).toBeGreaterThanOrEqual(told.output > 0 ? told.output : delivered);
-    expect(row?.inputTokens).toBe(told.input > 0 ? told.input : reservedInput);
+    expect(row?.outputTokens).toBeGreaterThanOrEqual(
+      reported.output > 0 ? reported.output : delivered,
+    );
+    expect(row?.inputTokens).toBe(reported.input > 0 ? reported.input : reservedInput);
   });
   await fc.assert(property, { numRuns: 150, endOnFailure: true });
 }, 120_000);
@@ -123,7 +125,7 @@ const answered = fc.record({
   bodyBytes: fc.integer({ min: 1, max: 10_000 }),
 });
 
-/** Calls of one account, one after the other, to an upstream that says these counts. */
+/** Calls of one account in sequence, to an upstream with these counts. */
 async function callAs(
   accountId: string,
   calls: readonly Answered[],
@@ -166,7 +168,7 @@ const billOf = ({ inputTokens, outputTokens, usageSource, accountId }: UsageReco
   accountId,
 });
 
-test("whatever one account's upstreams say, another's calls reserve and are billed the same", async () => {
+test("the counts of one account's upstreams do not change another's reservations and bills", async () => {
   const calls = fc.array(answered, { minLength: 1, maxLength: 4 });
   const property = fc.asyncProperty(calls, calls, async (others, own) => {
     const outcomes = [];

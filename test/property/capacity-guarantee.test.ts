@@ -9,7 +9,7 @@ import {
 import { ManualClock } from "../support/manual-clock.ts";
 import { report } from "../support/scorecard.ts";
 
-/** A key with a guarantee, which it asks for in one call after the other. */
+/** A key that uses its guarantee in calls in sequence. */
 class Owner {
   readonly clock: ManualClock;
   readonly store: MemoryLimitStore;
@@ -26,7 +26,7 @@ class Owner {
     });
   }
 
-  /** Largest request says how long the guarantee counts. */
+  /** The largest request determines the window of the guarantee. */
   ask(tokens: number, tokensPerMinute: number, largest = tokensPerMinute): boolean {
     const id = `call ${this.calls.length + this.refused}`;
     const seconds = guaranteeSeconds(tokensPerMinute, largest);
@@ -38,7 +38,7 @@ class Owner {
     return isAdmitted;
   }
 
-  /** What was asked for in the 60 s up to now, that long ago itself left out. */
+  /** The tokens requested in the last 60 s, exclusive of that moment. */
   recentTokens(): number {
     const since = this.clock.monotonic() - 60_000;
     let tokens = 0;
@@ -66,8 +66,8 @@ const pauseMs = fc.oneof(
 );
 const largestRequest = fc.constantFrom(1, 50, 100, 101, 250, 1_000, 2_000, 100_000);
 
-describe("who keeps to a guarantee is never refused", () => {
-  test("that packs exactly all of it into every 60 seconds", () => {
+describe("a key within its guarantee is never refused", () => {
+  test("if it uses exactly all of it in every 60 seconds", () => {
     let asked = 0;
     let refused = 0;
     fc.assert(
@@ -101,7 +101,7 @@ describe("who keeps to a guarantee is never refused", () => {
     expect(asked).toBeGreaterThanOrEqual(100_000);
   }, 60_000);
 
-  test("however it spreads its calls, uses less than it reserved, and whatever model it calls", () => {
+  test("for any distribution of its calls, any use of reservations and any model", () => {
     const step = fc.record({
       pauseMs,
       tokens: fc.integer({ min: 0, max: 100 }),
@@ -124,7 +124,7 @@ describe("who keeps to a guarantee is never refused", () => {
     );
   }, 60_000);
 
-  test("that sends one request as large as the model takes, as often as its units pay for", () => {
+  test("if it sends the model's largest request as often as its units allow", () => {
     fc.assert(
       fc.property(startMs, fc.integer({ min: 1, max: 40 }), fc.nat(99), (start, minutes, less) => {
         const largest = minutes * 100 - less;
@@ -137,7 +137,7 @@ describe("who keeps to a guarantee is never refused", () => {
     );
   });
 
-  test("while units are bought and given back, as long as it keeps to the fewest", () => {
+  test("while units are bought and returned, if it keeps to the fewest", () => {
     const step = fc.record({
       pauseMs,
       tokens: fc.integer({ min: 0, max: 100 }),
@@ -162,13 +162,13 @@ describe("who keeps to a guarantee is never refused", () => {
   }, 60_000);
 });
 
-describe("in the long run a guarantee admits no more than 60/59 of itself", () => {
+describe("in the long run a guarantee admits at most 60/59 of itself", () => {
   const greedy = fc.array(
     fc.record({ pauseMs, tokens: fc.integer({ min: 1, max: 400 }), attempts: fc.nat(4) }),
     { minLength: 20, maxLength: 200 },
   );
 
-  test("to one who takes all it gets, whatever model it calls", () => {
+  test("for a key that always takes everything, with any model", () => {
     fc.assert(
       fc.property(
         startMs,
@@ -176,7 +176,7 @@ describe("in the long run a guarantee admits no more than 60/59 of itself", () =
         fc.array(largestRequest, { minLength: 1 }),
         (start, steps, ls) => {
           const owner = new Owner(start);
-          // From its first call on it remembers as long as any of them needs.
+          // From its first call on its window suits the longest of them.
           const longest = Math.max(...ls);
           owner.ask(0, 100, longest);
           for (const [index, { pauseMs: ms, tokens, attempts }] of steps.entries()) {
@@ -196,9 +196,9 @@ describe("in the long run a guarantee admits no more than 60/59 of itself", () =
     );
   }, 60_000);
 
-  test("and about that much to one who asks all the time", () => {
+  test("and about that much for a key that asks all the time", () => {
     const owner = new Owner(500);
-    // 59 minutes of 59 counted seconds each hold 60 bursts.
+    // 59 minutes contain 60 bursts of 59 counted seconds.
     for (let second = 0; second < 59 * 60; second++) {
       while (owner.ask(10, 100));
       owner.clock.advance(1_000);

@@ -82,12 +82,12 @@ interface Held {
   readonly asked: Asked;
   readonly place: Place;
   readonly at: number;
-  /** What counts: the reservation, then what was used. */
+  /** The counted tokens: the reservation, then the used ones. */
   tokens: number;
   isOver: boolean;
 }
 
-/** One history, with everything that was ever granted. */
+/** One history, with all grants. */
 class Witness {
   readonly world: CapacityWorld;
   readonly asked: Asked[] = [];
@@ -95,9 +95,9 @@ class Witness {
   readonly #known = new Set<Asked>();
   #pool: Pool;
   #largestQueue = 8;
-  /** Bounds were lowered while more was held. */
+  /** Limits were lowered while more was held. */
   #mayHoldMore = 0;
-  /** Places that are missing for guarantees, since these were sold when others had them. */
+  /** Places that guarantees lack, because others held them when they were sold. */
   #mayBeShort = 0;
 
   constructor(pool: Pool, answerMs: number | undefined) {
@@ -152,7 +152,7 @@ class Witness {
     this.#check();
   }
 
-  /** Everybody ends, and nothing may be left of them. */
+  /** Ends all calls; nothing may stay held. */
   finish(): void {
     for (let round = 0; round < 200; round++) {
       for (const held of this.#running()) this.#end(held, 1);
@@ -217,7 +217,7 @@ class Witness {
     return this.#ownHeld(account) < this.#ownPlaces(account) && this.#heldCount() < maxInFlight;
   }
 
-  /** How many places are missing, were all guarantees used at once; one is everybody's. */
+  /** The places that all guarantees together would lack; one place is for everybody. */
   #shortage(): number {
     const { maxInFlight } = this.#pool;
     if (maxInFlight === undefined) return 0;
@@ -234,7 +234,7 @@ class Witness {
     const sold = sumOf(accounts.map((account) => world.soldTo(account)));
     const running = this.#running();
     const open = running.filter(({ asked }) => asked.request.capacityClass !== "provisioned");
-    // What is held is what was granted, not one place more or less, but those being asked about.
+    // Exactly the granted places are held, except those of pending requests.
     const heldCount = this.#heldCount();
     expect(heldCount).toBeGreaterThanOrEqual(running.length);
     this.#mayHoldMore = Math.min(this.#mayHoldMore, heldCount);
@@ -249,7 +249,7 @@ class Witness {
     const short = this.#shortage();
     expect(short).toBeLessThanOrEqual(Math.max(0, this.#mayBeShort));
     this.#mayBeShort = Math.min(this.#mayBeShort, short);
-    // Who waits within a guarantee waits for nothing but a place that nobody else is owed.
+    // A call within a guarantee waits only for a place that is not guaranteed to others.
     if (world.queued("provisioned") > 0) {
       expect(heldCount >= placeLimit || short >= 0).toBe(true);
     }
@@ -283,7 +283,7 @@ function poolOf(drawn: { tokensPerMinute: number; places: number | undefined }):
 }
 
 describe("in every history of a pool", () => {
-  test("nobody is forgotten or served twice, places and the queue are bounded, guarantees go first", () => {
+  test("no call is lost or served twice, places and queue are bounded, guarantees go first", () => {
     fc.assert(
       fc.property(history, ({ pool, answerMs, steps }) => {
         const witness = new Witness(poolOf(pool), answerMs);
@@ -294,7 +294,7 @@ describe("in every history of a pool", () => {
     );
   }, 120_000);
 
-  test("calls without a guarantee never get tokens that are sold, in any 60 seconds", () => {
+  test("calls without a guarantee never get sold tokens, in any 60 seconds", () => {
     fc.assert(
       fc.property(
         history,
@@ -321,7 +321,7 @@ describe("in every history of a pool", () => {
     );
   }, 120_000);
 
-  test("an account's calls on demand are served in the order in which they came", () => {
+  test("an account's on-demand calls are served in the order of their arrival", () => {
     fc.assert(
       fc.property(history, ({ pool, steps }) => {
         const witness = new Witness(poolOf(pool), undefined);

@@ -6,6 +6,7 @@ import {
   sellableUnits,
   type Pool,
 } from "../../src/domain/limits/capacity.ts";
+import { Random } from "../../src/simulator/answer/random.ts";
 import type { Place, PlaceRequest } from "../../src/admission/capacity/place.ts";
 import {
   CapacityWorld,
@@ -16,7 +17,7 @@ import {
 } from "../support/capacity-world.ts";
 import { report } from "../support/scorecard.ts";
 
-/** Calls that come at random, so many a second on average. */
+/** Calls at random times, with this average a second. */
 interface Stream {
   readonly wish: Partial<PlaceRequest>;
   readonly perSecond: number;
@@ -27,12 +28,12 @@ interface Load {
   readonly seconds: number;
   /** How long each call holds its place. */
   readonly holdMs: number;
-  /** Share of what was reserved that is used. */
+  /** The used share of the reservation. */
   readonly usedShare: number;
-  readonly random: () => number;
+  readonly random: Random;
 }
 
-/** Streams that come until the time is over, with what becomes of their calls. */
+/** Runs streams of calls until the time is over and returns their results. */
 function run(world: CapacityWorld, streams: readonly Stream[], load: Load): Asked[][] {
   const { time } = world;
   const endsAt = time.now + load.seconds * 1_000;
@@ -51,89 +52,78 @@ function run(world: CapacityWorld, streams: readonly Stream[], load: Load): Aske
       next();
     };
     const next = (): void => {
-      time.schedule(arrive, (-Math.log(1 - load.random()) * 1_000) / stream.perSecond);
+      time.schedule(arrive, (-Math.log(1 - load.random.next()) * 1_000) / stream.perSecond);
     };
     next();
     return calls;
   });
 }
 
-/** Mulberry32: uniform numbers from a seed. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 function shareServed(calls: readonly Asked[]): number {
   return calls.filter(isServed).length / calls.length;
 }
 
-function mice(count: number, stream: Omit<Stream, "wish"> & { tokens: number }): Stream[] {
+function smallStreams(count: number, stream: Omit<Stream, "wish"> & { tokens: number }): Stream[] {
   const { tokens } = stream;
   return Array.from({ length: count }, (_, index) => ({
     ...stream,
-    wish: { accountId: `mouse ${index}`, tokens },
+    wish: { accountId: `small ${index}`, tokens },
   }));
 }
 
 const seeds = fc.integer({ min: 0, max: 2 ** 31 });
 
-describe("one elephant and fifty mice", () => {
-  test("share the places of a pool: the mice get all they want", () => {
+describe("one large and fifty small accounts", () => {
+  test("share the places of a pool: the small ones get all they want", () => {
     let worst = 1;
     fc.assert(
       fc.property(seeds, (seed) => {
         const world = new CapacityWorld({
           pools: [{ ...plainPool, tokensPerMinute: 1e12, maxInFlight: 8 }],
         });
-        // 160 calls a second fit; the elephant alone wants five times as much.
-        const elephant = {
-          wish: { accountId: "elephant", tokens: 100 },
+        // 160 calls a second fit; the large account alone wants five times as much.
+        const heavy = {
+          wish: { accountId: "large", tokens: 100 },
           perSecond: 800,
           waitMs: 2_000,
         };
-        const small = mice(50, { tokens: 100, perSecond: 1, waitMs: 2_000 });
-        const load = { seconds: 20, holdMs: 50, usedShare: 1, random: randomFrom(seed) };
-        const [large = [], ...others] = run(world, [elephant, ...small], load);
+        const small = smallStreams(50, { tokens: 100, perSecond: 1, waitMs: 2_000 });
+        const load = { seconds: 20, holdMs: 50, usedShare: 1, random: new Random(seed) };
+        const [large = [], ...others] = run(world, [heavy, ...small], load);
         world.pass((load.seconds + 10) * 1_000);
         const served = shareServed(others.flat());
         worst = Math.min(worst, served);
         expect(served).toBeGreaterThanOrEqual(0.999);
-        // What the mice leave is the elephant's.
+        // The large account gets the rest.
         expect(large.filter(isServed).length).toBeGreaterThan(20 * 100);
       }),
       { numRuns: 3 },
     );
     report({
       check: "P5 places",
-      name: "mice served beside an elephant of 5 x the pool's places (model, worst of 3 runs)",
+      name: "small accounts served beside a large one of 5 x the pool's places (model, worst of 3 runs)",
       value: `${(worst * 100).toFixed(2)} %`,
       limit: ">= 99.9 %",
       isMet: worst >= 0.999,
     });
   }, 120_000);
 
-  test("share the tokens of a pool from the first second on, though they would last for one", () => {
+  test("share the tokens of a pool from the first second on, although one could use them all", () => {
     let worst = 1;
     fc.assert(
       fc.property(seeds, (seed) => {
         const world = new CapacityWorld({
           pools: [{ ...plainPool, tokensPerMinute: 600_000, maxInFlight: undefined }],
         });
-        const elephant = {
-          wish: { accountId: "elephant", tokens: 1_000 },
+        const heavy = {
+          wish: { accountId: "large", tokens: 1_000 },
           perSecond: 50,
           waitMs: 5_000,
         };
-        // A tenth of the pool, all of them together.
-        const small = mice(50, { tokens: 1_000, perSecond: 0.02, waitMs: 2_000 });
-        const load = { seconds: 300, holdMs: 500, usedShare: 0.8, random: randomFrom(seed) };
-        const [large = [], ...others] = run(world, [elephant, ...small], load);
+        // A tenth of the pool, in total.
+        const small = smallStreams(50, { tokens: 1_000, perSecond: 0.02, waitMs: 2_000 });
+        const load = { seconds: 300, holdMs: 500, usedShare: 0.8, random: new Random(seed) };
+        const [large = [], ...others] = run(world, [heavy, ...small], load);
         world.pass((load.seconds + 10) * 1_000);
         const served = shareServed(others.flat());
         worst = Math.min(worst, served);
@@ -145,7 +135,7 @@ describe("one elephant and fifty mice", () => {
     );
     report({
       check: "P5 tokens",
-      name: "mice served beside an elephant of 5 x the pool's tokens (model, worst of 3 runs)",
+      name: "small accounts served beside a large one of 5 x the pool's tokens (model, worst of 3 runs)",
       value: `${(worst * 100).toFixed(2)} %`,
       limit: ">= 99.9 %",
       isMet: worst >= 0.999,
@@ -153,7 +143,7 @@ describe("one elephant and fifty mice", () => {
   }, 120_000);
 });
 
-describe("a pool of which all that can be is sold, under a flood of five times its capacity", () => {
+describe("a pool that is sold out, under a flood of five times its capacity", () => {
   const pool: Pool = {
     ...plainPool,
     tokensPerMinute: 600_000,
@@ -168,19 +158,19 @@ describe("a pool of which all that can be is sold, under a flood of five times i
     }));
 
   test.each([1, 5])(
-    "lets its buyers wait for nothing, and gives others what is not sold: %d of them",
+    "never lets its buyers wait, and gives the rest to others: %d of them",
     (accounts) => {
       const world = new CapacityWorld({ pools: [pool] });
       const sold = sellableUnits(pool);
       world.sell(sold, { key: "buyer" });
-      // All of the guarantee, in calls that last ten times longer than the others' do.
+      // The whole guarantee, in calls ten times longer than the others.
       const perSecond = guaranteedTokens(sold, pool) / 60 / 1_000;
       const buyers: Stream = {
         wish: { accountId: "buyer", tokens: 1_000, capacityClass: "provisioned" },
         perSecond,
         waitMs: 0,
       };
-      const load = { seconds: 600, holdMs: 500, usedShare: 1, random: randomFrom(accounts) };
+      const load = { seconds: 600, holdMs: 500, usedShare: 1, random: new Random(accounts) };
       const [own = [], ...others] = run(world, [buyers, ...flood(accounts)], load);
       world.pass((load.seconds + 10) * 1_000);
       expect(own.length).toBeGreaterThan(600 * perSecond * 0.9);

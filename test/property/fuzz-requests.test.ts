@@ -88,12 +88,12 @@ async function answersTo(message: string | Uint8Array, method: string) {
   using connection = await RawConnection.open(gateway.port);
   connection.write(message);
   let answer = await connection.answer(method);
-  // 100 Continue is an answer to `expect` alone.
+  // 100 Continue only answers `expect`.
   if (answer?.status === 100) answer = await connection.answer(method);
   return answer;
 }
 
-test("whatever the path, method and headers are, the answer is below 500 and shaped", async () => {
+test("the answer to any path, method and headers is below 500 and has the error's shape", async () => {
   const statuses = new Set<number>();
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 16, maxLength: 16 }), async (batch) => {
@@ -113,7 +113,7 @@ test("whatever the path, method and headers are, the answer is below 500 and sha
     }),
     { numRuns: 100, endOnFailure: true },
   );
-  // Else it would have looked at one corner only.
+  // Otherwise the requests would test only one part.
   expect([200, 204, 401, 404, 405].filter((status) => !statuses.has(status))).toEqual([]);
 }, 60_000);
 
@@ -133,7 +133,7 @@ const accident = fc.record({
   removed: fc.nat(4),
 });
 
-test("bytes lost and bytes added make no request hang or fail inside", async () => {
+test("lost or added bytes make no request hang or fail internally", async () => {
   const framings = fc.constantFrom("length", "chunked");
   const messages = fc.array(fc.tuple(framings, fc.array(accident, { maxLength: 3 })), {
     minLength: 128,
@@ -144,7 +144,7 @@ test("bytes lost and bytes added make no request hang or fail inside", async () 
       await Promise.all(
         batch.map(async ([framing, accidents]) => {
           const answer = await answersTo(accidents.reduce(spoil, chatMessage(framing)), "POST");
-          // Undefined is a closed connection, and 505 the runtime's word for a broken first line.
+          // Undefined is a closed connection; 505 is the runtime's answer to a broken first line.
           if (answer !== undefined && answer.status !== 505) {
             expect(answer.status).toBeLessThan(500);
           }
@@ -173,7 +173,7 @@ function spoil(message: Uint8Array, { place, bytes, removed }: FuzzedAccident): 
 
 type FuzzedAccident = typeof accident extends fc.Arbitrary<infer Value> ? Value : never;
 
-test("after all of it the gateway serves, and no error is in the log", async () => {
+test("the gateway serves afterwards, and no error is in the log", async () => {
   const response = await gateway.post("/v1/chat/completions", chat);
   expect(response.status).toBe(200);
   expect(gateway.log.filter((line) => line.includes(`"level":"error"`))).toEqual([]);

@@ -3,20 +3,20 @@ import fc from "fast-check";
 import type { UncappedOutput } from "../../src/domain/limits/plan.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { isComplete } from "../support/requirement.ts";
-import { TenantWorld, type Said, type WorldOptions } from "../support/tenant-world.ts";
+import { TenantWorld, type Report, type WorldOptions } from "../support/tenant-world.ts";
 
-/** Whatever tenants, upstreams and the process do: what keys use of their limits. */
+/** The use of limits under any actions of tenants, upstreams and the process. */
 
 const accounts = 3;
 const limits = { requestsPerMinute: 40, tokensPerMinute: 1_000 };
 const overrunFactor = 3;
 const numRuns = isComplete ? 5_000 : 400;
 
-const said = fc.oneof<fc.WeightedArbitrary<Said>[]>(
-  { weight: 5, arbitrary: fc.constantFrom<Said>("right", "nothing", "too-little") },
-  { weight: 1, arbitrary: fc.constant<Said>("far-too-much") },
+const report = fc.oneof<fc.WeightedArbitrary<Report>[]>(
+  { weight: 5, arbitrary: fc.constantFrom<Report>("right", "nothing", "too-little") },
+  { weight: 1, arbitrary: fc.constant<Report>("far-too-much") },
 );
-/** That an account may have at once. */
+/** The number of keys of an account. */
 const keys = fc.constantFrom(1, 1, 2);
 const which = fc.nat({ max: 60 });
 const account = fc.nat({ max: accounts - 1 });
@@ -41,7 +41,7 @@ const steps = {
     which,
     tokens: fc.constantFrom(1, 50, 300, 700, 3_200),
   }),
-  finish: fc.record({ kind: fc.constant("finish" as const), account, which, said }),
+  finish: fc.record({ kind: fc.constant("finish" as const), account, which, report }),
   rush: fc.record({
     kind: fc.constant("rush" as const),
     account,
@@ -80,7 +80,7 @@ async function play(world: TenantWorld, step: Step): Promise<void> {
     case "write":
       return world.write(step.account, step.which, step.tokens);
     case "finish":
-      return world.finish(step.account, step.which, step.said);
+      return world.finish(step.account, step.which, step.report);
     case "leave":
       return world.leave(step.account, step.which);
     case "cycle":
@@ -100,15 +100,15 @@ async function start(uncapped: UncappedOutput, keysOfAccount: number): Promise<T
   return TenantWorld.start(options);
 }
 
-/** What an interrupted call used nobody saw: at most what was reserved, or what was told of it. */
+/** The unknown use of an interrupted call: at most its reservation or its reported tokens. */
 function tokensOf(rows: readonly UsageRecord[]): number {
   return rows.reduce((sum, { inputTokens, outputTokens, outcome, reservedTokens = 0 }) => {
-    const told = inputTokens + outputTokens;
-    return sum + (outcome === "interrupted" ? Math.max(told, reservedTokens) : told);
+    const counted = inputTokens + outputTokens;
+    return sum + (outcome === "interrupted" ? Math.max(counted, reservedTokens) : counted);
   }, 0);
 }
 
-/** The most that rows which began in any so many milliseconds have used. */
+/** The most tokens of rows that began within any window of this many milliseconds. */
 function worst(rows: readonly UsageRecord[], windowMs: number): number {
   let most = 0;
   for (const { startedAt: from } of rows) {
@@ -125,7 +125,7 @@ const bounds: readonly (readonly [UncappedOutput, number])[] = [
 ];
 
 test.each(bounds)(
-  "under %s, no account exceeds its limits and their bound, whatever happens",
+  "under %s, no account ever exceeds its limits and their bound",
   async (uncapped, factor) => {
     const { tokensPerMinute } = limits;
     const property = fc.asyncProperty(plays, keys, async (played, keysOfAccount) => {
@@ -136,7 +136,7 @@ test.each(bounds)(
       for (let index = 0; index < accounts; index += 1) {
         const rows = (await world.rows(index)).filter(({ status }) => status !== 429);
         const ofKeys = keysOfAccount * tokensPerMinute;
-        // What an upstream says beyond all that a call could use, nobody can know beforehand.
+        // Tokens that an upstream reports beyond the possible use of a call cannot be predicted.
         const lies = world.lies[index] ?? 0;
         expect(worst(rows, 60_000)).toBeLessThanOrEqual(ofKeys * (1 + factor) + lies);
         expect(tokensOf(rows)).toBeLessThanOrEqual(ofKeys * (minutes + 1 + factor) + lies);
@@ -147,7 +147,7 @@ test.each(bounds)(
   600_000,
 );
 
-test("nothing that others do changes what an account is told or billed", async () => {
+test("other tenants change neither an account's answers nor its bill", async () => {
   const property = fc.asyncProperty(plays, async (played) => {
     const outcomes: unknown[] = [];
     for (const isAlone of [false, true]) {

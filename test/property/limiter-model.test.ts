@@ -18,13 +18,13 @@ type Step =
   | { kind: "set-limits"; scopeId: string; requestsPerMinute: number; tokensPerMinute: number }
   | { kind: "obey-refusal" };
 
-// Waits of interest lie around a slot, around the window and around the reservation's lifetime.
+// Interesting waits are close to a slot, the window or a reservation's lifetime.
 const waitMs = fc.oneof(
   fc.constantFrom(1, 500, 999, 1_000, 1_001, 30_000),
   fc.constantFrom(59_000, 59_999, 60_000, 60_001, 60_999, 61_000, 62_000, 64_000, 65_000),
   fc.constantFrom(89_999, 90_000, 122_000, 128_000, 1_000_000),
   fc.integer({ min: 0, max: 20_000 }),
-  // Binary fractions, so that sums of times stay exact.
+  // Binary fractions keep sums of times exact.
   fc.integer({ min: 0, max: 4_000 }).map((quarters) => quarters / 4),
 );
 const tokens = fc.integer({ min: 0, max: 45 });
@@ -86,7 +86,7 @@ const history = fc.record({
 
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The limiter and its model side by side: they must agree on every answer and every counter. */
+/** The limiter and its model, which must agree on every answer and every counter. */
 class Comparison {
   readonly #clock: ManualClock;
   readonly #store;
@@ -157,7 +157,7 @@ class Comparison {
     expect(decision).toEqual(this.#model.acquire(request, this.#clock.monotonic()));
     this.#lastRefused = undefined;
     if (decision.isAdmitted) this.#calls.push(request.callId);
-    // How soon a call ends nobody knows, nor whether an hour pays a debt that is larger.
+    // The end of a call is unknown, and an hour may not pay a larger debt.
     else if ((decision.retryAfterMs ?? Infinity) < 3_599_000 && decision.overrun === undefined) {
       this.#lastRefused = { scopes, tokens: wanted, waitMs: decision.retryAfterMs ?? 0 };
     }
@@ -185,7 +185,7 @@ class Comparison {
   }
 }
 
-test("in every history the limiter answers and counts as its plain model does", () => {
+test("the limiter answers and counts like its plain model in every history", () => {
   fc.assert(
     fc.property(history, (drawn) => {
       const comparison = new Comparison(drawn);

@@ -14,12 +14,12 @@ interface Admission {
   readonly callId: string;
   readonly atMs: number;
   readonly reserved: number;
-  /** What counts so far: the reservation, then what was used. */
+  /** The counted tokens: the reservation, then the used ones. */
   tokens: number;
   isSettled: boolean;
 }
 
-/** A limiter of one scope with the exact times of everything it ever admitted. */
+/** A limiter of one scope with the exact times of all its admissions. */
 class Witness {
   readonly clock: ManualClock;
   readonly store: MemoryLimitStore;
@@ -51,13 +51,13 @@ class Witness {
     admission.isSettled = true;
   }
 
-  /** What the 60 s up to now hold, both ends included. */
+  /** The sum of the last 60 s, both ends included. */
   recent(): readonly Admission[] {
     const now = this.clock.monotonic();
     return this.admissions.filter(({ atMs }) => atMs >= now - windowMs);
   }
 
-  /** Every set of admissions that some 60 s hold: the fullest ones begin with an admission. */
+  /** All admissions of any 60 s; the fullest windows begin with an admission. */
   windows(): readonly (readonly Admission[])[] {
     return this.admissions.map((first, index) =>
       this.admissions.slice(index).filter(({ atMs }) => atMs <= first.atMs + windowMs),
@@ -69,7 +69,7 @@ function sum(amounts: readonly number[]): number {
   return amounts.reduce((total, amount) => total + amount, 0);
 }
 
-/** The bound that is promised, in every 60 seconds wherever they begin. */
+/** The guaranteed bound of any 60 seconds. */
 function expectWithinBound(witness: Witness, limits: Limits): void {
   for (const window of witness.windows()) {
     const overruns = window.map(({ tokens, reserved }) => Math.max(0, tokens - reserved));
@@ -100,7 +100,7 @@ const history = fc.record({
       pauseMs,
       attempts: fc.integer({ min: 0, max: 4 }),
       tokens: fc.integer({ min: 0, max: 40 }),
-      /** Which earlier admission ends now, if any, and how far its count was off. */
+      /** The earlier admission that ends now, if any, and the error of its estimate. */
       settle: fc.option(fc.nat(100)),
       usedShare: fc.constantFrom(0, 0.1, 0.5, 0.9, 1, 1.5, 3),
     }),
@@ -109,7 +109,7 @@ const history = fc.record({
 });
 
 describe("the ceiling of any 60 seconds", () => {
-  test("holds in every history, while calls run and after they were settled", () => {
+  test("holds in every history, while calls run and after their settlement", () => {
     fc.assert(
       fc.property(history, ({ startMs, limits, steps }) => {
         const witness = new Witness(startMs);
@@ -122,7 +122,7 @@ describe("the ceiling of any 60 seconds", () => {
           }
           for (let attempt = 0; attempt < step.attempts; attempt++) {
             if (!witness.acquire(limits, step.tokens)) continue;
-            // Reservations in flight and known overruns count in full at every admission.
+            // Open reservations and known overruns count in full at every admission.
             const tokens = sum(witness.recent().map((admission) => admission.tokens));
             expect(tokens).toBeLessThanOrEqual(limits.tokensPerMinute);
           }
@@ -179,7 +179,7 @@ describe("the ceiling of any 60 seconds", () => {
 });
 
 describe("a caller that obeys Retry-After", () => {
-  test("is admitted when it returns, whatever the jitter", () => {
+  test("is admitted when it returns, with any jitter", () => {
     fc.assert(
       fc.property(history, fc.double({ min: 0, max: 1, noNaN: true }), (drawn, jitter) => {
         const { startMs, limits, steps } = drawn;
@@ -203,8 +203,8 @@ describe("a caller that obeys Retry-After", () => {
   }, 60_000);
 });
 
-describe("what a scope is", () => {
-  test("two secrets of one key share one counter: using both gives nothing more", () => {
+describe("a scope", () => {
+  test("is shared by two secrets of one key", () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 100 }), (secrets) => {
         const { store } = new Witness();
@@ -222,19 +222,19 @@ describe("what a scope is", () => {
 });
 
 describe("worst cases known from other gateways", () => {
-  test("a hundred reservations at once, each using half, stay within the limit", () => {
+  test("a hundred concurrent reservations that use half each stay within the limit", () => {
     const limits = { requestsPerMinute: 1_000, tokensPerMinute: 10_000 };
     const witness = new Witness();
     for (let index = 0; index < 100; index++) witness.acquire(limits, 1_000);
     expect(witness.admissions).toHaveLength(10);
     for (const admission of witness.admissions) witness.settle(admission, 500);
-    // What was given back may be used, and not a token more.
+    // Exactly the returned tokens can be used.
     for (let index = 0; index < 100; index++) witness.acquire(limits, 1_000);
     expect(witness.admissions).toHaveLength(15);
     expectWithinBound(witness, limits);
   });
 
-  test("59 long streams that end together open no burst", () => {
+  test("59 long streams that end together allow no burst", () => {
     const limits = { requestsPerMinute: 1_000, tokensPerMinute: 12_000 };
     const witness = new Witness();
     for (let index = 0; index < 59; index++) {
@@ -264,9 +264,9 @@ describe("worst cases known from other gateways", () => {
 describe("the sustained rate", () => {
   const limits = { requestsPerMinute: 60, tokensPerMinute: 1_000_000 };
 
-  test("of a client that always takes all it gets is 60/61 of its limit", () => {
+  test("of a client that always takes everything is 60/61 of its limit", () => {
     const witness = new Witness();
-    // 61 windows of a minute: 3660 s hold 60 bursts, one every 61 s.
+    // 3660 s contain 60 bursts, one every 61 s.
     for (let elapsedMs = 0; elapsedMs < 61 * windowMs; elapsedMs += 500) {
       while (witness.acquire(limits, 1));
       witness.clock.advance(500);

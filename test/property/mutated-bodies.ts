@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** Bodies of requests that began as valid ones and then had accidents. */
+/** Valid bodies of requests with random mutations. */
 
 const tool = {
   type: "function",
@@ -128,7 +128,7 @@ function nested(depth: number): unknown {
 }
 
 interface Mutation {
-  /** Which way to go down the tree; each number is taken modulo what there is. */
+  /** The path down the tree; each number is taken modulo the number of children. */
   readonly way: readonly number[];
   readonly kind: "replace" | "remove" | "add" | "repeat";
   readonly key: string;
@@ -162,7 +162,7 @@ function isContainer(value: unknown): value is Container {
 }
 
 function mutate(root: unknown, { way, kind, key, value: shared }: Mutation): unknown {
-  // A later mutation may change it, even put it into itself.
+  // Copied, because a later mutation may change it or nest it in itself.
   const value = structuredClone(shared);
   let parent: unknown = root;
   for (const [step, choice] of way.entries()) {
@@ -183,7 +183,7 @@ function mutate(root: unknown, { way, kind, key, value: shared }: Mutation): unk
   return root;
 }
 
-/** An array's own properties are not in its JSON, and its length takes only numbers. */
+/** Array properties are not in JSON, and its length must be a number. */
 function add(parent: Container, key: string, value: unknown): void {
   if (Array.isArray(parent)) parent.push(value);
   else Reflect.set(parent, key, value);
@@ -193,7 +193,7 @@ type TextAccident = (text: string, place: number) => Uint8Array<ArrayBuffer>;
 
 const encode = (text: string) => new Uint8Array(Buffer.from(text));
 
-/** Puts members into an object that `place` chooses, as text: no object can hold some of them. */
+/** Inserts members as text into the object chosen by `place`: some cannot be in an object. */
 function withMembers(members: string): TextAccident {
   return (text, place) => {
     const starts = [...text.matchAll(/\{(?=")/g)].map(({ index }) => index + 1);

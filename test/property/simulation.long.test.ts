@@ -6,12 +6,12 @@ import { report } from "../support/scorecard.ts";
 
 const seeds = isComplete ? 10_000 : 200;
 const processes = isComplete ? 2 : 1;
-/** What 10,000 seeds may take, and what a machine that does other things as well may make of it. */
+/** The guaranteed time of 10,000 seeds, and the bound on a busy machine. */
 const promisedMs = 300_000;
-const patienceMs = 3 * promisedMs;
+const boundMs = 3 * promisedMs;
 
 describe("the simulation", () => {
-  test("the same seed is the same run, in this process and in another", async () => {
+  test("the same seed makes the same run, in this process and in another", async () => {
     const seed = 4711;
     const here = simulateSeed(seed);
     expect(simulateSeed(seed, true).digest).toBe(here.digest);
@@ -20,7 +20,7 @@ describe("the simulation", () => {
     expect(simulateSeed(seed + 1).digest).not.toBe(here.digest);
   });
 
-  test("a run has a bit of everything", () => {
+  test("seeds cover every kind of event", () => {
     const sum = { answered: 0, refused: 0, left: 0, crashed: 0, provisioned: 0, attempts: 0 };
     for (let seed = 1; seed <= 20; seed += 1) {
       const { figures } = simulateSeed(seed);
@@ -32,7 +32,7 @@ describe("the simulation", () => {
     for (const count of Object.values(sum)) expect(count).toBeGreaterThan(0);
   });
 
-  test("what is left out of a run changes nothing of when the rest arrives", () => {
+  test("leaving out calls of a run does not change the arrival of others", () => {
     const scenario = makeScenario(12);
     const [first] = scenario.calls;
     const { lines } = simulate({ ...scenario, calls: scenario.calls.slice(0, 1) }, true);
@@ -74,9 +74,9 @@ describe("the simulation", () => {
       if (sum("failures") > 0) process.stdout.write(runs.map(({ output }) => output).join("\n"));
       expect(sum("failures")).toBe(0);
       expect(sum("seeds")).toBe(seeds);
-      expect(durationMs).toBeLessThan(patienceMs);
+      expect(durationMs).toBeLessThan(boundMs);
     },
-    patienceMs + 60_000,
+    boundMs + 60_000,
   );
 });
 
@@ -87,7 +87,7 @@ interface Counts {
   readonly attempts: number;
 }
 
-/** The last line of the script. Throws with all of the output when there is none. */
+/** The last line of the script's output. Throws with the whole output if there is none. */
 function readCounts(output: string): Counts {
   const match =
     /(\d+) seeds from \d+: (\d+) broke a rule; (\d+) calls, (\d+) attempts/.exec(output) ??

@@ -58,7 +58,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       const since = (world.simulators[0]?.truth.size ?? 0) - asked;
       expect(since).toBeLessThan(calls.length / 2);
       expect(world.gateway.log.join("\n")).toContain("a probe failed: timed-out");
-      world.mend(0);
+      world.repair(0);
       const after = await untilServedBy(world, isStreamed);
       expect(after).toBe(true);
     },

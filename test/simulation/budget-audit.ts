@@ -5,7 +5,7 @@ type Budget = RetryBudgets["retries"];
 
 const windowMs = 10_000;
 
-/** Counts what the budgets of a process granted, by exact time. */
+/** Counts the grants of a process's retry budgets, by exact time. */
 export function auditBudgets(inner: RetryBudgets, world: World, process: string): RetryBudgets {
   return {
     retries: auditBudget(inner.retries, world, (name) => {

@@ -187,7 +187,7 @@ export class SimulatedCaller {
     return this.#record.leftAt !== undefined;
   }
 
-  /** As the connection's end is noticed: by the signal and by the stream, in either order. */
+  /** The end of a connection reaches the signal and the stream in either order. */
   #leave(): void {
     if (this.#record.isOver || this.#hasLeft()) return;
     const { plan } = this.#record;

@@ -22,15 +22,15 @@ interface Wait {
   readonly upstream: string;
 }
 
-/** What is known of one pool, or of the targets of an upstream that name none. */
+/** The state of one pool, or of an upstream's targets without a pool. */
 interface Gate {
   readonly name: string;
   readonly pool: Pool | undefined;
   readonly places: () => number;
   readonly held: Map<CapacityClass, number>;
-  /** Within guarantees. */
+  /** Places held within guarantees. */
   readonly heldByKey: Map<string, number>;
-  /** Asked, and not answered yet: they may hold a place already. */
+  /** Pending requests, which may already hold a place. */
   readonly asking: Set<object>;
   readonly waits: Set<Wait>;
 }
@@ -40,13 +40,13 @@ export interface AuditOptions {
   readonly process: string;
   readonly keys: KeyRegister;
   readonly limiter: SharedLimiter;
-  /** Of an upstream, by its name. */
+  /** The number of places of an upstream, by its name. */
   readonly placesAt: (upstream: string) => number;
 }
 
 const leastMs = 1e-6;
 
-/** Stands between the calls of a process and its pools, and counts along. */
+/** Wraps the pools of a process and checks every decision. */
 export class CapacityAudit implements CapacityGate {
   readonly #inner: CapacityGate;
   readonly #options: AuditOptions;
@@ -58,14 +58,14 @@ export class CapacityAudit implements CapacityGate {
     this.#options = options;
   }
 
-  /** Places that nobody gave back. */
+  /** The number of places that were not released. */
   get held(): number {
     let held = 0;
     for (const gate of this.#gates.values()) held += heldAt(gate);
     return held;
   }
 
-  /** Calls that got their place out of a queue. */
+  /** The number of calls that got their place from a queue. */
   get waited(): number {
     return this.#waited;
   }
@@ -98,7 +98,7 @@ export class CapacityAudit implements CapacityGate {
     const entered = await this.#inner.enter(where, wait);
     gate.waits.delete(waiting);
     const waitedMs = time.now - since;
-    // Who asked the limiter takes its answer, to give back what it may have got.
+    // A request that left still takes the limiter's answer, to return a granted place.
     const askingMs = this.#options.limiter.longestAnswerMs + leastMs;
     if (waitedMs > wait.waitMs + askingMs) {
       this.#wrong(callId, `waited ${waitedMs} of ${wait.waitMs} ms`);
@@ -147,11 +147,11 @@ export class CapacityAudit implements CapacityGate {
   }
 
   /**
-   * Within one account and one class at one upstream, and with a guarantee within one key, nobody is
-   * served before who came earlier.
+   * Within one account and class at one upstream, and with a guarantee within one key, calls are
+   * served in the order of their arrival.
    */
   #checkOrder(gate: Gate, served: Wait, callId: string): void {
-    // Until the limiter has answered nobody is in the queue yet.
+    // A call is not in the queue before the limiter has answered.
     const queuedBefore = served.since - this.#options.limiter.longestAnswerMs - leastMs;
     for (const other of gate.waits) {
       const isProvisioned = served.capacityClass === "provisioned";
@@ -185,12 +185,12 @@ export class CapacityAudit implements CapacityGate {
     }
   }
 
-  /** P1: within a guarantee, only others within theirs can be in the way, and places owed to them. */
+  /** P1: a call within a guarantee is delayed only by other guarantees and their places. */
   #checkBusy(gate: Gate, { callId, keyId, capacityClass }: PlaceRequest): void {
     const { world, keys } = this.#options;
     if (capacityClass !== "provisioned") return;
     const waiting = [...gate.waits].filter((wait) => wait.capacityClass === "provisioned");
-    // One more may be about to get its place out of the queue.
+    // One more may be about to get its place from the queue.
     const held = heldAt(gate) + gate.asking.size + 1;
     const ownPlaces = this.#ownPlaces(gate, keys.unitsOf(gate.pool?.name ?? "", keyId));
     const isOwed = (gate.heldByKey.get(keyId) ?? 0) < ownPlaces;
@@ -204,7 +204,7 @@ export class CapacityAudit implements CapacityGate {
     violate(world, "P1", `${gate.name} was busy with ${held - 1} places held`, callId);
   }
 
-  /** Places that keys are owed and do not use. Written apart from the arithmetic that it checks. */
+  /** Guaranteed places that are unused. Independent of the arithmetic that it checks. */
   #unusedPlaces(gate: Gate): number {
     const { pool } = gate;
     if (pool === undefined) return 0;
@@ -221,7 +221,7 @@ export class CapacityAudit implements CapacityGate {
     return Math.floor((units * pool.unitTokensPerMinute) / perPlace + leastMs);
   }
 
-  /** Written apart from the arithmetic that it checks. */
+  /** Independent of the arithmetic that it checks. */
   #openPlaces({ pool, places }: Gate): number {
     const all = places();
     const sold = pool === undefined ? 0 : this.#options.keys.soldUnits(pool.name);

@@ -2,7 +2,7 @@ import type { Attempt, CallRecord } from "./records.ts";
 
 type Wrong = (rule: string, text: string) => void;
 
-/** What a caller got is what its upstreams said, and what is billed is what they counted. */
+/** The caller's answer must be that of its upstreams, and the bill must be their counts. */
 export function checkAnswer(record: CallRecord, wrong: Wrong): void {
   if (record.plan.kind === "embedding") return checkEmbeddings(record, wrong);
   const { texts, isAnswered, plan } = record;
@@ -19,7 +19,7 @@ export function checkAnswer(record: CallRecord, wrong: Wrong): void {
   checkBill(record, [...serving], wrong);
 }
 
-/** All of one choice comes from one attempt, which it names with its first word. */
+/** Each choice is from one attempt, which is named by its first word. */
 function checkText(
   { attempts, isAnswered }: CallRecord,
   text: string,
@@ -32,8 +32,8 @@ function checkText(
     return undefined;
   }
   const { texts, mayComplete } = serving.script.truth;
-  const isTold = texts.some((told) => (isAnswered ? told === text : told.startsWith(text)));
-  if (!isTold) wrong(`is "${text}" of "${texts.join('" or "')}"`);
+  const isMatch = texts.some((sent) => (isAnswered ? sent === text : sent.startsWith(text)));
+  if (!isMatch) wrong(`is "${text}" of "${texts.join('" or "')}"`);
   if (isAnswered && !mayComplete) wrong(`of ${serving.id} (${serving.fault}) was taken for whole`);
   return serving;
 }
@@ -62,12 +62,12 @@ function checkEmbeddings({ attempts, isAnswered, closed }: CallRecord, wrong: Wr
   const done = attempts.filter(isDone);
   if (done.length === 0) return wrong("answers", "was answered by nobody");
   if (done.some(({ script }) => script.truth.usage === undefined)) return;
-  const told = done.reduce((sum, { script }) => sum + (script.truth.usage?.inputTokens ?? 0), 0);
+  const counted = done.reduce((sum, { script }) => sum + (script.truth.usage?.inputTokens ?? 0), 0);
   const { inputTokens, usageSource, mayBeBilledTwice } = closed;
-  // What two targets did of the same inputs is the caller's bill once, and the row says so.
-  const isOnce = mayBeBilledTwice === true && inputTokens > 0 && inputTokens < told;
-  if ((inputTokens === told || isOnce) && usageSource === "upstream") return;
-  wrong("ledger", `billed ${closed.inputTokens} (${closed.usageSource}) of ${told}`);
+  // Inputs that two targets processed are billed once, and the row has a field for it.
+  const isOnce = mayBeBilledTwice === true && inputTokens > 0 && inputTokens < counted;
+  if ((inputTokens === counted || isOnce) && usageSource === "upstream") return;
+  wrong("ledger", `billed ${closed.inputTokens} (${closed.usageSource}) of ${counted}`);
 }
 
 function isDone({ script, how }: Attempt): boolean {

@@ -2,13 +2,13 @@ import type { Attempt, CallRecord } from "./records.ts";
 import type { Fault } from "./scenario.ts";
 import { violate, type World } from "./world.ts";
 
-/** What another try cannot mend. */
+/** Faults that a retry cannot resolve. */
 const lastingFaults: ReadonlySet<Fault | undefined> = new Set(["invalid", "content-refused"]);
-/** Nothing was done, so that another try at the same target takes nothing from the budget. */
+/** Faults without any effect, whose retry at the same target takes no budget. */
 const freeFaults: ReadonlySet<Fault | undefined> = new Set(["stale-credential", "skewed"]);
 const leastMs = 1e-6;
 
-/** What must be so whenever anything is sent upstream. */
+/** The rules for every request that is sent upstream. */
 export function checkBegin(world: World, call: CallRecord, attempt: Attempt): void {
   const { id, startedAt: now } = attempt;
   const { plan } = call;
@@ -16,7 +16,7 @@ export function checkBegin(world: World, call: CallRecord, attempt: Attempt): vo
   if (call.leftAt !== undefined) wrong(`${id} began after the caller had left`);
   if (call.crashedAt !== undefined) wrong(`${id} was sent by a process that has ended`);
   if (call.endedAt !== undefined) wrong(`${id} began after the call had ended`);
-  // A choice of its own may have waited for its place.
+  // A choice with its own request may have waited for a place.
   if (call.firstEventAt !== undefined && isOneByOne(world, call)) {
     wrong(`${id} began after the first event was delivered`);
   }
@@ -26,16 +26,16 @@ export function checkBegin(world: World, call: CallRecord, attempt: Attempt): vo
   if (call.opened === undefined) {
     violate(world, "ledger", `${id} was sent before the ledger knew`, plan.id);
   }
-  const told = call.attempts.find((earlier) => {
+  const final = call.attempts.find((earlier) => {
     return earlier.how === "closed" && isLasting(world, earlier, attempt);
   });
-  // What waits for a place may get the one that a failure gives back; it must then end with it.
-  const isAtOnce = told?.endedAt === now;
+  // A waiting request may get the place that a failure releases; then it must end with it.
+  const isAtOnce = final?.endedAt === now;
   if (isAtOnce && mayWait(world, call)) {
     attempt.mustEndAtOnce = true;
     return;
   }
-  if (told !== undefined) wrong(`${id} began though ${told.id} met ${told.fault}`);
+  if (final !== undefined) wrong(`${id} began though ${final.id} met ${final.fault}`);
   if (isOneByOne(world, call)) {
     checkWait(call, attempt, wrong);
     checkBudget(world, call, attempt);
@@ -53,7 +53,7 @@ function isLasting({ scenario }: World, { fault, model }: Attempt, next: Attempt
   );
 }
 
-/** Whether another request of the call may be waiting for a place meanwhile, as a hedge may. */
+/** Whether another request of the call, such as a hedge, may be waiting for a place. */
 function mayWait(world: World, call: CallRecord): boolean {
   const model = world.scenario.models.find(({ alias }) => alias === call.plan.alias);
   const isAlone = model?.targets.length === 1 && model.fallbacks === undefined;
@@ -61,43 +61,43 @@ function mayWait(world: World, call: CallRecord): boolean {
 }
 
 /**
- * Whether each attempt is one request: batches of embeddings, and choices where a provider takes one
- * a request, are several, and are tried again by themselves.
+ * Whether each attempt is one request. Batches of embeddings, and choices at a provider with one a
+ * request, are several, with their own retries.
  */
 export function isOneByOne({ scenario }: World, { plan }: CallRecord): boolean {
   if (plan.kind === "embedding") return false;
   return plan.parts === 1 || scenario.upstreams.every(({ kind }) => kind === "openai");
 }
 
-/** Every attempt at a target that this call had tried was allowed by a budget of its process. */
+/** Every retry at a target was granted by a budget of its process. */
 function checkBudget(world: World, call: CallRecord, attempt: Attempt): void {
   const { id, process, upstream, model } = attempt;
   const earlier = call.attempts.filter((one) => one.upstream === upstream && one.model === model);
   const free = earlier.filter(({ fault, how }) => freeFaults.has(fault) && how === "closed");
   if (earlier.length === free.length) return;
-  // After a wait the target that failed last has paid, whichever is tried.
+  // After a backoff the budget of the last failed target was used, for any next target.
   const made = world.madeRetries.add(process);
   const granted = world.grantedRetries.of(process);
   if (made <= granted) return;
   violate(world, "retry budget", `${id} is retry ${made} of ${granted} granted`, call.plan.id);
 }
 
-/** A provider that asks to be left alone is left alone, by this call at least. */
+/** The call must respect the Retry-After of a provider. */
 function checkWait(call: CallRecord, attempt: Attempt, wrong: (text: string) => void): void {
   for (const earlier of call.attempts) {
     const { endedAt, upstream, model, script, how } = earlier;
-    const isTold = endedAt !== undefined && how === "closed";
-    if (!isTold || upstream !== attempt.upstream || model !== attempt.model) continue;
+    const isAnswered = endedAt !== undefined && how === "closed";
+    if (!isAnswered || upstream !== attempt.upstream || model !== attempt.model) continue;
     const seconds = script.status === 429 ? Number(script.headers["retry-after"] ?? 0) : 0;
     const waitedMs = attempt.startedAt - endedAt;
     if (waitedMs + leastMs >= seconds * 1_000) continue;
-    wrong(`${attempt.id} waited ${waitedMs} ms, not the ${seconds} s that ${earlier.id} was told`);
+    wrong(`${attempt.id} waited ${waitedMs} ms, not the ${seconds} s of ${earlier.id}`);
   }
 }
 
 /**
- * Whether a probe of the target of an attempt ended since the call came, or before that one failed
- * and the target has answered nothing until the attempt began.
+ * Whether a probe of the attempt's target ended since the call arrived, or failed before that and
+ * the target has not answered until the attempt began.
  */
 function isFoundSilent(world: World, call: CallRecord, attempt: Attempt): boolean {
   const isSame = ({ process, upstream, model }: Attempt): boolean =>
@@ -124,8 +124,8 @@ interface Beginning {
 }
 
 /**
- * One attempt at a time: two of a call whose first is slow, and then the second is late by its
- * hedge, or of a call whose first waits at a target that a probe found silent.
+ * A call has one attempt at a time; two if the first is slow, then the second is a hedge after its
+ * delay, or if the first waits at a target that a probe found silent.
  */
 function checkOthers(world: World, { call, attempt, wrong }: Beginning): void {
   const running = call.attempts.filter(({ endedAt }) => endedAt === undefined);

@@ -8,13 +8,13 @@ import type { Attempt, CallRecord } from "./records.ts";
 import type { Stage } from "./simulate.ts";
 import { violate } from "./world.ts";
 
-/** How long the end of an answered connection is waited for. */
-const finishPatienceMs = 1_000;
-/** Sums of fractions of milliseconds differ by less. */
+/** The wait for the end of an answered connection. */
+const finishTimeoutMs = 1_000;
+/** The rounding error of sums of fractions of milliseconds is smaller. */
 const leastMs = 1e-6;
 const shortestTimerMs = 1 + leastMs;
 
-/** What must be so when everything has come to rest. */
+/** The rules for the end of a run. */
 export function checkEnd(stage: Stage): void {
   for (const record of stage.world.calls.values()) {
     new CallCheck(record, stage).run();
@@ -91,14 +91,14 @@ class CallCheck {
     }
     // A refusal may be on its way when the caller leaves.
     const isRefused = this.#record.attempts.length === 0;
-    // So is the end of a call whose own time was over before.
+    // The same for the end of a call whose deadline had passed.
     const isOverdue = deadlineAt !== undefined && leftAt !== undefined && deadlineAt <= leftAt;
     if (leftAt !== undefined && outcome === "failed" && !isRefused && !isOverdue) {
       this.#wrong("ledger", `its caller left, and it is ${outcome} ${status}`);
     }
   }
 
-  /** P6 and P8: one class, decided before anything was sent, the same for everybody. */
+  /** P6 and P8: one class, decided before anything was sent, the same everywhere. */
   #checkClass(): void {
     const { opened, servedBy, plan, guaranteedTokens } = this.#record;
     const capacityClass = this.#row?.capacityClass;
@@ -127,14 +127,14 @@ class CallCheck {
     }
   }
 
-  /** A reservation becomes what the row says. */
+  /** A reservation is settled to the tokens of the row. */
   #checkSettlement(): void {
     const { plan, closed } = this.#record;
     const reservation = this.#stage.limiter.reservations.get(plan.id);
     if (reservation === undefined || closed === undefined) return;
     const { settledTokens } = reservation;
     const used = closed.inputTokens + closed.outputTokens;
-    // What was never settled is looked for apart: a process may have ended in between.
+    // Missing settlements have their own check, because the process may have ended.
     if (settledTokens !== undefined && settledTokens !== used) {
       this.#wrong("settlement", `settled ${settledTokens} tokens and billed ${used}`);
     }
@@ -148,22 +148,22 @@ class CallCheck {
     if (isOneByOne(this.#stage.world, this.#record) && attempts.length > closed.attempts) {
       this.#wrong("attempts", `${attempts.length} were sent and ${closed.attempts} noted`);
     }
-    // A hedge is an attempt as well, and the last attempt may have one.
+    // A hedge is an attempt too, and the last attempt may have one.
     const most = Math.max(routing.attempts, targetsOf(model, models)) + 1;
     if (closed.attempts > most) {
       this.#wrong("attempts", `${closed.attempts} of ${most} that are allowed`);
     }
   }
 
-  /** A provider that did nothing wrong is not blamed. */
+  /** The error must not blame a provider without a failure. */
   #checkReason(): void {
     const { attempts, error, plan, closed } = this.#record;
     const { world } = this.#stage;
     if (error?.status !== 503 || attempts.length === 0) return;
     if (error.explanation?.rule !== "upstream") return;
-    // Requests that are parts of a call also fail for want of a place.
+    // Requests that are parts of a call may also fail without a place.
     if (!isOneByOne(world, this.#record)) return;
-    // A signature that is off is made anew, where another attempt is allowed and finds its place.
+    // A skewed signature is renewed if another attempt is allowed and gets a place.
     const mayTryAgain = (closed?.attempts ?? 0) < world.scenario.routing.attempts;
     const isExcused = (attempt: Attempt): boolean =>
       attempt.fault === undefined || (attempt.fault === "skewed" && mayTryAgain);
@@ -174,16 +174,16 @@ class CallCheck {
     }
   }
 
-  /** What falls silent is waited for as long as the settings say, and no longer. */
+  /** A silent upstream is waited for exactly as long as configured. */
   #checkSilence({ id, upstream, model, ...attempt }: Attempt): void {
     const { startedAt, headersAt, lastByteAt, endedAt, script } = attempt;
     const times = this.#timesAt(upstream, model);
     const { readMs, kind } = this.#record.plan;
-    // Choices that are streams of their own wait for each other.
+    // Choices with their own streams wait for each other.
     const isAlone = kind !== "stream" || isOneByOne(this.#stage.world, this.#record);
     const isReadAtOnce = readMs === 0 && isAlone && this.#record.crashedAt === undefined;
     if (times === undefined || endedAt === undefined || !isReadAtOnce) return;
-    // Of a whole answer the headers are a sign of life; of a stream its first event is.
+    // The sign of life is the headers of an unstreamed answer, or the first event of a stream.
     const signOfLifeAt = lastByteAt ?? (kind === "stream" ? undefined : headersAt);
     const silentMs = endedAt - (signOfLifeAt ?? startedAt);
     const isConnecting = script.connect === "hanging";
@@ -204,7 +204,7 @@ class CallCheck {
     return { ...settings, firstByteMs };
   }
 
-  /** Whether an attempt, left alone, would keep to all times. */
+  /** Whether an undisturbed attempt would stay within all timeouts. */
   #isInTime({ upstream, model, startedAt, script }: Attempt): boolean {
     const { arrivedAt, plan } = this.#record;
     const times = this.#timesAt(upstream, model);
@@ -212,36 +212,36 @@ class CallCheck {
     const gaps = script.pieces.map(({ afterMs }) => afterMs);
     const tookMs = gaps.reduce((sum, gapMs) => sum + gapMs, script.headersAfterMs);
     return (
-      // At the end of that time the host must be reachable, which it may not be for others.
+      // At the end of this time the host must be reachable, which it may not be by then.
       script.headersAfterMs + (gaps[0] ?? 0) < Math.min(times.connectMs, times.firstByteMs) &&
       Math.max(...gaps) < times.idleMs &&
       startedAt - arrivedAt + tookMs + gaps.length * plan.readMs < times.totalMs
     );
   }
 
-  /** Nothing goes on upstream for nobody. */
+  /** No request continues upstream without a caller. */
   #checkAttemptEnd(attempt: Attempt): void {
     const { id, upstream, endedAt, startedAt, mustEndAtOnce } = attempt;
     const { leftAt, deadlineAt, endedAt: overAt, crashedAt, plan } = this.#record;
     if (endedAt === undefined) return this.#wrong("attempts", `${id} never ended`);
     if (crashedAt !== undefined) return;
     if (mustEndAtOnce && endedAt > startedAt) {
-      this.#wrong("attempts", `${id} was made for a call that could not be mended`);
+      this.#wrong("attempts", `${id} was made for a call that could not be retried`);
     }
     const drainMs = this.#drainMsAt(upstream);
     const end = (at: number | undefined, mayTakeMs: number, what: string): void => {
       if (at === undefined) return;
-      // The count of an answer that is finished, perhaps while it is read on, is awaited for nobody.
+      // The count of a finished answer, perhaps a drained one, is awaited without a caller.
       const finishMs = Math.max(0, finishedAt(attempt) - at);
       const isFinished = finishMs <= mayTakeMs + leastMs;
-      const countMs = isFinished ? finishMs + usageTimeoutMs + finishPatienceMs : 0;
+      const countMs = isFinished ? finishMs + usageTimeoutMs + finishTimeoutMs : 0;
       const isLate = endedAt > at + Math.max(mayTakeMs, countMs) + leastMs;
       if (!isLate || (overAt !== undefined && overAt < at)) return;
       this.#wrong("attempts", `${id} went on ${endedAt - at} ms after ${what}`);
     };
     end(leftAt, drainMs, "its caller had left");
     end(deadlineAt, leftAt === undefined ? 0 : drainMs, "the caller's deadline");
-    end(overAt, Math.max(finishPatienceMs, leftAt === undefined ? 0 : drainMs), "the call's end");
+    end(overAt, Math.max(finishTimeoutMs, leftAt === undefined ? 0 : drainMs), "the call's end");
     const revokedAt = this.#stage.keys.revokedAt(plan.key);
     if (revokedAt === undefined) return;
     if (startedAt > revokedAt) this.#wrong("attempts", `${id} began though its key was revoked`);
@@ -250,11 +250,11 @@ class CallCheck {
 
   #drainMsAt(upstream: string): number {
     const drain = this.#stage.upstreams.get(upstream)?.plan.drain;
-    return drain === undefined ? 0 : drain.timeoutMs + finishPatienceMs;
+    return drain === undefined ? 0 : drain.timeoutMs + finishTimeoutMs;
   }
 }
 
-/** How many targets its calls may try, its fallbacks' among them. */
+/** The number of targets that its calls may try, including those of fallbacks. */
 function targetsOf(model: Model, models: readonly Model[]): number {
   const fallbacks = models.filter(({ alias }) => model.fallbacks?.includes(alias));
   return [model, ...fallbacks].reduce((sum, { targets }) => sum + targets.length, 0);
@@ -271,7 +271,7 @@ function checkLimiter({ world, limiter, gateways }: Stage): void {
   }
 }
 
-/** What a process lent comes back: places, and whatever counts what is under way. */
+/** A process gets back all places and its counters of running work are 0. */
 function checkProcesses({ world, gateways }: Stage): void {
   for (const { process } of gateways) {
     if (process === undefined) continue;

@@ -4,10 +4,10 @@ import type { Violation } from "./records.ts";
 import { shrink } from "./shrink.ts";
 import type { RunResult } from "./simulate.ts";
 
-/** Lines of a trace that are still read. */
+/** The most lines of a trace that are readable. */
 const longestTrace = 150;
 
-/** All that somebody needs who looks into a seed that broke a rule. */
+/** Everything needed to examine a seed that broke a rule. */
 export function describeFailure({ seed, violations }: RunResult): string {
   const [first] = violations;
   if (first === undefined) return `seed ${seed}: nothing was wrong`;
@@ -16,9 +16,9 @@ export function describeFailure({ seed, violations }: RunResult): string {
   const { calls, events, keys, models, upstreams, gateways, limiter } = scenario;
   const used = new Set(calls.map(({ key }) => key));
   return [
-    `seed ${seed} breaks ${violations.length} rules; the first: ${tell(first)}`,
+    `seed ${seed} breaks ${violations.length} rules; the first: ${violationLine(first)}`,
     `replay: npx bun scripts/simulate.ts --seed ${seed} --trace`,
-    `smallest after ${runs} runs: ${calls.length} calls, ${events.length} events: ${tell(kept)}`,
+    `smallest after ${runs} runs: ${calls.length} calls, ${events.length} events: ${violationLine(kept)}`,
     ...[...gateways, ...upstreams, ...models].map((each) => `  ${JSON.stringify(each)}`),
     `  ${JSON.stringify(limiter)}`,
     ...keys
@@ -32,7 +32,7 @@ export function describeFailure({ seed, violations }: RunResult): string {
   ].join("\n");
 }
 
-export function tell({ rule, text, call }: Violation): string {
+export function violationLine({ rule, text, call }: Violation): string {
   return call === undefined ? `${rule}: ${text}` : `${rule}: ${call}: ${text}`;
 }
 

@@ -3,12 +3,12 @@ import type { VirtualTime } from "./virtual-time.ts";
 
 export interface LogLine {
   readonly atMs: number;
-  /** The call it is about; undefined for what concerns all. */
+  /** The call of the event; undefined if it concerns all. */
   readonly call: string | undefined;
   readonly text: string;
 }
 
-/** All that happened in a run, in its order; two runs of one seed have the same digest. */
+/** All events of a run in order; two runs of one seed have the same digest. */
 export class EventLog {
   readonly #time: VirtualTime;
   readonly #hash = createHash("sha1");
@@ -31,7 +31,7 @@ export class EventLog {
     this.#lines?.push({ atMs, call, text });
   }
 
-  /** To be read once, at the end. */
+  /** Can be read once, at the end. */
   digest(): string {
     this.#digest();
     return this.#hash.digest("hex").slice(0, 16);

@@ -1,9 +1,9 @@
 import type { Attempt } from "./records.ts";
 
-/** How long gateways await the count of a finished answer that nobody waits for. */
+/** How long gateways await the count of a finished answer without a caller. */
 export const usageTimeoutMs = 5_000;
 
-/** When the upstream has sent all but its count, at the earliest. */
+/** The earliest time at which the upstream has sent everything except its count. */
 export function finishedAt({ startedAt, script }: Attempt): number {
   let at = startedAt + script.headersAfterMs;
   let missingBytes = script.finishedBytes;

@@ -25,8 +25,8 @@ import type { UpstreamModel } from "./upstream.ts";
 import { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";
 
-/** What a gateway's processes, one after the other, find outside. */
-export interface Surroundings {
+/** The environment of a gateway's successive processes. */
+export interface ProcessEnvironment {
   readonly world: World;
   readonly upstreams: ReadonlyMap<string, UpstreamModel>;
   readonly limiter: SharedLimiter;
@@ -38,7 +38,7 @@ export interface Surroundings {
 export interface ProcessPlan {
   readonly name: string;
   readonly gateway: GatewayPlan;
-  /** With what the process before left. */
+  /** The folder with the files of the previous process. */
   readonly folder: string;
 }
 
@@ -50,16 +50,16 @@ export class GatewayProcess {
   readonly ledger: ProcessLedger;
   readonly connections = new Set<Connection>();
   snapshot: Snapshot;
-  /** What upstreams had before. */
+  /** The places of upstreams before the change. */
   readonly #places: { readonly name: string; readonly places: number; readonly until: number }[] =
     [];
   readonly running: RunningCalls;
   readonly places: CapacityAudit;
   readonly pools: RoutingServices["capacity"];
-  readonly #around: Surroundings;
+  readonly #around: ProcessEnvironment;
   readonly #random: Random;
 
-  constructor({ name, gateway, folder }: ProcessPlan, around: Surroundings) {
+  constructor({ name, gateway, folder }: ProcessPlan, around: ProcessEnvironment) {
     const { world, database, keys, limiter } = around;
     this.name = name;
     this.#around = around;
@@ -108,7 +108,7 @@ export class GatewayProcess {
     return { name: "test", models };
   }
 
-  /** What is drawn for one call changes nothing of what is drawn for another. */
+  /** Random numbers of one call do not change those of another. */
   servicesFor(callId: string): PipelineServices {
     return { ...this.services, random: this.#random.fork(callId).next };
   }
@@ -117,7 +117,7 @@ export class GatewayProcess {
     return this.#around.keys.callerOf(keyId, secret);
   }
 
-  /** Everything of the process stops here and now, in the middle of whatever it did. */
+  /** Stops everything in the process at once. */
   crash(folder: string): void {
     this.clock.stop();
     for (const connection of this.connections) connection.drop();
@@ -150,7 +150,7 @@ export class GatewayProcess {
       units: keys,
       events: telemetry.events,
       refusals: new RefusalLog(),
-      // Not started: the event loop of a run is never late. What bounds the calls is there.
+      // Not started: the event loop of a run is never late. Only the limit of calls is used.
       overload: {
         settings: () => ({ loopDelayMs: 100, maxCalls: world.scenario.maxCalls }),
         callsUnderWay: () => running.size,
@@ -182,7 +182,7 @@ export class GatewayProcess {
     return this.#upstreamAt(url).send(sender, new URL(url), request);
   }
 
-  /** A reload that changes nothing but the places of an upstream. */
+  /** A reload that changes only the places of an upstream. */
   setPlaces(name: string, maxInFlight: number): void {
     const upstreams = new Map(this.snapshot.upstreams);
     const upstream = upstreams.get(name);

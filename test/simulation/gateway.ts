@@ -1,17 +1,17 @@
 import { SimulatedCaller } from "./caller.ts";
-import { GatewayProcess, type Surroundings } from "./gateway-process.ts";
+import { GatewayProcess, type ProcessEnvironment } from "./gateway-process.ts";
 import type { CallRecord } from "./records.ts";
 import type { GatewayPlan } from "./scenario.ts";
 
-/** One gateway: a process, and after a crash the next one with what the last one wrote. */
+/** One gateway: a process, and after a crash the next one with the files of the last. */
 export class Gateway {
   readonly plan: GatewayPlan;
-  readonly #around: Surroundings;
+  readonly #around: ProcessEnvironment;
   readonly processes: GatewayProcess[] = [];
   #process: GatewayProcess | undefined;
   #folder: string;
 
-  constructor(plan: GatewayPlan, around: Surroundings) {
+  constructor(plan: GatewayPlan, around: ProcessEnvironment) {
     this.plan = plan;
     this.#around = around;
     this.#folder = around.spools.next();
@@ -47,7 +47,7 @@ export class Gateway {
     process.crash(this.#folder);
   }
 
-  /** False when nobody is there to take it. */
+  /** False if no process runs. */
   take(record: CallRecord): boolean {
     if (this.#process === undefined) return false;
     const caller = new SimulatedCaller(record, this.#process, this.#around.world);

@@ -2,22 +2,22 @@ import type { Caller, Key } from "../../src/domain/keys/key.ts";
 import type { Limits, Plan } from "../../src/domain/limits/plan.ts";
 import type { KeyPlan } from "./scenario.ts";
 
-/** After a change of bounds, who asked before it may still get what was there then. */
+/** After a change of limits, earlier requests may still get what was available before. */
 export const changeGraceMs = 10_000;
 
 interface KnownKey {
   key: Key;
   limits: Limits;
   readonly publicIds: readonly string[];
-  readonly patienceMs: number;
+  readonly queueTimeoutMs: number;
   readonly uncapped: KeyPlan["uncapped"];
-  /** Time of the run. */
+  /** In the time of the run. */
   revokedAt: number | undefined;
 }
 
-/** All keys as every gateway knows them; changes are known everywhere at once. */
+/** All keys; changes reach all gateways at once. */
 export class KeyRegister {
-  /** When units were last sold or given back. */
+  /** The time of the last sale or return of units. */
   changedAt = Number.NEGATIVE_INFINITY;
   readonly #keys: ReadonlyMap<string, KnownKey>;
 
@@ -81,13 +81,13 @@ export class KeyRegister {
     return holdings;
   };
 
-  /** One for each key: how long its calls wait is the plan's. */
+  /** One plan for each key, because the queue timeout belongs to the plan. */
   plans(): readonly Plan[] {
-    return [...this.#keys.values()].map(({ key, patienceMs, uncapped }) => ({
+    return [...this.#keys.values()].map(({ key, queueTimeoutMs, uncapped }) => ({
       name: key.plan,
       limits: undefined,
       provisioned: true,
-      queueTimeoutMs: patienceMs,
+      queueTimeoutMs,
       isIdempotent: false,
       ...uncapped,
     }));

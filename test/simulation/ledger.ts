@@ -15,13 +15,13 @@ const flushIntervalMs = 1_000;
 const settings = {
   batchRows: 20,
   flushIntervalMs,
-  // Power does not fail here, only processes do.
+  // Only processes fail here, not the power.
   sync: "none",
   spoolLimitBytes: 1e9,
   segmentBytes: 20_000,
 } as const;
 
-/** The database of the ledger: slow, away at times, and at times it takes a batch and cannot say so. */
+/** The ledger's database: slow, sometimes unavailable, and some commits lose their answer. */
 export class UsageDatabase {
   readonly rows = new Map<string, UsageRecord>();
   readonly #world: World;
@@ -54,7 +54,7 @@ export class UsageDatabase {
       );
     });
 
-  /** What is known by its id stays as it is; two accounts of one call must say the same. */
+  /** A known row stays unchanged; two records of one call must be equal. */
   #keep(record: UsageRecord): void {
     const known = this.rows.get(record.id);
     if (known === undefined) {
@@ -67,7 +67,7 @@ export class UsageDatabase {
   }
 }
 
-/** Where the spools of a run lie: in memory where the system has such a file system. */
+/** The folder of a run's spools, in memory if the system has such a file system. */
 export class SpoolFolder {
   readonly #path: string;
   #folders = 0;
@@ -101,15 +101,15 @@ export interface ProcessLedgerOptions {
   readonly world: World;
   readonly database: UsageDatabase;
   readonly clock: ProcessClock;
-  /** Of this process alone. */
+  /** The folder of this process only. */
   readonly folder: string;
   readonly onOpened: Parameters<typeof watched>[1]["onOpened"];
   readonly onClosed: (record: UsageRecord) => void;
 }
 
 /**
- * The real ledger on real files, which a process leaves behind when it ends. Only its timer is not
- * its own: it is flushed by the clock of the run.
+ * The real ledger on real files, which a process leaves when it ends. Only its timer is replaced by
+ * the clock of the run.
  */
 export class ProcessLedger {
   readonly calls: CallLedger;
@@ -134,7 +134,7 @@ export class ProcessLedger {
     clock.schedule(tick, flushIntervalMs);
   }
 
-  /** Whether all went to the database. */
+  /** Whether all rows were stored. */
   flush(): Promise<boolean> {
     return this.#ledger.flush().then(
       () => true,
@@ -142,13 +142,13 @@ export class ProcessLedger {
     );
   }
 
-  /** The process ends here and now; what it had written is found in `folder` by the next. */
+  /** Ends the process at once; the next one finds the written files in `folder`. */
   crash(folder: string): void {
     copySpools(this.#folder, folder);
     this.close();
   }
 
-  /** Gives back what the system lent. Nothing that it does reaches anybody. */
+  /** Releases the system's resources, without any effect on the run. */
   close(): void {
     this.#isRunning = false;
     this.#ledger.shutDown().catch(() => undefined);

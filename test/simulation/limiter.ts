@@ -11,7 +11,7 @@ import type { Random } from "./random.ts";
 import { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";
 
-/** Who asks the limiter: a gateway's process, which may end while it waits. */
+/** A client of the limiter: a gateway's process, which may end while it waits. */
 export interface LimiterClient {
   readonly process: string;
   readonly clock: ProcessClock;
@@ -30,8 +30,8 @@ export interface Reservation {
 const slowFactor = 20;
 
 /**
- * The one limiter of all gateways: the real store on a machine of its own, reached over a network
- * that delays every message and loses none. Each decision is held against all that went before.
+ * The single limiter of all gateways: the real store, reached over a network that delays every
+ * message and loses none. Each decision is checked against all earlier ones.
  */
 export class SharedLimiter {
   readonly reservations = new Map<string, Reservation>();
@@ -55,7 +55,7 @@ export class SharedLimiter {
     });
   }
 
-  /** The longest that a question took so far, there and back. */
+  /** The longest round trip of a request so far. */
   get longestAnswerMs(): number {
     return this.#longestAnswerMs;
   }
@@ -77,7 +77,7 @@ export class SharedLimiter {
 
   clientOf(client: LimiterClient): LimitStore {
     const { isNetworked } = this.#world.scenario.limiter;
-    // Calls of the simulation come without having been counted: admission does it.
+    // Calls of the simulation are not counted before: admission counts them.
     const counting = { count: notCounted, uncount: notCounted };
     if (!isNetworked) {
       return {
@@ -117,7 +117,7 @@ export class SharedLimiter {
     };
   }
 
-  /** What a lone request is told, and whether it is admitted after the wait that it was told. */
+  /** Checks the Retry-After of a single request, and that it is admitted afterwards. */
   probe(scopeId: string): void {
     const audit = this.#audits.get(scopeId);
     if (audit === undefined) return;
@@ -134,7 +134,7 @@ export class SharedLimiter {
   }
 
   #deliver(run: () => void): void {
-    // Messages of a process that has ended arrive all the same: they were on their way.
+    // Messages that are in transit arrive even if their process has ended.
     this.#world.time.schedule(run, this.#delay());
   }
 
@@ -181,7 +181,7 @@ export class SharedLimiter {
     return decision;
   }
 
-  /** A call is held to what its key had when it came, and a pool to what is not sold of it. */
+  /** The limits of a call are those of its key on arrival, and the unsold part of a pool. */
   #checkLimits(scope: LimitsOfId, call: string): void {
     const record = this.#world.calls.get(call);
     const kind = scope.id.split(":")[0];
@@ -204,12 +204,12 @@ export class SharedLimiter {
     violate(this.#world, "limits", text, call);
   }
 
-  /** Who asked before may still be on its way. */
+  /** Earlier requests may still be in transit. */
   #hasChangedLately(): boolean {
     return this.#world.time.now - this.#keys.changedAt < changeGraceMs;
   }
 
-  /** Of a pool, for calls without a guarantee. Written apart from the arithmetic that it checks. */
+  /** A pool's tokens for calls without a guarantee. Independent of the checked arithmetic. */
   #openTokens(scopeId: string): number | undefined {
     const pool = this.#world.scenario.pools.find(({ name }) => scopeId === `pool:${name}`);
     if (pool === undefined) return undefined;
@@ -285,7 +285,7 @@ export class SharedLimiter {
     this.#settleAgain(reservation);
   }
 
-  /** As a message that comes twice would; nothing may change by it. */
+  /** Repeats a message, which must not change anything. */
   #settleAgain({ callId, scopes }: Reservation): void {
     if (!this.#random.chance(0.05)) return;
     const states = (): unknown =>

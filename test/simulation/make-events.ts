@@ -9,20 +9,24 @@ import {
   type UpstreamPlan,
 } from "./scenario.ts";
 
-interface Eventful {
+interface EventTargets {
   readonly gateways: readonly GatewayPlan[];
   readonly upstreams: readonly UpstreamPlan[];
   readonly keys: readonly KeyPlan[];
 }
 
-/** What goes wrong, and what is changed while calls run. */
-export function makeEvents(world: Eventful, spanMs: number, random: Random): readonly EventPlan[] {
+/** The faults and changes while calls run. */
+export function makeEvents(
+  world: EventTargets,
+  spanMs: number,
+  random: Random,
+): readonly EventPlan[] {
   const at = (): number => random.number(0, spanMs);
   const events: EventPlan[] = [];
   const add = (share: number, most: number, make: () => EventPlan): void => {
     if (random.chance(share)) events.push(...times(random.whole(1, most), make));
   };
-  add(0.6, 3, () => ({ type: "trouble", ...makeTrouble(world, random), atMs: at() }));
+  add(0.6, 3, () => ({ type: "faults", ...makeFaultSpan(world, random), atMs: at() }));
   if (random.chance(0.2)) events.push(...makeFlapping(world, at(), random));
   add(0.4, 2, () => ({
     type: "crash",
@@ -59,8 +63,8 @@ export function makeEvents(world: Eventful, spanMs: number, random: Random): rea
   return events;
 }
 
-function makeTrouble(
-  world: Eventful,
+function makeFaultSpan(
+  world: EventTargets,
   random: Random,
 ): { upstream: string; forMs: number; fault: Fault; share: number } {
   return {
@@ -71,20 +75,20 @@ function makeTrouble(
   };
 }
 
-/** An upstream that is well and unwell in turn. */
-function makeFlapping(world: Eventful, atMs: number, random: Random): readonly EventPlan[] {
-  const trouble = makeTrouble(world, random);
+/** An upstream that alternates between working and failing. */
+function makeFlapping(world: EventTargets, atMs: number, random: Random): readonly EventPlan[] {
+  const span = makeFaultSpan(world, random);
   const periodMs = random.number(300, 4_000);
   return times(random.whole(3, 8), (index) => ({
-    type: "trouble",
-    ...trouble,
+    type: "faults",
+    ...span,
     share: 1,
     forMs: periodMs / 2,
     atMs: atMs + index * periodMs,
   }));
 }
 
-function changeLimits(world: Eventful, atMs: number, random: Random): EventPlan {
+function changeLimits(world: EventTargets, atMs: number, random: Random): EventPlan {
   const { key, limits } = random.pick(world.keys);
   const factor = random.pick([0.1, 0.5, 2, 10]);
   const scaled: Limits = {
@@ -95,7 +99,7 @@ function changeLimits(world: Eventful, atMs: number, random: Random): EventPlan 
   return { type: "limits", atMs, key: key.id, limits: changed };
 }
 
-/** Never more than twice what the pools are made for; 0 sells all of them back. */
+/** At most twice the units for which the pools are sized; 0 returns all of them. */
 function changeUnits({ key }: KeyPlan, random: Random): { key: string; units: number } {
   return { key: key.id, units: random.whole(0, 2 * key.provisionedUnits) };
 }

@@ -4,8 +4,8 @@ import type { CallPlan, KeyPlan, Scenario } from "./scenario.ts";
 type World = Pick<Scenario, "gateways" | "pools" | "models" | "keys">;
 
 /**
- * Many small calls of one key at once, all within its guarantee, and a moment later a few of another
- * key of the same pool, at the same gateway.
+ * Many small concurrent calls of one key within its guarantee, then a few of another key of the
+ * same pool, at the same gateway.
  */
 export function makeRush(world: World, spanMs: number, random: Random): readonly CallPlan[] {
   const pool = world.pools.find(({ maxInFlight }) => maxInFlight !== undefined);

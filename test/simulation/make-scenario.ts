@@ -16,7 +16,7 @@ import {
   type UpstreamPlan,
 } from "./scenario.ts";
 
-/** What a seed stands for. */
+/** The scenario of a seed. */
 export function makeScenario(seed: number): Scenario {
   const random = new Random(seed).fork("scenario");
   const gateways = times(random.whole(2, 4), (index) => makeGateway(index, random));
@@ -58,7 +58,7 @@ function makeLimiter(random: Random): LimiterPlan {
 function makeUpstream(index: number, random: Random): UpstreamPlan {
   return {
     name: `u${index}`,
-    // The first one is for embeddings as well.
+    // The first one is also used for embeddings.
     kind: index > 0 && random.chance(0.3) ? "bedrock" : "openai",
     timeouts: {
       connectMs: random.whole(200, 2_000),
@@ -89,7 +89,7 @@ function poolOf(index: number, random: Random): Pool {
   };
 }
 
-/** Large enough for what is sold of it: the control plane refuses more. */
+/** Large enough for its sold units: the control plane refuses more. */
 function sized(pools: readonly Pool[], keys: readonly KeyPlan[], random: Random): readonly Pool[] {
   return pools.map((pool) => {
     const held = keys
@@ -177,7 +177,7 @@ function makeKeys(pools: readonly Pool[], random: Random): readonly KeyPlan[] {
       key,
       publicIds: random.chance(0.3) ? [`pub${index}a`, `pub${index}b`] : [`pub${index}a`],
       limits: makeLimits(random),
-      patienceMs: random.chance(0.5) ? 0 : random.whole(100, 3_000),
+      queueTimeoutMs: random.chance(0.5) ? 0 : random.whole(100, 3_000),
       uncapped: {
         uncapped: random.pick(["debt", "debt", "cap", "maximum"] as const),
         overrunFactor: random.pick([0, 0.5, 1, 3]),
@@ -212,7 +212,7 @@ interface Populated {
 }
 
 function makeCalls(world: Populated, spanMs: number, random: Random): readonly CallPlan[] {
-  // More often few than many: what matters is which calls meet, not how many there are.
+  // Usually few: the interaction of calls matters, not their number.
   const count = 30 + Math.floor(120 * random.next() ** 2);
   const busy = random.pick(world.keys);
   const bursts = times(random.whole(1, 4), () => random.number(0, spanMs));

@@ -10,7 +10,7 @@ import type { ProcessClock } from "./virtual-time.ts";
 export interface ConnectionOptions {
   readonly attempt: Attempt;
   readonly script: Script;
-  /** Of the process that sent the request: what reaches a process that is gone reaches nobody. */
+  /** The process that sent the request; nothing reaches an ended one. */
   readonly clock: ProcessClock;
   readonly signal: AbortSignal;
   readonly onEnded: (attempt: Attempt, how: string) => void;
@@ -28,7 +28,7 @@ export class Connection {
   #error: Error | undefined;
   #isOver = false;
   #piece = 0;
-  /** When the next piece is there, by the process's monotonic clock. */
+  /** The arrival of the next piece, by the process's monotonic clock. */
   #nextAt = 0;
 
   constructor(options: ConnectionOptions) {
@@ -49,7 +49,7 @@ export class Connection {
     return this.#options.attempt.upstream;
   }
 
-  /** Resolves when the headers are there. */
+  /** Resolves when the headers have arrived. */
   open(): Promise<TransportResponse> {
     const { script } = this.#options;
     if (this.#signal.aborted) this.#onAbort();
@@ -65,7 +65,7 @@ export class Connection {
     });
   }
 
-  /** The process that reads is gone. */
+  /** The reading process has ended. */
   drop(): void {
     this.#end("dropped");
   }
@@ -94,7 +94,7 @@ export class Connection {
     }
   }
 
-  /** What came while nobody read lies ready. */
+  /** Pieces that arrived while nobody read are buffered. */
   #read(): Promise<{ done: boolean; value?: Uint8Array }> {
     const { script, clock, attempt } = this.#options;
     const piece = script.pieces[this.#piece];
@@ -124,7 +124,7 @@ export class Connection {
     }
   }
 
-  /** Rejects when the connection fails first; without a time it only ends like that. */
+  /** Rejects if the connection fails first; without a time this is the only end. */
   #after<Value>(
     delayMs: number | undefined,
     run: (resolve: (value: Value) => void) => void,

@@ -58,16 +58,16 @@ function refusal(name: RefusalName): Refusal {
 
 function whole({ pieces, usages, vectors }: AnswerWords): unknown {
   const [usage] = usages;
-  const told = usage === undefined ? {} : { usage: usageBody(usage) };
+  const usageFields = usage === undefined ? {} : { usage: usageBody(usage) };
   if (vectors > 0) {
     const data = times(vectors, (index) => ({ object: "embedding", index, embedding: [0.5, 1] }));
-    return { object: "list", data, ...told };
+    return { object: "list", data, ...usageFields };
   }
   const choices = pieces.map((texts, index) => {
     const message = { role: "assistant", content: texts.join("") };
     return { index, message, finish_reason: "stop" };
   });
-  return { object: "chat.completion", choices, ...told };
+  return { object: "chat.completion", choices, ...usageFields };
 }
 
 function streamed({ pieces, usages }: AnswerWords): StreamedWords {

@@ -1,4 +1,4 @@
-/** Numbers that follow from a seed and from nothing else: xoshiro128**, seeded by splitmix32. */
+/** Numbers that depend only on a seed: xoshiro128**, seeded by splitmix32. */
 export class Random {
   readonly #seed: number;
   readonly #state: Uint32Array;
@@ -12,7 +12,7 @@ export class Random {
     });
   }
 
-  /** Another stream, which only its name and this stream's seed decide. */
+  /** Another stream, which depends only on its name and this stream's seed. */
   fork(name: string): Random {
     let hash = this.#seed ^ 0x811c9dc5;
     for (let index = 0; index < name.length; index += 1) {
@@ -21,7 +21,7 @@ export class Random {
     return new Random(mix(hash >>> 0));
   }
 
-  /** From 0 up to, but without, 1. */
+  /** A number in [0, 1). */
   readonly next = (): number => {
     const state = this.#state;
     const [first = 0, second = 0, third = 0, fourth = 0] = state;
@@ -35,12 +35,12 @@ export class Random {
     return result / 2 ** 32;
   };
 
-  /** A whole number, both ends included. */
+  /** A whole number, inclusive. */
   whole(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
 
-  /** Any number of a range, to a hundredth: times that are easy to read in a trace. */
+  /** A number of a range, rounded to hundredths to be readable in a trace. */
   number(least: number, most: number): number {
     return Math.round((least + this.next() * (most - least)) * 100) / 100;
   }

@@ -4,11 +4,11 @@ import type { CapacityClass, OpenedCall, UsageRecord } from "../../src/domain/us
 import type { CallPlan, Fault } from "./scenario.ts";
 import type { Script } from "./upstream-answer.ts";
 
-/** One request that an upstream got. Times are those of the run. */
+/** One request to an upstream, in the time of the run. */
 export interface Attempt {
   readonly id: string;
   readonly call: string;
-  /** Of no call: the gateway asks whether the target answers. */
+  /** A probe of the gateway, without a call. */
   readonly isProbe: boolean;
   readonly process: string;
   readonly upstream: string;
@@ -16,7 +16,7 @@ export interface Attempt {
   readonly startedAt: number;
   readonly fault: Fault | undefined;
   readonly script: Script;
-  /** It began when the call was lost already. */
+  /** Whether it began when the call had already failed. */
   mustEndAtOnce: boolean;
   headersAt: number | undefined;
   lastByteAt: number | undefined;
@@ -24,29 +24,29 @@ export interface Attempt {
   how: string | undefined;
 }
 
-/** What the outside of the gateways knows of one call. */
+/** One call as seen from outside the gateways. */
 export class CallRecord {
   readonly plan: CallPlan;
   readonly attempts: Attempt[] = [];
-  /** Undefined: no gateway lived to take it. */
+  /** Undefined: no gateway was running. */
   process: string | undefined;
   arrivedAt = 0;
   deadlineAt: number | undefined;
   leftAt: number | undefined;
-  /** The gateway's process has ended under it. */
+  /** The time when its gateway's process crashed. */
   crashedAt: number | undefined;
   endedAt: number | undefined;
   firstEventAt: number | undefined;
-  /** What its caller got, by choice. */
+  /** The texts that its caller got, by choice. */
   readonly texts: string[] = [];
-  /** Whether its caller got all of an answer. */
+  /** Whether its caller got a complete answer. */
   isAnswered = false;
   error: GatewayError | undefined;
-  /** Said to the caller. */
+  /** The class in the answer to the caller. */
   servedBy: CapacityClass | undefined;
-  /** Of its key, when it came. */
+  /** The limits of its key on arrival. */
   limits: Limits | undefined;
-  /** Per minute, of the units that its key had for its model when it came. */
+  /** Tokens per minute of its key's units for its model, on arrival. */
   guaranteedTokens = 0;
   opened: OpenedCall | undefined;
   closed: UsageRecord | undefined;
@@ -55,14 +55,14 @@ export class CallRecord {
     this.plan = plan;
   }
 
-  /** Whether nothing more will come of it. */
+  /** Whether the call is over. */
   get isOver(): boolean {
     return this.endedAt !== undefined || this.crashedAt !== undefined;
   }
 }
 
 export interface Violation {
-  /** Of reliability: `I2`, `P1`; or a word for what the ledger and the routing promise. */
+  /** A rule of docs/reliability.md, such as `I2` or `P1`, or a word for ledger and routing. */
   readonly rule: string;
   readonly text: string;
   readonly call: string | undefined;

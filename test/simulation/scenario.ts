@@ -5,12 +5,12 @@ import type { Limits, Plan } from "../../src/domain/limits/plan.ts";
 import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
 import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 
-/** Wall clock of a run's begin. */
+/** The wall clock at the begin of a run. */
 export const startOfTime = Date.UTC(2026, 0, 1);
 
 /**
- * One run, as plain data that follows from its seed. What happens to a call is drawn from streams
- * of its own, so that leaving out other calls or events changes as little as possible.
+ * One run as plain data, determined by its seed. Each call has its own random streams, so that
+ * leaving out other calls or events changes as little as possible.
  */
 export interface Scenario {
   readonly seed: number;
@@ -20,7 +20,7 @@ export interface Scenario {
   readonly pools: readonly Pool[];
   readonly models: readonly Model[];
   readonly routing: RoutingSettings;
-  /** At once, in one gateway. */
+  /** Concurrent calls in one gateway. */
   readonly maxCalls: number;
   readonly keys: readonly KeyPlan[];
   readonly calls: readonly CallPlan[];
@@ -29,17 +29,17 @@ export interface Scenario {
 
 export interface GatewayPlan {
   readonly name: string;
-  /** Where its clocks stand when the run begins. */
+  /** The monotonic clock at the begin of the run. */
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
 
 export interface LimiterPlan {
-  /** False: answers at once, as a store in the gateway's own process does. */
+  /** False: answers at once, like a store in the gateway's process. */
   readonly isNetworked: boolean;
-  /** One way. */
+  /** The delay in one direction. */
   readonly delayMs: number;
-  /** Share of the messages that take up to twenty times as long. */
+  /** The share of messages that take up to twenty times as long. */
   readonly slowShare: number;
 }
 
@@ -53,25 +53,25 @@ export interface UpstreamPlan {
   readonly embeddingBatchLimit: number;
   readonly thinkMs: number;
   readonly pieceMs: number;
-  /** Share of the requests that meet a fault while nothing else is wrong. */
+  /** The share of requests with a fault in normal operation. */
   readonly faultShare: number;
   readonly tokensPerByte: number;
 }
 
 export interface KeyPlan {
   readonly key: Key;
-  /** Of its secrets: two during a rotation. */
+  /** The public ids of its secrets: two during a rotation. */
   readonly publicIds: readonly string[];
   readonly limits: Limits;
   /** How long its calls wait in the queue of a pool. */
-  readonly patienceMs: number;
+  readonly queueTimeoutMs: number;
   readonly uncapped: Pick<Plan, "uncapped" | "overrunFactor">;
 }
 
 export interface CallPlan {
   readonly id: string;
   readonly atMs: number;
-  /** Position in `gateways`; the next one that lives takes it. */
+  /** Position in `gateways`; the next running one takes it. */
   readonly gateway: number;
   readonly key: string;
   readonly secret: number;
@@ -81,14 +81,14 @@ export interface CallPlan {
   /** Embeddings: inputs; chat: choices. */
   readonly parts: number;
   readonly cap: number | undefined;
-  /** Tokens that the model would write. */
+  /** The tokens of the model's whole answer. */
   readonly outputTokens: number;
   readonly capacity: CapacityMode;
   readonly deadlineMs: number | undefined;
   readonly leave: LeavePlan | undefined;
-  /** How long its reader takes for each batch. */
+  /** The time of its reader for each batch. */
   readonly readMs: number;
-  /** What its requests meet wherever they go, as if its input were the cause. */
+  /** The fault of its requests at any upstream, as if caused by the input. */
   readonly fault?: Fault;
 }
 
@@ -138,7 +138,7 @@ export const faults = [
 export type Fault = (typeof faults)[number];
 
 export type EventPlan = { readonly atMs: number } & (
-  | ({ readonly type: "trouble"; readonly upstream: string } & Trouble)
+  | ({ readonly type: "faults"; readonly upstream: string } & FaultSpan)
   | { readonly type: "crash"; readonly gateway: number; readonly downMs: number }
   | { readonly type: "wall-jump"; readonly gateway: number; readonly byMs: number }
   | { readonly type: "limits"; readonly key: string; readonly limits: Limits }
@@ -149,10 +149,10 @@ export type EventPlan = { readonly atMs: number } & (
   | { readonly type: "database-down"; readonly forMs: number }
 );
 
-export interface Trouble {
+export interface FaultSpan {
   readonly forMs: number;
   readonly fault: Fault;
   readonly share: number;
-  /** The share is exact and evenly spread, not drawn: of a half, every second request. */
+  /** Whether the share is exact and evenly spread, not random. */
   readonly isEven?: boolean;
 }

@@ -4,11 +4,11 @@ interface Admitted {
   readonly callId: string;
   readonly at: number;
   readonly reserved: number;
-  /** What held for it. */
+  /** The limits that applied to it. */
   readonly scope: LimitsOfId;
-  /** The most that it was admitted for. */
+  /** The most tokens that it may use. */
   readonly most: number;
-  /** What is charged for it. */
+  /** The tokens charged for it. */
   charged: number;
   tokens: number;
 }
@@ -23,27 +23,27 @@ interface Asked {
 type Problem = readonly [rule: string, text: string];
 
 /**
- * All that one scope was ever admitted for, by exact time, and what must be true of it. Knows
- * nothing of slots but that a window of so many of them lies between one less and as many seconds.
+ * All admissions of one scope by exact time, and the rules for them. Assumes only that a window of
+ * n slots is between n - 1 and n seconds long.
  */
 export class ScopeAudit {
   readonly id: string;
   readonly admissions: Admitted[] = [];
-  /** Tokens used beyond a reservation, charged when it was settled. */
+  /** Tokens used beyond a reservation, charged at its settlement. */
   readonly #debts: { readonly at: number; readonly tokens: number }[] = [];
-  /** Calls under way that may use more than is charged for them. */
+  /** Running calls that may use more than their charge. */
   readonly #overrunning = new Set<Admitted>();
   #latest: LimitsOfId | undefined;
-  /** Of the windows so far. */
+  /** The longest window so far. */
   #longestSeconds = 0;
-  /** A window that grows knows nothing of what the shorter one had dropped before. */
+  /** A growing window lacks what the shorter one has dropped. */
   #unknownBefore = Number.NEGATIVE_INFINITY;
 
   constructor(id: string) {
     this.id = id;
   }
 
-  /** The scope as it was last asked for. */
+  /** The scope of the last request. */
   get latest(): LimitsOfId {
     const none = { window: "minute", requests: 1, tokens: 1, overrunFactor: Infinity } as const;
     return this.#latest ?? { id: this.id, isShared: false, ...none };
@@ -80,7 +80,7 @@ export class ScopeAudit {
     return problems;
   }
 
-  /** A refusal for what calls could use must have had its reason. */
+  /** A refusal for the possible overrun of calls must be justified. */
   refusedForOverrun({ scope, tokens, most, now }: Asked): readonly Problem[] {
     this.#latest = scope;
     this.#grow(boundsOf(scope).seconds, now);
@@ -89,14 +89,14 @@ export class ScopeAudit {
     return [["O2", `${this.id} refused for ${could} tokens of ${overrunLimitOf(scope)}`]];
   }
 
-  /** What calls under way may use beyond what is charged for them. */
+  /** The tokens that running calls may use beyond their charge. */
   get #openOverrun(): number {
     let tokens = 0;
     for (const { most, charged } of this.#overrunning) tokens += Math.max(0, most - charged);
     return tokens;
   }
 
-  /** A refusal must have had its reason. */
+  /** A refusal must be justified. */
   refused(
     { scope, tokens, now }: Omit<Asked, "most">,
     dimension: "requests" | "tokens",
@@ -115,7 +115,7 @@ export class ScopeAudit {
     return [[rule, `${this.id} refused ${what} of ${JSON.stringify(limits)} in ${seconds} s`]];
   }
 
-  /** So far, by a call under way. */
+  /** Records the use of a running call so far. */
   used(callId: string, tokens: number, now: number): void {
     const admission = this.admissions.findLast((one) => one.callId === callId);
     if (admission === undefined || tokens <= admission.charged) return;
@@ -138,8 +138,8 @@ export class ScopeAudit {
   }
 
   /**
-   * What is held and owed: each time that a window counts has paid its limit of what was used in it
-   * and before, for as long as there was anything to pay.
+   * The largest sum of charges and debt: each full window pays its limit of the use in it and
+   * before, as long as there is any.
    */
   #owedAtMost(now: number): number {
     const { seconds } = boundsOf(this.latest);
@@ -155,13 +155,13 @@ export class ScopeAudit {
     }
   }
 
-  /** Of all limits that it ever had: which one held when a debt was paid is not known here. */
+  /** The smallest of all its limits: the one that applied to a payment is unknown here. */
   get #leastLimit(): number {
     const limits = this.admissions.map(({ scope }) => boundsOf(scope).limits.tokens);
     return Math.min(boundsOf(this.latest).limits.tokens, ...limits);
   }
 
-  /** I1 after the fact: what was used in any 60 s, beside what nobody could know beforehand. */
+  /** I1 in retrospect: the use in any 60 s, except what could not be known before. */
   windows(): readonly Problem[] {
     const problems: Problem[] = [];
     let tokens = 0;
@@ -214,7 +214,7 @@ function overrunLimitOf({ tokens, overrunFactor }: LimitsOfId): number {
   return tokens * overrunFactor;
 }
 
-/** How many slots a window counts, and what it may hold. */
+/** The length of a window and its limit. */
 function boundsOf(limits: LimitsOfId): { seconds: number; limits: LimitsOfId } {
   const { window } = limits;
   return { seconds: window === "minute" ? 61 : Math.floor(window.seconds) - 1, limits };

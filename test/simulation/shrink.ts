@@ -7,12 +7,12 @@ export interface Shrunk {
   readonly runs: number;
 }
 
-/** Enough for what is left to fit on a page, and little enough to be waited for. */
+/** Enough for a result of one page in acceptable time. */
 const mostRuns = 400;
 
 /**
- * Leaves out calls and events for as long as the same rule is broken, halves first. What stays is
- * run once more with its trace.
+ * Leaves out calls and events, halves first, as long as the same rule is broken. The rest is run
+ * once more with its trace.
  */
 export function shrink(scenario: Scenario, rule: string): Shrunk {
   let runs = 0;

@@ -15,12 +15,12 @@ import { RetryCount, violate, type World } from "./world.ts";
 export interface RunResult {
   readonly seed: number;
   readonly violations: readonly Violation[];
-  /** Tells runs apart that went otherwise in anything that was noted. */
+  /** Differs between runs with any difference in their logs. */
   readonly digest: string;
   readonly lines: readonly LogLine[];
   readonly figures: RunFigures;
   readonly calls: readonly CallRecord[];
-  /** All that upstreams were asked, probes among them. */
+  /** All requests to upstreams, including probes. */
   readonly attempts: readonly Attempt[];
 }
 
@@ -36,20 +36,20 @@ export interface RunFigures {
   readonly steps: number;
 }
 
-/** Longer than any call may take after the last has come. */
+/** Longer than any call takes after the last arrival. */
 const longestRestMs = 15 * 60_000;
-/** As long as it takes until every window is empty. */
+/** The time until every window is empty. */
 const restMs = 80_000;
 const settledMs = 8_000;
 const mostSteps = 300_000;
-/** And for each call so many more. */
+/** Additional steps for each call. */
 const stepsOfCall = 200;
 
 export function simulateSeed(seed: number, keepsLines = false): RunResult {
   return simulate(makeScenario(seed), keepsLines);
 }
 
-/** Runs a scenario from its begin to the state of rest, and says what was wrong. */
+/** Runs a scenario to its end and returns the violations. */
 export function simulate(scenario: Scenario, keepsLines = false): RunResult {
   const spools = new SpoolFolder();
   try {
@@ -59,7 +59,7 @@ export function simulate(scenario: Scenario, keepsLines = false): RunResult {
   }
 }
 
-/** All that takes part in a run. */
+/** All parts of a run. */
 export interface Stage {
   readonly world: World;
   readonly gateways: readonly Gateway[];
@@ -77,7 +77,7 @@ class Run implements Stage {
   readonly database: UsageDatabase;
   readonly keys: KeyRegister;
   readonly #records: readonly CallRecord[];
-  /** So many of the first ones are over. */
+  /** The number of first calls that are over. */
   #overCalls = 0;
 
   constructor(scenario: Scenario, options: { spools: SpoolFolder; keepsLines: boolean }) {
@@ -135,21 +135,21 @@ class Run implements Stage {
 
   #isQuiet(lastMs: number): boolean {
     if (this.world.time.now < lastMs) return false;
-    // It is asked after each step, and calls that are over stay over.
+    // Called after each step; calls that are over stay over.
     while (this.#records[this.#overCalls]?.isOver === true) this.#overCalls += 1;
     return this.#overCalls === this.#records.length;
   }
 
-  /** Everything is mended, and what is under way may come to its end. */
+  /** Ends all faults and lets running work finish. */
   #rest(): void {
     const { time } = this.world;
     for (const { isOver, plan } of this.#records) {
       if (!isOver) violate(this.world, "hangs", "never ended", plan.id);
     }
-    for (const upstream of this.upstreams.values()) upstream.heal();
+    for (const upstream of this.upstreams.values()) upstream.endFaults();
     this.database.comeBack();
     for (const gateway of this.gateways) gateway.start();
-    // When all messages have arrived, so that whoever asks is alone.
+    // After all messages have arrived, so that no other request interferes.
     time.schedule(() => {
       for (const { id } of this.limiter.audits) this.limiter.probe(id);
     }, settledMs);
@@ -181,7 +181,7 @@ class Run implements Stage {
     const { gateways } = this;
     const { plan } = record;
     this.world.log.note(`arrives: ${plan.kind} ${plan.alias} of ${plan.key}`, plan.id);
-    // A balancer in front knows who lives.
+    // A balancer in front skips gateways that are down.
     for (let offset = 0; offset < gateways.length; offset += 1) {
       if (gateways[(plan.gateway + offset) % gateways.length]?.take(record) === true) return;
     }
@@ -193,8 +193,8 @@ class Run implements Stage {
     const { world } = this;
     world.log.note(JSON.stringify(event));
     switch (event.type) {
-      case "trouble":
-        return this.upstreams.get(event.upstream)?.trouble(event);
+      case "faults":
+        return this.upstreams.get(event.upstream)?.beginFaults(event);
       case "crash": {
         const gateway = this.gateways[event.gateway];
         gateway?.crash();

@@ -2,7 +2,7 @@ import { times, type Random } from "./random.ts";
 import type { Fault, UpstreamPlan } from "./scenario.ts";
 import type { AnswerWords, RefusalName, TokenCounts, UpstreamRequest, Wire } from "./wire.ts";
 
-/** What an upstream will do about a request, and when. */
+/** The planned answer of an upstream with its times. */
 export interface Script {
   readonly connect: "open" | "refused" | "hanging";
   /** Infinity: never. */
@@ -13,25 +13,25 @@ export interface Script {
   readonly pieces: readonly Piece[];
   readonly ending: "closed" | "reset" | "silent";
   readonly truth: Truth;
-  /** From so many bytes on a reader may take it for whole; Infinity: never. */
+  /** The number of bytes after which it may count as complete; Infinity: never. */
   readonly finishedBytes: number;
 }
 
 export interface Piece {
-  /** After the piece before, or after the headers. */
+  /** The delay after the previous piece or the headers. */
   readonly afterMs: number;
   readonly bytes: Uint8Array;
 }
 
-/** What the answer says, for who compares it with what came out of the gateway. */
+/** The content of the answer, to compare with the gateway's output. */
 export interface Truth {
   /** By choice. */
   readonly texts: readonly string[];
-  /** Undefined: not told. */
+  /** Undefined: not sent. */
   readonly usage: TokenCounts | undefined;
-  /** Whether the answer comes to its end as it should. */
+  /** Whether the answer ends properly. */
   readonly isWhole: boolean;
-  /** Whether a reader may take it for whole: all choices said that they were finished. */
+  /** Whether it may count as complete: all choices have a finish reason. */
   readonly mayComplete: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface AnswerFrame {
   readonly plan: UpstreamPlan;
   readonly wire: Wire;
   readonly request: UpstreamRequest;
-  /** Begins every text, so that answers cannot be taken for each other. */
+  /** The first word of every text, which identifies the answer. */
   readonly tag: string;
   readonly outputTokens: number;
   readonly fault: Fault | undefined;
@@ -55,7 +55,7 @@ export function writeScript(frame: AnswerFrame, random: Random): Script {
   if (refusal !== undefined) return { ...refusal, headersAfterMs: thinkMs };
   const isStreamed = frame.request.kind === "stream";
   const draft = isStreamed ? streamed(frame, random) : whole(frame, random);
-  return afflict({ ...draft, headersAfterMs: thinkMs }, frame, random);
+  return withFault({ ...draft, headersAfterMs: thinkMs }, frame, random);
 }
 
 function plainScript(): Script {
@@ -72,7 +72,7 @@ function plainScript(): Script {
   };
 }
 
-/** An answer that is an error, whatever was asked. */
+/** An error as the answer to any request. */
 function refusalOf({ fault, wire }: AnswerFrame, random: Random): Script | undefined {
   const refuse = (name: RefusalName, more: Readonly<Record<string, string>> = {}): Script => {
     const { status, headers, body } = wire.refusal(name);
@@ -118,8 +118,8 @@ function jsonScript(body: unknown): Script {
   return { ...plainScript(), headers, pieces: [{ afterMs: 0, bytes }] };
 }
 
-/** The answer as it would be, with what goes wrong with it. */
-function afflict(draft: Script, { fault, wire }: AnswerFrame, random: Random): Script {
+/** The normal answer with its fault applied. */
+function withFault(draft: Script, { fault, wire }: AnswerFrame, random: Random): Script {
   const { pieces, finishedBytes } = draft;
   const some = cutShort(pieces, random);
   const mayComplete = bytesIn(some) >= finishedBytes;
@@ -163,7 +163,7 @@ function afflict(draft: Script, { fault, wire }: AnswerFrame, random: Random): S
   }
 }
 
-/** At least one byte comes, and at least one is missing. */
+/** At least one byte is sent, and at least one is missing. */
 function cutShort(pieces: readonly Piece[], random: Random): readonly Piece[] {
   return firstBytes(pieces, random.whole(1, Math.max(1, bytesIn(pieces) - 1)));
 }
@@ -191,7 +191,7 @@ function countTokens({ plan, request, outputTokens, fault }: AnswerFrame): Token
   return { inputTokens, outputTokens: written * request.choices };
 }
 
-/** What is said, in so many pieces. */
+/** The words of the answer, in this number of pieces. */
 function wordsOf(frame: AnswerFrame, steps: number): AnswerWords & { readonly truth: Truth } {
   const { request, tag, fault } = frame;
   const counts = countTokens(frame);
@@ -231,7 +231,7 @@ function streamed(frame: AnswerFrame, random: Random): Script {
   return { ...plainScript(), headers, pieces, truth: words.truth, finishedBytes };
 }
 
-/** Where the answer has begun by then it goes on behind it; else it fails. */
+/** An answer that has begun continues after it; otherwise it fails. */
 function withOneMore(
   chunks: readonly Uint8Array[],
   chunk: Uint8Array,
@@ -240,7 +240,7 @@ function withOneMore(
   return chunks.toSpliced(random.whole(0, chunks.length), 0, chunk);
 }
 
-/** One chunk a piece, or cut anywhere: the network knows nothing of events. */
+/** One chunk a piece, or cut anywhere, because the network ignores events. */
 function inPieces(chunks: readonly Uint8Array[], random: Random): readonly Uint8Array[] {
   if (random.chance(0.5)) return chunks;
   return cutApart(Buffer.concat(chunks), random.whole(1, 8), random);

@@ -5,7 +5,7 @@ import type { Random } from "./random.ts";
 import type { Attempt, CallRecord } from "./records.ts";
 import { converseWire } from "./converse-wire.ts";
 import { openAiWire } from "./openai-wire.ts";
-import { startOfTime, type Fault, type Trouble, type UpstreamPlan } from "./scenario.ts";
+import { startOfTime, type Fault, type FaultSpan, type UpstreamPlan } from "./scenario.ts";
 import { writeScript, type Script } from "./upstream-answer.ts";
 import type { ProcessClock } from "./virtual-time.ts";
 import type { UpstreamRequest, Wire } from "./wire.ts";
@@ -16,12 +16,12 @@ export interface Sender {
   readonly process: string;
   readonly clock: ProcessClock;
   readonly connections: Set<Connection>;
-  /** How many requests it has under way at one upstream at most. */
-  /** The most that an upstream had since a time. */
+  /** The limit of concurrent requests to one upstream. */
+  /** The most places that an upstream had since a time. */
   readonly placesAt: (upstream: string, since: number) => number;
 }
 
-/** What usually goes wrong; each fault is common enough to be met in a few hundred seeds. */
+/** Usual faults; each is common enough to occur in a few hundred seeds. */
 const usualFaults: Readonly<Partial<Record<Fault, number>>> = {
   refused: 2,
   "hanging-connect": 1,
@@ -57,31 +57,31 @@ const usualFaults: Readonly<Partial<Record<Fault, number>>> = {
 };
 
 const connectMemoryMs = 10_000;
-/** What probes of the gateway say. */
+/** The text of the gateway's probes. */
 const probeWord = "ping";
 
 interface Begun {
   readonly id: string;
   readonly callId: string;
   readonly outputTokens: number;
-  /** Of the call itself. */
+  /** The fault of the call itself. */
   readonly fault: Fault | undefined;
 }
 
-interface RunningTrouble extends Trouble {
-  /** Since it began. */
+interface RunningFaults extends FaultSpan {
+  /** The number of requests since its begin. */
   requests: number;
 }
 
-/** A stand-in for a provider that speaks OpenAI's wire, with a record of all it was asked. */
+/** A simulated provider with a record of all requests. */
 export class UpstreamModel {
   readonly plan: UpstreamPlan;
-  /** All that it was asked, probes among them. */
+  /** All requests, including probes. */
   readonly attempts: Attempt[] = [];
   readonly #world: World;
   readonly #wire: Wire;
   readonly #random: Random;
-  readonly #troubles = new Set<RunningTrouble>();
+  readonly #faultSpans = new Set<RunningFaults>();
   #unreachableUntil = 0;
   #probes = 0;
 
@@ -92,16 +92,16 @@ export class UpstreamModel {
     this.#random = world.random.fork(plan.name);
   }
 
-  /** For some time, a share of the requests meets a fault. */
-  trouble(trouble: Trouble): void {
-    const running = { ...trouble, requests: 0 };
-    this.#troubles.add(running);
-    this.#world.time.schedule(() => this.#troubles.delete(running), trouble.forMs);
+  /** Makes a share of the requests fail for some time. */
+  beginFaults(span: FaultSpan): void {
+    const running = { ...span, requests: 0 };
+    this.#faultSpans.add(running);
+    this.#world.time.schedule(() => this.#faultSpans.delete(running), span.forMs);
   }
 
-  /** All is well from now on. */
-  heal(): void {
-    this.#troubles.clear();
+  /** Ends all faults. */
+  endFaults(): void {
+    this.#faultSpans.clear();
     this.#unreachableUntil = 0;
   }
 
@@ -150,7 +150,7 @@ export class UpstreamModel {
     return attempt;
   }
 
-  /** A request of a gateway's own: of no call, and held to no place. */
+  /** A probe of a gateway: without a call, and without a place. */
   #probe(asked: UpstreamRequest, sender: Sender): Attempt {
     this.#probes += 1;
     const id = `probe.${this.plan.name}.${this.#probes}`;
@@ -194,7 +194,7 @@ export class UpstreamModel {
     return startOfTime + this.#world.time.now;
   }
 
-  /** Providers refuse signatures that are five minutes off. */
+  /** Providers refuse signatures that deviate by five minutes. */
   #isSkewed({ signedAt }: UpstreamRequest): boolean {
     return signedAt !== undefined && Math.abs(signedAt - this.#wallMs) > 5 * 60_000;
   }
@@ -205,8 +205,8 @@ export class UpstreamModel {
   }
 
   /**
-   * What was sold is not held to the places that others have taken, and an attempt keeps its place,
-   * whatever was sold comes and whatever a reload takes away.
+   * Guaranteed calls may exceed the places if others hold them, and an attempt keeps its place even
+   * if guaranteed calls arrive or a reload removes places.
    */
   #checkPlaces(call: CallRecord, { id }: Attempt, { connections, placesAt }: Sender): void {
     let taken = 0;
@@ -225,12 +225,12 @@ export class UpstreamModel {
   }
 
   #drawFault(random: Random): Fault | undefined {
-    for (const running of this.#troubles) if (isHit(running, random)) return running.fault;
+    for (const running of this.#faultSpans) if (isHit(running, random)) return running.fault;
     return random.chance(this.plan.faultShare) ? random.weighted(usualFaults) : undefined;
   }
 }
 
-function isHit(running: RunningTrouble, random: Random): boolean {
+function isHit(running: RunningFaults, random: Random): boolean {
   const { share, isEven, requests } = running;
   running.requests += 1;
   if (isEven !== true) return random.chance(share);

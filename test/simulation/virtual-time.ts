@@ -8,7 +8,7 @@ interface Entry {
   run: (() => void) | undefined;
 }
 
-/** Where the time of a run stands still until everything that can happen has happened. */
+/** The time of a run, which advances only when nothing more can happen at the current time. */
 export class VirtualTime {
   #now = 0;
   #order = 0;
@@ -20,7 +20,7 @@ export class VirtualTime {
     return this.#now;
   }
 
-  /** Entries that were run. */
+  /** The number of entries that were run. */
   get steps(): number {
     return this.#steps;
   }
@@ -39,8 +39,8 @@ export class VirtualTime {
   }
 
   /**
-   * Runs what is due, in its order, until `isOver` says so or nothing is left. Between two entries
-   * all promises are settled that can be: nothing in a run needs the event loop.
+   * Runs due entries in order until `isOver` returns true or none is left. Between two entries all
+   * pending microtasks run: nothing in a run needs the event loop.
    */
   runUntil(isOver: () => boolean, limits: { untilMs: number; steps: number }): void {
     drainMicrotasks();
@@ -94,8 +94,8 @@ function isBefore(one: Entry, other: Entry): boolean {
 }
 
 /**
- * The clocks of one process. Its wall clock may jump, its monotonic one began anywhere, and its
- * timers die with it.
+ * The clocks of one process. Its wall clock may jump, its monotonic clock starts anywhere, and its
+ * timers end with it.
  */
 export class ProcessClock implements Clock {
   readonly #time: VirtualTime;
@@ -123,7 +123,7 @@ export class ProcessClock implements Clock {
     this.#wallOffset += differenceMs;
   }
 
-  /** Time as the whole run counts it. */
+  /** Converts to the time of the run. */
   toVirtual(monotonicMs: number): number {
     return monotonicMs - this.#monotonicOffset;
   }

@@ -1,6 +1,6 @@
 import type { TransportRequest } from "../../src/upstream-client/transport.ts";
 
-/** What an upstream reads of a request. */
+/** A request as an upstream reads it. */
 export interface UpstreamRequest {
   readonly call: string;
   readonly model: string;
@@ -8,9 +8,9 @@ export interface UpstreamRequest {
   readonly cap: number | undefined;
   readonly choices: number;
   readonly inputBytes: number;
-  /** Embeddings: how many; 0 for chat. */
+  /** The number of embedding inputs; 0 for chat. */
   readonly inputs: number;
-  /** Wall clock of who signed it; undefined: it is not signed. */
+  /** The wall clock of the signer; undefined: it is not signed. */
   readonly signedAt: number | undefined;
 }
 
@@ -19,11 +19,11 @@ export interface TokenCounts {
   readonly outputTokens: number;
 }
 
-/** What is to be said, in one piece or in several. */
+/** The words of an answer, in one or several pieces. */
 export interface AnswerWords {
   /** By choice, then by piece. */
   readonly pieces: readonly (readonly string[])[];
-  /** Each time that they are told. */
+  /** One for each time that they are sent. */
   readonly usages: readonly TokenCounts[];
   readonly vectors: number;
 }
@@ -48,24 +48,24 @@ export interface Refusal {
 export interface StreamedWords {
   readonly contentType: string;
   readonly chunks: readonly Uint8Array[];
-  /** From so many bytes on a reader may know that all choices have ended. */
+  /** The number of bytes after which the end of all choices is known. */
   readonly finishedBytes: number;
 }
 
-/** How a provider speaks. Written apart from the adapters that it tests. */
+/** The wire format of a provider. Independent of the adapters that it tests. */
 export interface Wire {
   read(url: URL, request: TransportRequest): UpstreamRequest;
   refusal(name: RefusalName): Refusal;
-  /** A whole answer, to be sent as JSON. */
+  /** An unstreamed answer, sent as JSON. */
   whole(words: AnswerWords): unknown;
   streamed(words: AnswerWords): StreamedWords;
-  /** How an answer that has begun says that it failed. */
+  /** The failure of an answer that has begun. */
   error(): Uint8Array;
-  /** An event of a stream that makes no sense. */
+  /** A malformed event of a stream. */
   malformed(): Uint8Array;
 }
 
-/** The first word of a prompt names the call, whatever becomes of the other fields on the way. */
+/** The call of a prompt, named by its first word, because other fields may change on the way. */
 export function callOfPrompt(prompt: string): string {
   return prompt.split(" ", 1)[0] ?? "";
 }

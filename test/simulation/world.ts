@@ -4,29 +4,29 @@ import type { Attempt, CallRecord, Violation } from "./records.ts";
 import type { Scenario } from "./scenario.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** What all parts of a run share. */
+/** The state that all parts of a run share. */
 export interface World {
   readonly scenario: Scenario;
   readonly time: VirtualTime;
   readonly log: EventLog;
-  /** Fork it: what one part draws must not change what another does. */
+  /** Fork it, so that the numbers of one part do not change another. */
   readonly random: Random;
   /** By the id of the call. */
   readonly calls: ReadonlyMap<string, CallRecord>;
   readonly violations: Violation[];
-  /** Requests of the gateways' own that ask whether a target answers. */
+  /** Probes of the gateways. */
   readonly probes: Attempt[];
-  /** By the budgets of processes. */
+  /** Retries granted by the budgets of processes. */
   readonly grantedRetries: RetryCount;
-  /** Of these, those that became an attempt. */
+  /** The granted retries that became an attempt. */
   readonly madeRetries: RetryCount;
 }
 
-/** Retries in each process. */
+/** The number of retries in each process. */
 export class RetryCount {
   readonly #counts = new Map<string, number>();
 
-  /** What it returns: all of the process. */
+  /** Returns the process's total. */
   add(process: string): number {
     const count = this.of(process) + 1;
     this.#counts.set(process, count);
@@ -40,6 +40,6 @@ export class RetryCount {
 
 export function violate(world: World, rule: string, text: string, call?: string): void {
   world.log.note(`VIOLATION ${rule}: ${text}`, call);
-  // The first ones tell what happened; thousands more of them tell nothing.
+  // The first ones are enough; thousands more add nothing.
   if (world.violations.length < 50) world.violations.push({ rule, text, call });
 }

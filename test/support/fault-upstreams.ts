@@ -15,7 +15,7 @@ export interface FaultUpstreams extends AsyncDisposable {
   readonly simulators: readonly Simulator[];
   /** Until it is changed. */
   break(index: number, mode: FaultStep["mode"]): void;
-  mend(index: number): void;
+  repair(index: number): void;
   /** The calls that all upstreams saw. */
   truth(): readonly TruthEntry[];
 }
@@ -65,7 +65,7 @@ export async function startFaultUpstreams(wanted: WantedUpstreams): Promise<Faul
     simulators,
     break: (index, mode) =>
       simulators[index]?.setFaultPlan([{ mode, times: Number.POSITIVE_INFINITY }]),
-    mend: (index) => simulators[index]?.setFaultPlan([]),
+    repair: (index) => simulators[index]?.setFaultPlan([]),
     truth: () => simulators.flatMap(({ truth }) => truth.entries),
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();

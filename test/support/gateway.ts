@@ -196,7 +196,7 @@ export function targetAt(
  * Default retries, but many: tests fail more calls at the same targets than any caller does. Tests
  * of budgets and ejection set their own.
  */
-const patientRouting =
+const manyRetries =
   "{ retry_floor: 1000, first_backoff: 1ms, longest_backoff: 1ms, " +
   "ejection: { failures: 1000, least_attempts: 1000000 } }";
 
@@ -213,7 +213,7 @@ function baseSections(
     storage: `{ url: "sqlite::memory:" }`,
     data_dir: JSON.stringify(dataDir),
     shutdown: "{ pre_stop: 0s }",
-    routing: patientRouting,
+    routing: manyRetries,
     // Tests share the event loop of the gateway, and the machine with each other.
     overload: "{ loop_delay: 10s }",
     auth: `{ pepper: ${JSON.stringify(testPepper)} }`,

@@ -106,41 +106,41 @@ export class LedgerLog implements LedgerEvents {
 
   /** The contents of every event with this name. */
   of(name: keyof LedgerEvents): readonly (readonly unknown[])[] {
-    return this.events.filter(([each]) => each === name).map(([, ...said]) => said);
+    return this.events.filter(([each]) => each === name).map(([, ...details]) => details);
   }
 
-  writeFailed(...said: unknown[]): void {
-    this.events.push(["writeFailed", ...said]);
+  writeFailed(...details: unknown[]): void {
+    this.events.push(["writeFailed", ...details]);
   }
   written(): void {
     this.events.push(["written"]);
   }
-  spoolFailed(...said: unknown[]): void {
-    this.events.push(["spoolFailed", ...said]);
+  spoolFailed(...details: unknown[]): void {
+    this.events.push(["spoolFailed", ...details]);
   }
   spoolRecovered(): void {
     this.events.push(["spoolRecovered"]);
   }
-  nearlyFull(...said: unknown[]): void {
-    this.events.push(["nearlyFull", ...said]);
+  nearlyFull(...details: unknown[]): void {
+    this.events.push(["nearlyFull", ...details]);
   }
   hasRoomAgain(): void {
     this.events.push(["hasRoomAgain"]);
   }
-  replayed(...said: unknown[]): void {
-    this.events.push(["replayed", ...said]);
+  replayed(...details: unknown[]): void {
+    this.events.push(["replayed", ...details]);
   }
-  fileSkipped(...said: unknown[]): void {
-    this.events.push(["fileSkipped", ...said]);
+  fileSkipped(...details: unknown[]): void {
+    this.events.push(["fileSkipped", ...details]);
   }
-  damaged(...said: unknown[]): void {
-    this.events.push(["damaged", ...said]);
+  damaged(...details: unknown[]): void {
+    this.events.push(["damaged", ...details]);
   }
-  deadLettered(...said: unknown[]): void {
-    this.events.push(["deadLettered", ...said]);
+  deadLettered(...details: unknown[]): void {
+    this.events.push(["deadLettered", ...details]);
   }
-  lost(...said: unknown[]): void {
-    this.events.push(["lost", ...said]);
+  lost(...details: unknown[]): void {
+    this.events.push(["lost", ...details]);
   }
 }
 

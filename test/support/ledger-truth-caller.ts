@@ -38,7 +38,7 @@ export async function makeCall(planned: PlannedCall, place: CallPlace): Promise<
   const leaving = new AbortController();
   const timer =
     planned.leaving === "before"
-      ? setTimeout(() => leaving.abort(), planned.patienceMs)
+      ? setTimeout(() => leaving.abort(), planned.leavesAfterMs)
       : undefined;
   let id: string | undefined;
   try {
@@ -117,8 +117,8 @@ function streamed(text: string, leaving: AbortController): Answer {
   // The last frame may be incomplete.
   const { chunks, isDone } = parseStream(text.slice(0, text.lastIndexOf("\n\n") + 2));
   const pieces = chunks.filter((chunk) => chunk.choices?.[0]?.delta.content).length;
-  const told = chunks.find((chunk) => chunk.usage);
-  const answer = { status: 200, pieces, usage: usageIn(told ?? {}) };
+  const usageChunk = chunks.find((chunk) => chunk.usage);
+  const answer = { status: 200, pieces, usage: usageIn(usageChunk ?? {}) };
   if (leaving.signal.aborted) return { ...answer, saw: "left" };
   if (isDone) return { ...answer, saw: "completed" };
   const code = chunks.at(-1)?.error?.code;

@@ -7,7 +7,7 @@ export interface SmallDisk extends Disposable {
   readonly path: string;
   /** Leaves no byte free. */
   readonly fill: () => void;
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` took. */
   readonly free: () => void;
   readonly makeReadOnly: () => void;
   readonly resize: (size: string) => void;

@@ -15,7 +15,7 @@ export interface PlannedCall {
   readonly isStreamed: boolean;
   readonly leaving: Leaving;
   /** How long a caller that leaves before the answer waits. */
-  readonly patienceMs: number;
+  readonly leavesAfterMs: number;
   /** Whether each attempt is one request at any upstream. */
   readonly isOneRequest: boolean;
 }
@@ -102,7 +102,7 @@ export function planCall(mix: readonly MixPart[], random: Random, mark: string):
     model,
     isStreamed,
     leaving,
-    patienceMs: random.integer(5, 60),
+    leavesAfterMs: random.integer(5, 60),
   };
   if (tokens === undefined) {
     const texts = random.integer(1, 3);

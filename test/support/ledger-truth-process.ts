@@ -133,10 +133,10 @@ export class ProcessBench implements AsyncDisposable {
   }
 }
 
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 
 export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + timeoutMs;
   while (!(await isSo())) {
     if (performance.now() > deadline) throw new Error(`waited too long until ${what}`);
     await Bun.sleep(10);

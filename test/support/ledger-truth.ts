@@ -148,9 +148,9 @@ class LedgerCheck {
     const trueOutput = sum(answered.map(({ completionTokens }) => completionTokens));
     const { usage } = call;
     if (usage !== undefined && (usage.input !== input || usage.output !== output)) return false;
-    const isTold = answered.length > 0 && answered.every(({ hasUsage }) => hasUsage);
+    const isCounted = answered.length > 0 && answered.every(({ hasUsage }) => hasUsage);
     if (outcome === "completed") {
-      if (isTold && (call.saw !== "left" || usageSource === "upstream")) {
+      if (isCounted && (call.saw !== "left" || usageSource === "upstream")) {
         this.#counts.exact += 1;
         return usageSource === "upstream" && input === trueInput && output === trueOutput;
       }
@@ -224,14 +224,14 @@ function describe({ mark, part, model, id, saw, status, pieces }: SeenCall): str
 
 function describeRow(row: UsageRecord): string {
   const { id, outcome, status, model, inputTokens, outputTokens, usageSource, attempts } = row;
-  const told = { id, outcome, status, model, inputTokens, outputTokens, usageSource, attempts };
-  return `row ${JSON.stringify(told)}`;
+  const shown = { id, outcome, status, model, inputTokens, outputTokens, usageSource, attempts };
+  return `row ${JSON.stringify(shown)}`;
 }
 
 function describeTruth(truth: TruthEntry): string {
   const { model, status, promptTokens, completionTokens, hasUsage, clientLeft } = truth;
-  const told = { model, status, promptTokens, completionTokens, hasUsage, clientLeft };
-  return `truth ${JSON.stringify(told)}`;
+  const shown = { model, status, promptTokens, completionTokens, hasUsage, clientLeft };
+  return `truth ${JSON.stringify(shown)}`;
 }
 
 /** Sums of the ledger, from rows or roll-ups. */

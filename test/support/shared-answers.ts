@@ -80,7 +80,6 @@ export class SharedBench {
       isEarly: false,
     } as const;
     this.call = new SharedCall({
-      requestDigest: "digest",
       run: (signal) => {
         this.runs += 1;
         this.signal = signal;

@@ -44,7 +44,7 @@ export interface WorldOptions {
 }
 
 /** How the upstream's final count comes, if there is one. */
-export type Said = "right" | "nothing" | "too-little" | "far-too-much";
+export type Report = "right" | "nothing" | "too-little" | "far-too-much";
 
 export const mostOutputTokens = 1_200;
 
@@ -130,11 +130,11 @@ export class TenantWorld implements AsyncDisposable {
     for (let piece = 0; piece < count; piece += 1) call.meter.delivering(1);
   }
 
-  finish(account: number, index: number, said: Said): void {
+  finish(account: number, index: number, report: Report): void {
     const call = this.#pick(account, index);
     if (call === undefined) return;
     const { meter, most, written } = call;
-    const usage = usageSaid(said, { inputTokens: meter.inputTokens, outputTokens: written });
+    const usage = reportedUsage(report, { inputTokens: meter.inputTokens, outputTokens: written });
     meter.reported(usage);
     if (usage !== undefined) {
       const beyond = usage.inputTokens + usage.outputTokens - most;
@@ -220,7 +220,7 @@ export class TenantWorld implements AsyncDisposable {
       { call, model, size, output, estimate, isStreamed: true },
       this.#services,
     );
-    const request = { call, resolved: { model }, estimate, output };
+    const request = { call, model, estimate, output };
     try {
       const admission = await admit(request, { limits, clock: this.clock });
       meter.admitted(admission);
@@ -319,12 +319,12 @@ export class TenantWorld implements AsyncDisposable {
   }
 }
 
-function usageSaid(
-  said: Said,
+function reportedUsage(
+  report: Report,
   { inputTokens, outputTokens }: Pick<TokenUsage, "inputTokens" | "outputTokens">,
 ): TokenUsage | undefined {
   const rest = { cachedInputTokens: 0, reasoningTokens: 0 };
-  switch (said) {
+  switch (report) {
     case "right":
       return { inputTokens, outputTokens, ...rest };
     case "nothing":

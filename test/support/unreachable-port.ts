@@ -38,11 +38,11 @@ export async function openUnreachablePort(): Promise<UnreachablePort> {
 }
 
 /** A connection over loopback that takes longer than this never succeeds. */
-const patienceMs = 300;
+const timeoutMs = 300;
 
 function opens(socket: Socket): Promise<boolean> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), patienceMs);
+    const timer = setTimeout(() => resolve(false), timeoutMs);
     socket.on("error", () => undefined);
     socket.once("connect", () => {
       clearTimeout(timer);

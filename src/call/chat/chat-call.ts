@@ -16,7 +16,7 @@ import {
 import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "../count-input.ts";
 import { beginHooks } from "../hooks/begin-hooks.ts";
-import { chatAnswerOf, chatRequestOf } from "../hooks/hooked-call.ts";
+import { changedByHooks } from "../hooks/hooked-call.ts";
 import { CallerSignal } from "../metering/caller-signal.ts";
 import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
@@ -37,17 +37,21 @@ export async function runChat(
   read: ChatCall,
   services: PipelineServices,
 ): Promise<StartedCall<ChatResult>> {
-  const call = beginHooks(arriving, services.onHookFailed);
-  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read, services.clock);
+  const { call, chat } = await throughHooks(arriving, read, services);
   using images = new CallImages(chat.request);
-  const started = await runCall(call, wholeAnswer(chat, images), services);
+  const progress = new ChoiceProgress(choiceCount(chat.request));
+  const ask = (attempt: ChatAttempt): Promise<ChatResult> => attemptChat(attempt, progress);
+  const work = workOf({ chat, images, isStreamed: false }, ask);
+  const started = await runCall(call, work, services);
   const { answer, meter } = started;
   for (const choice of answer.choices) {
     meter.delivering(lengthOf(choice));
   }
   meter.reported(answer.usage);
-  const { hooks } = call;
-  return await completeWhole(started, hooks && ((whole) => chatAnswerOf(hooks, whole)));
+  return await completeWhole(
+    started,
+    async (whole, hooks) => (await hooks.answering({ kind: "chat", answer: whole })).answer,
+  );
 }
 
 /** Runs a chat call until its first event; the stream brings the rest. Throws `GatewayError`. */
@@ -56,10 +60,10 @@ export async function openChatStream(
   read: ChatCall,
   services: PipelineServices,
 ): Promise<StartedCall<MeteredStream>> {
-  const call = beginHooks(arriving, services.onHookFailed);
-  const chat = call.hooks === undefined ? read : await chatRequestOf(call, read, services.clock);
+  const { call, chat } = await throughHooks(arriving, read, services);
   using images = new CallImages(chat.request);
-  const started = await runCall(call, streamedAnswer(chat, images), services);
+  const work = workOf({ chat, images, isStreamed: true }, openAnswer);
+  const started = await runCall(call, work, services);
   const { model } = started.admission;
   const answer = new MeteredStream({
     ...started.answer,
@@ -74,6 +78,14 @@ export async function openChatStream(
   return { ...started, answer };
 }
 
+/** The call with its hooks, and what they made of its request. */
+async function throughHooks(arriving: Call, read: ChatCall, services: PipelineServices) {
+  const call = beginHooks(arriving, services.onHookFailed);
+  const asked = { kind: "chat", request: read.request } as const;
+  const changed = await changedByHooks(call, asked, services.clock);
+  return { call, chat: { ...read, ...changed } };
+}
+
 /** Number of characters the model generated. */
 function lengthOf(choice: ChatResult["choices"][number]): number {
   const { content, refusal, reasoning, functionCall, toolCalls } = choice;
@@ -82,34 +94,7 @@ function lengthOf(choice: ChatResult["choices"][number]): number {
   return [...texts, ...calls].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
-function wholeAnswer(chat: ChatCall, images: CallImages): CallWork<ChatResult> {
-  const progress = new ChoiceProgress(choiceCount(chat.request));
-  return {
-    ...commonParts(chat, false),
-    async attempt(candidate, context) {
-      const target = { codec: chatCodec(candidate), candidate };
-      const request = capped(await images.requestFor(target, context), context);
-      const result = await attemptChat({ ...target, request, context }, progress);
-      context.meter.answering();
-      return result;
-    },
-  };
-}
-
 type OpenAnswer = Pick<MeteredStreamOptions, "open" | "caller" | "drain">;
-
-function streamedAnswer(chat: ChatCall, images: CallImages): CallWork<OpenAnswer> {
-  return {
-    ...commonParts(chat, true),
-    async attempt(candidate, context) {
-      const target = { codec: chatCodec(candidate), candidate };
-      const request = capped(await images.requestFor(target, context), context);
-      const answer = await openAnswer({ ...target, request, context });
-      context.meter.answering();
-      return answer;
-    },
-  };
-}
 
 /** Applies the plan's cap if the caller set none. */
 function capped(request: ChatRequest, { outputCap }: AttemptContext): ChatRequest {
@@ -135,9 +120,17 @@ async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
   }
 }
 
-type CommonParts = Omit<CallWork<unknown>, "attempt">;
+interface ChatWork {
+  readonly chat: ChatCall;
+  readonly images: CallImages;
+  readonly isStreamed: boolean;
+}
 
-function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): CommonParts {
+/** `ask` sends the request to a target. */
+function workOf<Answer>(
+  { chat: { request, bodyBytes }, images, isStreamed }: ChatWork,
+  ask: (attempt: ChatAttempt) => Promise<Answer>,
+): CallWork<Answer> {
   const size = measureChatInput(request, bodyBytes);
   const texts = new ReadTexts(textsOf(request));
   let counted: { readonly alias: string; readonly tokens: number } | undefined;
@@ -161,6 +154,13 @@ function commonParts({ request, bodyBytes }: ChatCall, isStreamed: boolean): Com
           ? { tokens: counted.tokens, isCounted: true }
           : { tokens: texts.sumFor(contextWindow), isCounted: false };
       checkContextWindow(length, model);
+    },
+    async attempt(candidate, context) {
+      const target = { codec: chatCodec(candidate), candidate };
+      const asked = capped(await images.requestFor(target, context), context);
+      const answer = await ask({ ...target, request: asked, context });
+      context.meter.answering();
+      return answer;
     },
   };
 }

@@ -1,50 +1,28 @@
 import type { ChatChoice, ChatResult } from "../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { sumReported, sumUsage } from "../metering/sum-usage.ts";
+import { AnsweredParts } from "../answered-parts.ts";
 
-/** Finished choices of a call. Outlives attempts, so that no choice is generated twice. */
-export class ChoiceProgress {
-  readonly #choices: (ChatChoice | undefined)[];
-  readonly #results: ChatResult[] = [];
+/** The finished choices of a call. */
+export class ChoiceProgress extends AnsweredParts<ChatChoice> {
+  #first: ChatResult | undefined;
 
-  constructor(choices: number) {
-    this.#choices = Array.from({ length: choices });
-  }
-
-  /** Indexes of the unanswered choices, ascending. */
-  missing(): readonly number[] {
-    return [...this.#choices.keys()].filter((index) => this.#choices[index] === undefined);
-  }
-
-  /**
-   * `result` has a choice for each of `indexes`, in order; throws `broken-answer` if not. Choices
-   * that a hedge answered twice count once.
-   */
-  add(indexes: readonly number[], result: ChatResult): void {
-    if (indexes.every((index) => this.#choices[index] !== undefined)) return;
-    this.#results.push(result);
-    for (const [place, index] of indexes.entries()) {
+  /** `result` has a choice for each of `indexes`, in order; throws `broken-answer` if not. */
+  addResult(indexes: readonly number[], result: ChatResult): void {
+    this.#first ??= result;
+    const choices = indexes.flatMap((index, place) => {
       const choice = result.choices[place];
-      if (choice === undefined) throw noChoice();
-      this.#choices[index] = { ...choice, index };
-    }
-  }
-
-  /** Usage of the finished choices that was reported. */
-  get reportedUsage(): TokenUsage | undefined {
-    return sumReported(this.#results.map(({ usage }) => usage));
+      return choice === undefined ? [] : [{ ...choice, index }];
+    });
+    this.add(indexes, choices, result.usage);
+    const missing = this.missing();
+    if (indexes.some((index) => missing.includes(index))) throw noChoice();
   }
 
   /** Valid once nothing is missing. */
   result(): ChatResult {
-    const [first] = this.#results;
-    return {
-      choices: this.#choices.filter((choice) => choice !== undefined),
-      usage: sumUsage(this.#results.map(({ usage }) => usage)),
-      systemFingerprint: first?.systemFingerprint,
-      serviceTier: first?.serviceTier,
-    };
+    const { all: choices, usage } = this;
+    const { systemFingerprint, serviceTier } = this.#first ?? {};
+    return { choices, usage, systemFingerprint, serviceTier };
   }
 }
 

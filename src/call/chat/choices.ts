@@ -72,7 +72,7 @@ async function sendTogether(
 ): Promise<void> {
   const missing = progress.missing();
   const exchange = codec.encode({ ...request, n: missing.length }, candidate.target.model);
-  progress.add(missing, await attemptWhole(exchange, candidate, context));
+  progress.addResult(missing, await attemptWhole(exchange, candidate, context));
 }
 
 async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): Promise<void> {
@@ -84,7 +84,7 @@ async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): P
   await inParallel(work, async (order, signal) => {
     const own = { ...context, call: { ...context.call, signal } };
     const result = await attemptWhole(exchange, candidate, own);
-    progress.add(missing.slice(order, order + 1), result);
+    progress.addResult(missing.slice(order, order + 1), result);
   });
 }
 

@@ -1,9 +1,13 @@
-import type { EmbeddingInput, EmbeddingRequest } from "../../domain/chat/embedding.ts";
+import type {
+  EmbeddingInput,
+  EmbeddingRequest,
+  EmbeddingVector,
+} from "../../domain/chat/embedding.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
 import { attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import type { EmbeddingProgress } from "./embedding-progress.ts";
+import type { AnsweredParts } from "../answered-parts.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { waitBeforeItemRetry } from "./item-retry.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
@@ -15,7 +19,7 @@ export interface EmbeddingAttempt {
   readonly request: EmbeddingRequest;
   /** The inputs in a form that the target accepts. */
   readonly inputs: readonly EmbeddingInput[];
-  readonly progress: EmbeddingProgress;
+  readonly progress: AnsweredParts<EmbeddingVector>;
   readonly codec: EmbeddingCodec;
   readonly candidate: Candidate;
   readonly context: AttemptContext;
@@ -96,5 +100,5 @@ async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): P
       message: `the upstream answered ${result.vectors.length} vectors for ${inputs.length} inputs`,
     });
   }
-  progress.add(batch, result);
+  progress.add(batch, result.vectors, result.usage);
 }

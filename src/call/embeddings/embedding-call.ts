@@ -4,6 +4,7 @@ import {
   type EmbeddingInput,
   type EmbeddingRequest,
   type EmbeddingResult,
+  type EmbeddingVector,
   type TextInput,
 } from "../../domain/chat/embedding.ts";
 import type { Model } from "../../domain/model.ts";
@@ -13,13 +14,13 @@ import type { Call } from "../../snapshot/call.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { checkContextWindow } from "../check-request.ts";
 import { sendMissing } from "./embedding-batches.ts";
-import { EmbeddingProgress } from "./embedding-progress.ts";
+import { AnsweredParts } from "../answered-parts.ts";
 import { measureEmbeddingInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import type { CallWork } from "../call-work.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
 import { beginHooks } from "../hooks/begin-hooks.ts";
-import { embeddingAnswerOf, embeddingRequestOf } from "../hooks/hooked-call.ts";
+import { changedByHooks } from "../hooks/hooked-call.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 import type { PipelineServices } from "../services.ts";
 
@@ -38,12 +39,14 @@ export async function runEmbeddings(
   services: PipelineServices,
 ): Promise<StartedCall<EmbeddingResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
-  const embedding =
-    call.hooks === undefined ? read : await embeddingRequestOf(call, read, services.clock);
+  const asked = { kind: "embedding", request: read.request } as const;
+  const embedding = { ...read, ...(await changedByHooks(call, asked, services.clock)) };
   const started = await runCall(call, embeddingWork(embedding), services);
   started.meter.reported(started.answer.usage);
-  const { hooks } = call;
-  return completeWhole(started, hooks && ((whole) => embeddingAnswerOf(hooks, whole)));
+  return completeWhole(
+    started,
+    async (whole, hooks) => (await hooks.answering({ kind: "embedding", answer: whole })).answer,
+  );
 }
 
 function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
@@ -51,7 +54,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
   const size = { textBytes: bodyBytes, attachmentTokens: 0 };
   const sizeWithImages = measureEmbeddingInput(request, bodyBytes);
   const hasImages = sizeWithImages.attachmentTokens > 0;
-  const progress = new EmbeddingProgress(request.inputs.length);
+  const progress = new AnsweredParts<EmbeddingVector>(request.inputs.length);
   // Token ids of one model say nothing about the count in another.
   const texts = new ReadTexts(request.inputs.flatMap(textsOf));
   return {
@@ -70,7 +73,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
       const inputs = await acceptableInputs(embedding, codec);
       await sendMissing({ request, inputs, progress, codec, candidate, context });
       context.meter.answering();
-      return progress.result();
+      return { vectors: progress.all, usage: progress.usage };
     },
   };
 }

@@ -43,12 +43,8 @@ class BegunHooks implements RunningHooks {
     this.#onHookFailed = onHookFailed;
   }
 
-  async requestRead(asked: AskedRequest): Promise<AskedRequest> {
-    let current = asked;
-    for (const { points } of this.#hooks) {
-      current = (await points.requestRead?.(current)) ?? current;
-    }
-    return current;
+  requestRead<Asked extends AskedRequest>(asked: Asked): Promise<Asked> {
+    return this.#through(asked, (points, current) => points.requestRead?.(current));
   }
 
   async beforeSend(
@@ -62,12 +58,8 @@ class BegunHooks implements RunningHooks {
     return current;
   }
 
-  async answering(part: AnswerPart): Promise<AnswerPart> {
-    let current = part;
-    for (const { points } of this.#hooks) {
-      current = (await points.answering?.(current)) ?? current;
-    }
-    return current;
+  answering<Part extends AnswerPart>(part: Part): Promise<Part> {
+    return this.#through(part, (points, current) => points.answering?.(current));
   }
 
   callClosed(record: UsageRecord): void {
@@ -79,4 +71,24 @@ class BegunHooks implements RunningHooks {
       }
     }
   }
+
+  async #through<Part extends Kinded>(
+    part: Part,
+    point: (points: HookPoints, current: Part) => Kinded | undefined | Promise<Kinded>,
+  ): Promise<Part> {
+    let current = part;
+    for (const { points } of this.#hooks) {
+      const given = await point(points, current);
+      if (isLike(current, given)) current = given;
+    }
+    return current;
+  }
+}
+
+interface Kinded {
+  readonly kind: string;
+}
+
+function isLike<Part extends Kinded>(part: Part, given: Kinded | undefined): given is Part {
+  return given?.kind === part.kind;
 }

@@ -1,5 +1,6 @@
 import type { ChatRequest } from "../../domain/chat/chat.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { retryHeaders } from "../../domain/limits/headers.ts";
 import type { AttemptContext } from "../attempts/attempt.ts";
 import type { ChatTarget } from "../chat/choices.ts";
 import { withCheckedAddresses } from "./handed-on-images.ts";
@@ -90,7 +91,7 @@ function memoryFull(): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
       "The gateway reads too many images at the moment. Please retry with exponential backoff.",
-    headers: { "retry-after": "2", "retry-after-ms": "2000" },
+    headers: retryHeaders(2_000),
     explanation: {
       rule: "image_memory_full",
       summary: "The memory for images of all calls at a time stayed full for image_fetch.timeout.",

@@ -40,7 +40,7 @@ async function setUp({ takes = true } = {}) {
       onSettleFailed: () => undefined,
     },
   );
-  const request = { call, resolved: { model }, estimate, output: { cap: 0, choices: 1 } };
+  const request = { call, model, estimate, output: { cap: 0, choices: 1 } };
   const admission = await admit(request, { limits, clock });
   ledger.takes = takes;
   if (takes) meter.admitted(admission);

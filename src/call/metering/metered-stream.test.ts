@@ -9,7 +9,7 @@ import {
   upstreamOf,
 } from "../../../test/support/pipeline-fixtures.ts";
 import { ManualTimers } from "../../../test/support/manual-timers.ts";
-import { ToldUpstream, type ToldStream } from "../../../test/support/told-upstream.ts";
+import { ScriptedUpstream, type ScriptedStream } from "../../../test/support/scripted-upstream.ts";
 import { systemClock, type Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
@@ -19,7 +19,7 @@ import type { Draining } from "../../admission/capacity/place.ts";
 import { UpstreamPlaces } from "../../admission/places/upstream-places.ts";
 import type { MeteredStream } from "./metered-stream.ts";
 
-const upstreams: ToldUpstream[] = [];
+const upstreams: ScriptedUpstream[] = [];
 afterEach(async () => {
   for (const upstream of upstreams.splice(0)) await upstream.stop();
 });
@@ -29,7 +29,7 @@ interface Opening {
   readonly usageTimeoutMs?: number;
   readonly clock?: Clock;
   /** Events the upstream sends at once. */
-  readonly begin?: (stream: ToldStream) => void;
+  readonly begin?: (stream: ScriptedStream) => void;
   readonly codec?: Partial<ChatCodec>;
   readonly choices?: number;
   /** Whether the caller reads the first events. */
@@ -39,7 +39,7 @@ interface Opening {
 /** A stream after its first text, and its caller. */
 async function open(opening: Opening = {}) {
   const { usageTimeoutMs = 5_000, clock = systemClock, codec = {}, choices = 1 } = opening;
-  const upstream = new ToldUpstream(opening.begin);
+  const upstream = new ScriptedUpstream(opening.begin);
   upstreams.push(upstream);
   const drain = opening.drain && {
     timeoutMs: 5_000,
@@ -306,7 +306,7 @@ test("a call that the gateway ends before the finish is closed at once", async (
 });
 
 test("input usage reported at the start is billed when the caller leaves", async () => {
-  const begin = (stream: ToldStream): void => {
+  const begin = (stream: ScriptedStream): void => {
     stream.chunk({
       choices: [{ index: 0, delta: { content: "Hello" } }],
       usage: { prompt_tokens: 5_000, completion_tokens: 1 },
@@ -321,7 +321,7 @@ test("input usage reported at the start is billed when the caller leaves", async
 });
 
 test("usage that arrived before the first read is billed", async () => {
-  const begin = (stream: ToldStream): void => {
+  const begin = (stream: ScriptedStream): void => {
     stream.chunk({
       choices: [{ index: 0, delta: { content: "Hello" }, finish_reason: "stop" }],
       usage: { prompt_tokens: 90, completion_tokens: 700 },

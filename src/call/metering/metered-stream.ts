@@ -7,7 +7,6 @@ import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { CallerSignal } from "./caller-signal.ts";
 import type { Draining } from "../../admission/capacity/place.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
-import { eventsOf } from "../hooks/hooked-call.ts";
 import type { RunningHooks } from "../../snapshot/call-hooks.ts";
 import type { Meter } from "./meter.ts";
 import { toCallError } from "../run-call.ts";
@@ -148,7 +147,7 @@ export class MeteredStream {
   /** Applies the hooks to a batch. A hook that throws ends the answer. */
   async #throughHooks(hooks: RunningHooks, events: readonly ChatEvent[]) {
     try {
-      return await eventsOf(hooks, events);
+      return (await hooks.answering({ kind: "events", events })).events;
     } catch (error) {
       // After the caller has left, the answer may be read on for its count.
       if (!this.#isOver) this.#options.open.rest.cancel();

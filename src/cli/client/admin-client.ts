@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { CommandError } from "../command.ts";
 
 /** Access to the control plane: of a running gateway, or in this process on its database. */
@@ -20,7 +21,7 @@ export type AdminQuery = Readonly<Record<string, string | number | undefined>>;
 
 export interface AdminRequestDetails {
   readonly query?: AdminQuery;
-  readonly body?: Readonly<Record<string, unknown>>;
+  readonly body?: JsonObject;
   /** Makes a change idempotent. Default: a random one. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -49,7 +50,7 @@ export class AdminRefusal extends CommandError {
 
 /** Reads an error of the control plane; any other body is reported by its status. */
 export function readRefusal(status: number, body: unknown): AdminRefusal {
-  const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : {};
+  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
   const { message, code } = error;
   const param = typeof error["param"] === "string" ? error["param"] : null;
   return new AdminRefusal({
@@ -60,15 +61,8 @@ export function readRefusal(status: number, body: unknown): AdminRefusal {
   });
 }
 
-/** Encodes query parameters, without the question mark. */
-export function formatQuery(query: AdminQuery): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) parameters.set(name, String(value));
-  }
-  return parameters.toString();
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** Fields as query parameters. */
+export function textsOf(fields: JsonObject): Record<string, string> {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }

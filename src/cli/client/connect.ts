@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { errorCode } from "../../domain/errors/error-code.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { AdminClient } from "./admin-client.ts";
-import { CommandError, UsageError, type CommandIo } from "../command.ts";
+import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
 import { createHttpClient } from "./http-client.ts";
 import { loadSettings, readTextFile, type SettingsArguments } from "../serve/load-settings.ts";
 import { createOfflineClient } from "./offline-client.ts";
@@ -92,8 +93,7 @@ function readAccessFile(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    if (code !== "ENOENT") throw new CommandError(`${path}: cannot be read (${code})`);
+    if (errorCode(error) !== "ENOENT") throw unreadable(path, error);
     throw new CommandError(
       `no gateway runs on this configuration (there is no ${path}).
 Start it with \`${commandLine("serve")}\`. If one runs, name its --data-dir or --config, or, on another

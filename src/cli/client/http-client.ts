@@ -1,8 +1,10 @@
+import { errorCode } from "../../domain/errors/error-code.ts";
+import { isLoopback } from "../../domain/host-list.ts";
 import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
 import type { Secret } from "../../domain/keys/secret.ts";
 import {
-  formatQuery,
   readRefusal,
+  textsOf,
   type AdminClient,
   type AdminMethod,
   type AdminQuery,
@@ -76,12 +78,8 @@ function prepare(options: HttpClientOptions, { method = "GET", path, details }: 
 
 function addressOf(base: string, path: string, query: AdminQuery): URL {
   const url = new URL(`${base.replace(/\/+$/, "")}/admin/v1${path}`);
-  url.search = formatQuery(query);
+  url.search = new URLSearchParams(textsOf(query)).toString();
   return url;
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || host.startsWith("127.");
 }
 
 /**
@@ -150,6 +148,5 @@ function unreachable(options: HttpClientOptions, error: unknown): CommandError {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof Error && "code" in error) return String(error.code);
-  return error instanceof Error ? error.message : String(error);
+  return errorCode(error) ?? (error instanceof Error ? error.message : String(error));
 }

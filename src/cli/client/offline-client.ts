@@ -5,7 +5,7 @@ import { createRunOffline, type OfflineRequest } from "../../control/operation/r
 import { localPrincipal } from "../../control/sign-in/principals.ts";
 import type { Config } from "../../config/config.ts";
 import { createRequestId } from "../../domain/request-id.ts";
-import { readRefusal, type AdminClient, type AdminQuery } from "./admin-client.ts";
+import { readRefusal, textsOf, type AdminClient } from "./admin-client.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { openServices } from "../serve/open-services.ts";
 
@@ -44,12 +44,4 @@ function createCall(io: CommandIo): OperationCall {
     signal: io.signal,
     address: undefined,
   };
-}
-
-function textsOf(query: AdminQuery): Record<string, string> {
-  const texts: Record<string, string> = {};
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) texts[name] = String(value);
-  }
-  return texts;
 }

@@ -1,10 +1,11 @@
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { CommandError } from "../command.ts";
 
 /** An object of an answer. Unknown fields of a newer gateway are ignored. */
-export type ReplyRecord = Readonly<Record<string, unknown>>;
+export type ReplyRecord = JsonObject;
 
 export function readRecord(value: unknown): ReplyRecord {
-  if (isRecord(value)) return value;
+  if (isObject(value)) return value;
   throw new CommandError("the control plane answered something that is no object");
 }
 
@@ -25,14 +26,14 @@ export function readText(record: ReplyRecord, name: string): string {
 /** An object in a field; undefined when it is null or absent. */
 export function readPart(record: ReplyRecord, name: string): ReplyRecord | undefined {
   const value = record[name];
-  return isRecord(value) ? value : undefined;
+  return isObject(value) ? value : undefined;
 }
 
 /** A field as a cell of a table; dots lead into objects. */
 export function cellOf(record: ReplyRecord, name: string): string | number {
   const value = name
     .split(".")
-    .reduce<unknown>((part, key) => (isRecord(part) ? part[key] : undefined), record);
+    .reduce<unknown>((part, key) => (isObject(part) ? part[key] : undefined), record);
   return formatValue(value);
 }
 
@@ -55,8 +56,4 @@ function formatText(value: string): string {
 /** Replaces control characters, because notes and names are untrusted. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
-}
-
-function isRecord(value: unknown): value is ReplyRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import type { Config } from "../../config/config.ts";
-import { AskedToEnd, readArguments, UsageError, type CommandIo } from "../command.ts";
+import { AskedToEnd, readArguments, reasonOf, UsageError, type CommandIo } from "../command.ts";
 import { commandLine } from "../program.ts";
 import { readAddress, settingsOptions, type SettingsArguments } from "./load-settings.ts";
 
@@ -71,11 +71,6 @@ or on this machine:
 /** The message for a start that failed. */
 export function startFailure(error: unknown): string {
   return `cannot start: ${reasonOf(error)}${adviceFor(error)}`;
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }
 
 function adviceFor(error: unknown): string {

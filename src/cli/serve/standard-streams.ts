@@ -1,5 +1,6 @@
 import { format } from "node:util";
 import type { Clock } from "../../domain/clock.ts";
+import { errorCode } from "../../domain/errors/error-code.ts";
 import { LogOutput } from "../../telemetry/log/log-output.ts";
 import { OutputQueue, standardError, standardOutput } from "../../telemetry/log/output-queue.ts";
 import type { StandardInput } from "../command.ts";
@@ -82,7 +83,7 @@ export class StandardStreams {
   }
 
   #note(error: unknown): void {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    const code = errorCode(error) ?? "unknown";
     if (code !== "EPIPE") this.#failure ??= code;
   }
 }

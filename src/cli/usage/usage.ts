@@ -1,7 +1,7 @@
 import { CommandError } from "../command.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { limitUpTo } from "../verbs/read-values.ts";
-import { textsOf } from "../verbs/read-list.ts";
+import { textsOf } from "../client/admin-client.ts";
 import { readFields } from "../verbs/run-verb.ts";
 import type { FieldTexts } from "../verbs/fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
@@ -77,7 +77,7 @@ async function showSums(call: VerbCall): Promise<number> {
   if (isJson) io.print(JSON.stringify(await client.request("GET", path, { query })));
   else {
     const { by = "", step: _step, limit, ...filter } = query;
-    const groups = String(by).split(",").filter(Boolean);
+    const groups = by.split(",").filter(Boolean);
     const most = limit === undefined ? undefined : Number(limit);
     await showUsageReport({ client, io }, { path, by: groups, query, filter, limit: most });
   }

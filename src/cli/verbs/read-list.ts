@@ -1,4 +1,4 @@
-import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
+import { textsOf, type AdminClient } from "../client/admin-client.ts";
 import { readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
 import type { DescribedOperation } from "./described-operations.ts";
 
@@ -33,8 +33,4 @@ export async function readList(client: AdminClient, request: ListRequest): Promi
     if (data.length >= wanted || items.length === 0) return { data, next_cursor: next };
     cursor = next;
   }
-}
-
-export function textsOf(fields: ReplyRecord): AdminQuery {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
 }

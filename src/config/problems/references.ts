@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { SettingProblem } from "../../settings/problem.ts";
+import { withSuggestion, type SettingProblem } from "../../settings/problem.ts";
 import { suggest } from "../../settings/suggest.ts";
 import {
   placesOf,
@@ -230,9 +230,8 @@ function missing(
   name: string,
   known: readonly string[],
 ): SettingProblem {
-  const suggestion = suggest(name, known);
   const message = `names ${nounFor(path.at(-1))} that is not configured`;
-  return suggestion === undefined ? { path, message } : { path, message, suggestion };
+  return withSuggestion({ path, message }, suggest(name, known));
 }
 
 function nounFor(field: string | number | undefined): string {

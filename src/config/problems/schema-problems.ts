@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { configInputSchema, isSchema, type JsonSchema } from "../json-schema.ts";
-import type { ConfigPath, SettingProblem } from "../../settings/problem.ts";
+import { withSuggestion, type ConfigPath, type SettingProblem } from "../../settings/problem.ts";
 import { suggest } from "../../settings/suggest.ts";
 import type { UpstreamKind } from "../../upstreams/kind.ts";
-import { isRecord } from "../text/yaml-tree.ts";
+import { isObject } from "../../domain/json-object.ts";
 
 /** Violations of the schema, with suggestions for misspelt keys and choices. */
 export function schemaProblems(
@@ -83,10 +83,6 @@ function unknownKey(path: ConfigPath, suggestion: string | undefined): SettingPr
   return withSuggestion({ path, message }, suggestion);
 }
 
-function withSuggestion(problem: SettingProblem, suggestion: string | undefined): SettingProblem {
-  return suggestion === undefined ? problem : { ...problem, suggestion };
-}
-
 function nearest(choices: unknown, tree: unknown, path: ConfigPath): string | undefined {
   const written = valueAt(tree, path);
   if (typeof written !== "string" || !Array.isArray(choices)) return undefined;
@@ -100,7 +96,7 @@ function valueAt(tree: unknown, path: ConfigPath): unknown {
   let value = tree;
   for (const step of path) {
     if (Array.isArray(value) && typeof step === "number") value = value[step];
-    else if (isRecord(value) && Object.hasOwn(value, step)) value = value[step];
+    else if (isObject(value) && Object.hasOwn(value, step)) value = value[step];
     else return undefined;
   }
   return value;
@@ -129,7 +125,7 @@ function variant(schema: JsonSchema | undefined, value: unknown): JsonSchema | u
       ([key, property]) =>
         isSchema(property) &&
         property.const !== undefined &&
-        isRecord(value) &&
+        isObject(value) &&
         value[key] === property.const,
     ),
   );

@@ -1,6 +1,6 @@
 import { type Environment, expandPlaceholders } from "./placeholder.ts";
 import type { ConfigPath } from "../../settings/problem.ts";
-import { isRecord } from "./yaml-tree.ts";
+import { isObject } from "../../domain/json-object.ts";
 
 export interface InterpolationProblem {
   readonly path: ConfigPath;
@@ -22,7 +22,7 @@ export function interpolate(tree: unknown, environment: Environment): Interpolat
       return expanded.text;
     }
     if (Array.isArray(value)) return value.map((item, index) => visit(item, [...path, index]));
-    if (!isRecord(value)) return value;
+    if (!isObject(value)) return value;
     // Schemas of maps ignore this key silently.
     if (Object.hasOwn(value, "__proto__")) {
       problems.push({ path: [...path, "__proto__"], message: "is not allowed as a key" });

@@ -8,6 +8,7 @@ import {
   LineCounter,
   parseDocument,
 } from "yaml";
+import { isObject } from "../../domain/json-object.ts";
 import { hidePlaceholders, type HiddenPlaceholders } from "./placeholder.ts";
 import type { ConfigPath } from "../../settings/problem.ts";
 import type { ConfigProblem } from "../problems/problem.ts";
@@ -74,7 +75,7 @@ function readDocument(text: string): YamlResult {
   }
   const plain: unknown = document.toJS({ maxAliasCount: mostAliasedValues });
   const value = new TreeCopy(hidden).copy(plain, 0);
-  if (!isRecord(value)) return refuse("must be a map of keys and values, such as 'listen: ...'");
+  if (!isObject(value)) return refuse("must be a map of keys and values, such as 'listen: ...'");
   return { ok: true, tree: { value, locate: (path) => place(findOffset(document, path)) } };
 }
 
@@ -117,7 +118,7 @@ class TreeCopy {
     if (this.#values > mostValues) throw new TreeTooLarge("has too many values");
     if (typeof value === "string") return this.#hidden.restore(value);
     if (Array.isArray(value)) return value.map((item) => this.copy(item, level + 1));
-    if (!isRecord(value)) return value;
+    if (!isObject(value)) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [
         this.#hidden.restore(key),
@@ -125,10 +126,6 @@ class TreeCopy {
       ]),
     );
   }
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Offset of the key or item at the end of a path, as far as the path leads. */

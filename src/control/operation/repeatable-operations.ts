@@ -58,7 +58,6 @@ export class RepeatableOperations {
       names,
       begin: (onEnd) =>
         new SharedWork({
-          requestDigest: names.requestDigest,
           run: (all) => this.#change(request, names, (replies) => work(replies, all)),
           onEnd,
         }),

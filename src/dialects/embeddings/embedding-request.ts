@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import type {
   EmbeddingContent,
   EmbeddingInput,
@@ -8,14 +9,12 @@ import { imagePart, textPart } from "../openai-chat/schema/chat-message.ts";
 import {
   arrayTooLong,
   integer,
-  isObject,
   list,
   missing,
   object,
   oneOf,
   tagged,
   text,
-  type JsonObject,
 } from "../request/checks.ts";
 import * as messages from "../request/messages.ts";
 import { requireModel, requireObject } from "../request/request-body.ts";

@@ -18,13 +18,13 @@ export function createEmbeddings({
 }: HandlerParts): (call: KeyCall) => Promise<Reply> {
   const decode = createTokenDecoder();
   return async (plain) => {
-    const { call, bodyBytes, bodyDigest, value } = await readCall(plain);
+    const { call, bodyBytes, mark, value } = await readCall(plain);
     const request = parseEmbeddingRequest(value);
     const decodeTokens: EmbeddingCall["decodeTokens"] = (inputs) =>
       decode(inputs, settings().decodedLimitBytes);
     const embedding = { request, bodyBytes, decodeTokens };
     const named = { endpoint: "embeddings", kind: "embedding", alias: request.model } as const;
-    return sharing.whole({ call, bodyDigest, ...named }, (run) => reply(run, embedding, services));
+    return sharing.whole({ call, mark, ...named }, (run) => reply(run, embedding, services));
   };
 }
 

@@ -2,16 +2,12 @@
  * Checks of JSON values. A check copies nothing, ignores unknown fields, and returns the first
  * violation or nothing. It is built once and allocates only when it fails.
  */
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import * as messages from "./messages.ts";
 import { Violation } from "./violation.ts";
 
 export type Check = (value: unknown) => Violation | undefined;
 export type Fields = Readonly<Record<string, Check>>;
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 export function wrongType(expected: string, value: unknown): Violation {
   return new Violation("invalid_type", {

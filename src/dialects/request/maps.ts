@@ -1,4 +1,5 @@
-import { isObject, wrongType, type Check } from "./checks.ts";
+import { isObject } from "../../domain/json-object.ts";
+import { wrongType, type Check } from "./checks.ts";
 import * as messages from "./messages.ts";
 import { Violation } from "./violation.ts";
 

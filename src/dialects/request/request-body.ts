@@ -1,5 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { isObject, type JsonObject } from "./checks.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import * as messages from "./messages.ts";
 
 /** Refuses a body that is no object with the error for invalid JSON, as OpenAI does. */

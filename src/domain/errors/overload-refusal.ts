@@ -1,3 +1,4 @@
+import { retryHeaders } from "../limits/headers.ts";
 import { GatewayError } from "./gateway-error.ts";
 
 /** Spread, so that refused callers do not all come back at once. */
@@ -9,10 +10,7 @@ export function overloaded(jitter: number): GatewayError {
   const retryMs = Math.round(shortestRetryMs + jitter * (longestRetryMs - shortestRetryMs));
   return new GatewayError("model_unavailable", {
     message: "The gateway has too much to do at the moment. Please retry your request.",
-    headers: {
-      "retry-after": String(Math.ceil(retryMs / 1_000)),
-      "retry-after-ms": String(retryMs),
-    },
+    headers: retryHeaders(retryMs),
     explanation: {
       rule: "overloaded",
       summary:

@@ -1,5 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { retryHeaders } from "../../domain/limits/headers.ts";
 
 /** How much memory the bodies of unanswered requests may hold. */
 export interface BodyMemoryLimits {
@@ -196,16 +197,13 @@ interface Waiter extends Wanted {
   grant(): void;
 }
 
-const retryAfterMs = 2_000;
-
 function memoryFull(): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
       "The gateway holds as many large requests as it can at the moment. Please retry your " +
       "request, and send fewer large ones at once.",
     headers: {
-      "retry-after": String(retryAfterMs / 1_000),
-      "retry-after-ms": String(retryAfterMs),
+      ...retryHeaders(2_000),
       // The unread rest of the body must not be parsed as the next request.
       connection: "close",
     },

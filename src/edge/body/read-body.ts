@@ -132,10 +132,8 @@ async function readBytes(
     // The runtime reads a whole body fastest, but does not report progress.
     return withDeadline(() => request.bytes(), request, limits);
   }
-  if (length !== undefined) {
-    await reading.reserve();
-    return withDeadline(() => readChunks(body, limitBytes), request, limits);
-  }
+  // A second call of `reserve` does nothing.
+  if (length !== undefined) await reading.reserve();
   const read = (restartAfter: RestartDeadline): Promise<Uint8Array> =>
     readChunks(body, limitBytes, (size) =>
       size > smallBytes ? restartAfter(reading.reserve()) : undefined,
@@ -147,7 +145,7 @@ async function readBytes(
 async function readChunks(
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
-  onChunk?: (size: number) => void | Promise<void>,
+  onChunk: (size: number) => void | Promise<void>,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -156,7 +154,7 @@ async function readChunks(
     if (size > discardFactor * limitBytes) throw tooLarge(limitBytes, size, closeConnection);
     if (size > limitBytes) chunks.length = 0;
     else {
-      await onChunk?.(size);
+      await onChunk(size);
       chunks.push(chunk);
     }
   }

@@ -1,8 +1,9 @@
 import type { Principal } from "../../domain/accounts/user.ts";
+import { whyEnded } from "../../domain/waiting/why-ended.ts";
 import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
 import { BodyMemory } from "../body/body-memory.ts";
 import type { DispatchOptions } from "./dispatch-options.ts";
-import { callerLeft, hasLeft } from "../replies/edge-refusal.ts";
+import { hasLeft } from "../replies/edge-refusal.ts";
 import { errorReply, toGatewayError } from "../replies/error-reply.ts";
 import { handleWithKey } from "./handle-with-key.ts";
 import type { ListenOptions } from "../listen.ts";
@@ -13,6 +14,7 @@ import {
   callOf,
   readBodyOf,
   streamEndOf,
+  withoutIdleTimer,
   type RequestContext,
 } from "./request-context.ts";
 import { encodedSlash, pathOf, queryOf, readTarget } from "./request-target.ts";
@@ -69,8 +71,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 }
 
 function failed(thrown: unknown, context: RequestContext): Reply {
-  context.error = toGatewayError(hasLeft(context.request, thrown) ? callerLeft() : thrown);
   const { options, request, surface } = context;
+  context.error = toGatewayError(hasLeft(request, thrown) ? whyEnded(request.signal) : thrown);
   const dialect = surface?.dialect ?? options.routes.dialectAt(pathOf(request.url));
   return closingUnread(errorReply(context.error, dialect), context);
 }
@@ -136,28 +138,21 @@ interface ControlRequest {
 const unreadTimeoutMs = 5 * 60_000;
 
 async function handleControl({ context, route, call, match }: ControlRequest): Promise<Reply> {
-  const { options, request, connections } = context;
-  if (options.gate === undefined) throw new Error("a route of the control plane has no gate");
+  const { gate } = context.options;
+  if (gate === undefined) throw new Error("a route of the control plane has no gate");
   const admin = {
     ...call,
     address: addressOf(context),
     parameters: match.parameters,
-    query: queryOf(request.url),
+    query: queryOf(context.request.url),
     readBody: () => readBodyOf(context),
   };
-  // The idle timer would cut erasures, audit verifications and downloads that pause.
-  connections.pauseIdleTimer(request);
-  let isStreamed = false;
-  try {
-    const onKnown = (who: Principal): void => void (context.accountId = who.accountId);
-    const reply = await handleAdmin(route, admin, { gate: options.gate, onKnown });
+  const onKnown = (who: Principal): void => void (context.accountId = who.accountId);
+  // It would cut erasures, audit verifications and downloads that pause.
+  return withoutIdleTimer(context, async () => {
+    const reply = await handleAdmin(route, admin, { gate, onKnown });
     if (!(reply.body instanceof ReadableStream)) return reply;
-    isStreamed = true;
-    return {
-      ...reply,
-      body: watchedBody(reply.body, { unreadTimeoutMs, onEnd: streamEndOf(context) }),
-    };
-  } finally {
-    if (!isStreamed) connections.resumeIdleTimer(request);
-  }
+    const onEnd = streamEndOf(context);
+    return { ...reply, body: watchedBody(reply.body, { unreadTimeoutMs, onEnd }) };
+  });
 }

@@ -11,6 +11,7 @@ import {
   callOf,
   readBodyOf,
   streamEndOf,
+  withoutIdleTimer,
   type RequestContext,
 } from "./request-context.ts";
 import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
@@ -100,22 +101,17 @@ function refuse({ error, reply }: PreparedRefusal, { context, surface }: KeyedRe
   return closingUnread(reply, context);
 }
 
-async function serve(
+function serve(
   { context, route, parameter }: KeyedRequest,
   known: Pick<KeyCall, "caller" | "environment" | "snapshot" | "counted">,
 ): Promise<Reply> {
-  const { request, connections } = context;
-  // The idle timer would cut long answers; the deadlines of the call apply from here.
-  connections.pauseIdleTimer(request);
-  let isStreamed = false;
-  try {
-    const streamEnded = streamEndOf(context);
-    const { dialect } = route;
-    const call = { ...callOf(context, parameter), ...known, dialect, streamEnded };
-    const reply = await route.handle({ ...call, readBody: () => readBodyOf(context) });
-    isStreamed = reply.body instanceof ReadableStream;
-    return reply;
-  } finally {
-    if (!isStreamed) connections.resumeIdleTimer(request);
-  }
+  const call = {
+    ...callOf(context, parameter),
+    ...known,
+    dialect: route.dialect,
+    streamEnded: streamEndOf(context),
+    readBody: () => readBodyOf(context),
+  };
+  // It would cut long answers; the deadlines of the call apply from here.
+  return withoutIdleTimer(context, () => route.handle(call));
 }

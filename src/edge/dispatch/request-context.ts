@@ -5,6 +5,7 @@ import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
 import type { DispatchOptions, EdgeSettings, HandledRequest } from "./dispatch-options.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
+import type { Reply } from "../replies/reply.ts";
 import { hasBody, readBody } from "../body/read-body.ts";
 import type { PublicCall } from "./route.ts";
 import type { Surface, Surfaces } from "./surfaces.ts";
@@ -40,6 +41,22 @@ export interface RequestContext {
 /** Made as late as possible: the signal is the expensive part of a request. */
 export function callOf({ id, request, receivedAt }: RequestContext, parameter: string): PublicCall {
   return { id, request, signal: request.signal, receivedAt, parameter };
+}
+
+/** Handles a request with the idle timer paused; a streamed body resumes it at its end. */
+export async function withoutIdleTimer(
+  { connections, request }: RequestContext,
+  handle: () => Reply | Promise<Reply>,
+): Promise<Reply> {
+  connections.pauseIdleTimer(request);
+  let isStreamed = false;
+  try {
+    const reply = await handle();
+    isStreamed = reply.body instanceof ReadableStream;
+    return reply;
+  } finally {
+    if (!isStreamed) connections.resumeIdleTimer(request);
+  }
 }
 
 export function streamEndOf({ connections, request }: RequestContext): (end: StreamEnd) => void {

@@ -38,10 +38,7 @@ export class RouteTable {
     const wanted = method === "HEAD" ? "GET" : method;
     const route = found.routes.find((candidate) => candidate.method === wanted);
     if (route === undefined) throw wrongMethod(method, path, methodsOf(found.routes));
-    const parameters =
-      found.values.length === 0
-        ? noParameters
-        : (found.template?.parameters(route.path, found.values) ?? noParameters);
+    const parameters = found.template?.parameters(route.path, found.values) ?? noParameters;
     return { route, parameter: found.parameter, parameters };
   }
 

@@ -1,10 +1,11 @@
 import type { CredentialForm } from "../../domain/keys/credential-form.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { retryHeaders } from "../../domain/limits/headers.ts";
 
 export function draining(): GatewayError {
   return new GatewayError("model_unavailable", {
     message: "This instance of the gateway is shutting down. Please retry your request.",
-    headers: { "retry-after": "1", "retry-after-ms": "1000", connection: "close" },
+    headers: { ...retryHeaders(1_000), connection: "close" },
     explanation: {
       rule: "draining",
       summary: "The process was told to stop and finishes only what it had begun.",
@@ -16,10 +17,6 @@ export function unknownHost(host: string): GatewayError {
   return new GatewayError("unknown_url", {
     message: `No environment answers at host '${host}'. Please check the host of your base URL.`,
   });
-}
-
-export function callerLeft(): GatewayError {
-  return new GatewayError("caller_left", { message: "The caller closed the connection." });
 }
 
 /** Names no details of the key: one prepared answer serves all wrong keys of an address. */

@@ -1,4 +1,4 @@
-/** One step of an answer being written, before any wire format. `tokens` is what it costs. */
+/** One step of an answer, independent of the wire format. `tokens` is its number of tokens. */
 export type AnswerEvent =
   | { readonly kind: "reasoning"; readonly piece: string; readonly tokens: number }
   | { readonly kind: "text"; readonly piece: string; readonly tokens: number }
@@ -7,7 +7,7 @@ export type AnswerEvent =
       /** A tool call begins. */
       readonly kind: "call";
       readonly index: number;
-      /** How many calls the answer plans in all. */
+      /** The number of calls in the answer. */
       readonly count: number;
       readonly id: string;
       readonly name: string;
@@ -23,10 +23,10 @@ export type AnswerEvent =
       readonly tokens: number;
     }
   | {
-      /** Always the last event, and always there. */
+      /** Always the last event. */
       readonly kind: "finish";
       readonly reason: FinishReason;
-      /** The stop sequence that ended the answer, when one did. */
+      /** The stop sequence that ended the answer, if one did. */
       readonly stopSequence?: string | undefined;
       readonly completionTokens: number;
       readonly reasoningTokens: number;
@@ -34,5 +34,5 @@ export type AnswerEvent =
 
 export type FinishReason = "stop" | "length" | "tool-calls";
 
-/** Everything but the end: what costs tokens. */
+/** All events except the last; only these have tokens. */
 export type ContentEvent = Exclude<AnswerEvent, { kind: "finish" }>;

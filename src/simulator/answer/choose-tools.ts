@@ -1,14 +1,14 @@
 import { lastTurn, lastUserText, type Prompt, type Tool } from "./prompt.ts";
 import { topicWords } from "./topic-words.ts";
 
-/** Words in tool names that say nothing about when to call one. */
+/** Words in tool names that give no hint when to call one. */
 const genericParts = new Set(
   "get set list find search create update fetch lookup look make run do call use tool api query".split(
     " ",
   ),
 );
 
-/** Which of the offered tools the answer calls, in the order they were offered. */
+/** The offered tools that the answer calls, in the order they were offered. */
 export function chooseTools(prompt: Prompt): readonly Tool[] {
   const { mode, only, isParallel } = prompt.toolUse;
   const offered = prompt.tools.filter((tool) => only?.includes(tool.name) ?? true);
@@ -30,18 +30,18 @@ function nextTool(offered: readonly Tool[], result: string): readonly Tool[] {
   return offered.filter((tool) => tool.name === name);
 }
 
-/** What a model that must call something calls when there is nothing left to look up. */
+/** The tool that a model calls if it must call one and none matches. */
 function answerTool(offered: readonly Tool[]): Tool | undefined {
   return offered.find((tool) => /\banswer\b/i.test(tool.description));
 }
 
-/** Names of the tools whose results the newest question has already. */
+/** Names of the tools that were called since the last user message. */
 function callsSinceUser({ turns }: Prompt): ReadonlySet<string> {
   const start = turns.findLastIndex((turn) => turn.role === "user");
   return new Set(turns.slice(start + 1).flatMap((turn) => turn.toolCalls.map(({ name }) => name)));
 }
 
-/** True when the text names the tool, a telling part of its name, or two words of its description. */
+/** Whether the text has the tool's name, a specific part of it, or two words of its description. */
 function isAskedFor(tool: Tool, text: string): boolean {
   if (text.includes(tool.name.toLowerCase())) return true;
   const asked = new Set(topicWords(text, 200).map(stem));
@@ -55,7 +55,7 @@ function isAskedFor(tool: Tool, text: string): boolean {
   return topicWords(tool.description, 40).filter(isMentioned).length >= 2;
 }
 
-/** Brings "prices" and "price", "booked" and "booking" together; crude, and enough here. */
+/** The same stem for "prices" and "price", "booked" and "booking"; crude, but sufficient here. */
 function stem(word: string): string {
   return word.length > 4 ? word.replace(/(?:ing|ed|es|s|e)$/, "") : word;
 }

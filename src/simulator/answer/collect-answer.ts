@@ -1,11 +1,11 @@
 import type { AnswerEvent } from "./answer-event.ts";
 
-/** An answer that is given as a whole. */
+/** An unstreamed answer. */
 export interface WholeAnswer {
   readonly reasoning: string;
   readonly text: string;
   readonly refusal: string | undefined;
-  /** Of text and refusal, a token each. */
+  /** The tokens of text and refusal. */
   readonly pieces: readonly string[];
   readonly calls: readonly CollectedCall[];
   readonly finish: FinishEvent;

@@ -4,7 +4,7 @@ import { StopSearch } from "./stop-search.ts";
 
 type Limits = Pick<Prompt, "maxTokens" | "stopSequences">;
 
-/** Cuts an answer at its token limit or before a stop sequence, and says at the end which it was. */
+/** Cuts an answer at its token limit or before a stop sequence; the last event has the reason. */
 export function* limitAnswer(
   content: Iterable<ContentEvent>,
   limits: Limits,
@@ -26,6 +26,14 @@ export function* limitAnswer(
   }
   const stopSequence = reason === "length" ? undefined : search.found;
   yield { kind: "finish", reason, stopSequence, completionTokens, reasoningTokens };
+}
+
+/** An answer of these pieces of text, one token each. */
+export function textAnswer(pieces: Iterable<string>): Generator<AnswerEvent, void, void> {
+  const events = Iterator.from(pieces).map(
+    (piece) => ({ kind: "text", piece, tokens: 1 }) as const,
+  );
+  return limitAnswer(events, { maxTokens: undefined, stopSequences: [] });
 }
 
 /** Only text is searched: a stop sequence inside the input of a tool would break its JSON. */

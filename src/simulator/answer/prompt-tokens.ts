@@ -6,7 +6,7 @@ const tokensPerReply = 3;
 const tokensPerTool = 7;
 const tokensPerAttachment = 85;
 
-/** Tokens of the conversation and of the tools that came with it. */
+/** Counts the tokens of the conversation, its tools and its output schema. */
 export function countPromptTokens(prompt: Prompt): number {
   let total = tokensPerReply;
   for (const turn of prompt.turns) total += countTurn(turn);
@@ -20,7 +20,7 @@ function countTurn(turn: Turn): number {
   if (turn.name !== undefined) total += 1 + countTokens(turn.name);
   for (const call of turn.toolCalls) total += 3 + countTokens(call.name) + countTokens(call.input);
   for (const attachment of turn.attachments) {
-    // A picture costs one tile and then some for its size, so that big ones are dearer.
+    // Larger attachments have more tokens.
     total += tokensPerAttachment + Math.ceil((attachment.sizeBytes ?? 0) / 1024);
   }
   return total;

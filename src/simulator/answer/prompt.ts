@@ -1,6 +1,6 @@
 import type { JsonRecord } from "../read-json.ts";
 
-/** What was asked, whatever wire format it came in. */
+/** A chat request, independent of the wire format. */
 export interface Prompt {
   readonly model: string;
   /** The conversation so far, oldest first. */
@@ -13,7 +13,7 @@ export interface Prompt {
   readonly stopSequences: readonly string[];
   /** Changes the answer; the same seed gives the same answer. */
   readonly seed: string;
-  /** Undefined when the caller named none and the model does not reason by itself. */
+  /** Undefined if the caller set none and the model does not reason by default. */
   readonly reasoningEffort: string | undefined;
 }
 
@@ -65,7 +65,7 @@ export function lastTurn(prompt: Prompt): Turn | undefined {
   return prompt.turns.at(-1);
 }
 
-/** The newest words of the user, also when tool results came after them. */
+/** The text of the last user message, even if tool results follow it. */
 export function lastUserText(prompt: Prompt): string {
   return prompt.turns.findLast((turn) => turn.role === "user")?.text ?? "";
 }

@@ -2,7 +2,7 @@ import { lastTurn, lastUserText, type Attachment, type Prompt } from "./prompt.t
 import type { Random } from "./random.ts";
 import { topicWords } from "./topic-words.ts";
 
-/** A friendly, repeatable answer about what was said, which never claims to know anything. */
+/** A friendly, repeatable answer about the topics of the prompt, without claims of fact. */
 export function writeProse(prompt: Prompt, random: Random): string {
   const turn = lastTurn(prompt);
   const topics = quotedTopics(lastUserText(prompt));
@@ -37,7 +37,7 @@ function advice(
   return chosen.join(" ");
 }
 
-/** The longest words of a text, in quotes: quoted, a word of any kind fits into any sentence. */
+/** The longest words of a text, quoted so that they fit into any sentence. */
 function quotedTopics(text: string): string[] {
   const words = topicWords(text);
   const longest = words.toSorted((one, other) => other.length - one.length).slice(0, 3);

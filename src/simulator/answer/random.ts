@@ -3,7 +3,7 @@ export function hashText(text: string, seed = 0): number {
   return Bun.hash.xxHash32(text, seed);
 }
 
-/** Repeatable choices: two of these made from the same seed choose alike (mulberry32). */
+/** Repeatable random choices: the same seed makes the same choices (mulberry32). */
 export class Random {
   #state: number;
 
@@ -11,7 +11,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, not including, 1. */
+  /** A number in [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -20,7 +20,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** A whole number between the two, both included. */
+  /** A whole number between the two, inclusive. */
   integer(lowest: number, highest: number): number {
     return lowest + Math.floor(this.next() * (highest - lowest + 1));
   }
@@ -33,7 +33,7 @@ export class Random {
     return items[this.integer(0, items.length - 1)] ?? items[0];
   }
 
-  /** Like `pick`, for a list whose length only the run knows. */
+  /** Like `pick`, for a list that may be empty. */
   pickAny<Item>(items: readonly Item[]): Item | undefined {
     return items.length === 0 ? undefined : items[this.integer(0, items.length - 1)];
   }

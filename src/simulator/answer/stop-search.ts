@@ -1,7 +1,6 @@
 /**
- * Finds the stop sequence that is complete first in a text that comes in pieces, as a model does
- * that writes until there is one. Holds back only what may still turn out to be the beginning of
- * one.
+ * Finds the first complete stop sequence in a text that arrives in pieces, as a model does while it
+ * writes. Holds back only what may be the beginning of one.
  */
 export class StopSearch {
   readonly #sequences: readonly string[];
@@ -14,12 +13,12 @@ export class StopSearch {
     this.#longest = Math.max(0, ...this.#sequences.map((sequence) => sequence.length));
   }
 
-  /** The stop sequence at which the text has ended; nothing may be pushed after that. */
+  /** The stop sequence that ended the text; nothing may be pushed after it. */
   get found(): string | undefined {
     return this.#found;
   }
 
-  /** The pieces that are now certain to belong to the answer. */
+  /** Returns the pieces that certainly belong to the answer. */
   push(piece: string): string[] {
     this.#held.push(piece);
     const text = this.#held.join("");
@@ -40,7 +39,7 @@ export class StopSearch {
     return this.#held.splice(0, count);
   }
 
-  /** What was held back when the text ended without a stop sequence. */
+  /** The pieces that are still held back when the text ends without a stop sequence. */
   rest(): string[] {
     return this.#held.splice(0);
   }

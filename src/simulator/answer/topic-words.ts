@@ -10,7 +10,7 @@ const commonWords = new Set(
   ).split(" "),
 );
 
-/** The words of a text that carry its meaning, in order, each once, in lower case. */
+/** The distinct words of a text except common ones, in order and in lower case. */
 export function topicWords(text: string, limit = 12): string[] {
   const found = new Set<string>();
   for (const [word] of text.slice(0, 8192).matchAll(/\p{L}[\p{L}\p{N}'-]{2,}/gu)) {

@@ -61,7 +61,7 @@ describe("the text of an answer", () => {
     expect(textOf(prompt, 1)).not.toBe(textOf(prompt));
   });
 
-  test("mentions what was asked, the model and how long the conversation is", () => {
+  test("mentions the question, the model and the length of the conversation", () => {
     const turns = [
       turn("user", "Tell me of bridges"),
       turn("assistant", "So."),
@@ -82,7 +82,7 @@ describe("the text of an answer", () => {
     expect(text).toContain("image/png, 68 bytes");
   });
 
-  test("uses the results of tools once they are there", () => {
+  test("quotes the results of tools", () => {
     const turns = [
       turn("user", "weather in Oslo?"),
       { ...turn("tool", "4 degrees"), name: "get_weather" },
@@ -101,7 +101,7 @@ describe("the text of an answer", () => {
     expect(kinds).toEqual(new Set<AnswerEvent["kind"]>(["refusal", "finish"]));
   });
 
-  test("is a JSON object when JSON is asked for", () => {
+  test("is a JSON object if JSON is asked for", () => {
     const value: unknown = JSON.parse(
       textOf(ask("list rivers as json", { output: { kind: "json" } })),
     );
@@ -109,8 +109,8 @@ describe("the text of an answer", () => {
   });
 });
 
-describe("the limits of an answer", () => {
-  test("cut at the token limit, and the finish says so only when something was cut", () => {
+describe("a limit of an answer", () => {
+  test("cuts at the number of tokens, and is the reason only if something was cut", () => {
     expect(textOf(ask("count: 10", { maxTokens: 3 }))).toBe("1 2 3");
     expect(finishOf(ask("count: 10", { maxTokens: 3 }))).toMatchObject({
       reason: "length",
@@ -119,14 +119,14 @@ describe("the limits of an answer", () => {
     expect(finishOf(ask("count: 10", { maxTokens: 10 })).reason).toBe("stop");
   });
 
-  test("count thoughts as well", () => {
+  test("counts thoughts too", () => {
     const prompt = ask("why?", { reasoningEffort: "low", maxTokens: 20 });
     expect(finishOf(prompt)).toMatchObject({ completionTokens: 20, reasoningTokens: 20 });
     const free = finishOf(ask("echo: yes", { reasoningEffort: "low" }));
     expect(free).toMatchObject({ completionTokens: 33, reasoningTokens: 32, reason: "stop" });
   });
 
-  test("end before the stop sequence that is complete first, however the text falls into tokens", () => {
+  test("cuts before the first complete stop sequence, even one of several tokens", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", " ", ".", "é"), maxLength: 40 });
     const stop = fc.string({
       unit: fc.constantFrom("a", "b", " ", "."),
@@ -148,7 +148,7 @@ describe("the limits of an answer", () => {
     );
   });
 
-  test("say which stop sequence it was", () => {
+  test("names the stop sequence", () => {
     const finish = (said: string, stopSequences: string[]) =>
       finishOf(ask(`echo: ${said}`, { stopSequences }));
     expect(finish("one two three", ["three", "two"])).toMatchObject({ stopSequence: "two" });
@@ -156,7 +156,7 @@ describe("the limits of an answer", () => {
     expect(finish("one", ["two"])).toMatchObject({ stopSequence: undefined });
   });
 
-  test("report as many tokens as the events add up to", () => {
+  test("reports the sum of the events' tokens", () => {
     fc.assert(
       fc.property(fc.string(), fc.integer({ min: 1, max: 200 }), (text, maxTokens) => {
         const all = events(ask(text, { maxTokens, reasoningEffort: "minimal" }));
@@ -168,26 +168,26 @@ describe("the limits of an answer", () => {
   });
 });
 
-describe("tool calls", () => {
+describe("a tool call", () => {
   const tools = [weather, stocks];
   const called = (prompt: Prompt): string[] =>
     events(prompt).flatMap((event) => (event.kind === "call" ? [event.name] : []));
 
-  test("happen when the user asks for what a tool does, and not otherwise", () => {
+  test("is made only if the user asks for what the tool does", () => {
     expect(called(ask("What is the weather in Paris?", { tools }))).toEqual(["get_weather"]);
     expect(called(ask("Call stock_price please", { tools }))).toEqual(["stock_price"]);
     expect(called(ask("Tell me a story", { tools }))).toEqual([]);
     expect(finishOf(ask("weather?", { tools })).reason).toBe("tool-calls");
   });
 
-  test("come together when several tools match, unless only one may run", () => {
+  test("is one of several if several tools match, unless only one is allowed", () => {
     const text = "Weather in Rome and the latest stock price?";
     expect(called(ask(text, { tools }))).toEqual(["get_weather", "stock_price"]);
     const toolUse = { mode: "auto", only: undefined, isParallel: false } as const;
     expect(called(ask(text, { tools, toolUse }))).toEqual(["get_weather"]);
   });
 
-  test("obey the choice of the caller", () => {
+  test("follows the caller's tool choice", () => {
     const use = (mode: "none" | "required", only?: string[]) => ({ mode, only, isParallel: true });
     expect(called(ask("weather?", { tools, toolUse: use("none") }))).toEqual([]);
     expect(called(ask("Hello", { tools, toolUse: use("required") }))).toEqual(["get_weather"]);
@@ -196,14 +196,14 @@ describe("tool calls", () => {
     ]);
   });
 
-  test("fill arguments from what the user said", () => {
+  test("has arguments from the user's text", () => {
     const input = events(ask("What is the weather in Paris?", { tools }))
       .map((event) => (event.kind === "input" ? event.piece : ""))
       .join("");
     expect(JSON.parse(input)).toEqual({ city: "Paris" });
   });
 
-  test("have distinct ids that are stable for the same prompt", () => {
+  test("has a distinct id that is stable for the same prompt", () => {
     const ids = (text: string): string[] =>
       events(ask(text, { tools })).flatMap((event) => (event.kind === "call" ? [event.id] : []));
     const both = ids("weather and stock price");
@@ -212,7 +212,7 @@ describe("tool calls", () => {
     expect(ids("weather and stock price!")).not.toEqual(both);
   });
 
-  test("of text tools match their pattern", () => {
+  test("of a text tool matches its pattern", () => {
     const tool: Tool = {
       kind: "text",
       name: "plate",
@@ -227,7 +227,7 @@ describe("tool calls", () => {
 });
 
 describe("the tokenizer", () => {
-  test("loses nothing, and counts what it splits", () => {
+  test("loses no text and counts the tokens it returns", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         const tokens = [...tokenize(text)];

@@ -121,13 +121,13 @@ function valueSource(prompt: Prompt, random: Random): ValueSource {
   };
 }
 
-/** Everything that may change the answer. Limits may not: they only cut it. */
+/** A hash of everything that changes the answer. Limits only cut it. */
 function fingerprint(prompt: Prompt, choice: number): number {
   const { model, seed, turns, output } = prompt;
   return hashText(JSON.stringify([model, seed, choice, turns.map(ordered), output]));
 }
 
-/** The same fields in the same order, whichever wire format they were read from. */
+/** The same fields in the same order for every wire. */
 function ordered({ role, name, toolCalls, text, attachments }: Turn): Turn {
   return {
     role,

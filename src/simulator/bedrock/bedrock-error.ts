@@ -1,11 +1,11 @@
 import { exceptionStatus, texts, type ExceptionName } from "../faults/bedrock-modes.ts";
 import { jsonReply, type Reply } from "../frame.ts";
 
-/** An answer other than 200, in the terms of the provider's exceptions. */
+/** A refusal, as an exception of the provider. */
 export class BedrockError extends Error {
   override readonly name: ExceptionName;
   readonly status: number;
-  /** What the body has beside the message, for example `originalStatusCode`. */
+  /** Fields of the body besides the message, for example `originalStatusCode`. */
   readonly fields: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -20,14 +20,14 @@ export class BedrockError extends Error {
   }
 }
 
-/** A call for a stream gets a 200 first, and then this. */
+/** A refusal that a stream reports in its first frame, after a 200. */
 export class LateRefusal extends BedrockError {}
 
 export function invalid(message: string): BedrockError {
   return new BedrockError("ValidationException", message);
 }
 
-/** The name of an exception travels in a header, behind it the namespace of its service. */
+/** The exception's name is in a header, followed by the namespace of its service. */
 export function errorReply({ name, status, message, fields }: BedrockError): Reply {
   const type = `${name}:http://internal.amazon.com/coral/com.amazon.bedrock/`;
   return jsonReply(JSON.stringify({ message, ...fields }), {
@@ -36,7 +36,7 @@ export function errorReply({ name, status, message, fields }: BedrockError): Rep
   });
 }
 
-/** What the model's own validation says, behind the words that the provider puts before it. */
+/** An error of the model's own validation, after the provider's prefix for these. */
 export function modelError(message: string): BedrockError {
   return invalid(`${texts.modelFailed}${message}`);
 }

@@ -1,7 +1,7 @@
 import { texts } from "../faults/bedrock-modes.ts";
 import { BedrockError } from "./bedrock-error.ts";
 
-/** The operations, and what kind of call each is in the truth log. */
+/** The operations, with their kinds in the truth log. */
 const operations = {
   converse: "chat",
   "converse-stream": "chat",
@@ -18,14 +18,14 @@ export interface BedrockRoute {
   readonly model: string;
 }
 
-/** Paths of this wire begin so, and none of the other one's do. */
+/** All paths of this wire begin so, and none of OpenAI's. */
 export function isBedrockPath(path: string): boolean {
   return path.startsWith("/model/");
 }
 
 /**
- * Reads the path as it was sent: a model's id is one segment of it, in which slashes are encoded.
- * Throws `BedrockError` for everything else.
+ * Reads the path as received: the model's id is one segment, in which slashes are encoded. Throws
+ * `BedrockError` for every other path.
  */
 export function bedrockRoute(method: string, path: string): BedrockRoute {
   const [, , id = "", operation = "", ...rest] = path.split("/");

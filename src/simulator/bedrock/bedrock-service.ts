@@ -6,21 +6,21 @@ import { PromptCache } from "./request/prompt-cache.ts";
 import { Quota, type QuotaOptions } from "./account/quota.ts";
 
 /**
- * Signatures are always verified. Where neither credentials nor bearer keys are given, the demo's
- * published ones are good, `demoCredentials` and `demoApiKey`.
+ * Signatures are always verified. Without credentials and bearer keys, `demoCredentials` and
+ * `demoApiKey` are valid.
  */
 export interface BedrockOptions extends CredentialOptions {
   /** Signatures for other regions are refused. Default: any region. */
   readonly region?: string | undefined;
-  /** By id or ARN, in what a model differs from what its id is taken for. */
+  /** By id or ARN, overrides of the model's row. */
   readonly models?: Readonly<Record<string, Partial<CapabilityRow>>> | undefined;
-  /** Wall clock, ms: models whose end of life lies before are refused. Default: none is. */
+  /** Wall clock, ms: models whose life ended before are refused. Default: none. */
   readonly modelsAsOf?: number | undefined;
   /** Default: none. */
   readonly quotas?: QuotaOptions | undefined;
 }
 
-/** What calls of this wire share. */
+/** The state that all calls of this wire share. */
 export interface BedrockService {
   readonly credentials: CredentialBook;
   readonly models: ModelRegistry;

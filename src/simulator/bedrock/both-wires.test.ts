@@ -154,7 +154,7 @@ describe("the same prompt on both wires", () => {
       "tool_use",
     ],
     [
-      "an answer whose form is told in words",
+      "an answer whose form the prompt describes in words",
       { messages: said(`Respond with JSON that fits ${JSON.stringify(schema)}`) },
       { messages: plain(`Respond with JSON that fits ${JSON.stringify(schema)}`) },
       "end_turn",
@@ -215,7 +215,7 @@ describe("the same prompt on both wires", () => {
     expect(first?.completionTokens).toBe(second?.completionTokens ?? -1);
   });
 
-  test("reasons alike, asked or unasked", async () => {
+  test("gets the same reasoning, requested or by default", async () => {
     await using simulator = startSimulator();
     const unasked = [
       await askBedrock(simulator, "simulated-reasoning", { messages: said("Why whales?") }),
@@ -236,7 +236,7 @@ describe("Bedrock's wire", () => {
     bedrock: { apiKeys: [demoApiKey], quotas: { notReadyCalls: 1 } },
   };
 
-  test("has provisioned models that are not ready at first", async () => {
+  test("refuses the first calls of a provisioned model as not ready", async () => {
     await using simulator = startSimulator(limited);
     const arn = "arn:aws:bedrock:us-east-1:123456789012:provisioned-model/a1b2c3d4e5f6";
     const path = `${encodeURIComponent(arn)}/converse`;
@@ -245,7 +245,7 @@ describe("Bedrock's wire", () => {
     expect((await post(simulator, path, { messages: said("echo: ok") })).status).toBe(200);
   });
 
-  test("blocks what a guardrail blocks, and tells the trace when asked", async () => {
+  test("answers with the guardrail's text, and with its trace if asked for", async () => {
     await using simulator = startSimulator();
     const guardrail = { guardrailIdentifier: "abc123", guardrailVersion: "DRAFT" };
     const ask = async (text: string) =>
@@ -261,7 +261,7 @@ describe("Bedrock's wire", () => {
     expect((await ask("echo: open"))["stopReason"]).toBe("end_turn");
   });
 
-  test("repeats the stop sequence when its pointer is sent", async () => {
+  test("returns the stop sequence if the request has its pointer", async () => {
     await using simulator = startSimulator();
     const answer = await post(simulator, "simulated-model/converse", {
       messages: said("count: 9"),
@@ -274,7 +274,7 @@ describe("Bedrock's wire", () => {
     });
   });
 
-  test("tells embeddings' tokens in a header", async () => {
+  test("sends the tokens of embeddings in a header", async () => {
     await using simulator = startSimulator();
     const answer = await post(simulator, "cohere.embed-english-v3/invoke", {
       texts: ["one", "two"],

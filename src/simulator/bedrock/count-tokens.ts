@@ -8,7 +8,7 @@ import { countTokensShape } from "./request/converse-shapes.ts";
 import { readPrompt } from "./request/read-prompt.ts";
 import { checkShape } from "./request/shape.ts";
 
-/** What CountTokens answers with. Throws `BedrockError`. */
+/** The count that CountTokens returns. Throws `BedrockError`. */
 export function countInputTokens(body: JsonRecord, model: string, row: CapabilityRow): number {
   checkShape(body, countTokensShape);
   const { converse, invokeModel } = recordOf(body["input"]);
@@ -24,7 +24,7 @@ export function countInputTokens(body: JsonRecord, model: string, row: Capabilit
   }
 }
 
-/** The body is the model's own; whatever it is, its texts are what costs. */
+/** Each model has its own body, so all texts in it are counted. */
 function countTexts(value: unknown): number {
   if (typeof value === "string") return countTokens(value);
   const inner = isList(value) ? value : Object.values(recordOf(value));

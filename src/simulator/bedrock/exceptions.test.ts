@@ -26,7 +26,7 @@ function textOf({ steps }: Reply): string {
     .join("");
 }
 
-/** What a caller sees of a refusal. */
+/** A refusal as the caller sees it. */
 function seen(name: string) {
   const reply = refusal(name);
   if (reply === undefined) return undefined;
@@ -39,7 +39,7 @@ const nameless = new Set(["exception-in-body", "exception-untyped", "exception-e
 const named = Object.entries(bedrockModes).filter(
   ([mode]) => mode.startsWith("exception-") && !nameless.has(mode),
 );
-test.each(named)("%s is what its meaning says: %s", (mode, meaning) => {
+test.each(named)("%s is %s", (mode, meaning) => {
   const [, name, status] = /^(\w+) (\d+)/.exec(meaning) ?? [];
   const answer = seen(mode);
   expect(answer).toMatchObject({ type: name, status: Number(status) });
@@ -48,7 +48,7 @@ test.each(named)("%s is what its meaning says: %s", (mode, meaning) => {
   expect(body["message"]).not.toBe("");
 });
 
-test("some front ends name the exception in the body alone, or not at all, or say nothing", () => {
+test("front ends may name the exception in the body only or not at all, or send no body", () => {
   expect(seen("exception-in-body")).toEqual({
     status: 429,
     type: "",
@@ -87,18 +87,18 @@ test.each([
   expect(seen(mode)).toMatchObject({ status, type });
 });
 
-test("throttling says when to come back only where it is asked to", () => {
+test("only one fault of throttling has a Retry-After", () => {
   expect(refusal("throttle-429:4200")?.headers["retry-after"]).toBe("5");
   expect(refusal("throttle-429-bare")?.headers).not.toHaveProperty("retry-after");
 });
 
-test("an overflow has as many texts as models have", () => {
+test("an overflow has a text for each family of models", () => {
   const texts = overflowTexts.map((_, index) => seen(`context-overflow:${index}`)?.text ?? "");
   expect(texts.map((text) => recordOf(parseJson(text))["message"])).toEqual([...overflowTexts]);
   expect(seen("context-overflow:99")).toEqual(seen("context-overflow"));
 });
 
-test("a fault of the other wire is a bad request, and all others begin an answer", () => {
+test("a fault of OpenAI's wire is a bad request, all others begin an answer", () => {
   expect(seen("crlf-framing")).toMatchObject({ status: 400, type: "ValidationException" });
   const answered = ["ok", "stall-mid", "dribble", "mid-stream-throttling", "bad-message-crc"];
   for (const mode of answered) expect(refusal(mode)).toBeUndefined();
@@ -107,19 +107,19 @@ test("a fault of the other wire is a bad request, and all others begin an answer
   }
 });
 
-describe("answers that are not streamed", () => {
+describe("an unstreamed answer", () => {
   const body = { stopReason: "end_turn", usage: { inputTokens: 1, outputTokens: 2 } };
   const reply = (name: string, sent: object = body): Reply =>
     bodyReply({ ...sent }, { fault: fault(name), tokens: 2, headers: { "x-own": "1" } });
   const frameOf = ({ steps }: Reply) => [...steps].find(isFrame);
 
-  test("are sent as they are without a fault, with their headers and tokens", () => {
+  test("is unchanged without a fault, with its headers and tokens", () => {
     expect(parseJson(textOf(reply("ok")))).toEqual(body);
     expect(reply("ok")).toMatchObject({ status: 200, headers: { "x-own": "1" } });
     expect(frameOf(reply("ok"))).toMatchObject({ tokens: 2, hasUsage: true });
   });
 
-  test("lose or lie about their usage", () => {
+  test("may have no usage or a wrong one", () => {
     expect(parseJson(textOf(reply("ok-no-usage")))).toEqual({ stopReason: "end_turn" });
     expect(frameOf(reply("ok-no-usage"))).toMatchObject({ tokens: 2, hasUsage: false });
     expect(parseJson(textOf(reply("wrong-usage")))).toMatchObject({
@@ -127,7 +127,7 @@ describe("answers that are not streamed", () => {
     });
   });
 
-  test("of an embedding model lose or lie about their count", () => {
+  test("of an embedding model may have no count or a wrong one", () => {
     const embedding = { embedding: [1], inputTextTokenCount: 3 };
     expect(parseJson(textOf(reply("ok-no-usage", embedding)))).toEqual({ embedding: [1] });
     expect(parseJson(textOf(reply("wrong-usage", embedding)))).toEqual({
@@ -136,20 +136,20 @@ describe("answers that are not streamed", () => {
     });
   });
 
-  test("lose why they ended, or half of their JSON", () => {
+  test("may have no stop reason, or half of its JSON", () => {
     expect(parseJson(textOf(reply("missing-finish-reason")))).not.toHaveProperty("stopReason");
     expect(() => parseJson(textOf(reply("bad-json")))).toThrow(SyntaxError);
   });
 
   test.each(Object.keys(bedrockModes).filter((mode) => /^(first-frame|mid-stream)-/.test(mode)))(
-    "%s refuses them",
+    "is refused by %s",
     (mode) => {
       expect(reply(mode).status).toBeGreaterThanOrEqual(400);
       expect(reply(mode).headers["x-amzn-errortype"]).toMatch(/^\w+Exception:/);
     },
   );
 
-  test("error-event-mid-stream is status 500", () => {
+  test("has status 500 with error-event-mid-stream", () => {
     expect(reply("error-event-mid-stream").status).toBe(500);
   });
 });

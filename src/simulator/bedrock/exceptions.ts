@@ -10,10 +10,10 @@ import { oddReply } from "../faults/odd-replies.ts";
 import { jsonReply, type Reply } from "../frame.ts";
 import { BedrockError, errorReply, invalid } from "./bedrock-error.ts";
 
-/** What refuses a call: an exception, or an answer that is none of the known exceptions. */
+/** A refusal: an exception, or a reply that is not a known exception. */
 type Refusal = BedrockError | Reply;
 
-/** The answer of the faults that refuse a call outright; undefined for the others. */
+/** The answer of a fault that refuses the call; undefined for other faults. */
 export function bedrockRefusal(fault: Fault, model: string): Refusal | undefined {
   const { mode, argument } = fault;
   if (!isOnWire(mode, "bedrock")) return invalid(`The fault ${mode} exists on OpenAI's wire only.`);
@@ -25,7 +25,7 @@ export function bedrockRefusal(fault: Fault, model: string): Refusal | undefined
   );
 }
 
-/** What some faults of every wire are on this one. */
+/** The exceptions for faults that exist on every wire. */
 const sameAs: Readonly<Partial<Record<FaultMode, keyof typeof exceptions>>> = {
   "throttle-429-bare": "exception-throttling",
   "error-500": "exception-internal-server",
@@ -63,7 +63,7 @@ const oddExceptions: Readonly<
     status: 400,
     headers: { "x-amzn-errortype": "RequestExpired" },
   }),
-  // Some front ends write the message in upper case, and the name behind a namespace.
+  // Some front ends capitalise `Message` and put a namespace before the name.
   "exception-in-body": jsonReply(
     JSON.stringify({
       __type: "com.amazon.bedrock#ThrottlingException",
@@ -75,12 +75,12 @@ const oddExceptions: Readonly<
   "exception-empty": jsonReply("", { status: 503 }),
 };
 
-/** Of Nova, which says it inside a stream where one is asked for. */
+/** Nova's text, which a streamed call gets inside the stream. */
 export const novaOverflow =
   `${texts.modelFailed}Input Tokens Exceeded: Number of input tokens exceeds ` +
   "maximum length. Please update the input to try again.";
 
-/** How the families of models say that a prompt is too long. */
+/** The texts of the model families for a prompt that is too long. */
 export const overflowTexts = [
   "Input is too long for requested model.",
   `${texts.modelFailed}prompt is too long: 208310 tokens > 200000 maximum`,
@@ -108,14 +108,14 @@ function exceptionOf(mode: string, model: string): BedrockError | undefined {
 
 /** An exception that a stream can carry. */
 export interface StreamException {
-  /** As the frame names it. */
+  /** The exception's name in the frame. */
   readonly type: string;
-  /** What the frame says, and what a call that is not streamed is refused with. */
+  /** The content of the frame, and the refusal of an unstreamed call. */
   readonly error: BedrockError;
   readonly isFirst: boolean;
 }
 
-/** The exception that the fault puts into a stream; undefined for other faults. */
+/** The exception that a fault sends within a stream; undefined for other faults. */
 export function streamException(mode: FaultMode): StreamException | undefined {
   const named = mode === "error-event-mid-stream" ? "mid-stream-internal-server" : mode;
   const [, place, kind] = /^(first-frame|mid-stream)-(.+)$/.exec(named) ?? [];

@@ -5,7 +5,7 @@ import { parseJson, recordOf } from "../read-json.ts";
 import { startSimulator, type Simulator } from "../simulator.ts";
 import { demoApiKey } from "./account/credential-book.ts";
 
-/** What faults below HTTP and of encodings are with frames; the rest of them is every wire's. */
+/** Faults below HTTP and of encodings, as far as frames make a difference. */
 
 let simulator: Simulator;
 beforeAll(() => {
@@ -26,7 +26,7 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8"),
 );
 
-/** The types of the frames, and what is left when the last one breaks off. */
+/** The types of the frames, and the rest of an incomplete last one. */
 function read(stream: Buffer): { readonly types: string[]; readonly rest: number } {
   const types: string[] = [];
   let rest = stream;
@@ -38,7 +38,7 @@ function read(stream: Buffer): { readonly types: string[]; readonly rest: number
   return { types, rest: rest.length };
 }
 
-/** What comes until the answer ends or the connection breaks. */
+/** The bytes until the answer ends or the connection breaks. */
 async function receive(response: Response): Promise<{ bytes: Buffer; isBroken: boolean }> {
   const parts: Uint8Array[] = [];
   let isBroken = false;
@@ -61,10 +61,10 @@ const wholeAnswer = [
 const known = (types: readonly string[]): string[] =>
   types.filter((type) => type !== "contentBlockNote");
 
-test("a stream that is cut breaks off behind whole frames", async () => {
+test("a stream that is cut ends after a whole frame", async () => {
   const { bytes, isBroken } = await receive(await ask("cut-mid-chunk"));
   expect(isBroken).toBe(true);
-  // The reader may forget what came along with the end of the connection.
+  // The reader may lose bytes that came with the end of the connection.
   const { types } = read(bytes);
   expect(types.length).toBeLessThanOrEqual(3);
   expect(types).toEqual(wholeAnswer.slice(0, types.length));
@@ -84,7 +84,7 @@ test.each([
   expect({ isWhole: rest === 0, isBroken }).toEqual({ isWhole, isBroken: false });
 });
 
-test("gzip-bomb is unknown events by the mebibyte before the answer", async () => {
+test("gzip-bomb is mebibytes of unknown events before the answer", async () => {
   const { bytes } = await receive(await ask("gzip-bomb:3"));
   expect(bytes.length).toBeGreaterThan(3 * 1024 * 1024);
   const { types, rest } = read(bytes);
@@ -99,7 +99,7 @@ test("gzip-bomb of a whole answer is white space before its JSON", async () => {
   expect(recordOf(parseJson(text))["stopReason"]).toBe("end_turn");
 });
 
-test("quotas throttle beyond a minute's requests", async () => {
+test("a quota throttles requests above its limit", async () => {
   const bedrock = { quotas: { requestsPerMinute: 1 } };
   await using limited = startSimulator({ bedrock });
   expect((await receive(await ask("ok", "converse-stream", limited))).isBroken).toBe(false);

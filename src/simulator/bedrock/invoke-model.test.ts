@@ -14,7 +14,7 @@ function titan(body: JsonRecord): TitanAnswer {
 }
 
 describe("Titan", () => {
-  test("answers equal texts with equal unit vectors, and others with others", () => {
+  test("answers equal texts with equal unit vectors, different texts with different ones", () => {
     const first = titan({ inputText: "blue whales" }).embedding ?? [];
     expect(first).toHaveLength(1024);
     expect(Math.hypot(...first)).toBeCloseTo(1, 5);
@@ -26,7 +26,7 @@ describe("Titan", () => {
     expect(titan({ inputText: "a", dimensions }).embedding).toHaveLength(dimensions);
   });
 
-  test("leaves vectors as long as they are when told so, with the same direction", () => {
+  test("does not normalise vectors if the request says so", () => {
     const unit = titan({ inputText: "whale" }).embedding ?? [];
     const plain = titan({ inputText: "whale", normalize: false }).embedding ?? [];
     expect(Math.hypot(...plain)).toBeGreaterThan(2);
@@ -64,7 +64,7 @@ describe("Titan", () => {
 describe("Cohere", () => {
   const asked = { texts: ["one", "two three"], input_type: "search_document" };
 
-  test("version 3 answers with a list, or by type when types are asked for", () => {
+  test("version 3 answers with a list, or by type if types are asked for", () => {
     const { answer, promptTokens } = readCohereEmbedding(asked, 3);
     expect(promptTokens).toBe(3);
     const vectors = answer["embeddings"] as number[][];
@@ -74,7 +74,7 @@ describe("Cohere", () => {
     expect(typed["response_type"]).toBe("embeddings_by_type");
   });
 
-  test("version 4 answers by type, with as many dimensions as asked for", () => {
+  test("version 4 answers by type, with the requested dimensions", () => {
     const { answer } = readCohereEmbedding({ ...asked, output_dimension: 256 }, 4);
     const { float } = answer["embeddings"] as { float: number[][] };
     expect(float.map((vector) => vector.length)).toEqual([256, 256]);

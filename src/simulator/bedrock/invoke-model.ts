@@ -1,74 +1,58 @@
 import type { Fault } from "../faults/fault-mode.ts";
-import { inflatedCount } from "../faults/inflated-usage.ts";
 import type { Reply } from "../frame.ts";
 import type { JsonRecord } from "../read-json.ts";
 import { invalid } from "./bedrock-error.ts";
 import type { Template } from "./imported/read-template.ts";
-import { bodyReply } from "./reply/body-reply.ts";
+import { bodyReply, countHeaders } from "./reply/body-reply.ts";
 import type { CapabilityRow } from "./account/capability-row.ts";
 import { readCohereEmbedding } from "./embedding/cohere.ts";
 import { readNovaEmbedding } from "./embedding/nova.ts";
-import type { EmbeddingRequest } from "./embedding/check-body.ts";
+import type { EmbeddingResult } from "./embedding/check-body.ts";
 import {
   readTitanEmbedding,
   readTitanEmbeddingV1,
   readTitanImageEmbedding,
 } from "./embedding/titan.ts";
 
-/** Reads InvokeModel's body, which is each model's own. Throws `BedrockError`. */
-export function readInvocation(body: JsonRecord, row: CapabilityRow): EmbeddingRequest {
-  switch (row.api) {
-    case "titan-embed":
-      return readTitanEmbedding(body);
-    case "titan-embed-v1":
-      return readTitanEmbeddingV1(body);
-    case "titan-embed-image":
-      return readTitanImageEmbedding(body);
-    case "nova-embed":
-      return readNovaEmbedding(body);
-    case "cohere-embed-v3":
-      return readCohereEmbedding(body, 3);
-    case "cohere-embed-v4":
-      return readCohereEmbedding(body, 4);
-    case "everything":
-      return body["texts"] === undefined ? readTitanEmbedding(body) : readCohereEmbedding(body, 3);
-    case "chat":
-    case "imported-llama":
-    case "imported-mistral":
-    case "imported-qwen":
-      throw invalid("The simulator serves chat models through Converse, not through InvokeModel.");
-  }
+type Api = CapabilityRow["api"];
+
+const embeddings: Readonly<Partial<Record<Api, (body: JsonRecord) => EmbeddingResult>>> = {
+  "titan-embed": readTitanEmbedding,
+  "titan-embed-v1": readTitanEmbeddingV1,
+  "titan-embed-image": readTitanImageEmbedding,
+  "nova-embed": readNovaEmbedding,
+  "cohere-embed-v3": (body) => readCohereEmbedding(body, 3),
+  "cohere-embed-v4": (body) => readCohereEmbedding(body, 4),
+  everything: (body) =>
+    body["texts"] === undefined ? readTitanEmbedding(body) : readCohereEmbedding(body, 3),
+};
+
+/** Reads InvokeModel's body, which differs by model. Throws `BedrockError`. */
+export function readInvocation(body: JsonRecord, { api }: CapabilityRow): EmbeddingResult {
+  const read = embeddings[api];
+  if (read !== undefined) return read(body);
+  throw invalid("The simulator serves chat models through Converse, not through InvokeModel.");
 }
 
 /** Only the header has the count for every model. */
-export function invocationReply({ answer, promptTokens }: EmbeddingRequest, fault: Fault): Reply {
-  const headers = countHeaders(promptTokens, fault);
+export function invocationReply({ answer, promptTokens }: EmbeddingResult, fault: Fault): Reply {
+  const headers = countHeaders({ input: promptTokens }, fault);
   return bodyReply(answer, { fault, tokens: 0, headers });
 }
 
-function countHeaders(promptTokens: number, { mode }: Fault): Readonly<Record<string, string>> {
-  if (mode === "ok-no-usage") return {};
-  const told = mode === "wrong-usage" ? inflatedCount(promptTokens) : promptTokens;
-  return { "x-amzn-bedrock-input-token-count": String(told) };
-}
+const templates: Readonly<Partial<Record<Api, Template>>> = {
+  "imported-llama": "llama",
+  "imported-mistral": "mistral",
+  "imported-qwen": "qwen",
+};
 
 /**
- * The template of a model that InvokeModel serves chat of; undefined for other models. One that can
- * do everything is of the family whose template its prompt is written in.
+ * The template of an imported chat model; undefined for other models. For a model that supports
+ * everything, the prompt decides.
  */
 export function templateOf({ api }: CapabilityRow, { prompt }: JsonRecord): Template | undefined {
-  switch (api) {
-    case "imported-llama":
-      return "llama";
-    case "imported-mistral":
-      return "mistral";
-    case "imported-qwen":
-      return "qwen";
-    case "everything":
-      return typeof prompt === "string" ? templateIn(prompt) : undefined;
-    default:
-      return undefined;
-  }
+  if (api === "everything" && typeof prompt === "string") return templateIn(prompt);
+  return templates[api];
 }
 
 function templateIn(prompt: string): Template {

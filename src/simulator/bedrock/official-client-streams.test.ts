@@ -34,7 +34,7 @@ function clientWith(maxAttempts: number): BedrockRuntimeClient {
   });
 }
 
-/** Resolves to the truth about the next call that ends. */
+/** Resolves to the truth entry of the next call that ends. */
 function nextTruth(): Promise<TruthEntry> {
   return new Promise((resolve) => {
     ended = resolve;
@@ -54,7 +54,7 @@ function command({ model = "simulated-model", say = "count: 3", ...more }: Askin
   });
 }
 
-/** Reads a stream to its end; what it throws comes back beside what came before. */
+/** Reads a stream to its end; returns the events and the error, if any. */
 async function converse(asking: Asking = {}) {
   const events: ConverseStreamOutput[] = [];
   try {
@@ -94,7 +94,7 @@ describe("the official client", () => {
     });
   });
 
-  test("reads parallel tool calls, each a block of its own", async () => {
+  test("reads parallel tool calls, each in its own block", async () => {
     const tool = (name: string) => {
       const json = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
       return { toolSpec: { name, description: `Tells the ${name}.`, inputSchema: { json } } };
@@ -139,7 +139,7 @@ describe("the official client", () => {
   });
 
   test.each(["random-splits", "random-splits-2", "random-splits-3", "dribble", "comments"])(
-    "reads the same whatever the writes are: %s",
+    "reads the same text with %s",
     async (mode) => {
       const { events, error } = await converse({ model: faulty(mode), say: "count: 40" });
       expect(error).toBeUndefined();
@@ -181,7 +181,7 @@ describe("the official client", () => {
     expect(error).toMatchObject({ name, $metadata: { httpStatusCode: status } });
   });
 
-  test("is told the model's own status with an error of the model", async () => {
+  test("gets the model's own status with an error of the model", async () => {
     const { error } = await converse({ model: faulty("exception-model-error-throttled") });
     expect(error).toMatchObject({ originalStatusCode: 429 });
   });
@@ -195,15 +195,15 @@ describe("the official client", () => {
     },
   );
 
-  test("gets through a burst of throttling by trying again", async () => {
-    const patient = clientWith(3);
-    const { stream = [] } = await patient.send(command({ model: faulty("throttled-burst-2") }));
+  test("retries through a burst of throttling", async () => {
+    const retrying = clientWith(3);
+    const { stream = [] } = await retrying.send(command({ model: faulty("throttled-burst-2") }));
     const events = await Array.fromAsync(stream);
     expect(textOf(events)).toBe("1 2 3");
-    patient.destroy();
+    retrying.destroy();
   });
 
-  test("leaves in the middle, and the truth knows how much it got", async () => {
+  test("may leave in the middle, and the truth has the tokens it got", async () => {
     const truth = nextTruth();
     const leave = new AbortController();
     const { stream = [] } = await client.send(command({ model: faulty("stall-mid") }), {

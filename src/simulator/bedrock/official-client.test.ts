@@ -20,7 +20,7 @@ import {
 let simulator: Simulator;
 let savedBearer: string | undefined;
 beforeAll(() => {
-  // A key in the environment would silently take the place of the credentials given here.
+  // A key in the environment would replace the credentials of this test.
   savedBearer = process.env["AWS_BEARER_TOKEN_BEDROCK"];
   delete process.env["AWS_BEARER_TOKEN_BEDROCK"];
   simulator = startSimulator();
@@ -93,7 +93,7 @@ describe("the official client", () => {
     expect(simulator.truth.entries.at(-1)?.model).toBe(modelId);
   });
 
-  test("gets tool calls as objects, with ids it may send back", async () => {
+  test("gets tool calls as objects, with ids that it can send back", async () => {
     const tools = [
       {
         toolSpec: {

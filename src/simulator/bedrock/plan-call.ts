@@ -22,14 +22,14 @@ import { invocationReply, readInvocation, templateOf } from "./invoke-model.ts";
 import { readConverseRequest } from "./request/read-converse-request.ts";
 import { verifySignature } from "./account/verify-signature.ts";
 
-/** Plans a call of Bedrock's wire; what it refuses is a reply too. */
+/** Plans a call of Bedrock's wire; a refusal is a reply too. */
 export async function planBedrockCall(
   route: BedrockRoute,
   incoming: IncomingCall,
   parts: PlanParts,
 ): Promise<Plan> {
   const plan = await answered(route, incoming, parts);
-  // The id of a call in the truth log is what its caller knows it by.
+  // The caller's request id is the call's id in the truth log.
   const headers = { ...plan.reply.headers, "x-amzn-requestid": incoming.call.id };
   return { ...plan, reply: { ...plan.reply, headers } };
 }
@@ -81,7 +81,7 @@ async function readVerified(
   throw new BedrockError("SerializationException", "Start of structure expected.");
 }
 
-/** The path and query of an address as they came over the wire: `URL` would rewrite some of it. */
+/** The path and query of a URL as received; `URL` would normalise them. */
 export function wirePath(url: string): { readonly path: string; readonly query: string } {
   const [, path = "/", query = ""] = /^\w+:\/\/[^/?#]*([^?#]*)(?:\?([^#]*))?/.exec(url) ?? [];
   return { path, query };

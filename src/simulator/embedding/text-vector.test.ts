@@ -16,7 +16,7 @@ test("texts that share words or spellings are closer than texts that do not", ()
   expect(similarity("gardening", "gardener")).toBeGreaterThan(similarity("gardening", "submarine"));
 });
 
-test("every text gets a unit vector of the size asked for, and always the same one", () => {
+test("every text has one unit vector of the requested size", () => {
   fc.assert(
     fc.property(fc.string(), fc.integer({ min: 1, max: 300 }), (text, dimensions) => {
       const vector = textVector(text, dimensions);
@@ -27,7 +27,7 @@ test("every text gets a unit vector of the size asked for, and always the same o
   );
 });
 
-test("token ids get unit vectors too", () => {
+test("token ids have unit vectors too", () => {
   expect(Math.hypot(...tokenIdVector([1, 2, 3], 64))).toBeCloseTo(1, 4);
   expect(tokenIdVector([1, 2, 3], 64)).not.toEqual(tokenIdVector([9, 8, 7], 64));
 });

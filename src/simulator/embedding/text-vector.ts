@@ -5,8 +5,8 @@ const gramWeight = 1;
 const gramLength = 3;
 
 /**
- * A unit vector for a text. Words and three-letter pieces each push a few dimensions, which ones
- * and in which direction is their hash: texts that share words and spellings point alike.
+ * A unit vector for a text. Each word and each sequence of three letters changes a few dimensions,
+ * chosen by its hash, so texts that share words and spellings have similar vectors.
  */
 export function textVector(text: string, dimensions: number): Float32Array<ArrayBuffer> {
   const vector = new Float32Array(dimensions);
@@ -20,7 +20,7 @@ export function textVector(text: string, dimensions: number): Float32Array<Array
   return normalised(vector, text);
 }
 
-/** Token ids have no text: equal ids at least make equal features. */
+/** A unit vector for token ids, in which equal ids are equal features. */
 export function tokenIdVector(
   ids: readonly number[],
   dimensions: number,
@@ -30,11 +30,11 @@ export function tokenIdVector(
   return normalised(vector, ids.join(" "));
 }
 
-const pushesPerFeature = 4;
+const changesPerFeature = 4;
 
 function addFeature(vector: Float32Array, feature: string, weight: number): void {
-  for (let push = 0; push < pushesPerFeature; push++) {
-    const hash = hashText(feature, push);
+  for (let change = 0; change < changesPerFeature; change++) {
+    const hash = hashText(feature, change);
     const place = (hash >>> 1) % vector.length;
     vector[place] = (vector[place] ?? 0) + ((hash & 1) === 0 ? weight : -weight);
   }
@@ -43,7 +43,7 @@ function addFeature(vector: Float32Array, feature: string, weight: number): void
 function normalised(vector: Float32Array<ArrayBuffer>, text: string): Float32Array<ArrayBuffer> {
   const length = lengthOf(vector);
   if (length === 0) {
-    // A text of punctuation has no features, and still must be a unit vector.
+    // A text of punctuation only has no features, but needs a unit vector too.
     vector[hashText(text) % vector.length] = 1;
     return vector;
   }

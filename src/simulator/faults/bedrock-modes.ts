@@ -1,4 +1,4 @@
-/** The faults that only Bedrock's wire can show, each with what it means. */
+/** The faults that exist on Bedrock's wire only, with their meanings. */
 
 /** Every exception of the provider's runtime that has a status, and its status. */
 export const exceptionStatus = {
@@ -24,7 +24,7 @@ export const exceptionStatus = {
 
 export type ExceptionName = keyof typeof exceptionStatus;
 
-/** What the provider says, where it says it more than once. */
+/** The provider's texts that are used more than once. */
 export const texts = {
   tooManyRequests: "Too many requests, please wait before trying again.",
   tooManyTokens: "Too many tokens, please wait before trying again.",
@@ -56,7 +56,7 @@ export const texts = {
   modelFailed: "The model returned the following errors: ",
 } as const;
 
-/** In place of an answer: the exception, its text, in which `MODEL` is the model, and its reason. */
+/** Exceptions in place of an answer: name, text, in which `MODEL` is the model, and reason. */
 export const exceptions = {
   "exception-validation": ["ValidationException", texts.malformed, "malformed input"],
   "exception-model-identifier": [
@@ -156,7 +156,7 @@ export const exceptions = {
   ],
 } as const satisfies Readonly<Record<string, readonly [ExceptionName, string, string?]>>;
 
-/** Answers that are none of the known exceptions. */
+/** Answers that are not known exceptions. */
 export const oddExceptionModes = {
   "exception-request-expired": "RequestExpired 400",
   "exception-in-body": "ThrottlingException 429, named in the body alone",
@@ -176,13 +176,13 @@ export const streamExceptions = {
 
 export type StreamExceptionKind = keyof typeof streamExceptions;
 
-/** As frames name it. */
+/** The name of an exception in frames. */
 export function frameType(name: string): string {
   if (name === "ModelErrorException") return "modelStreamErrorException";
   return name.charAt(0).toLowerCase() + name.slice(1);
 }
 
-/** Frames that are not as they should be. Arguments are how many good frames come before. */
+/** Broken frames. The argument is the number of good frames before. */
 const frameModes = {
   "truncated-frame": "a stream that ends cleanly in the middle of a frame",
   "cut-in-length-prefix": "a stream that ends cleanly two bytes into a frame",

@@ -13,14 +13,14 @@ test("every fault is found in a model's name, with and without an argument", () 
   }
 });
 
-test("names that only look like faults are none", () => {
+test("model names that only resemble faults are none", () => {
   expect(faultInModelName("default-model")).toBeUndefined();
   expect(faultInModelName("fault-unheard-of")).toBeUndefined();
   expect(faultInModelName("fault-resets")).toBeUndefined();
   expect(parseFault("reset:soon")).toBeUndefined();
 });
 
-test("the header goes before the model's name, and that before the plan", () => {
+test("the header has priority over the model's name, and that over the plan", () => {
   const chooser = new FaultChooser();
   chooser.setPlan([{ mode: "error-500" }]);
   expect(chooser.choose("no-done", "fault-reset")?.mode).toBe("no-done");
@@ -30,7 +30,7 @@ test("the header goes before the model's name, and that before the plan", () => 
   expect(chooser.choose("unheard-of", "m")).toBeUndefined();
 });
 
-test("a plan is followed step by step, as often as each step says", () => {
+test("each step of a plan applies to its number of calls", () => {
   const chooser = new FaultChooser();
   chooser.setPlan([
     { mode: "reset", times: 2 },
@@ -42,7 +42,7 @@ test("a plan is followed step by step, as often as each step says", () => {
   expect(chosen[2]?.argument).toBe(5);
 });
 
-test("a standing fault stays until there is another plan", () => {
+test("an endless fault stays until there is another plan", () => {
   const chooser = new FaultChooser();
   chooser.setPlan([{ mode: "overloaded-503", times: Number.POSITIVE_INFINITY }]);
   for (let call = 0; call < 10_000; call += 1) {
@@ -52,7 +52,7 @@ test("a standing fault stays until there is another plan", () => {
   expect(chooser.choose(null, "m")).toEqual(noFault);
 });
 
-test("a share of the calls is exactly that share, and evenly spread", () => {
+test("a share of the calls is exact and evenly spread", () => {
   const chooser = new FaultChooser();
   for (const [share, between] of [
     [0.1, 10],
@@ -67,20 +67,20 @@ test("a share of the calls is exactly that share, and evenly spread", () => {
   }
 });
 
-test("a step with a share ends after its calls, the well ones among them", () => {
+test("a step with a share also counts calls without a fault", () => {
   const chooser = new FaultChooser();
   chooser.setPlan([{ mode: "reset", times: 4, share: 0.5 }, { mode: "error-500" }]);
   const modes = Array.from({ length: 6 }, () => chooser.choose(null, "m")?.mode);
   expect(modes).toEqual(["ok", "reset", "ok", "reset", "error-500", "ok"]);
 });
 
-test("flapping takes turns, for each model on its own", () => {
+test("flapping alternates for each model separately", () => {
   const chooser = new FaultChooser();
   const modes = ["a", "a", "b", "a", "b"].map((model) => chooser.choose("flap", model)?.mode);
   expect(modes).toEqual(["ok", "overloaded-503", "ok", "ok", "overloaded-503"]);
 });
 
-test("a burst refuses as many calls of each model as its argument says, and then none", () => {
+test("a burst refuses the first calls of each model, as many as its argument", () => {
   const chooser = new FaultChooser();
   const modes = ["a", "a", "b", "a", "b", "b", "a"].map(
     (model) => chooser.choose("throttled-burst:2", model)?.mode,

@@ -5,18 +5,18 @@ export const faultHeader = "x-simulator-fault";
 
 const defaultBurstLength = 3;
 const modelsLimit = 10_000;
-/** Ten tenths add up to a little less than one. */
+/** Ten times 0.1 adds up to slightly less than 1. */
 const roundingError = 1e-9;
 
 interface PlannedFault {
   readonly fault: Fault;
   times: number;
   readonly share: number;
-  /** The part of a fault that calls have added up to since the last one. */
+  /** The sum of shares since the last fault; the next fault is due at 1. */
   owed: number;
 }
 
-/** Says which fault a call gets: from its header, else its model's name, else the plan. */
+/** Chooses the fault of a call: from its header, else its model's name, else the plan. */
 export class FaultChooser {
   #plan: PlannedFault[] = [];
   /** Models whose next flapping call fails. */
@@ -34,12 +34,12 @@ export class FaultChooser {
 
   /** Undefined when the header names a fault that does not exist. */
   choose(header: string | null, model: string): Fault | undefined {
-    const fault = header === null ? this.#unasked(model) : parseFault(header);
+    const fault = header === null ? this.#withoutHeader(model) : parseFault(header);
     if (fault?.mode === "flap") return this.#flap(model);
     return fault?.mode === "throttled-burst" ? this.#burst(model, fault.argument) : fault;
   }
 
-  #unasked(model: string): Fault {
+  #withoutHeader(model: string): Fault {
     return faultInModelName(model) ?? this.#nextOfPlan() ?? noFault;
   }
 
@@ -56,13 +56,13 @@ export class FaultChooser {
 
   #flap(model: string): Fault {
     if (this.#flapping.delete(model)) return { mode: "overloaded-503", argument: undefined };
-    // Names of models come from callers: forget them before they fill the memory.
+    // Callers choose the names of models, so the set is bounded.
     if (this.#flapping.size >= modelsLimit) this.#flapping.clear();
     this.#flapping.add(model);
     return noFault;
   }
 
-  /** Refuses a model's first calls, and never again. */
+  /** Refuses only a model's first calls. */
   #burst(model: string, length = defaultBurstLength): Fault {
     const refused = this.#refused.get(model) ?? 0;
     if (refused >= length) return noFault;

@@ -1,7 +1,7 @@
 import { bedrockModes } from "./bedrock-modes.ts";
 import { commonModes, faultModes, openaiModes } from "./fault-mode.ts";
 
-/** All faults and their meanings for people to read, those of one wire under its name. */
+/** The lines that list all faults with their meanings, by wire. */
 export function faultListing(): readonly string[] {
   return [
     ...linesOf(commonModes),

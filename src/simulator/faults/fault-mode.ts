@@ -1,6 +1,6 @@
 import { bedrockModes, type BedrockMode } from "./bedrock-modes.ts";
 
-/** Faults of every wire. Arguments are milliseconds unless named. */
+/** Faults of every wire. Arguments are milliseconds unless stated otherwise. */
 export const commonModes = {
   ok: "a proper answer",
   "ok-no-usage": "no usage in the answer, even when asked for",
@@ -48,7 +48,7 @@ export const openaiModes = {
   "crlf-framing": "events end in CRLF",
 } as const;
 
-/** Every way in which the simulator can misbehave. */
+/** All faults, with their meanings. */
 export const faultModes: Readonly<Record<string, string>> = {
   ...commonModes,
   ...openaiModes,
@@ -62,7 +62,7 @@ export interface Fault {
   readonly argument: number | undefined;
 }
 
-/** Whether the wire can show the fault. */
+/** Whether the fault exists on the wire. */
 export function isOnWire(mode: FaultMode, wire: "openai" | "bedrock"): boolean {
   return mode in commonModes || mode in (wire === "openai" ? openaiModes : bedrockModes);
 }
@@ -73,7 +73,7 @@ export interface FaultStep {
   readonly argument?: number;
   /** Default 1; `Infinity`: until there is another plan. */
   readonly times?: number;
-  /** Which part of those calls gets it, evenly spread, in (0, 1]; the rest is well. Default 1. */
+  /** The share of those calls that gets it, evenly spread, in (0, 1]. Default 1. */
   readonly share?: number;
 }
 

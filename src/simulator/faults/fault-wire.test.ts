@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => simulator[Symbol.asyncDispose]());
 
-/** Resolves to the truth about the next call that ends. */
+/** Resolves to the truth entry of the next call that ends. */
 function nextTruth(): Promise<TruthEntry> {
   return new Promise((resolve) => {
     ended = resolve;
@@ -22,14 +22,14 @@ function nextTruth(): Promise<TruthEntry> {
 
 interface Exchange {
   readonly received: () => Buffer;
-  /** How the connection ended: resolves only then. */
+  /** Resolves at the end of the connection, to how it ended. */
   readonly end: Promise<"closed" | "reset">;
   /** Resolves once the answer contains the text. */
   readonly contains: (text: string) => Promise<void>;
   readonly leave: () => void;
 }
 
-/** Sends one request over a bare socket and shows every byte that comes back. */
+/** Sends one request over a plain socket and returns every byte of the answer. */
 async function exchange(bytes: string | Uint8Array): Promise<Exchange> {
   const parts: Buffer[] = [];
   const received = (): Buffer => Buffer.concat(parts);
@@ -74,7 +74,7 @@ function request(mode: string, options: { stream?: boolean; say?: string } = {})
   );
 }
 
-/** Sends a request, waits for the end of the connection, and takes the answer apart. */
+/** Sends a request, waits for the end of the connection, and parses the answer. */
 async function answer(mode: string, options: { stream?: boolean; say?: string } = {}) {
   const truth = nextTruth();
   const { received, end } = await exchange(request(mode, options));
@@ -87,7 +87,7 @@ async function answer(mode: string, options: { stream?: boolean; say?: string } 
   return { text, head, body, writes, plain: writes.join(""), ending, truth: await truth };
 }
 
-/** The chunks of a body; what is left when it breaks off is not among them. */
+/** The complete chunks of a body. */
 function unchunk(body: string): string[] {
   const writes: string[] = [];
   let rest = body;
@@ -145,13 +145,13 @@ describe("faults below HTTP", () => {
     expect(truth).toMatchObject({ status: 0, completionTokens: 0, fault: mode });
   });
 
-  test("cut-after-headers sends the head alone", async () => {
+  test("cut-after-headers sends only the head", async () => {
     const { head, body, ending } = await answer("cut-after-headers");
     expect(head).toStartWith("http/1.1 200 ok");
     expect({ body, ending }).toEqual({ body: "", ending: "closed" });
   });
 
-  test("cut-mid-chunk closes inside a chunk, after some good ones", async () => {
+  test("cut-mid-chunk closes inside a chunk, after some whole ones", async () => {
     const { body, writes, ending, truth } = await answer("cut-mid-chunk");
     expect(writes).toHaveLength(3);
     const broken = /\r\n([0-9a-f]+)\r\n(data: \{"id":"chatcmpl[^\n]*)$/.exec(body);
@@ -160,13 +160,13 @@ describe("faults below HTTP", () => {
     expect(truth).toMatchObject({ status: 200, completionTokens: 2 });
   });
 
-  test("reset resets after some good chunks", async () => {
+  test("reset resets after some whole chunks", async () => {
     const { writes, ending, body } = await answer("reset");
     expect({ count: writes.length, ending }).toEqual({ count: 3, ending: "reset" });
     expect(isComplete(body)).toBe(false);
   });
 
-  test("tls-fail answers with an alert, and so does every TLS handshake", async () => {
+  test("tls-fail answers with an alert, as every TLS handshake is answered", async () => {
     const { text } = await answer("tls-fail");
     expect(Buffer.from(text, "latin1")).toEqual(Buffer.from(tlsAlert));
     const hello = await exchange(new Uint8Array([0x16, 0x03, 0x01, 0x00, 0x01, 0x01]));
@@ -174,7 +174,7 @@ describe("faults below HTTP", () => {
     expect(hello.received()).toEqual(Buffer.from(tlsAlert));
   });
 
-  test("are refused where there is no front to serve them", async () => {
+  test("are refused at the address without a front", async () => {
     const response = await fetch(`${simulator.directUrl}/chat/completions`, {
       method: "POST",
       headers: { "x-simulator-fault": "reset" },
@@ -186,7 +186,7 @@ describe("faults below HTTP", () => {
 });
 
 describe("faults of timing and encoding", () => {
-  test("slow-first-byte sends nothing at first, and then the whole answer", async () => {
+  test("slow-first-byte sends nothing at first, then the whole answer", async () => {
     expect((await answer("slow-first-byte:5")).plain).toEndWith("data: [DONE]\n\n");
     const truth = nextTruth();
     const { received, leave, end } = await exchange(request("slow-first-byte:600000"));
@@ -197,7 +197,7 @@ describe("faults of timing and encoding", () => {
     expect(await truth).toMatchObject({ status: 0, completionTokens: 0, clientLeft: true });
   });
 
-  test("stall-mid falls silent until the caller leaves", async () => {
+  test("stall-mid is silent until the caller leaves", async () => {
     const truth = nextTruth();
     const { contains, received, leave } = await exchange(request("stall-mid"));
     await contains('" two"');
@@ -233,7 +233,7 @@ describe("faults of timing and encoding", () => {
     expect(isComplete(received().toString())).toBe(false);
   });
 
-  test("gzip-bomb is small on the wire and large unpacked, with the answer at its end", async () => {
+  test("gzip-bomb is small on the wire and large unpacked, with the answer at the end", async () => {
     const { head, plain } = await answer("gzip-bomb:8", { stream: false });
     expect(head).toContain("content-encoding: gzip");
     expect(plain.length).toBeLessThan(100_000);
@@ -254,7 +254,7 @@ describe("faults of timing and encoding", () => {
 describe("faults of the stream's events", () => {
   const usageEvents = (plain: string): number => plain.match(/"usage":\{/g)?.length ?? 0;
 
-  test("ok-no-usage and usage-twice change how often the usage comes", async () => {
+  test("ok-no-usage and usage-twice change the number of usage chunks", async () => {
     expect(usageEvents((await answer("ok")).plain)).toBe(1);
     expect(usageEvents((await answer("ok-no-usage")).plain)).toBe(0);
     expect(usageEvents((await answer("usage-twice")).plain)).toBe(2);
@@ -263,13 +263,13 @@ describe("faults of the stream's events", () => {
     expect(plain.truth.hasUsage).toBe(false);
   });
 
-  test("wrong-usage lies, and the truth does not", async () => {
+  test("wrong-usage changes the answer, not the truth log", async () => {
     const { plain, truth } = await answer("wrong-usage", { stream: false });
     expect(JSON.parse(plain)).toMatchObject({ usage: { completion_tokens: 50 } });
     expect(truth.completionTokens).toBe(4);
   });
 
-  test("bad-json breaks one event of a stream, or the whole of a plain answer", async () => {
+  test("bad-json breaks one event of a stream, or an unstreamed answer", async () => {
     const { writes } = await answer("bad-json");
     expect(() => JSON.parse(writes[2]?.slice(6) ?? "{}") as unknown).toThrow(SyntaxError);
     expect(writes[2]).toEndWith("\n\n");
@@ -284,7 +284,7 @@ describe("faults of the stream's events", () => {
     expect(isComplete(body)).toBe(true);
   });
 
-  test("missing-finish-reason, no-done and role-every-chunk do what they say", async () => {
+  test("missing-finish-reason, no-done and role-every-chunk omit or repeat what they name", async () => {
     const unfinished = (await answer("missing-finish-reason")).plain;
     expect(unfinished).not.toContain('"finish_reason":"stop"');
     expect(unfinished).toContain("[DONE]");
@@ -308,14 +308,14 @@ describe("faults of the stream's events", () => {
     expect(writes).toHaveLength(5);
   });
 
-  test("million-chunks sends as many deltas as asked for", async () => {
+  test("million-chunks sends as many deltas as its argument", async () => {
     const { plain, truth } = await answer("million-chunks:20000");
     expect(plain.match(/"delta":\{"content":/g)).toHaveLength(20_000);
     expect(truth.completionTokens).toBe(20_000);
   });
 });
 
-describe("faults that refuse", () => {
+describe("faults that refuse a call", () => {
   test.each([
     ["throttle-429", 429, "rate_limit_exceeded"],
     ["throttle-429-bare", 429, "rate_limit_exceeded"],
@@ -346,13 +346,13 @@ describe("faults that refuse", () => {
     expect(plain).toStartWith("<html>");
   });
 
-  test("redirect points somewhere else", async () => {
+  test("redirect points to another path", async () => {
     const { head } = await answer("redirect");
     expect(head).toStartWith("http/1.1 307 ");
     expect(head).toContain("location: /redirected");
   });
 
-  test("flap answers by turns", async () => {
+  test("flap alternates between an answer and a refusal", async () => {
     const statuses = [];
     for (let turn = 0; turn < 4; turn++) statuses.push((await answer("flap")).truth.status);
     expect(statuses).toEqual([200, 503, 200, 503]);

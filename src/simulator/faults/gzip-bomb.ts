@@ -6,15 +6,15 @@ const mebibyte = 1024 * 1024;
 const gzipHead = new Uint8Array([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
 /**
- * A valid gzip body: by the mebibyte what readers skip, and then the real answer. One packed
- * mebibyte is made once and repeated, so that it costs next to nothing.
+ * A valid gzip body: mebibytes of filler that readers skip, then the real answer. One packed
+ * mebibyte is made once and repeated, so it costs almost nothing.
  */
 export function* gzipBomb(
   { steps, filler: makeFiller = whiteSpace }: Pick<Reply, "steps" | "filler">,
   mebibytes: number,
 ): Generator<Frame, void, void> {
   const filler = makeFiller(mebibyte);
-  // A full flush ends at a byte boundary and leaves nothing for later blocks to refer to.
+  // A full flush ends at a byte boundary, and later blocks do not refer to what is before it.
   const packedFiller = pack(filler, constants.Z_FULL_FLUSH);
   let checksum = 0;
   let size = 0;

@@ -5,7 +5,7 @@ const page =
   "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n" +
   "<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
 
-/** What something in front of a provider answers, which knows no wire; undefined for other faults. */
+/** The reply of a proxy in front of a provider, equal on all wires; undefined for other faults. */
 export function oddReply({ mode }: Fault): Reply | undefined {
   return oddReplies[mode]?.();
 }

@@ -5,7 +5,7 @@ import { wait } from "../wait.ts";
 import type { Fault, FaultMode } from "./fault-mode.ts";
 import { bytesOf, firstHalf } from "./transport-faults.ts";
 
-/** Long enough for the caller to read what came before a reset, which throws unread bytes away. */
+/** Lets the caller read what came before a reset, which discards unread bytes. */
 const resetDelayMs = 30;
 
 type RawFault = (sending: RawSending) => Promise<void>;
@@ -16,7 +16,7 @@ interface RawSending {
   readonly call: OpenCall;
 }
 
-/** How to serve a fault that only a bare connection can show; undefined for all others. */
+/** Serves a fault that needs the raw connection; undefined for other faults. */
 export function rawFault({ mode }: Fault): RawFault | undefined {
   return rawFaults[mode];
 }
@@ -35,7 +35,7 @@ const rawFaults: Readonly<Partial<Record<FaultMode, RawFault>>> = {
   "cut-mid-chunk": async (sending) => {
     await writeHead(sending);
     const next = await writeFirstHalf(sending);
-    // Promises more bytes than ever come.
+    // The announced length is larger than what follows.
     await writeText(sending.connection, `${Math.max(2, next.length).toString(16)}\r\n`);
     await sending.connection.write(next.slice(0, Math.ceil(next.length / 2)));
     sending.connection.end();
@@ -55,7 +55,7 @@ async function writeHead({ connection, reply, call }: RawSending): Promise<void>
   await writeText(connection, `HTTP/1.1 ${reply.status} OK\r\n${lines.join("")}\r\n`);
 }
 
-/** Resolves to what would come next. */
+/** Resolves to the bytes that would come next. */
 async function writeFirstHalf({ connection, reply, call }: RawSending): Promise<Uint8Array> {
   const frames = firstHalf(reply);
   for (let next = frames.next(); ; next = frames.next()) {

@@ -14,7 +14,7 @@ const frames = (count: number): Frame[] =>
 const textOf = (steps: readonly Step[]): string =>
   Buffer.concat(steps.filter(isFrame).map(({ data }) => Buffer.from(data))).toString();
 
-test("no byte, token or usage gets lost, wherever the cuts are", () => {
+test("cuts lose no byte, token or usage", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 40 }), fc.nat(), (count, seed) => {
       const given = frames(count);
@@ -28,21 +28,21 @@ test("no byte, token or usage gets lost, wherever the cuts are", () => {
   );
 });
 
-test("some writes are a single byte, some end inside a frame, some carry several frames", () => {
+test("some writes are a single byte, some end inside a frame, some have several frames", () => {
   const texts = [...splitWrites(frames(60), 1)].map((step) => textOf([step]));
   expect(texts.some((text) => text.length === 1)).toBe(true);
   expect(texts.some((text) => text.length > 1 && !text.endsWith(">"))).toBe(true);
   expect(texts.some((text) => /<frame[^>]*>.*<frame/.test(text))).toBe(true);
 });
 
-test("the same seed cuts at the same places, another one elsewhere", () => {
+test("the same seed cuts at the same places, another seed at others", () => {
   const sizes = (seed: number): number[] =>
     [...splitWrites(frames(20), seed)].map((step) => textOf([step]).length);
   expect(sizes(7)).toEqual(sizes(7));
   expect(sizes(7)).not.toEqual(sizes(8));
 });
 
-test("what was made before a pause is written before it", () => {
+test("everything before a pause is written before it", () => {
   const [first, second] = frames(2);
   if (first === undefined || second === undefined) throw new Error("no frames");
   const steps = [...splitWrites([first, { pauseMs: 5 }, second], 3)];

@@ -1,13 +1,13 @@
 import { Random } from "../answer/random.ts";
 import { isPause, type Frame, type Step } from "../frame.ts";
 
-/** How much of an answer may wait to be joined with what comes next. */
+/** How much of an answer may be held back and joined with the next frames. */
 const joinedLimitBytes = 16 * 1024;
 
 /**
- * Cuts an answer into writes that know nothing of its frames: some are a single byte, some end
- * inside a frame, some carry several frames and the beginning of the next. The same seed cuts at
- * the same places.
+ * Cuts an answer into writes regardless of its frames: some are a single byte, some end inside a
+ * frame, some contain several frames and the beginning of the next. The same seed cuts at the same
+ * places.
  */
 export function* splitWrites(steps: Iterable<Step>, seed: number): Generator<Step, void, void> {
   const random = new Random(seed);

@@ -1,32 +1,36 @@
 import { gzipSync } from "node:zlib";
 
-import { isFrame, isPause, type Frame, type Reply, type Step } from "../frame.ts";
+import {
+  framesBeforeMiddle,
+  isFrame,
+  isPause,
+  type Frame,
+  type Reply,
+  type Step,
+} from "../frame.ts";
 import type { Fault, FaultMode } from "./fault-mode.ts";
 import { gzipBomb } from "./gzip-bomb.ts";
 import { splitWrites } from "./split-writes.ts";
 
 const defaultBombMebibytes = 1024;
 const defaultEncodingLayers = 4;
-/** Of a stream: the role and the first words. */
-const framesBeforeMiddle = 3;
 
-/** Applies the faults that do not care what the bytes mean; other faults change nothing here. */
+/** Applies a fault that does not depend on the wire; other faults change nothing here. */
 export function withTransportFault(reply: Reply, { mode, argument }: Fault): Reply {
-  return transportFaults[mode]?.(reply, argument) ?? reply;
+  return { ...reply, ...transportFaults[mode]?.(reply, argument) };
 }
 
-type TransportFault = (reply: Reply, argument: number | undefined) => Reply;
+/** Returns the changed parts of the reply. */
+type TransportFault = (reply: Reply, argument: number | undefined) => Partial<Reply>;
 
 const transportFaults: Readonly<Partial<Record<FaultMode, TransportFault>>> = {
   "stall-mid": (reply, pauseMs = Number.POSITIVE_INFINITY) => ({
-    ...reply,
     steps: insertMidway(reply, { pauseMs }),
   }),
-  dribble: (reply, pauseMs = 0) => ({ ...reply, steps: byteByByte(reply.steps, pauseMs) }),
-  "random-splits": (reply, seed = 1) => ({ ...reply, steps: splitWrites(reply.steps, seed) }),
-  "never-closes": (reply) => ({ ...reply, steps: unending(reply.steps) }),
+  dribble: ({ steps }, pauseMs = 0) => ({ steps: byteByByte(steps, pauseMs) }),
+  "random-splits": ({ steps }, seed = 1) => ({ steps: splitWrites(steps, seed) }),
+  "never-closes": ({ steps }) => ({ steps: unending(steps) }),
   "gzip-bomb": (reply, mebibytes = defaultBombMebibytes) => ({
-    ...reply,
     headers: { ...reply.headers, "content-encoding": "gzip" },
     steps: gzipBomb(reply, mebibytes),
   }),
@@ -99,7 +103,7 @@ function* unending(steps: Iterable<Step>): Iterable<Step> {
   yield { pauseMs: Number.POSITIVE_INFINITY };
 }
 
-function chained(reply: Reply, layers: number): Reply {
+function chained(reply: Reply, layers: number): Partial<Reply> {
   const frames = [...reply.steps].filter(isFrame);
   let bytes: Uint8Array<ArrayBuffer> = Buffer.concat(frames.map(bytesOf));
   for (let layer = 0; layer < layers; layer++) bytes = new Uint8Array(gzipSync(bytes));
@@ -107,7 +111,6 @@ function chained(reply: Reply, layers: number): Reply {
   const hasUsage = frames.some((frame) => frame.hasUsage === true);
   const encodings = Array.from({ length: layers }, () => "gzip").join(", ");
   return {
-    ...reply,
     headers: { ...reply.headers, "content-encoding": encodings },
     steps: [{ data: bytes, tokens, hasUsage }],
   };

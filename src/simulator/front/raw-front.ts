@@ -7,14 +7,13 @@ import {
 
 export interface RawFront extends Disposable {
   readonly port: number;
-  /** Takes a caller's connection away from the HTTP server, which knows it by its peer's port. */
+  /** Takes a caller's connection over from the HTTP server, which sees it under this port. */
   takeOver(peerPort: number): RawConnection | undefined;
 }
 
 /**
- * Listens where callers connect and relays bytes to and from the HTTP server behind it. It
- * understands nothing of HTTP: the server finds out that a call wants a fault below HTTP, and
- * takes the connection over.
+ * Listens for callers and relays bytes to and from the HTTP server behind it. It does not parse
+ * HTTP: the server takes over the connection of a call that needs a fault below HTTP.
  */
 export function startRawFront(options: {
   readonly hostname: string;

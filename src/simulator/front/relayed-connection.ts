@@ -1,18 +1,18 @@
 import type { Socket, SocketHandler } from "bun";
 
-/** A caller's connection below HTTP, for the faults that HTTP servers are built to prevent. */
+/** A caller's connection below HTTP, for faults that an HTTP server cannot produce. */
 export interface RawConnection {
-  /** Fires when the connection is closed, by whichever side. */
+  /** Fires when the connection is closed by either side. */
   readonly closed: AbortSignal;
   /** Resolves when there is room for more, or the connection is closed. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Closes after what has been written has left. */
+  /** Closes after everything written has been sent. */
   end(): void;
   /** Closes at once with a TCP reset. */
   reset(): void;
 }
 
-/** Half of a relay: what one of its two sockets has to do when something happens to it. */
+/** The event handlers of one of a relay's two sockets. */
 export interface RelaySide {
   receive(bytes: Uint8Array): void;
   drain(): void;
@@ -122,7 +122,7 @@ export class RelayedConnection {
   }
 }
 
-/** The sending half of a socket: keeps what the kernel did not take, and holds the source still. */
+/** The sending half of a socket: keeps what the kernel did not accept, and pauses the source. */
 class Outlet {
   readonly socket: RelaySocket;
   #kept: Uint8Array[] = [];
@@ -134,11 +134,11 @@ class Outlet {
     this.socket = socket;
   }
 
-  /** `source` is paused until everything has left. */
+  /** `source` is paused until everything has been sent. */
   send(bytes: Uint8Array, source?: RelaySocket): void {
     const written = this.#kept.length > 0 ? 0 : Math.max(0, this.socket.write(bytes));
     if (written === bytes.length) return;
-    // The runtime may use the buffer of a read again.
+    // The runtime may reuse the buffer of a read.
     this.#kept.push(new Uint8Array(bytes.subarray(written)));
     if (source === undefined || this.#source === source) return;
     this.#source = source;
@@ -168,13 +168,13 @@ class Outlet {
     if (this.#isEnding) this.socket.end();
   }
 
-  /** Closes once everything has left. */
+  /** Closes once everything has been sent. */
   end(): void {
     this.#isEnding = true;
     if (this.#kept.length === 0) this.socket.end();
   }
 
-  /** The socket is closed: nobody needs to wait for it any longer. */
+  /** Ends all waits, because the socket is closed. */
   release(): void {
     this.#kept = [];
     for (const resolve of this.#waiting.splice(0)) resolve();

@@ -1,7 +1,7 @@
-import type { AnswerEvent } from "../answer/answer-event.ts";
+import type { AnswerEvent, ContentEvent } from "../answer/answer-event.ts";
 import type { FinishEvent } from "../answer/collect-answer.ts";
 import { wireFinishReason, type AnswerIdentity, type Choices } from "./completion.ts";
-import { tokenLogprob } from "./logprobs.ts";
+import { logprobsOf } from "./logprobs.ts";
 import type { ChatRequest } from "./read-chat-request.ts";
 import { usageBody, type UsageCounts } from "./usage.ts";
 
@@ -9,7 +9,7 @@ import { usageBody, type UsageCounts } from "./usage.ts";
 export interface Chunk {
   readonly kind: "role" | "content" | "finish" | "usage";
   readonly body: Readonly<Record<string, unknown>>;
-  /** Completion tokens that the caller gets with it. */
+  /** The number of completion tokens in it. */
   readonly tokens: number;
 }
 
@@ -68,7 +68,7 @@ function* choiceChunks(
   request: ChatRequest,
 ): Generator<ChoiceChunk, FinishEvent, void> {
   let isBegun = false;
-  /** Tokens of thoughts that the caller does not see ride on the next chunk. */
+  /** Tokens of thoughts that the caller does not see, counted with the next chunk. */
   let hiddenTokens = 0;
   for (const event of events) {
     if (event.kind === "reasoning" && !request.showsReasoning) {
@@ -92,7 +92,7 @@ function* choiceChunks(
       return event;
     }
     const delta = contentDelta(event, request.isLegacyCall);
-    const choice = { index, delta, logprobs: logprobsOf(event, request), finish_reason: null };
+    const choice = { index, delta, logprobs: eventLogprobs(event, request), finish_reason: null };
     yield { kind: "content", choice, tokens: event.tokens };
   }
   return { kind: "finish", reason: "stop", completionTokens: 0, reasoningTokens: 0 };
@@ -109,9 +109,7 @@ function roleDelta(event: AnswerEvent, request: ChatRequest): object {
   return { role: "assistant", content: "", refusal: null };
 }
 
-type BodyEvent = Exclude<AnswerEvent, { kind: "finish" }>;
-
-function contentDelta(event: BodyEvent, isLegacyCall: boolean): object {
+function contentDelta(event: ContentEvent, isLegacyCall: boolean): object {
   switch (event.kind) {
     case "reasoning":
       return { reasoning_content: event.piece };
@@ -136,11 +134,8 @@ function contentDelta(event: BodyEvent, isLegacyCall: boolean): object {
   }
 }
 
-function logprobsOf(event: BodyEvent, request: ChatRequest): object | null {
+function eventLogprobs(event: ContentEvent, request: ChatRequest): object | null {
   if (request.topLogprobs === undefined) return null;
   if (event.kind !== "text" && event.kind !== "refusal") return null;
-  const list = [tokenLogprob(event.piece, request.topLogprobs)];
-  return event.kind === "text"
-    ? { content: list, refusal: null }
-    : { content: null, refusal: list };
+  return logprobsOf([event.piece], request.topLogprobs, event.kind === "refusal");
 }

@@ -1,11 +1,11 @@
 import type { AnswerEvent, FinishReason } from "../answer/answer-event.ts";
 import { collectAnswer, type CollectedCall, type WholeAnswer } from "../answer/collect-answer.ts";
 import type { JsonRecord } from "../read-json.ts";
-import { tokenLogprob } from "./logprobs.ts";
+import { logprobsOf } from "./logprobs.ts";
 import type { ChatRequest } from "./read-chat-request.ts";
 import { usageBody, type UsageCounts } from "./usage.ts";
 
-/** What all parts of one answer share. */
+/** The fields that all parts of one answer share. */
 export interface AnswerIdentity {
   readonly id: string;
   /** Unix time in seconds. */
@@ -67,16 +67,10 @@ function choiceBody(choice: WholeAnswer, index: number, request: ChatRequest): o
   return {
     index,
     message,
-    logprobs: topLogprobs === undefined ? null : logprobsOf(pieces, topLogprobs, refusal),
+    logprobs:
+      topLogprobs === undefined ? null : logprobsOf(pieces, topLogprobs, refusal !== undefined),
     finish_reason: wireFinishReason(choice.finish.reason, request.isLegacyCall),
   };
-}
-
-function logprobsOf(pieces: readonly string[], top: number, refusal: string | undefined): object {
-  const list = pieces.map((piece) => tokenLogprob(piece, top));
-  return refusal === undefined
-    ? { content: list, refusal: null }
-    : { content: null, refusal: list };
 }
 
 function callBody({ id, name, tool, input }: CollectedCall): object {

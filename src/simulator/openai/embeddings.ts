@@ -7,9 +7,9 @@ import { bodyReply } from "./refusal-faults.ts";
 import { readInteger, readModel } from "./read-chat-request.ts";
 import { invalidRequest, WireError, wrongType } from "./wire-error.ts";
 
-const mostInputs = 2048;
+const maxInputs = 2048;
 const defaultDimensions = 1024;
-const mostDimensions = 16_384;
+const maxDimensions = 16_384;
 
 type EmbeddingInput = string | readonly number[];
 
@@ -21,11 +21,11 @@ export interface EmbeddingRequest {
   readonly promptTokens: number;
 }
 
-/** Throws `WireError` for what OpenAI refuses. */
+/** Throws `WireError` if OpenAI would refuse the request. */
 export function readEmbeddingRequest(body: JsonRecord): EmbeddingRequest {
   const model = readModel(body);
   const inputs = readInputs(body["input"]);
-  const range = { lowest: 1, highest: mostDimensions };
+  const range = { lowest: 1, highest: maxDimensions };
   const format = body["encoding_format"] ?? "float";
   if (format !== "float" && format !== "base64") {
     const message = `Invalid value: '${JSON.stringify(format)}'. Supported values are: 'float' and 'base64'.`;
@@ -53,7 +53,7 @@ export function embeddingsReply(request: EmbeddingRequest, fault: Fault): Reply 
   return bodyReply({ object: "list", data, model, usage }, 0, fault);
 }
 
-/** Base64 is of little-endian 32-bit floats, which is how this machine keeps them in memory. */
+/** Base64 contains little-endian 32-bit floats, the layout in memory. */
 function encoded(vector: Float32Array<ArrayBuffer>, isBase64: boolean): string | number[] {
   return isBase64 ? Buffer.from(vector.buffer).toString("base64") : Array.from(vector);
 }
@@ -66,9 +66,9 @@ function readInputs(input: unknown): readonly EmbeddingInput[] {
   if (typeof input === "string") return [text(input)];
   if (!isList(input)) throw wrongType("input", "one of a string or array", input);
   if (input.length === 0) throw invalidInput();
-  if (input.length > mostInputs) {
+  if (input.length > maxInputs) {
     const message =
-      `Invalid 'input': array too long. Expected an array with maximum length ${mostInputs}, ` +
+      `Invalid 'input': array too long. Expected an array with maximum length ${maxInputs}, ` +
       `but got an array with length ${input.length} instead.`;
     throw invalidRequest(message, "input", "array_above_max_length");
   }

@@ -1,6 +1,6 @@
 import { hashText } from "../answer/random.ts";
 
-export interface TokenLogprob {
+interface TokenLogprob {
   readonly token: string;
   readonly logprob: number;
   readonly bytes: readonly number[];
@@ -10,8 +10,18 @@ export interface TokenLogprob {
 const alternativeWords =
   " the, a, one, this, and, it, of, to, in, is, that, for, with, as, on, at, by, or".split(",");
 
-/** Made-up log probabilities that look like real ones: the token itself is the likeliest. */
-export function tokenLogprob(token: string, alternatives: number): TokenLogprob {
+/** `alternatives` is the number of likely tokens at each place. */
+export function logprobsOf(
+  tokens: readonly string[],
+  alternatives: number,
+  isRefusal: boolean,
+): object {
+  const list = tokens.map((token) => tokenLogprob(token, alternatives));
+  return isRefusal ? { content: null, refusal: list } : { content: list, refusal: null };
+}
+
+/** Made-up log probabilities that look real: the token itself is the most likely. */
+function tokenLogprob(token: string, alternatives: number): TokenLogprob {
   const logprob = -(hashText(token) % 1000) / 1500;
   const others = [".", ",", ...alternativeWords].filter((word) => word !== token);
   const named = [token, ...others].slice(0, alternatives);

@@ -15,7 +15,7 @@ export type OpenAiRoute =
   | { readonly kind: "chat" | "embeddings" }
   | { readonly kind: "models"; readonly model: string | undefined };
 
-/** Undefined for what is no call of this wire. Paths come without their `/v1`. */
+/** Undefined if this wire has no such path. `path` comes without `/v1`. */
 export function openAiRoute(method: string, path: string): OpenAiRoute | undefined {
   if (method === "GET" && path === "/models") return { kind: "models", model: undefined };
   if (method === "GET" && path.startsWith("/models/")) {
@@ -26,7 +26,7 @@ export function openAiRoute(method: string, path: string): OpenAiRoute | undefin
   return path === "/embeddings" ? { kind: "embeddings" } : undefined;
 }
 
-/** Throws `WireError` for what OpenAI refuses. */
+/** Throws `WireError` if OpenAI would refuse the request. */
 export async function planOpenAiCall(
   route: OpenAiRoute,
   { request, call }: IncomingCall,
@@ -63,7 +63,7 @@ export function unknownUrl(request: Request): WireError {
   return new WireError(404, { message });
 }
 
-/** Names to show; a call may name any model at all. */
+/** The models that are listed; calls may name any other. */
 const shownModels = ["simulator-chat", "simulator-reason", "simulator-embed"];
 
 function modelsReply(model: string | undefined): Reply {

@@ -1,12 +1,13 @@
+import { contextWindowIn, reasonsByDefault } from "../answer/model-name.ts";
 import { countPromptTokens } from "../answer/prompt-tokens.ts";
 import type { OutputForm, Prompt } from "../answer/prompt.ts";
-import { toldForm } from "../answer/schema/told-form.ts";
+import { promptedForm } from "../answer/schema/prompted-form.ts";
 import { isRecord, listOf, recordOf, stringOf, type JsonRecord } from "../read-json.ts";
 import { readMessages } from "./read-messages.ts";
 import { readTools } from "./read-tools.ts";
 import { contextExceeded, invalidRequest, WireError, wrongType } from "./wire-error.ts";
 
-/** A chat request, with what only its wire format cares about beside the prompt. */
+/** A chat request: the prompt and the fields of this wire only. */
 export interface ChatRequest {
   readonly prompt: Prompt;
   readonly promptTokens: number;
@@ -14,27 +15,27 @@ export interface ChatRequest {
   readonly isStreamed: boolean;
   /** Whether a stream ends with a chunk that carries the usage. */
   readonly includesUsage: boolean;
-  /** Undefined when no log probabilities were asked for, else how many alternatives to name. */
+  /** The number of alternatives; undefined if no log probabilities were asked for. */
   readonly topLogprobs: number | undefined;
   /** Answer tool calls as `function_call`. */
   readonly isLegacyCall: boolean;
   readonly showsReasoning: boolean;
 }
 
-/** Throws `WireError` for what OpenAI refuses. `contextWindow` undefined: no limit. */
+/** Throws `WireError` if OpenAI would refuse the request. `contextWindow` undefined: no limit. */
 export function readChatRequest(body: JsonRecord, contextWindow: number | undefined): ChatRequest {
   const model = readModel(body);
   const turns = readMessages(body["messages"]);
   const { tools, toolUse, isLegacy } = readTools(body);
-  const showsReasoning = /(?<!finish-)reason/.test(model);
+  const showsReasoning = reasonsByDefault(model);
   const isStreamed = body["stream"] === true;
   const streamOptions = body["stream_options"];
   if (isRecord(streamOptions) && !isStreamed) {
     const message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
     throw invalidRequest(message, "stream_options", null);
   }
-  readRange(body, "temperature", { lowest: 0, highest: 2 });
-  readRange(body, "top_p", { lowest: 0, highest: 1 });
+  readNumber(body, "temperature", { noun: "decimal", lowest: 0, highest: 2 });
+  readNumber(body, "top_p", { noun: "decimal", lowest: 0, highest: 1 });
   const prompt: Prompt = {
     model,
     turns,
@@ -49,7 +50,7 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
     reasoningEffort: stringOf(body["reasoning_effort"]) || (showsReasoning ? "medium" : undefined),
   };
   const promptTokens = countPromptTokens(prompt);
-  const window = contextWindowOf(model) ?? contextWindow;
+  const window = contextWindowIn(model) ?? contextWindow;
   if (window !== undefined && promptTokens + (prompt.maxTokens ?? 0) > window) {
     throw contextExceeded(window, promptTokens, prompt.maxTokens);
   }
@@ -75,21 +76,15 @@ export function readModel(body: JsonRecord): string {
   return model;
 }
 
-/** A model called `anything-ctx4096` has a context window of 4096 tokens. */
-function contextWindowOf(model: string): number | undefined {
-  const size = /-ctx(\d+)$/.exec(model)?.[1];
-  return size === undefined ? undefined : Number(size);
-}
-
 function readOutputForm(format: unknown, turns: Prompt["turns"]): OutputForm {
   const { type, json_schema: named } = recordOf(format);
   switch (type) {
     case undefined:
     case "text":
-      return toldForm(turns);
+      return promptedForm(turns);
     case "json_object": {
-      const told = toldForm(turns);
-      return told.kind === "schema" ? told : { kind: "json" };
+      const prompted = promptedForm(turns);
+      return prompted.kind === "schema" ? prompted : { kind: "json" };
     }
     case "json_schema": {
       const schema = recordOf(named)["schema"];
@@ -121,27 +116,21 @@ interface Range {
 
 /** Undefined when the field is absent or null. */
 export function readInteger(body: JsonRecord, field: string, range: Range): number | undefined {
+  return readNumber(body, field, { ...range, noun: "integer" });
+}
+
+function readNumber(
+  body: JsonRecord,
+  field: string,
+  range: Range & { readonly noun: "integer" | "decimal" },
+): number | undefined {
   const value = body[field];
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== "number" || !Number.isInteger(value)) {
-    throw wrongType(field, "an integer", value);
-  }
-  return withinRange(value, field, { ...range, noun: "integer" });
-}
-
-function readRange(body: JsonRecord, field: string, range: Range): void {
-  const value = body[field];
-  if (value === undefined || value === null) return;
-  if (typeof value !== "number") throw wrongType(field, "a decimal", value);
-  withinRange(value, field, { ...range, noun: "decimal" });
-}
-
-function withinRange(
-  value: number,
-  field: string,
-  range: Range & { readonly noun: string },
-): number {
   const { noun, lowest, highest = Number.POSITIVE_INFINITY } = range;
+  const isWhole = noun === "integer";
+  if (typeof value !== "number" || (isWhole && !Number.isInteger(value))) {
+    throw wrongType(field, isWhole ? "an integer" : "a decimal", value);
+  }
   if (value < lowest) {
     const message = `Invalid '${field}': ${noun} below minimum value. Expected a value >= ${lowest}, but got ${value} instead.`;
     throw invalidRequest(message, field, `${noun}_below_min_value`);

@@ -11,7 +11,7 @@ const roles: Readonly<Record<string, Turn["role"]>> = {
   function: "tool",
 };
 
-/** The conversation of a chat request. Throws `WireError` for what OpenAI refuses. */
+/** The conversation of a chat request. Throws `WireError` if OpenAI would refuse it. */
 export function readMessages(messages: unknown): Turn[] {
   if (messages === undefined || messages === null) {
     const message = "Missing required parameter: 'messages'.";

@@ -5,11 +5,11 @@ import { invalidRequest } from "./wire-error.ts";
 export interface OfferedTools {
   readonly tools: readonly Tool[];
   readonly toolUse: ToolUse;
-  /** True when asked in the old way, and so to be answered in it: `functions`, `function_call`. */
+  /** Whether the request has `functions`, which are answered with `function_call`. */
   readonly isLegacy: boolean;
 }
 
-/** Tools and the choice among them. Throws `WireError` for what OpenAI refuses. */
+/** Tools and the choice among them. Throws `WireError` if OpenAI would refuse them. */
 export function readTools(body: JsonRecord): OfferedTools {
   const modern = listOf(body["tools"]).map((tool, index) => readTool(tool, index));
   const legacy = listOf(body["functions"]).map((tool) => readFunction(recordOf(tool)));

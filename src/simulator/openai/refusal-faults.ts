@@ -1,11 +1,11 @@
 import { jsonReply, type Reply } from "../frame.ts";
 import { isOnWire, type Fault, type FaultMode } from "../faults/fault-mode.ts";
 import { oddReply } from "../faults/odd-replies.ts";
-import { spoiledBody } from "../faults/spoiled-body.ts";
+import { withBodyFault } from "../faults/body-faults.ts";
 import type { JsonRecord } from "../read-json.ts";
 import { contextExceeded, errorText, invalidRequest, WireError, wrongKey } from "./wire-error.ts";
 
-/** The answer of the faults that refuse a call outright; undefined for the others. */
+/** The answer of a fault that refuses the call; undefined for other faults. */
 export function refusalReply(fault: Fault, model: string): Reply | undefined {
   if (!isOnWire(fault.mode, "openai")) return errorReply(otherWire(fault.mode));
   if (fault.mode === "error-200") return { ...errorReply(serverError(500)), status: 200 };
@@ -13,10 +13,10 @@ export function refusalReply(fault: Fault, model: string): Reply | undefined {
   return error === undefined ? oddReply(fault) : errorReply(error);
 }
 
-/** A whole answer, spoiled as the fault says; an error within streams is a refusal here. */
+/** An unstreamed answer with the fault applied; an error within streams refuses it. */
 export function bodyReply(body: JsonRecord, tokens: number, fault: Fault): Reply {
   if (fault.mode === "error-event-mid-stream") return errorReply(serverError(500));
-  return spoiledBody(body, { tokens, fault });
+  return withBodyFault(body, { tokens, fault });
 }
 
 export function errorReply(error: WireError): Reply {

@@ -1,4 +1,4 @@
-/** An answer other than 200, in the terms of OpenAI's error body. */
+/** A refusal, as OpenAI's error body. */
 export class WireError extends Error {
   override readonly name = "WireError";
   readonly status: number;

@@ -100,17 +100,14 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
-      if (answersAsWhole(request, target.model)) {
-        const { context, read: _, ...encoded } = encodeChat(request, target, false);
-        return {
-          ...encoded,
-          newDecoder: () => new WholeAnswerReplay(context, onUnknownStopReason),
-        };
-      }
-      const { context, read: _, ...encoded } = encodeChat(request, target, true);
+      const isWhole = answersAsWhole(request, target.model);
+      const { context, read: _, ...encoded } = encodeChat(request, target, !isWhole);
       return {
         ...encoded,
-        newDecoder: (limits) => new ConverseStreamDecoder(context, onUnknownStopReason, limits),
+        newDecoder: (limits) =>
+          isWhole
+            ? new WholeAnswerReplay(context, onUnknownStopReason)
+            : new ConverseStreamDecoder(context, onUnknownStopReason, limits),
       };
     },
   };

@@ -1,10 +1,8 @@
 /** Readers for JSON from outside: each returns what it is named after, or undefined. */
 
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+export { isObject, type JsonObject };
 
 export function objectOf(value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined;

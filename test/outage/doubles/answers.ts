@@ -8,7 +8,7 @@ export interface Piece {
   readonly bytes: Buffer;
 }
 
-/** An answer in two parts; one that stalls ends with the first. */
+/** An answer in two parts; a stalled one ends after the first. */
 export interface Answer {
   readonly first: readonly Piece[];
   readonly rest: readonly Piece[];
@@ -16,13 +16,13 @@ export interface Answer {
 
 export const answerMs = 20;
 const pieceMs = 5;
-/** Of a long stream. */
+/** For a long stream. */
 const longPieces = 20;
 const longPieceMs = 100;
 
 const model = "double";
 
-/** Healthy answers of one wire, made once. */
+/** Successful answers of one wire, made once. */
 interface WireAnswers {
   readonly whole: Answer;
   readonly stream: Answer;
@@ -56,7 +56,7 @@ export interface WantedAnswer {
   readonly isLong: boolean;
 }
 
-/** The path tells the wire and the kind of call; OpenAI's body whether it is to be streamed. */
+/** The path determines the wire and the kind of call; OpenAI's body, whether it is streamed. */
 export function answerTo({ path, body, isLong }: WantedAnswer): Answer {
   const streamOf = ({ stream, longStream }: WireAnswers): Answer => (isLong ? longStream : stream);
   if (path.endsWith("/embeddings")) return openai.embeddings;
@@ -77,7 +77,7 @@ const bedrockExceptions = {
   503: "ServiceUnavailableException",
 } as const;
 
-/** A refusal as the wire of this path has it. */
+/** A refusal in the format of the path's wire. */
 export function refusalTo(path: string, { status, retryAfterSeconds }: Refusal): Buffer {
   const message = `the double refuses with ${status}`;
   const isBedrock = path.startsWith("/model/");

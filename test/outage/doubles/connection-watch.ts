@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 
-/** Shorter than any deadline for connecting in the suite. */
+/** Shorter than any connect timeout of the suite. */
 const intervalMs = 50;
 const synSent = "02";
 
 /**
- * Tells of every attempt to connect to a port of the loopback that nobody answers, once: the
- * listener never learns of it, but the system lists the caller's socket (proc_pid_net(5)).
+ * Reports every connection attempt to a loopback port that does not answer, once: the listener does
+ * not see it, but the system lists the caller's socket (proc_pid_net(5)).
  */
 export function watchConnecting(port: number, onAttempt: () => void): Disposable {
   const known = new Set<string>();

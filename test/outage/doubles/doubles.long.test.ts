@@ -3,18 +3,18 @@ import { answerTo, refusalTo } from "./answers.ts";
 import { faults, requestMarks, type Fault } from "./faults.ts";
 import { startDoubles, type Doubles } from "./start-doubles.ts";
 
-/** How a caller without any patience for retries sees a double. */
+/** A double as seen by a caller without retries. */
 interface Seen {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** Whether the answer has come to its end. */
+  /** Whether the answer is complete. */
   readonly isWhole: boolean;
 }
 
 /** Far longer than a double takes to answer. */
-const patienceMs = 20_000;
-/** Where no answer is to come: long enough for the request to arrive. */
-const shortPatienceMs = 1_500;
+const timeoutMs = 20_000;
+/** For requests without an answer: long enough for the request to arrive. */
+const shortTimeoutMs = 1_500;
 const silentFaults: readonly Fault[] = ["black-hole", "slow-headers", "stall"];
 const nothing: Seen = { status: 0, retryAfter: null, isWhole: false };
 const whole: Seen = { status: 200, retryAfter: null, isWhole: true };
@@ -43,16 +43,16 @@ describe.each(["openai", "bedrock"] as const)("on the wire of %s", (wire) => {
     ["stall", { status: 200, retryAfter: null, isWhole: false }],
     ["half", { status: 503, retryAfter: null, isWhole: true }],
   ] as const)(
-    "a double with the fault %s shows it, is counted, and is well when it is mended",
+    "a double with the fault %s shows it, counts it, and answers once it is repaired",
     async (fault, expected) => {
       const index = faults.indexOf(fault);
-      const call = (waitMs = patienceMs): Promise<Seen> =>
+      const call = (waitMs = timeoutMs): Promise<Seen> =>
         ask({ port: doubles.ports[index], path: paths[wire], waitMs });
       expect(await call()).toEqual(whole);
-      const waitMs = silentFaults.includes(fault) ? shortPatienceMs : patienceMs;
+      const waitMs = silentFaults.includes(fault) ? shortTimeoutMs : timeoutMs;
       const { failedAt: before } = await doubles.break(index, fault);
       const seen = await Promise.all([call(waitMs), call(waitMs)]);
-      const { failedAt } = await doubles.mend(index);
+      const { failedAt } = await doubles.repair(index);
       const healthy = seen.filter(({ status, isWhole }) => status === 200 && isWhole);
       expect(healthy).toHaveLength(fault === "half" ? 1 : 0);
       expect(seen).toContainEqual(expected);
@@ -63,19 +63,19 @@ describe.each(["openai", "bedrock"] as const)("on the wire of %s", (wire) => {
   );
 });
 
-/** Of two requests. Who is refused a connection sends none. */
+/** Counts for two requests. Refused connections send none. */
 function countOf(fault: Fault): number {
   if (fault === "refused") return 0;
   return fault === "half" ? 1 : 2;
 }
 
-test("marks in a request decide about that request alone", async () => {
+test("marks in a request affect only that request", async () => {
   const [port] = doubles.ports;
-  const waitMs = shortPatienceMs;
+  const waitMs = shortTimeoutMs;
   const seen = await Promise.all([
     ask({ port, path: paths.openai, text: requestMarks.hang, waitMs }),
     ask({ port, path: paths.openai, text: requestMarks.stall, waitMs }),
-    ask({ port, path: paths.openai, waitMs: patienceMs }),
+    ask({ port, path: paths.openai, waitMs: timeoutMs }),
   ]);
   expect(seen).toEqual([nothing, { ...whole, isWhole: false }, whole]);
 });
@@ -102,7 +102,7 @@ interface Question {
   readonly waitMs: number;
 }
 
-/** A connection of its own for each request: what a fault does to open ones is not asked here. */
+/** A new connection for each request: the effect of a fault on open ones is not tested here. */
 async function ask({ port = 0, path, text = "", waitMs }: Question): Promise<Seen> {
   const signal = AbortSignal.timeout(waitMs);
   try {

@@ -1,4 +1,4 @@
-/** Faults of an upstream that last until it is mended. */
+/** Faults of an upstream that last until it is repaired. */
 export const faultMeanings = {
   "throttle-retry-after": "429, and Retry-After of five seconds",
   throttle: "429 without Retry-After",
@@ -26,7 +26,7 @@ export const faults = [
   "half",
 ] as const satisfies readonly Fault[];
 
-/** In the text of a request: what becomes of this request alone, on an upstream that is well. */
+/** Marks in the text of a request that make only this request fail. */
 export const requestMarks = {
   hang: "outage:hang",
   stall: "outage:stall",

@@ -1,5 +1,5 @@
 /**
- * Stand-in upstreams in a process of their own. Takes how many as its argument, prints one line of
+ * Upstream doubles in a separate process. Takes their number as its argument, prints one line of
  * JSON with their ports and the port of the control server, and ends when its input does.
  */
 import { faults } from "./faults.ts";
@@ -28,14 +28,14 @@ function openDouble(): UpstreamDouble {
   }
 }
 
-/** `/INDEX`: what was seen; `/INDEX/FAULT` and `/INDEX/mend`: change it, and tell when. */
+/** `/INDEX`: what was seen; `/INDEX/FAULT` and `/INDEX/repair`: change it, with the time. */
 function answerControl(request: Request): Response {
   const [, index = "", action = ""] = new URL(request.url).pathname.split("/");
   const double = doubles[Number(index)];
   if (double === undefined) return new Response("no such double", { status: 404 });
   const fault = faults.find((name) => name === action);
   if (fault !== undefined) double.break(fault);
-  else if (action === "mend") double.mend();
+  else if (action === "repair") double.repair();
   else if (action !== "") return new Response("no such fault", { status: 404 });
   return Response.json({ now: Date.now(), failedAt: double.failedAt });
 }

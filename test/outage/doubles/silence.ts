@@ -1,8 +1,8 @@
 import { dlopen, ptr } from "bun:ffi";
 
 /**
- * Makes a listening socket ignore whoever wants to connect, as a host behind a dead link does: a
- * packet filter on the socket drops every packet (Linux: SO_ATTACH_FILTER, socket(7)).
+ * Makes a listening socket ignore connection attempts, like a host behind a dead link: a packet
+ * filter on the socket drops every packet (Linux: SO_ATTACH_FILTER, socket(7)).
  */
 export interface Silence {
   begin(): void;
@@ -13,10 +13,10 @@ const solSocket = 1;
 const soAttachFilter = 26;
 const soDetachFilter = 27;
 
-/** The one instruction "keep 0 bytes of the packet", as classic BPF has it. */
+/** The single instruction "keep 0 bytes of the packet" of classic BPF. */
 const dropAll = Uint8Array.from([0x06, 0, 0, 0, 0, 0, 0, 0]);
 
-/** `descriptor` is that of a listening TCP socket. Throws where the system is not Linux. */
+/** `descriptor` is that of a listening TCP socket. Throws if the system is not Linux. */
 export function silenceOf(descriptor: number): Silence {
   if (process.platform !== "linux") throw new Error("black holes need Linux");
   const { symbols } = dlopen("libc.so.6", {

@@ -9,16 +9,16 @@ const seenSchema = z.object({
 });
 
 /**
- * What a double can tell: when requests came that it failed, and when connections were begun that it
- * ignored. Times are wall clock.
+ * The times of the requests that a double failed and of the connection attempts that it ignored, by
+ * the wall clock.
  */
 export type Seen = z.infer<typeof seenSchema>;
 
-/** Stand-in upstreams, each known by its index. */
+/** Upstream doubles, identified by index. */
 export interface Doubles extends AsyncDisposable {
   readonly ports: readonly number[];
   break(index: number, fault: Fault): Promise<Seen>;
-  mend(index: number): Promise<Seen>;
+  repair(index: number): Promise<Seen>;
   seen(index: number): Promise<Seen>;
 }
 
@@ -38,7 +38,7 @@ export async function startDoubles(count: number): Promise<Doubles> {
   return {
     ports: started.ports,
     break: (index, fault) => ask(`${index}/${fault}`),
-    mend: (index) => ask(`${index}/mend`),
+    repair: (index) => ask(`${index}/repair`),
     seen: (index) => ask(String(index)),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");

@@ -13,20 +13,20 @@ interface Connection {
 
 type ConnectionSocket = Socket<Connection>;
 
-/** A stand-in upstream on a port of its own, which speaks both wires and fails as it is told. */
+/** An upstream double on its own port, which speaks both wires and has one fault at a time. */
 export class UpstreamDouble {
   readonly port: number;
   readonly #connections = new Set<ConnectionSocket>();
   /** Undefined while connections are refused. */
   #listener: TCPSocketListener<Connection> | undefined;
-  /** Of a black hole. */
+  /** The watch of ignored connections. */
   #blackHole: DisposableStack | undefined;
   #fault: Fault | undefined;
   #seen = 0;
-  /** When requests came that were failed, and connections that were ignored; wall clock. */
+  /** The times of failed requests and ignored connections; wall clock. */
   readonly failedAt: number[] = [];
 
-  /** Throws when the port is taken. */
+  /** Throws if the port is in use. */
   constructor(port: number) {
     this.port = port;
     this.#listen();
@@ -39,8 +39,8 @@ export class UpstreamDouble {
     if (fault === "black-hole") this.#fallSilent();
   }
 
-  /** What was not answered stays so; new requests are answered, on open connections too. */
-  mend(): void {
+  /** Answers new requests, also on open connections; earlier ones stay unanswered. */
+  repair(): void {
     this.#blackHole?.dispose();
     this.#blackHole = undefined;
     this.#fault = undefined;
@@ -143,8 +143,8 @@ function send(socket: ConnectionSocket, pieces: readonly Piece[]): void {
   }
 }
 
-/** The runtime has it, and its types do not tell. */
+/** The runtime has it, but its types do not. */
 function descriptorOf(listener: object): number {
   if ("fd" in listener && typeof listener.fd === "number") return listener.fd;
-  throw new Error("this runtime does not tell the descriptor of a listener");
+  throw new Error("this runtime does not have the descriptor of a listener");
 }

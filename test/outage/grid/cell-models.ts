@@ -2,26 +2,26 @@ import { bedrockUpstream } from "../../support/gateway.ts";
 import type { CallKind } from "../load/load-plan.ts";
 import type { Cell, Wire } from "./cells.ts";
 
-/** Shortened, so that a minute shows what they do. All else is as an operator gets it by default. */
+/** Shortened, so that a minute shows their effect. Everything else has its default. */
 export const gridTimeouts = "{ connect: 300ms, first_byte: 750ms, idle: 500ms }";
 
-/** Calls without faults, beside the cells of the same wire and kind. */
+/** The control: calls without faults, beside the cells of the same wire and kind. */
 export interface Control {
   readonly model: string;
   readonly wire: Wire;
   readonly kind: CallKind;
 }
 
-/** A cell with the names that it has in the configuration. */
+/** A cell with its names in the configuration. */
 export interface PlacedCell {
   readonly cell: Cell;
   readonly model: string;
-  /** Upstream that fails. */
+  /** The upstream that fails. */
   readonly primary: string;
   readonly control: Control;
 }
 
-/** Upstreams are known by their places in the list of doubles. */
+/** Upstreams are identified by their places in the list of doubles. */
 export interface GridModels {
   readonly cells: readonly PlacedCell[];
   readonly controls: readonly Control[];

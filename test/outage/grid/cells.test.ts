@@ -4,7 +4,7 @@ import { faults } from "../doubles/faults.ts";
 import { placeCells } from "./cell-models.ts";
 import { allCells, type Cell } from "./cells.ts";
 
-test("the grid has every fault, rest, wire and kind of call that go together, each once", () => {
+test("the grid has every possible combination of fault, rest, wire and kind of call once", () => {
   const cells = allCells();
   expect(new Set(cells.map(({ name }) => name)).size).toBe(cells.length);
   const countOf = (test: (cell: Cell) => boolean): number => cells.filter(test).length;
@@ -13,7 +13,7 @@ test("the grid has every fault, rest, wire and kind of call that go together, ea
   expect(countOf(({ kind, left }) => kind === "embeddings" && left !== "second")).toBe(0);
 });
 
-test("a filter takes cells by whole parts of their names, several filters add up", () => {
+test("a filter selects cells by whole parts of their names; several filters add up", () => {
   const names = (filters: readonly string[]): number => pickNamed(allCells(), filters).length;
   expect(names([])).toBe(allCells().length);
   expect(names(["throttle,fallback"])).toBe(4);

@@ -1,7 +1,7 @@
 import { faults, type Fault } from "../doubles/faults.ts";
 import { callKinds, type CallKind } from "../load/load-plan.ts";
 
-/** What can still serve while the primary target fails. */
+/** The targets that can serve while the primary one fails. */
 export const leftTargets = {
   second: "a second target of the same model, of a lower priority",
   fallback: "a model in `fallbacks`",
@@ -23,7 +23,7 @@ export interface Cell {
   readonly kind: CallKind;
 }
 
-/** All cells, those of one wire and kind next to each other, so that they share a control group. */
+/** All cells; those of one wire and kind are adjacent, so that they share a control. */
 export function allCells(): readonly Cell[] {
   return wires.flatMap((wire) =>
     callKinds.flatMap((kind) =>

@@ -7,18 +7,17 @@ export interface GridRun {
   readonly cells: readonly Cell[];
   readonly plan: WavePlan;
   readonly limits: Limits;
-  /** Cells at the same time. */
+  /** The number of concurrent cells. */
   readonly parallel: number;
-  /** Ends the run: nothing that it started stays. */
+  /** Ends the run with everything it started. */
   readonly signal: AbortSignal;
   readonly onRow: (row: Row) => void;
   readonly onNote: (note: string) => void;
 }
 
 /**
- * Runs the cells in waves; a wave that cannot be run counts against all of its cells. A wave is run
- * again, once, when the calls beside its cells failed: that tells of a machine that stood still
- * unless it happens again.
+ * Runs the cells in waves; a wave that cannot be run counts against all of its cells. A wave whose
+ * control calls failed is repeated once, because the machine may have been stalled.
  */
 export async function runGrid(run: GridRun): Promise<readonly Row[]> {
   const { cells, parallel, signal, onRow, onNote } = run;

@@ -7,30 +7,30 @@ import { placeCells, type GridModels, type PlacedCell } from "./cell-models.ts";
 import type { Cell } from "./cells.ts";
 import type { CellRun } from "./verdict.ts";
 
-/** How long a cell is well, fails, and is well again. */
+/** The durations before, during and after the fault of a cell. */
 export interface WavePlan {
   readonly perSecond: number;
   readonly warmSeconds: number;
   readonly faultSeconds: number;
   readonly afterSeconds: number;
-  /** How long after the break callers may notice it. */
+  /** The time after the break in which callers may notice it. */
   readonly noticedMs: number;
-  /** Of every upstream, as in the configuration. */
+  /** The fields of every upstream in the configuration. */
   readonly timeouts: string;
 }
 
 /** Calls of a gateway that has just started take longer. */
 const coldMs = 1_000;
-/** Until the callers' process is there. */
+/** The time until the callers' process runs. */
 const leadMs = 1_500;
 
-/** Beside the sections of the wave's own upstreams and models. */
+/** Sections besides the wave's upstreams and models. */
 export const gridSections = {
-  // Callers keep their connections: one that the gateway closes as idle would be a failed call.
+  // Callers reuse connections: one that the gateway closes as idle would fail a call.
   http: "{ idle_timeout: 255s }",
 };
 
-/** Runs these cells at the same time, on a gateway, doubles and callers of their own. */
+/** Runs these cells concurrently, with their own gateway, doubles and callers. */
 export async function runWave(
   cells: readonly Cell[],
   plan: WavePlan,
@@ -82,9 +82,9 @@ interface Wave {
   readonly signal: AbortSignal;
 }
 
-type Outage = Pick<CellRun, "brokenAt" | "mendedAt" | "attemptsAtFailing">;
+type Outage = Pick<CellRun, "brokenAt" | "repairedAt" | "attemptsAtFailing">;
 
-/** Breaks the primary target of every cell at this time, and mends it when the plan says so. */
+/** Breaks the primary target of every cell at this time, and repairs it as planned. */
 async function failAll(
   wave: Wave,
   breakAt: number,
@@ -100,15 +100,15 @@ async function failAll(
   const before = await countRefused(wave);
   await sleepUntil(breakAt + faultSeconds * 1000, wave.signal);
   const after = await countRefused(wave);
-  const mended = await Promise.all(cells.map((placed) => wave.doubles.mend(indexOf(placed))));
+  const repaired = await Promise.all(cells.map((placed) => wave.doubles.repair(indexOf(placed))));
   return cells.map((_, index) => {
     const brokenAt = broken[index]?.now ?? Number.NaN;
-    const { now: mendedAt = Number.NaN, failedAt = [] } = mended[index] ?? {};
-    const isLater = (at: number): boolean => at >= brokenAt + noticedMs && at < mendedAt;
+    const { now: repairedAt = Number.NaN, failedAt = [] } = repaired[index] ?? {};
+    const isLater = (at: number): boolean => at >= brokenAt + noticedMs && at < repairedAt;
     const refused = (after[index] ?? Number.NaN) - (before[index] ?? Number.NaN);
     return {
       brokenAt,
-      mendedAt,
+      repairedAt,
       attemptsAtFailing: failedAt.filter(isLater).length + refused,
     };
   });

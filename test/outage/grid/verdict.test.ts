@@ -5,14 +5,14 @@ import type { Left } from "./cells.ts";
 import { columns, gridLimits, judgeCell, type CellRun, type Column } from "./verdict.ts";
 
 const brokenAt = 10_000;
-const mendedAt = brokenAt + 60_000;
-const endsAt = mendedAt + 12_000;
+const repairedAt = brokenAt + 60_000;
+const endsAt = repairedAt + 12_000;
 
-/** Fifty calls a second; those that a test is about differ. */
+/** Fifty calls a second; `differ` changes the calls that a test is about. */
 function callsOf(differ: (startedAt: number) => Partial<Call> = () => ({})): readonly Call[] {
   return Array.from({ length: (endsAt / 1000) * 50 }, (_, index) => {
     const startedAt = index * 20;
-    const isOutage = startedAt >= brokenAt && startedAt < mendedAt;
+    const isOutage = startedAt >= brokenAt && startedAt < repairedAt;
     const servedBy = isOutage ? "second" : "primary";
     return { startedAt, latencyMs: 25, servedBy, failure: "", ...differ(startedAt) };
   });
@@ -25,7 +25,7 @@ function runOf(changes: Partial<CellRun> & { readonly left?: Left } = {}): CellR
     primary: "primary",
     warmedUpAt: 1_000,
     brokenAt,
-    mendedAt,
+    repairedAt,
     noticedMs: 1_000,
     attemptsAtFailing: 59,
     calls: callsOf(),
@@ -61,17 +61,17 @@ describe("served", () => {
     expect(brokenColumns(runOf({ calls: callsOf(failsFrom(from, 3)) }))).toEqual(["served"]);
   });
 
-  test("a run that is short may have as many failures as its limits allow", () => {
+  test("a short run may have as many failures as its limits allow", () => {
     const run = runOf({ calls: callsOf(failsFrom(brokenAt + 5_000, 3)) });
     expect(brokenColumns(run, { ...gridLimits, alwaysAllowedFailures: 3 })).toEqual([]);
   });
 
-  test("one failure after the return breaks that promise and no other", () => {
-    const run = runOf({ calls: callsOf(failsFrom(mendedAt + 100, 1)) });
+  test("one failure after the return breaks only that promise", () => {
+    const run = runOf({ calls: callsOf(failsFrom(repairedAt + 100, 1)) });
     expect(brokenColumns(run)).toEqual(["return"]);
   });
 
-  test("a failure of the calls beside it breaks their promise: the fault, or a machine too slow", () => {
+  test("a failure of the control calls breaks their promise", () => {
     const run = runOf({ control: callsOf(failsFrom(brokenAt, 5)) });
     expect(brokenColumns(run)).toEqual(["beside"]);
   });
@@ -88,7 +88,9 @@ describe("added latency", () => {
   const slow =
     (latencyMs: number, share: number) =>
     (startedAt: number): Partial<Call> =>
-      startedAt >= brokenAt + 1_000 && startedAt < mendedAt && (startedAt / 20) % 100 < share * 100
+      startedAt >= brokenAt + 1_000 &&
+      startedAt < repairedAt &&
+      (startedAt / 20) % 100 < share * 100
         ? { latencyMs }
         : {};
 
@@ -98,7 +100,7 @@ describe("added latency", () => {
     expect(brokenColumns(runOf({ calls: callsOf(slow(75, 0.02)) }))).toEqual([]);
   });
 
-  test("what the calls beside it suffer too is not the outage's", () => {
+  test("latency that the control calls have too does not count", () => {
     const control = callsOf(slow(76, 0.02));
     expect(brokenColumns(runOf({ calls: callsOf(slow(100, 0.02)), control }))).toEqual([]);
   });
@@ -115,7 +117,7 @@ describe("attempts at the failing target", () => {
     expect(brokenColumns(runOf({ attemptsAtFailing: 60 }))).toEqual(["attempts"]);
   });
 
-  test("attempts that nobody could count keep no promise", () => {
+  test("attempts that could not be counted keep no promise", () => {
     expect(brokenColumns(runOf({ attemptsAtFailing: Number.NaN }))).toEqual(["attempts"]);
   });
 });
@@ -124,29 +126,29 @@ describe("share after the return", () => {
   const backAt =
     (at: number, share: number) =>
     (startedAt: number): Partial<Call> => {
-      if (startedAt < mendedAt) return {};
+      if (startedAt < repairedAt) return {};
       const isBack = startedAt >= at && (startedAt / 20) % 100 < share * 100;
       return { servedBy: isBack ? "primary" : "second" };
     };
 
   test("a target that is back after ten seconds is in time, after eleven it is not", () => {
-    expect(brokenColumns(runOf({ calls: callsOf(backAt(mendedAt + 10_000, 1)) }))).toEqual([]);
-    expect(brokenColumns(runOf({ calls: callsOf(backAt(mendedAt + 11_000, 1)) }))).toEqual([
+    expect(brokenColumns(runOf({ calls: callsOf(backAt(repairedAt + 10_000, 1)) }))).toEqual([]);
+    expect(brokenColumns(runOf({ calls: callsOf(backAt(repairedAt + 11_000, 1)) }))).toEqual([
       "share",
     ]);
   });
 
-  test("a target of equal weight is back with half of the calls, less what chance may take", () => {
-    const half = callsOf(backAt(mendedAt, 0.5));
+  test("a target of equal weight is back with half of the calls, within chance", () => {
+    const half = callsOf(backAt(repairedAt, 0.5));
     expect(brokenColumns(runOf({ calls: half, left: "equal" }))).toEqual([]);
     expect(brokenColumns(runOf({ calls: half, left: "fallback" }))).toEqual(["share"]);
-    const tenth = callsOf(backAt(mendedAt, 0.1));
+    const tenth = callsOf(backAt(repairedAt, 0.1));
     expect(brokenColumns(runOf({ calls: tenth, left: "equal" }))).toEqual(["share"]);
   });
 
-  test("the second from which it has its share is told", () => {
+  test("the table has the second from which the target has its share", () => {
     const { findings } = judgeCell(
-      runOf({ calls: callsOf(backAt(mendedAt + 7_000, 1)) }),
+      runOf({ calls: callsOf(backAt(repairedAt + 7_000, 1)) }),
       gridLimits,
     );
     expect(findings.share.text).toBe("100 % (after 7 s)");
@@ -156,7 +158,7 @@ describe("share after the return", () => {
 });
 
 describe("the table", () => {
-  test("a row that fails marks the column and says what callers were told", () => {
+  test("a failed row marks the column and has the errors of callers", () => {
     const row = judgeCell(runOf({ calls: callsOf(failsFrom(brokenAt + 5_000, 9)) }), gridLimits);
     const [line = "", note] = rowLines(row);
     expect(line).toStartWith("FAIL a/cell");

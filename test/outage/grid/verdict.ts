@@ -3,16 +3,16 @@ import type { Call } from "../load/load-plan.ts";
 import { countLine, type Finding, type Row } from "../report/table.ts";
 import type { Cell, Left } from "./cells.ts";
 
-/** What was seen of a cell. Times are wall clock, milliseconds. */
+/** The observations of a cell. Times are wall clock, milliseconds. */
 export interface CellRun {
   readonly cell: Cell;
-  /** Name of the upstream that failed. */
+  /** The name of the upstream that failed. */
   readonly primary: string;
-  /** From when on calls tell how long they take without a fault. */
+  /** The time from which calls show the latency without a fault. */
   readonly warmedUpAt: number;
   readonly brokenAt: number;
-  readonly mendedAt: number;
-  /** How long after the break callers may notice it. */
+  readonly repairedAt: number;
+  /** The time after the break in which callers may notice it. */
   readonly noticedMs: number;
   /** After that time. */
   readonly attemptsAtFailing: number;
@@ -23,12 +23,12 @@ export interface CellRun {
 
 export interface Limits {
   readonly leastServed: number;
-  /** So many failures are allowed however few the calls. */
+  /** Failures that are allowed for any number of calls. */
   readonly alwaysAllowedFailures: number;
   /** Undefined: latency is shown and not judged. */
   readonly mostAddedMs: number | undefined;
   readonly mostAttemptsPerSecond: number;
-  /** Share of calls that a primary target of a better priority has when it is back. */
+  /** The share of calls of a primary target with a better priority after its return. */
   readonly leastShareBack: number;
 }
 
@@ -44,29 +44,29 @@ export const gridLimits: Limits = {
 export const columns = ["served", "added p99", "attempts", "share", "return", "beside"] as const;
 export type Column = (typeof columns)[number];
 
-/** A row of the table; its notes tell what callers got in place of answers. */
+/** A row of the table; its notes have the errors of callers. */
 export interface CellVerdict extends Row {
   readonly findings: Readonly<Record<Column, Finding>>;
 }
 
-/** A target has its share again so long after its return. */
+/** The longest time until a target has its share after its return. */
 const returnMs = 10_000;
-/** How far chance may take the share of a target below what its weight says. */
+/** How far chance may put the share of a target below its weight. */
 const standardDeviations = 4;
 
 export function judgeCell(run: CellRun, limits: Limits): CellVerdict {
-  const { cell, primary, calls, control, warmedUpAt, brokenAt, noticedMs, mendedAt } = run;
+  const { cell, primary, calls, control, warmedUpAt, brokenAt, noticedMs, repairedAt } = run;
   const noticedUntil = brokenAt + noticedMs;
   const before = startedWithin(calls, warmedUpAt, brokenAt);
-  const during = startedWithin(calls, noticedUntil, mendedAt);
-  const beside = startedWithin(control, noticedUntil, mendedAt);
-  const after = startedWithin(calls, mendedAt, Infinity);
-  const attempts = { count: run.attemptsAtFailing, seconds: (mendedAt - noticedUntil) / 1000 };
+  const during = startedWithin(calls, noticedUntil, repairedAt);
+  const beside = startedWithin(control, noticedUntil, repairedAt);
+  const after = startedWithin(calls, repairedAt, Infinity);
+  const attempts = { count: run.attemptsAtFailing, seconds: (repairedAt - noticedUntil) / 1000 };
   const findings = {
     served: judgeServed(during, limits),
     "added p99": judgeLatency({ before, during, beside }, limits),
     attempts: judgeAttempts(attempts, limits),
-    share: judgeShare({ left: cell.left, primary, after, mendedAt }, limits),
+    share: judgeShare({ left: cell.left, primary, after, repairedAt }, limits),
     return: judgeServed(after, limits),
     beside: judgeServed(startedWithin(control, brokenAt, Infinity), limits),
   };
@@ -78,14 +78,14 @@ export function judgeCell(run: CellRun, limits: Limits): CellVerdict {
   return { name: cell.name, findings, notes };
 }
 
-/** What callers got in place of answers, for those of these groups that have failures. */
+/** The errors of callers, for the groups that have failures. */
 export function failureNotes(groups: readonly (readonly [string, readonly Call[]])[]) {
   return groups
     .filter(([, calls]) => calls.some(isFailed))
     .map(([what, calls]) => countLine(what, countFailures(calls)));
 }
 
-/** Whether enough of these calls were served; how many were not. No calls at all are a failure. */
+/** Whether enough calls were served, and how many were not. No calls are a failure. */
 export function judgeServed(calls: readonly Call[], limits: Limits): Finding {
   const failed = calls.filter(isFailed).length;
   const { leastServed, alwaysAllowedFailures } = limits;
@@ -97,13 +97,13 @@ export function judgeServed(calls: readonly Call[], limits: Limits): Finding {
 export interface LatencyGroups {
   readonly before: readonly Call[];
   readonly during: readonly Call[];
-  /** Undefined: nobody calls beside them who could slow them down. */
+  /** Undefined: no concurrent calls can slow them down. */
   readonly beside?: readonly Call[];
 }
 
 /**
- * The p99 against the larger of two others: before the fault, and beside it. The text shows the
- * difference, and the three: before > during, beside.
+ * Compares the p99 with the larger of two: before the fault, and of the control. The text shows the
+ * difference and all three: before > during, beside.
  */
 export function judgeLatency(groups: LatencyGroups, { mostAddedMs }: Limits): Finding {
   const [before, during] = [p99(groups.before), p99(groups.during)];
@@ -127,14 +127,14 @@ export function judgeAttempts(
 export interface Return {
   readonly left: Left;
   readonly primary: string;
-  readonly mendedAt: number;
+  readonly repairedAt: number;
   /** Calls since then. */
   readonly after: readonly Call[];
 }
 
-/** What the target serves of the calls that start ten seconds after its return or later. */
+/** The target's share of the calls that start ten seconds or more after its return. */
 export function judgeShare(run: Return, { leastShareBack }: Limits): Finding {
-  const calls = startedWithin(run.after, run.mendedAt + returnMs, Infinity);
+  const calls = startedWithin(run.after, run.repairedAt + returnMs, Infinity);
   const served = calls.filter(({ servedBy }) => servedBy === run.primary).length;
   const share = served / calls.length;
   const least = run.left === "equal" ? leastOfHalf(calls.length) : leastShareBack;
@@ -142,16 +142,16 @@ export function judgeShare(run: Return, { leastShareBack }: Limits): Finding {
   return { isMet: share >= least, text: `${percent(share, 0)} (${inTime})` };
 }
 
-/** As little as chance leaves of a half. */
+/** A half, less chance. */
 function leastOfHalf(count: number): number {
   return 0.5 - standardDeviations * Math.sqrt(0.25 / count);
 }
 
-/** After how many whole seconds the target first had its share. */
-function secondsUntilBack({ after, mendedAt, primary }: Return, least: number): string {
+/** The number of whole seconds until the target had its share. */
+function secondsUntilBack({ after, repairedAt, primary }: Return, least: number): string {
   const last = Math.max(...after.map(({ startedAt }) => startedAt));
-  for (let second = 0; mendedAt + second * 1000 < last; second += 1) {
-    const from = mendedAt + second * 1000;
+  for (let second = 0; repairedAt + second * 1000 < last; second += 1) {
+    const from = repairedAt + second * 1000;
     const ofSecond = startedWithin(after, from, from + 1000);
     const served = ofSecond.filter(({ servedBy }) => servedBy === primary).length;
     if (ofSecond.length > 0 && served / ofSecond.length >= least) return `after ${second} s`;

@@ -3,23 +3,23 @@ import { z } from "zod";
 export const callKinds = ["whole", "stream", "embeddings"] as const;
 export type CallKind = (typeof callKinds)[number];
 
-/** Of the embeddings that doubles answer. */
+/** The dimensions of the doubles' embeddings. */
 export const vectorLength = 32;
 
 const loadSchema = z.object({
   name: z.string(),
-  /** Of the gateway. */
+  /** The gateway's address. */
   url: z.string(),
   key: z.string(),
   model: z.string(),
   kind: z.enum(callKinds),
-  /** Calls begin at this pace, however long they take. */
+  /** Calls begin at this pace, regardless of their duration. */
   perSecond: z.number().positive(),
-  /** What the caller says; marks in it tell doubles what to do with this call. */
+  /** The caller's text; marks in it select the doubles' reaction to this call. */
   words: z.string().optional(),
-  /** So much is said besides. */
+  /** The size of additional text. */
   extraBytes: z.int().optional(),
-  /** The caller leaves so long after it has called. */
+  /** The time after which the caller leaves. */
   leavesAfterMs: z.int().optional(),
 });
 
@@ -33,20 +33,20 @@ export const loadPlanSchema = z.object({
   loads: z.array(loadSchema),
 });
 
-/** What one process of callers does. */
+/** The work of one process of callers. */
 export type LoadPlan = z.infer<typeof loadPlanSchema>;
 
-/** How one call ended, as a row: they are many. */
+/** The result of one call, as a compact row. */
 export const callRowSchema = z.tuple([z.number(), z.number(), z.string(), z.string()]);
 export const loadResultSchema = z.record(z.string(), z.array(callRowSchema));
 
 export interface Call {
   /** Wall clock, milliseconds. */
   readonly startedAt: number;
-  /** To the whole answer, or to the first event of a stream, or to the failure. */
+  /** Until the complete answer, the first event of a stream, or the failure. */
   readonly latencyMs: number;
-  /** Name of the upstream; empty when none is told. */
+  /** The name of the upstream; empty if there is none. */
   readonly servedBy: string;
-  /** Empty for an answer that is whole and right. */
+  /** Empty for a complete and correct answer. */
   readonly failure: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Callers in a process of their own. Takes a plan as JSON on its standard input and prints, as one
- * line of JSON, the rows of all calls by the name of their load.
+ * Callers in a separate process. Takes a plan as JSON on its standard input and prints the rows of
+ * all calls by the name of their load, as one line of JSON.
  */
 import { loadPlanSchema, type Call, type Load, type LoadPlan } from "./load-plan.ts";
 import { sendCall } from "./send-call.ts";
@@ -18,7 +18,7 @@ const rows = results.map((calls) =>
 const byName = plan.loads.map(({ name }, index) => [name, rows[index] ?? []] as const);
 process.stdout.write(`${JSON.stringify(Object.fromEntries(byName))}\n`);
 
-/** Sends each call when it is due, whatever became of those before. */
+/** Sends each call when it is due, independently of earlier ones. */
 async function drive(
   { startsAt, seconds, loads }: LoadPlan,
   load: Load,

@@ -1,8 +1,8 @@
 import { content } from "../../../bench/upstream/bodies.ts";
 import { vectorLength, type Call, type Load } from "./load-plan.ts";
 
-/** An answer that takes longer than this does not come at all. */
-const patienceMs = 20_000;
+/** An answer that takes longer counts as missing. */
+const callTimeoutMs = 20_000;
 
 /** Sends one call and reads its answer to the end. */
 export async function sendCall(load: Load): Promise<Call> {
@@ -17,7 +17,7 @@ export async function sendCall(load: Load): Promise<Call> {
       method: "POST",
       headers: { authorization: `Bearer ${load.key}`, "content-type": "application/json" },
       body: bodyOf(load),
-      signal: AbortSignal.timeout(load.leavesAfterMs ?? patienceMs),
+      signal: AbortSignal.timeout(load.leavesAfterMs ?? callTimeoutMs),
     });
     call.servedBy = /^[^;]*/.exec(response.headers.get("x-sluice-target") ?? "")?.[0] ?? "";
     const isStream = load.kind === "stream" && response.status === 200;
@@ -37,7 +37,7 @@ function pathOf({ kind }: Load): string {
   return kind === "embeddings" ? "/v1/embeddings" : "/v1/chat/completions";
 }
 
-/** The same for each call of a load. */
+/** The parts that are the same for all calls of a load. */
 const bodies = new WeakMap<Load, string>();
 
 function bodyOf(load: Load): string {
@@ -64,7 +64,7 @@ async function readStream(response: Response, onFirstEvent: () => void): Promise
   return text;
 }
 
-/** What is wrong with the answer; empty when nothing is. */
+/** The error of the answer; empty if it has none. */
 function check({ kind }: Load, text: string): string {
   switch (kind) {
     case "whole":

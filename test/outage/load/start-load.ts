@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { loadResultSchema, type Call, type LoadPlan } from "./load-plan.ts";
 
 /**
- * Runs callers in a process of their own; resolves to their calls by the name of their load. Rejects
- * when they are stopped by the signal.
+ * Runs callers in a separate process; resolves to their calls by the name of their load. Rejects if
+ * the signal stops them.
  */
 export async function runLoad(
   plan: LoadPlan,
@@ -14,7 +14,7 @@ export async function runLoad(
     stdout: "pipe",
     stderr: "inherit",
     signal,
-    // Calls that hang must not keep others from being sent.
+    // Calls that hang must not delay others.
     env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "65336" },
   });
   const text = await child.stdout.text();

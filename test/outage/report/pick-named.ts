@@ -1,7 +1,7 @@
 /**
- * Those that one of the filters takes, all of them without any. A filter is words with commas or
- * slashes between them, each of which must be a part of the name: `stall,stream`. Throws when a word
- * is no part of any name.
+ * The items that match one of the filters, or all without filters. A filter is words separated by
+ * commas or slashes, each of which must be a part of the name: `stall,stream`. Throws if a word is
+ * no part of any name.
  */
 export function pickNamed<Named extends { readonly name: string }>(
   all: readonly Named[],

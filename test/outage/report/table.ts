@@ -1,10 +1,10 @@
-/** One promise, and how it was kept. */
+/** One promise and its result. */
 export interface Finding {
   readonly isMet: boolean;
   readonly text: string;
 }
 
-/** What came of one cell: a finding for each column, and what a reader needs to see why. */
+/** The result of one cell: a finding for each column, and notes that explain it. */
 export interface Row {
   readonly name: string;
   readonly findings: Readonly<Record<string, Finding>>;
@@ -15,7 +15,7 @@ export function isMet({ findings }: Row): boolean {
   return Object.values(findings).every((finding) => finding.isMet);
 }
 
-/** Lines of a row: its findings, those that fail marked, and its notes below if it fails. */
+/** The lines of a row: its findings with failures marked, and its notes if it fails. */
 export function rowLines(row: Row, nameWidth = usualNameWidth): readonly string[] {
   const cells = Object.values(row.findings).map(({ isMet: isGood, text }) =>
     `${isGood ? "  " : "! "}${text}`.padEnd(findingWidth),
@@ -33,7 +33,7 @@ export function headLine(columns: readonly string[], nameWidth = usualNameWidth)
 const usualNameWidth = 43;
 const findingWidth = 27;
 
-/** How many rows keep each column's promise, and how many keep all. */
+/** The number of rows that keep each column's promise, and all promises. */
 export function summaryLines(rows: readonly Row[], columns: readonly string[]): readonly string[] {
   const lines = columns.map((column) => {
     const met = rows.filter(({ findings }) => findings[column]?.isMet === true).length;
@@ -43,7 +43,7 @@ export function summaryLines(rows: readonly Row[], columns: readonly string[]): 
   return [...lines, `${met === rows.length ? "PASS" : "FAIL"} cells: ${met} of ${rows.length}`];
 }
 
-/** A row of a cell that could not be run at all. */
+/** The row of a cell that could not be run. */
 export function brokenRow(name: string, columns: readonly string[], error: unknown): Row {
   const finding = { isMet: false, text: "not run" };
   const findings = Object.fromEntries(columns.map((column) => [column, finding]));

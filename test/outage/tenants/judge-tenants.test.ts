@@ -4,7 +4,7 @@ import { judgeTenants, tenantColumns, tenantLimits, type TenantColumn } from "./
 import { allScenarios } from "./scenarios.ts";
 
 const [scenario] = allScenarios();
-const disturbedAt = 6_000;
+const faultsAt = 6_000;
 const callCount = 47 * 78;
 
 /** Latencies from 20 to 30 ms; `differ` changes the calls that a test is about. */
@@ -20,7 +20,7 @@ function callsOf(differ: (index: number) => Partial<Call> = () => ({})): readonl
 
 function broken(beside: readonly Call[], without = callsOf()): readonly TenantColumn[] {
   if (scenario === undefined) throw new Error("no scenario");
-  const run = { scenario, disturbedAt, without, beside, causing: [] };
+  const run = { scenario, faultsAt, without, beside, causing: [] };
   const { findings } = judgeTenants(run, tenantLimits);
   return tenantColumns.filter((column) => !findings[column].isMet);
 }
@@ -30,21 +30,21 @@ const failing =
   (index: number): Partial<Call> =>
     index % every === 0 ? { failure } : {};
 
-test("two gateways that serve alike pass", () => {
+test("two gateways with equal results pass", () => {
   expect(broken(callsOf())).toEqual([]);
 });
 
-test("more than 1 % that is not served breaks the promise", () => {
+test("more than 1 % of unserved calls breaks the promise", () => {
   expect(broken(callsOf(failing(110, "stream without [DONE]")))).toEqual([]);
   expect(broken(callsOf(failing(50, "stream without [DONE]")))).toEqual(["served"]);
 });
 
-test("what is not served without the faults either is not theirs", () => {
+test("calls that are not served without the faults either do not count", () => {
   const failed = callsOf(failing(20, "stream without [DONE]"));
   expect(broken(failed, failed)).toEqual([]);
 });
 
-test("one call of another tenant that is refused breaks the promise", () => {
+test("one refused call of another tenant breaks the promise", () => {
   const one = (failure: string) => callsOf(failing(callCount - 1, failure));
   expect(broken(one("503 model_unavailable"))).toEqual(["refused"]);
   expect(broken(one("429 rate_limit_exceeded"))).toEqual(["refused"]);
@@ -55,14 +55,14 @@ test("no calls at all keep no promise", () => {
   expect(broken([]).toSorted()).toEqual(["p50", "p99", "refused", "served"]);
 });
 
-test("latency that is added all the time breaks the promise", () => {
+test("permanently added latency breaks the promise", () => {
   const later = callsOf((index) => ({ latencyMs: 22 + (index % 11) }));
   expect(broken(later)).toEqual(["p50"]);
   const tail = callsOf((index) => (index % 40 === 0 ? { latencyMs: 60 } : {}));
   expect(broken(tail)).toEqual(["p99"]);
 });
 
-test("one slow second of the machine breaks none, and many of them do", () => {
+test("one slow second of the machine breaks no promise, many do", () => {
   const slowFor =
     (everySeconds: number) =>
     (index: number): Partial<Call> =>
@@ -74,7 +74,7 @@ test("one slow second of the machine breaks none, and many of them do", () => {
   expect(broken(callsOf(slowFor(30)))).toEqual(["p99"]);
 });
 
-test("where blocks differ widely without a direction, they say nothing", () => {
+test("blocks that differ widely in both directions are not significant", () => {
   const noisy = (factor: number) =>
     callsOf((index) => {
       const block = Math.floor((index / 47 - 6) / 5);

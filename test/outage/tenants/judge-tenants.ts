@@ -8,21 +8,21 @@ export const tenantColumns = ["served", "refused", "p50", "p99"] as const;
 export type TenantColumn = (typeof tenantColumns)[number];
 
 export interface TenantLimits {
-  /** Of the share that is served. */
+  /** The tolerance of the served share. */
   readonly mostLost: number;
-  /** Part of the latency without the faults. */
+  /** The tolerance, as a part of the latency without the faults. */
   readonly mostAdded: number;
-  /** Differences that mean nothing: two gateways without faults show them too. Milliseconds. */
+  /** Insignificant differences, which two gateways without faults have too; milliseconds. */
   readonly noiseMs: Readonly<Record<"p50" | "p99", number>>;
-  /** Of the p99 of the whole time; as much again where the machine itself is slower than this. */
+  /** For the p99 of the whole time; more if the machine itself is slower. */
   readonly mostAddedP99Ms: number;
 }
 
 /**
- * The promise is 1 % of both. Of latency, 1 % is 0.3 ms here: less than two gateways without faults
- * differ by. In eight runs of the scenario `none` on two shared cores they differed by up to 0.5 ms
- * at the p50 and 2.8 ms at the p99, taking the middle one of all blocks of five seconds, and by up to
- * 26 ms at the p99 of the whole time, which one busy second of the machine moves.
+ * The promise is 1 % of both. Here 1 % of latency is 0.3 ms, less than the difference of two
+ * gateways without faults. In eight runs of the scenario `none` on two shared cores they differed
+ * by up to 0.5 ms at the p50 and 2.8 ms at the p99, as the median of all blocks of five seconds,
+ * and by up to 26 ms at the p99 of the whole time, which one busy second of the machine changes.
  */
 export const tenantLimits: TenantLimits = {
   mostLost: 0.01,
@@ -35,11 +35,11 @@ export interface TenantVerdict extends Row {
   readonly findings: Readonly<Record<TenantColumn, Finding>>;
 }
 
-/** What the faults of one tenant change for the others. */
+/** The effect of one tenant's faults on the others. */
 export function judgeTenants(run: TenantRun, limits: TenantLimits): TenantVerdict {
-  const { scenario, causing, disturbedAt } = run;
-  const without = startedWithin(run.without, disturbedAt, Infinity);
-  const beside = startedWithin(run.beside, disturbedAt, Infinity);
+  const { scenario, causing, faultsAt } = run;
+  const without = startedWithin(run.without, faultsAt, Infinity);
+  const beside = startedWithin(run.beside, faultsAt, Infinity);
   const findings = {
     served: judgeLost(without, beside, limits),
     refused: judgeRefused(beside),
@@ -58,7 +58,7 @@ export function tenantNotes(run: Pick<TenantRun, "without" | "beside" | "causing
   ]);
 }
 
-/** The text shows the share beside the one that causes faults, and the share without it. */
+/** The text shows the share beside the tenant with faults, and the share without it. */
 export function judgeLost(
   without: readonly Call[],
   beside: readonly Call[],
@@ -71,19 +71,19 @@ export function judgeLost(
   };
 }
 
-/** Nobody but the one that causes the faults may be told to wait. No calls at all are a failure. */
+/** Only the tenant that causes the faults may get a Retry-After. No calls are a failure. */
 export function judgeRefused(beside: readonly Call[]): Finding {
   const refused = beside.filter(({ failure }) => /^(429|503) /.test(failure)).length;
   return { isMet: beside.length > 0 && refused === 0, text: `${refused} of ${beside.length}` };
 }
 
 /**
- * What is added in the middle one of all blocks, against the largest of: the promise, the noise that
- * is usual, and the noise of this run (three standard errors of that median). The text shows it, and
- * for the whole time: what is added to the latency without the faults.
+ * Compares the median of the latency added in each block with the largest of: the promise, the
+ * usual noise, and the noise of this run (three standard errors of that median). The text shows it,
+ * and the added latency of the whole time.
  */
 function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits): Finding {
-  const { without, beside, disturbedAt } = run;
+  const { without, beside, faultsAt } = run;
   const addedWithin = (from: number, until: number): Added => {
     const withoutMs = latencyOf(startedWithin(without, from, until), which);
     const besideMs = latencyOf(startedWithin(beside, from, until), which);
@@ -91,12 +91,12 @@ function judgeAdded(run: TenantRun, which: "p50" | "p99", limits: TenantLimits):
   };
   const lastAt = Math.max(...without.map(({ startedAt }) => startedAt));
   const blocks: number[] = [];
-  for (let from = disturbedAt; from < lastAt; from += blockMs) {
+  for (let from = faultsAt; from < lastAt; from += blockMs) {
     blocks.push(addedWithin(from, from + blockMs).addedMs);
   }
   const middleMs = median(blocks);
   const errorMs = standardErrorOfMedian(blocks);
-  const { withoutMs, addedMs } = addedWithin(disturbedAt, Infinity);
+  const { withoutMs, addedMs } = addedWithin(faultsAt, Infinity);
   const mostMs = Math.max(withoutMs * limits.mostAdded, limits.noiseMs[which], 3 * errorMs);
   const mostInAllMs = which === "p50" ? mostMs : Math.max(limits.mostAddedP99Ms, withoutMs);
   return {

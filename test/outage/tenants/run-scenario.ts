@@ -6,24 +6,24 @@ import { runLoad } from "../load/start-load.ts";
 import { loadsOf, type Scenario } from "./scenarios.ts";
 import { sharedModel, sharedSections, tenantAccounts } from "./shared-model.ts";
 
-/** How long the others call alone, beside the one that causes faults, and alone again. */
+/** The durations before, during and after the calls of the tenant that causes faults. */
 export interface TenantPlan {
   readonly perSecondOfEach: number;
   readonly warmSeconds: number;
   readonly faultSeconds: number;
   readonly afterSeconds: number;
-  /** Of every upstream, as in the configuration. */
+  /** The fields of every upstream in the configuration. */
   readonly timeouts: string;
 }
 
-/** What the nineteen others saw, at the same times on two gateways that share nothing. */
+/** The calls of the nineteen others, concurrently on two independent gateways. */
 export interface TenantRun {
   readonly scenario: Scenario;
-  /** When the faults began; wall clock. */
-  readonly disturbedAt: number;
+  /** The time when the faults began; wall clock. */
+  readonly faultsAt: number;
   readonly without: readonly Call[];
   readonly beside: readonly Call[];
-  /** Of the one tenant. */
+  /** The calls of the tenant that causes faults. */
   readonly causing: readonly Call[];
 }
 
@@ -39,7 +39,7 @@ export async function runScenario(
   await using beside = await startWorld(scenario, plan);
   const { perSecondOfEach: perSecond, warmSeconds, faultSeconds, afterSeconds } = plan;
   const startsAt = Date.now() + leadMs;
-  const disturbedAt = startsAt + warmSeconds * 1000;
+  const faultsAt = startsAt + warmSeconds * 1000;
   const callsOf = (name: string, { keys, serving }: FaultProcess): readonly Load[] =>
     keys.slice(1).map((key, index) => {
       const kind = index % 2 === 0 ? "whole" : "stream";
@@ -52,13 +52,13 @@ export async function runScenario(
   const seconds = warmSeconds + faultSeconds + afterSeconds;
   const [others, causing] = await Promise.all([
     runLoad({ startsAt, seconds, loads }, signal),
-    runLoad({ startsAt: disturbedAt, seconds: faultSeconds, loads: causes }, signal),
+    runLoad({ startsAt: faultsAt, seconds: faultSeconds, loads: causes }, signal),
   ]);
   const ofWorld = (name: string): readonly Call[] =>
     [...others].flatMap(([load, calls]) => (load.startsWith(name) ? calls : []));
   return {
     scenario,
-    disturbedAt,
+    faultsAt,
     without: ofWorld("without-"),
     beside: ofWorld("beside-"),
     causing: [...causing.values()].flat(),
@@ -69,7 +69,7 @@ interface World extends AsyncDisposable {
   readonly gateway: FaultProcess;
 }
 
-/** A gateway with a key for every tenant, and upstreams of its own. */
+/** A gateway with a key for every tenant, and its own upstreams. */
 async function startWorld(
   { targets, isOneAccount }: Scenario,
   { timeouts }: TenantPlan,

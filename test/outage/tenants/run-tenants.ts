@@ -7,14 +7,14 @@ export interface TenantsRun {
   readonly scenarios: readonly Scenario[];
   readonly plan: TenantPlan;
   readonly limits: TenantLimits;
-  /** Scenarios at the same time. */
+  /** The number of concurrent scenarios. */
   readonly parallel: number;
-  /** Ends the run: nothing that it started stays. */
+  /** Ends the run with everything it started. */
   readonly signal: AbortSignal;
   readonly onRow: (row: Row) => void;
 }
 
-/** Runs the scenarios, so many at a time; one that cannot be run counts as failed. */
+/** Runs the scenarios, a few at a time; one that cannot be run counts as failed. */
 export async function runTenants(run: TenantsRun): Promise<readonly Row[]> {
   const { scenarios, plan, limits, parallel, signal, onRow } = run;
   const rows: Row[] = [];

@@ -1,7 +1,7 @@
 import { requestMarks } from "../doubles/faults.ts";
 import type { Load } from "../load/load-plan.ts";
 
-/** What one tenant does beside nineteen others, and what only its own calls suffer from. */
+/** The behaviour of one tenant beside nineteen others; only its own calls may suffer. */
 export const behaviours = {
   none: "calls as the others do: what the measurement itself adds",
   timeouts: "calls that the upstream never answers",

@@ -1,18 +1,18 @@
 import type { Fault as OutageFault } from "../../outage/doubles/faults.ts";
 import { placeCells } from "../../outage/grid/cell-models.ts";
 import { times } from "../random.ts";
-import type { EventPlan, Scenario, Trouble } from "../scenario.ts";
+import type { EventPlan, Scenario, FaultSpan } from "../scenario.ts";
 import { callerCounts, isHidden, timeLimits, type Course, type SimulatedCell } from "./cells.ts";
 import { configuredScenario } from "./configured.ts";
 import { plainCall } from "./plain-call.ts";
 import type { Span } from "./spans.ts";
 
-/** How long a target is well, fails, and is well again. */
+/** The durations before, during and after the fault of a target. */
 export interface CellTimes {
   readonly perSecond: number;
   readonly warmSeconds: number;
   readonly faultSeconds: number;
-  /** How long one that flaps works and fails by turns. */
+  /** The duration of the fault of a flapping target. */
   readonly flappingSeconds: number;
   readonly afterSeconds: number;
 }
@@ -24,16 +24,16 @@ export interface PlacedScenario {
   readonly primary: string;
   /** When it fails. */
   readonly broken: readonly Span[];
-  /** When callers may notice it. */
+  /** The spans in which callers may notice it. */
   readonly noticed: readonly Span[];
 }
 
-/** How long after a break callers may notice it. */
+/** The time after a break in which callers may notice it. */
 const noticedMs = 1_000;
-/** On average, until the headers are there. */
+/** The average time until the headers. */
 const slowThinkMs = 400;
 const flapMs = 3_000;
-/** A worker that died is back within it. */
+/** The longest time until a dead worker is replaced. */
 const restartMs = 1_000;
 
 export function placeScenario(simulated: SimulatedCell, cellTimes: CellTimes): PlacedScenario {
@@ -56,7 +56,7 @@ export function placeScenario(simulated: SimulatedCell, cellTimes: CellTimes): P
   const calls = times(Math.floor(endsMs / gapMs), (index) =>
     plainCall({
       id: `c${index}`,
-      // Nobody calls in the very moment of a break.
+      // No call begins at the very moment of a break.
       atMs: (index + 0.5) * gapMs,
       key: `k${keyAt(index, callerCounts[callers])}`,
       alias: model,
@@ -67,8 +67,8 @@ export function placeScenario(simulated: SimulatedCell, cellTimes: CellTimes): P
     simulated.course === "slow-answers" ? { ...plan, thinkMs: slowThinkMs } : plan,
   );
   const troubles = broken.map(({ fromMs, untilMs }): EventPlan => {
-    const trouble = { ...troubleOf(cell.fault), forMs: untilMs - fromMs };
-    return { type: "trouble", atMs: fromMs, upstream: primary, ...trouble };
+    const span = { ...faultSpanOf(cell.fault), forMs: untilMs - fromMs };
+    return { type: "faults", atMs: fromMs, upstream: primary, ...span };
   });
   return {
     scenario: { ...empty, upstreams, calls, events: [...troubles, ...crashes] },
@@ -109,7 +109,7 @@ function courseOf(
     case "restart": {
       const atMs = fromMs + hiddenMs + faultMs / 2;
       const crash = { type: "crash", atMs, gateway: 0, downMs: restartMs } as const;
-      // The next process knows nothing of the target.
+      // The next process does not know the target's health.
       const again = { fromMs: atMs, untilMs: atMs + restartMs + hiddenMs + noticedMs };
       const broken = [{ fromMs, untilMs: untilMs + hiddenMs }];
       return { broken, noticed: [first, again], crashes: [crash] };
@@ -117,12 +117,12 @@ function courseOf(
   }
 }
 
-/** In turn, but not in step: of two requests of a key, one meets a fault of every second request. */
+/** In turn, shifted by one each round, so that a fault of every second request hits all keys. */
 function keyAt(index: number, keys: number): number {
   return (index + Math.floor(index / keys)) % keys;
 }
 
-function troubleOf(fault: OutageFault): Omit<Trouble, "forMs"> {
+function faultSpanOf(fault: OutageFault): Omit<FaultSpan, "forMs"> {
   switch (fault) {
     case "throttle-retry-after":
       return { fault: "throttled-with-time", share: 1 };

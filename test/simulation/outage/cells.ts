@@ -2,7 +2,7 @@ import type { Fault as OutageFault } from "../../outage/doubles/faults.ts";
 import { allCells, type Cell } from "../../outage/grid/cells.ts";
 import { gridTimeouts } from "../../outage/grid/cell-models.ts";
 
-/** Time limits of the upstreams, as a configuration has them. */
+/** Timeouts of the upstreams, as in a configuration. */
 export const timeLimits = { short: gridTimeouts, default: "{}" } as const;
 export type TimeLimits = keyof typeof timeLimits;
 
@@ -10,15 +10,15 @@ export const callerCounts = { "one-key": 1, "twenty-keys": 20 } as const;
 export type Callers = keyof typeof callerCounts;
 
 /**
- * `lasting`: the target fails from begin to end; `flapping`: it fails and works by turns; `restart`:
- * it fails from begin to end, and in the middle the gateway's process dies and the next one starts;
- * `slow-answers`: it fails from begin to end, and all answers, failures too, take their time, so that
- * many calls are under way at once.
+ * `lasting`: the target fails all the time; `flapping`: it alternates between failing and working;
+ * `restart`: it fails all the time, and in the middle the gateway's process is replaced;
+ * `slow-answers`: it fails all the time, and all answers, including failures, are slow, so that
+ * many calls run concurrently.
  */
 export const courses = ["lasting", "flapping", "restart", "slow-answers"] as const;
 export type Course = (typeof courses)[number];
 
-/** A cell of the grid of `test/outage`, with what only a clock of its own can afford to vary. */
+/** A cell of the grid of `test/outage`, with more variations than real time allows. */
 export interface SimulatedCell {
   /** Its parts with slashes between them. */
   readonly name: string;
@@ -28,7 +28,7 @@ export interface SimulatedCell {
   readonly course: Course;
 }
 
-/** All cells, but for those that cannot differ from others or cannot be met. */
+/** All cells, except those that equal others or cannot be fulfilled. */
 export function allSimulatedCells(): readonly SimulatedCell[] {
   return courses.flatMap((course) =>
     allCells()
@@ -45,8 +45,8 @@ export function allSimulatedCells(): readonly SimulatedCell[] {
 }
 
 /**
- * Bedrock's embeddings are not on the simulation's wires. A silent target cannot be found within a
- * second where answers take long.
+ * The simulation has no Bedrock embeddings. A silent target cannot be detected within a second if
+ * answers are slow.
  */
 function isSimulated({ fault, wire, kind, left }: Cell, course: Course): boolean {
   if (wire === "bedrock" && kind === "embeddings") return false;
@@ -58,20 +58,20 @@ function isSimulated({ fault, wire, kind, left }: Cell, course: Course): boolean
 const silentFaults: ReadonlySet<OutageFault> = new Set(["black-hole", "slow-headers", "stall"]);
 
 /**
- * A fault that shows at once is the same under all time limits. One that only the idle time tells is
- * over before the default one is, where the target works again after three seconds.
+ * An immediate fault is the same under all timeouts. A fault that only the idle timeout detects
+ * ends before the default one if the target works again after three seconds.
  */
 function limitsFor(cell: Cell, course: Course): readonly TimeLimits[] {
   if (!silentFaults.has(cell.fault)) return ["default"];
   return course === "flapping" && stallsInStream(cell) ? ["short"] : ["short", "default"];
 }
 
-/** The stream has begun for its caller when it stalls, and nothing but the idle time tells. */
+/** The stream has begun for its caller when it stalls, and only the idle timeout detects it. */
 export function stallsInStream({ fault, kind }: Pick<Cell, "fault" | "kind">): boolean {
   return fault === "stall" && kind === "stream";
 }
 
-/** Whether the fault cannot be found before the default idle time is over: it is judged from then on. */
+/** Whether only the default idle timeout detects the fault: it is judged from then on. */
 export function isHidden({ cell, limits }: Pick<SimulatedCell, "cell" | "limits">): boolean {
   return stallsInStream(cell) && limits === "default";
 }

@@ -4,17 +4,17 @@ import type { OpenAiSettings } from "../../../src/upstreams/openai/settings.ts";
 import { plainKey } from "../../support/plain-key.ts";
 import { startOfTime, type KeyPlan, type Scenario, type UpstreamPlan } from "../scenario.ts";
 
-/** Sections of a configuration file; all else is as an operator gets it by default. */
+/** Sections of a configuration file; everything else has its default. */
 export interface Configured {
   readonly sections: Readonly<Record<string, string>>;
-  /** There is a key, `k0` and so on, for each time that an account is named. */
+  /** Each mention of an account adds a key: `k0` and so on. */
   readonly accounts: readonly string[];
 }
 
-/** More than anybody calls here. */
+/** More than the calls of any scenario. */
 const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
 
-/** One gateway with this configuration, and upstreams that are well. Nobody calls yet. */
+/** One gateway with this configuration and working upstreams, without calls. */
 export function configuredScenario({ sections, accounts }: Configured): Scenario {
   const config = readConfig(sections);
   return {
@@ -65,7 +65,7 @@ function keyPlan(accountId: string, index: number): KeyPlan {
     key: plainKey({ id: `k${index}`, accountId, applicationId: `application-${index}` }),
     publicIds: [`public-${index}`],
     limits,
-    patienceMs: 0,
+    queueTimeoutMs: 0,
     uncapped: { uncapped: "debt", overrunFactor: 3 },
   };
 }

@@ -16,7 +16,7 @@ import { stallsInStream, type SimulatedCell } from "./cells.ts";
 import { judgeRules, ruleNotes, seenCalls } from "./seen-calls.ts";
 import { isWithin, secondsIn, withoutSpans } from "./spans.ts";
 
-/** `at first`: calls of the time in which callers may notice the fault. */
+/** `at first`: calls of the spans in which callers may notice the fault. */
 export const cellColumns = [
   "at first",
   "served",
@@ -27,25 +27,25 @@ export const cellColumns = [
   "rules",
 ] as const;
 
-/** Longer than it takes to find a silent target out, and shorter than any default time limit. */
+/** Longer than the detection of a silent target, and shorter than any default timeout. */
 const mostWaitMs = 2_000;
 
-/** The verdicts of the grid over sockets, with what a clock of the run's own tells exactly. */
+/** The verdicts of the grid over sockets, with exact latencies of the simulated clock. */
 export function judgeSimulatedCell(
   { cell, name }: SimulatedCell,
   { primary, broken, noticed }: PlacedScenario,
   { result, limits }: { readonly result: RunResult; readonly limits: Limits },
 ): Row {
   const brokenAt = Math.min(...broken.map(({ fromMs }) => fromMs));
-  const mendedAt = Math.max(...broken.map(({ untilMs }) => untilMs));
+  const repairedAt = Math.max(...broken.map(({ untilMs }) => untilMs));
   const judged = withoutSpans(broken, noticed);
   const calls = seenCalls(result.calls);
   const before = startedWithin(calls, 0, brokenAt);
-  const all = startedWithin(calls, brokenAt, mendedAt);
+  const all = startedWithin(calls, brokenAt, repairedAt);
   const atFirst = all.filter(({ startedAt }) => isWithin(noticed, startedAt));
   const during = all.filter(({ startedAt }) => !isWithin(noticed, startedAt));
   const failing = during.filter(({ startedAt }) => isWithin(judged, startedAt));
-  const after = startedWithin(calls, mendedAt, Infinity);
+  const after = startedWithin(calls, repairedAt, Infinity);
   const inVain = result.attempts.filter(({ upstream, fault, startedAt }) => {
     return upstream === primary && fault !== undefined && isWithin(judged, startedAt);
   });
@@ -54,7 +54,7 @@ export function judgeSimulatedCell(
     served: judgeServed(during, limits),
     "added p99": judgeLatency({ before, during: failing }, limits),
     attempts: judgeAttempts({ count: inVain.length, seconds: secondsIn(judged) }, limits),
-    share: judgeShare({ left: cell.left, primary, mendedAt, after }, limits),
+    share: judgeShare({ left: cell.left, primary, repairedAt, after }, limits),
     return: judgeServed(after, limits),
     rules: judgeRules(result.violations),
   };
@@ -67,8 +67,8 @@ export function judgeSimulatedCell(
 }
 
 /**
- * How many of the first callers got nothing, and how long others waited at most. What began to
- * answer before it failed is lost; all else is served elsewhere, long before the time limits.
+ * The number of first callers without an answer, and the longest wait of the others. Only answers
+ * that began before the fault are lost; the rest is served elsewhere, long before the timeouts.
  */
 function judgeFirst(calls: readonly Call[], mayLose: boolean): Finding {
   const failed = calls.filter(isFailed).length;

@@ -11,7 +11,7 @@ import type { Behaviour } from "../../outage/tenants/scenarios.ts";
 import type { CallRecord } from "../records.ts";
 import type { RunResult } from "../simulate.ts";
 import { judgeRules, ruleNotes, seenCall, seenCalls } from "./seen-calls.ts";
-import { causingKey, type SimulatedTenants } from "./tenant-scenario.ts";
+import { faultyKey, type SimulatedTenants } from "./tenant-scenario.ts";
 
 export const tenantColumns = [
   "served",
@@ -26,21 +26,21 @@ export const tenantColumns = [
 export interface SeenTenants {
   readonly without: RunResult;
   readonly beside: RunResult;
-  readonly disturbedAt: number;
+  readonly faultsAt: number;
 }
 
-/** The promise: within 1 % of a run without the faults. Nothing is left to chance here. */
+/** The promise: within 1 % of a run without the faults. A simulation has no noise. */
 const mostAdded = 0.01;
 
-/** What the faults of one tenant change for the others, call by call. */
+/** The effect of one tenant's faults on the others, call by call. */
 export function judgeSimulatedTenants(
   { name, scenario }: SimulatedTenants,
   seen: SeenTenants,
 ): Row {
-  const { disturbedAt } = seen;
+  const { faultsAt } = seen;
   const callsOf = ({ calls }: RunResult, isWanted: (record: CallRecord) => boolean) =>
-    startedWithin(seenCalls(calls.filter(isWanted)), disturbedAt, Infinity);
-  const isOther = ({ plan }: CallRecord): boolean => plan.key !== causingKey;
+    startedWithin(seenCalls(calls.filter(isWanted)), faultsAt, Infinity);
+  const isOther = ({ plan }: CallRecord): boolean => plan.key !== faultyKey;
   const without = callsOf(seen.without, isOther);
   const beside = callsOf(seen.beside, isOther);
   const causing = callsOf(seen.beside, (record) => !isOther(record));
@@ -72,7 +72,7 @@ function judgeAdded(
   return { isMet: addedMs <= withoutMs * mostAdded, text };
 }
 
-/** Calls of the others that went otherwise in anything: nothing but the twentieth can change them. */
+/** Calls of the others with any difference: only the twentieth tenant can cause it. */
 function countChanged({ without, beside }: SeenTenants): Finding {
   const known = new Map(beside.calls.map((record) => [record.plan.id, record]));
   const changed = without.calls.filter((record) => {
@@ -82,7 +82,7 @@ function countChanged({ without, beside }: SeenTenants): Finding {
   return { isMet: changed.length === 0, text: `${changed.length} of ${without.calls.length}` };
 }
 
-/** The one suffers from what it causes; else nothing was caused. */
+/** The tenant's own calls must fail; otherwise it has caused no fault. */
 function judgeCausing(calls: readonly Call[], behaviour: Behaviour): Finding {
   const failed = calls.filter(isFailed).length;
   return {

@@ -7,7 +7,7 @@ import { namesOfOutages } from "./run-outages.ts";
 import { allOutages, type Outage } from "./run-suite.ts";
 import { secondsIn, withoutSpans } from "./spans.ts";
 
-/** Every fault that shows in its own way, rest, wire, kind of call and course. */
+/** Every distinct fault, rest, wire, kind of call and course. */
 const sample = [
   "throttle-retry-after,both,bedrock,stream,one-key",
   "error-500,second,openai,stream,restart,twenty-keys",
@@ -22,7 +22,7 @@ const sample = [
 const sampleLengths = { faultSeconds: 6, flappingSeconds: 12 };
 const allLengths = { faultSeconds: 8, flappingSeconds: 36 };
 
-/** Cells of which docs/reliability.md promises nothing, as filters of their names: see it for why. */
+/** Filters of cells without a promise; docs/reliability.md has the reasons. */
 const notPromised: readonly string[] = [
   "stall,whole,default",
   "stall,embeddings,default",
@@ -32,7 +32,7 @@ const notPromised: readonly string[] = [
   "slow-headers,default,restart",
 ];
 
-describe("at fifty calls a second, on the simulation's clock:", () => {
+describe("at fifty calls a second, on the simulation's clock,", () => {
   const left = new Set(namesOfOutages(notPromised));
   const outages = (isComplete ? byTurns(allOutages()) : pickNamed(allOutages(), sample)).filter(
     ({ name }) => !left.has(name),
@@ -46,21 +46,21 @@ describe("at fifty calls a second, on the simulation's clock:", () => {
   }
 });
 
-/** Of each four cells, which differ in callers and time limits, by turns the first and the last. */
+/** Alternately the first and the last of each four cells, which differ in callers and timeouts. */
 function byTurns(outages: readonly Outage[]): readonly Outage[] {
   return outages
     .filter((_, index) => index % 4 === (Math.floor(index / 4) % 2 === 0 ? 0 : 3))
     .filter(isShort);
 }
 
-/** An idle time of five minutes is for the command alone; so is one account, which changes nothing. */
+/** An idle timeout of five minutes, or a single account, is only for the command. */
 function isShort({ name }: Outage): boolean {
   const parts = name.split("/");
   const has = (...words: readonly string[]): boolean => words.every((word) => parts.includes(word));
   return !has("stall", "bedrock", "stream", "default") && !has("tenants", "one-account");
 }
 
-test("what is left of spans is what the others do not take", () => {
+test("spans without others are their uncovered parts", () => {
   const spans = [
     { fromMs: 0, untilMs: 10_000 },
     { fromMs: 20_000, untilMs: 23_000 },

@@ -2,7 +2,7 @@ import type { CallPlan } from "../scenario.ts";
 
 type Wanted = Pick<CallPlan, "id" | "atMs" | "key" | "alias" | "kind">;
 
-/** A call with nothing special about it; scenarios name what they are about. */
+/** An ordinary call; scenarios set the fields they are about. */
 export function plainCall(values: Wanted & Partial<CallPlan>): CallPlan {
   return {
     gateway: 0,

@@ -12,7 +12,7 @@ export function namesOfOutages(only: readonly string[]): readonly string[] {
   return pickNamed(allOutages(), only).map(({ name }) => name);
 }
 
-/** Prints a table, row by row. Whether every row keeps every promise. */
+/** Prints a table, row by row. Returns whether every row keeps every promise. */
 export async function runOutages({ only, print, ...runner }: OutagesWanted): Promise<boolean> {
   const outages = pickNamed(allOutages(), only);
   const { perSecond, warmSeconds, afterSeconds } = outageTimes;
@@ -37,7 +37,7 @@ export async function runOutages({ only, print, ...runner }: OutagesWanted): Pro
   return rows.every(isMet);
 }
 
-/** Those with the same columns, in their order. */
+/** Groups the rows with the same columns, in order. */
 function inGroups(outages: readonly Outage[]): readonly (readonly Outage[])[] {
   return [...Map.groupBy(outages, ({ columns }) => columns).values()];
 }

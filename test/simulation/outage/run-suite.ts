@@ -12,7 +12,7 @@ import { allSimulatedTenants, placeTenants, type SimulatedTenants } from "./tena
 export interface Outage {
   readonly name: string;
   readonly columns: readonly string[];
-  /** Runs what it takes and judges it; never rejects. */
+  /** Runs and judges its scenarios; never rejects. */
   judge(how: OutageRunner): Promise<Row>;
 }
 
@@ -23,7 +23,7 @@ export interface OutageRunner extends Pick<CellTimes, "faultSeconds" | "flapping
 
 const tenantCount = 20;
 const perSecond = 50;
-/** As the suite over sockets has them. */
+/** As in the suite over sockets. */
 export const outageTimes = { perSecond, warmSeconds: 5, afterSeconds: 12 };
 export const tenantTimes = {
   perSecondOfEach: perSecond / tenantCount,
@@ -31,7 +31,7 @@ export const tenantTimes = {
   afterSeconds: 5,
 };
 
-/** Targets that fail, and then tenants of whom one causes faults. */
+/** Rows for failing targets, then for tenants of which one causes faults. */
 export function allOutages(): readonly Outage[] {
   return [...allSimulatedCells().map(outageOfCell), ...allSimulatedTenants().map(outageOfTenants)];
 }
@@ -48,11 +48,11 @@ function outageOfCell(simulated: SimulatedCell): Outage {
 function outageOfTenants(simulated: SimulatedTenants): Outage {
   const { name } = simulated;
   return outage({ name, columns: tenantColumns }, async ({ faultSeconds, run }) => {
-    const { without, beside, disturbedAt } = placeTenants(simulated, {
+    const { without, beside, faultsAt } = placeTenants(simulated, {
       ...tenantTimes,
       faultSeconds,
     });
-    const results = { without: await run(without), beside: await run(beside), disturbedAt };
+    const results = { without: await run(without), beside: await run(beside), faultsAt };
     return judgeSimulatedTenants(simulated, results);
   });
 }

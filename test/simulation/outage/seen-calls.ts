@@ -2,21 +2,21 @@ import type { Call } from "../../outage/load/load-plan.ts";
 import { countLine, type Finding } from "../../outage/report/table.ts";
 import type { CallRecord, Violation } from "../records.ts";
 
-/** Calls as their callers saw them, without those that no process took or that died with theirs. */
+/** Calls as seen by callers, except those that no process took or whose process ended. */
 export function seenCalls(records: readonly CallRecord[]): readonly Call[] {
-  return records.filter(isTold).map(seenCall);
+  return records.filter(hasResult).map(seenCall);
 }
 
-function isTold({ process, crashedAt }: CallRecord): boolean {
+function hasResult({ process, crashedAt }: CallRecord): boolean {
   return process !== undefined && crashedAt === undefined;
 }
 
 export function seenCall(record: CallRecord): Call {
   const { plan, firstEventAt, endedAt, closed, isAnswered, error } = record;
-  const toldAt = firstEventAt ?? endedAt ?? Infinity;
+  const answeredAt = firstEventAt ?? endedAt ?? Infinity;
   return {
     startedAt: plan.atMs,
-    latencyMs: toldAt - plan.atMs,
+    latencyMs: answeredAt - plan.atMs,
     servedBy: closed?.target?.split("/")[0] ?? "",
     failure: isAnswered ? "" : error === undefined ? "left" : `${error.status} ${error.code}`,
   };

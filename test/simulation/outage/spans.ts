@@ -1,4 +1,4 @@
-/** A time of the run, its end not included; milliseconds. */
+/** A span of the run, its end excluded; milliseconds. */
 export interface Span {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -8,7 +8,7 @@ export function isWithin(spans: readonly Span[], atMs: number): boolean {
   return spans.some(({ fromMs, untilMs }) => atMs >= fromMs && atMs < untilMs);
 }
 
-/** What is left of some spans when others, each within one of them, are taken out. */
+/** Spans without others, each of which lies within one of them. */
 export function withoutSpans(spans: readonly Span[], others: readonly Span[]): readonly Span[] {
   return spans.flatMap((span) => {
     const inside = others

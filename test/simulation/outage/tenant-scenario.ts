@@ -6,14 +6,14 @@ import { timeLimits, type TimeLimits } from "./cells.ts";
 import { configuredScenario } from "./configured.ts";
 import { plainCall } from "./plain-call.ts";
 
-/** `even`: the twentieth calls as often as the others; `bursts`: four times as often, twenty at once. */
+/** `even`: as often as the others; `bursts`: four times as often, twenty at once. */
 const paces = {
   even: { factor: 1, atOnce: 1 },
   bursts: { factor: 4, atOnce: 20 },
 } as const;
 type Pace = keyof typeof paces;
 
-/** A scenario of `test/outage` under one of the sets of time limits. */
+/** A scenario of `test/outage` with one set of timeouts. */
 export interface SimulatedTenants {
   readonly name: string;
   readonly scenario: Scenario;
@@ -21,7 +21,7 @@ export interface SimulatedTenants {
   readonly pace: Pace;
 }
 
-/** How long the others call alone, beside the one that causes faults, and alone again. */
+/** The durations before, during and after the calls of the tenant that causes faults. */
 export interface TenantTimes {
   readonly perSecondOfEach: number;
   readonly warmSeconds: number;
@@ -29,16 +29,16 @@ export interface TenantTimes {
   readonly afterSeconds: number;
 }
 
-/** The same calls of nineteen tenants, without the twentieth and beside it. */
+/** The same calls of nineteen tenants, without and with the twentieth. */
 export interface TenantRuns {
   readonly without: RunPlan;
   readonly beside: RunPlan;
-  /** When the twentieth begins. */
-  readonly disturbedAt: number;
+  /** The begin of the twentieth's calls. */
+  readonly faultsAt: number;
 }
 
 /** The key of the tenant that causes faults. */
-export const causingKey = "k0";
+export const faultyKey = "k0";
 
 export function allSimulatedTenants(): readonly SimulatedTenants[] {
   return allScenarios().flatMap((scenario) =>
@@ -51,7 +51,7 @@ export function allSimulatedTenants(): readonly SimulatedTenants[] {
   );
 }
 
-/** A crowd is one already. */
+/** A crowd is a burst already. */
 function pacesOf({ behaviour, isOneAccount }: Scenario): readonly Pace[] {
   const isEven = isOneAccount || behaviour === "none" || behaviour === "crowd";
   return isEven ? ["even"] : ["even", "bursts"];
@@ -70,9 +70,9 @@ export function placeTenants(
     accounts,
   });
   const { warmSeconds, faultSeconds, afterSeconds } = tenantTimes;
-  const disturbedAt = warmSeconds * 1_000;
-  const untilMs = disturbedAt + faultSeconds * 1_000;
-  // The last call of the twentieth may hang for so long.
+  const faultsAt = warmSeconds * 1_000;
+  const untilMs = faultsAt + faultSeconds * 1_000;
+  // The last call of the twentieth may hang for this long.
   const longestMs = Math.max(...empty.upstreams.map(({ timeouts }) => timeouts.firstByteMs));
   const all = { fromMs: 0, untilMs: untilMs + longestMs + afterSeconds * 1_000 };
   const gapMs = 1_000 / perSecond;
@@ -83,12 +83,12 @@ export function placeTenants(
   }).flat();
   const { factor, atOnce } = paces[pace];
   const causing = loadsOf(scenario.behaviour, perSecond * factor).flatMap((load) =>
-    series({ ...load, atOnce, fromMs: disturbedAt, untilMs }, causingKey),
+    series({ ...load, atOnce, fromMs: faultsAt, untilMs }, faultyKey),
   );
   return {
     without: { ...empty, calls: others },
     beside: { ...empty, calls: [...others, ...causing] },
-    disturbedAt,
+    faultsAt,
   };
 }
 
@@ -97,7 +97,7 @@ interface Load {
   readonly name: string;
   readonly perSecond: number;
   readonly kind: CallPlan["kind"];
-  /** So many come together. */
+  /** The number of calls in a burst. */
   readonly atOnce?: number;
   readonly more?: Partial<CallPlan>;
 }
@@ -124,13 +124,13 @@ function series(
   );
 }
 
-/** Streams of the crowd take two seconds, as their reader takes his time. */
+/** Streams of the crowd take two seconds, because their reader is slow. */
 const crowdReadMs = 500;
 const crowdPerSecond = 30;
 const leavesAfterMs = 15;
 const hugeBytes = 400_000;
 
-/** What the twentieth sends, as the suite over sockets has it; huge inputs time out as well. */
+/** The calls of the twentieth, as in the suite over sockets; huge inputs time out too. */
 function loadsOf(behaviour: Behaviour, perSecond: number): readonly Load[] {
   const silent = "stall-before-headers";
   const stalls = { fault: "stall-halfway" } as const;

@@ -1,7 +1,7 @@
 /** The messages of a chat request: section "Messages" of OpenAI's wire format. */
+import { isObject, type JsonObject } from "../../../domain/json-object.ts";
 import {
   emptyArray,
-  isObject,
   list,
   missing,
   object,
@@ -11,7 +11,6 @@ import {
   textOrList,
   wrongType,
   type Check,
-  type JsonObject,
 } from "../../request/checks.ts";
 import * as messages from "../../request/messages.ts";
 import { cacheControl } from "./cache-control.ts";

@@ -1,7 +1,7 @@
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
-import type { JsonObject } from "../../request/checks.ts";
+import type { JsonObject } from "../../../domain/json-object.ts";
 import { dropEmptyFields } from "./drop-empty-fields.ts";
 import * as messages from "../../request/messages.ts";
 import { requireModel, requireObject } from "../../request/request-body.ts";

@@ -1,6 +1,6 @@
 import { isRecord, listOf, recordOf, type JsonRecord } from "../../read-json.ts";
 
-/** One schema that asks for what both ask for, as far as that can be written down. */
+/** One schema with the constraints of both, as far as they can be combined. */
 export function mergeSchemas(first: JsonRecord, second: JsonRecord): JsonRecord {
   return mergeWith(first, second, bothOf);
 }

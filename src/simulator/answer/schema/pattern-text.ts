@@ -1,11 +1,11 @@
 import type { Random } from "../random.ts";
 
 /**
- * A text that matches a regular expression, as far as the expression stays with literals, classes,
- * groups, alternatives, quantifiers and anchors. Undefined when no text was found that matches.
+ * A text that matches a regular expression of literals, classes, groups, alternatives, quantifiers
+ * and anchors. Undefined if no matching text was found.
  */
 export function textForPattern(pattern: string, random: Random): string | undefined {
-  // Patterns written for other dialects often compile without the `u` flag only.
+  // Patterns of other dialects often compile only without the `u` flag.
   const expression = compile(pattern, "u") ?? compile(pattern, "");
   for (let attempt = 0; expression !== undefined && attempt < 8; attempt++) {
     const text = new PatternWriter(expression, random).write();
@@ -27,7 +27,7 @@ const atomPattern =
   /^(?:\\[pP]\{[^}]*\}|\\u[\da-f]{4}|\\x[\da-f]{2}|\\.|\[(?:\\.|[^\]\\])*\]|.)/isu;
 const longestText = 4096;
 
-/** Walks the expression once and writes one text that it accepts. */
+/** Reads the expression once and writes a matching text. */
 class PatternWriter {
   readonly #pattern: string;
   readonly #flags: string;
@@ -40,7 +40,7 @@ class PatternWriter {
     this.#random = random;
   }
 
-  /** Up to the end of the group that it stands in, one of its alternatives. */
+  /** Reads to the end of the current group and writes one of its alternatives. */
   write(): string {
     const options: string[] = [];
     for (let text = ""; ;) {
@@ -54,7 +54,7 @@ class PatternWriter {
     }
   }
 
-  /** One atom and its quantifier: the atom is written anew for every repetition. */
+  /** One atom with its quantifier; every repetition is written anew. */
   #repeated(): string {
     const start = this.#place;
     const texts = [this.#atom()];
@@ -82,7 +82,7 @@ class PatternWriter {
     if (group !== undefined) {
       const text = this.write();
       this.#place += 1;
-      // What looks around stands for no characters of its own.
+      // Lookarounds match no characters.
       return /[=!]$/.test(group) ? "" : text;
     }
     const [atom = ""] = this.#take(atomPattern) ?? [];

@@ -2,7 +2,7 @@ import { textForPattern } from "./pattern-text.ts";
 import type { Random } from "../random.ts";
 import { numberOf, stringOf, type JsonRecord } from "../../read-json.ts";
 
-/** What the conversation offers to fill text fields with. */
+/** Texts of the conversation that may fill text fields. */
 export interface TextHints {
   readonly userText: string;
   readonly names: readonly string[];
@@ -14,7 +14,7 @@ interface Source {
   readonly hints: TextHints;
 }
 
-/** A text for a string schema: pattern and format first, then whatever fits the field's name. */
+/** A text for a string schema: by its pattern, else its format, else the field's name. */
 export function plausibleText(schema: JsonRecord, fieldName: string, source: Source): string {
   const lowest = numberOf(schema["minLength"]) ?? 0;
   const highest = numberOf(schema["maxLength"]) ?? Number.POSITIVE_INFINITY;

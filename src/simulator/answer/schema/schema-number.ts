@@ -1,7 +1,7 @@
 import type { Random } from "../random.ts";
 import { numberOf, type JsonRecord } from "../../read-json.ts";
 
-/** A number within the bounds of a schema; where only one bound is given, near that one. */
+/** A number within the bounds of a schema; near the bound if it has only one. */
 export function numberForSchema(schema: JsonRecord, isWhole: boolean, random: Random): number {
   const range = rangeOf(schema);
   const step = numberOf(schema["multipleOf"]) ?? (isWhole ? 1 : undefined);
@@ -12,7 +12,7 @@ export function numberForSchema(schema: JsonRecord, isWhole: boolean, random: Ra
   if (range.excludesLowest && first * multiple <= range.lowest) first += 1;
   if (range.excludesHighest && last * multiple >= range.highest) last -= 1;
   const value = random.integer(first, Math.max(first, Math.min(last, first + 1000))) * multiple;
-  // Sums of binary fractions carry a tail that would not be a multiple any more.
+  // Rounds the error of binary fractions away, or the result would not be a multiple.
   return Number(value.toPrecision(15));
 }
 

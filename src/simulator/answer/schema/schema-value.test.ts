@@ -11,7 +11,7 @@ type Schema = Record<string, unknown>;
 const hints = { userText: "Book a table in Lisbon", names: ["Lisbon"], words: ["book", "table"] };
 
 function make(schema: Schema, seed = 1): unknown {
-  // Through text and back, because that is how callers get it.
+  // Callers get the value as JSON text.
   const text = JSON.stringify(valueForSchema(schema, { random: new Random(seed), hints }));
   return JSON.parse(text) as unknown;
 }
@@ -21,7 +21,7 @@ interface Place {
   readonly path: string;
 }
 
-/** A checker of its own, so that the writer is not held against itself. */
+/** A validator that is independent of the writer. */
 function problems(schema: Schema | boolean, value: unknown, place: Place): string[] {
   const { root, path } = place;
   if (schema === true) return [];
@@ -112,12 +112,12 @@ const range = (keywords: readonly [string, string], highest: number) =>
       [keywords[1]]: Math.max(one, other),
     }));
 
-/** As JSON can say it, which has no negative zero. */
+/** JSON has no negative zero. */
 const jsonValue = fc
   .jsonValue({ maxDepth: 1 })
   .map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
-/** Schemas that some value satisfies, of every keyword that tools and structured output use. */
+/** Satisfiable schemas with every keyword that tools and structured output use. */
 const { schema: anySchema } = fc.letrec<{ schema: Schema; leaf: Schema }>((tie) => ({
   leaf: fc.oneof(
     fc.constant({ type: "boolean" }),
@@ -174,7 +174,7 @@ const { schema: anySchema } = fc.letrec<{ schema: Schema; leaf: Schema }>((tie) 
 }));
 
 describe("a value for a schema", () => {
-  test("is valid, whatever the schema", () => {
+  test("is valid for any schema", () => {
     fc.assert(
       fc.property(anySchema, fc.integer(), (schema, seed) => {
         expect(problems(schema, make(schema, seed), { root: schema, path: "$" })).toEqual([]);
@@ -183,7 +183,7 @@ describe("a value for a schema", () => {
     );
   });
 
-  test("follows references, also recursive ones, to an end", () => {
+  test("follows references and ends recursive ones", () => {
     const schema: Schema = {
       $ref: "#/$defs/node",
       $defs: {
@@ -220,7 +220,7 @@ describe("a value for a schema", () => {
     }
   });
 
-  test("has unique items and contained ones where asked", () => {
+  test("has the unique and contained items that the schema asks for", () => {
     const schema: Schema = {
       type: "array",
       uniqueItems: true,
@@ -233,7 +233,7 @@ describe("a value for a schema", () => {
     expect(containing).toContain("needle");
   });
 
-  test("has strings of the format that was asked for", () => {
+  test("has strings of the schema's format", () => {
     const one = (format: string): string => String(make({ type: "string", format }));
     expect(one("uuid")).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(Number.isNaN(Date.parse(one("date-time")))).toBe(false);
@@ -263,7 +263,7 @@ describe("a text for a pattern", () => {
     }
   });
 
-  test("is undefined for what cannot be written", () => {
+  test("is undefined for a pattern that it cannot match", () => {
     expect(textForPattern("(", new Random(1))).toBeUndefined();
     expect(textForPattern("^a(?!.)b$", new Random(1))).toBeUndefined();
   });

@@ -9,11 +9,11 @@ export interface ValueSource {
   readonly hints: TextHints;
 }
 
-/** Below this depth optional parts are left out, so that recursive schemas come to an end. */
-const frugalDepth = 3;
-const deepest = 32;
+/** From this depth on optional parts are omitted, so that recursive schemas end. */
+const requiredOnlyDepth = 3;
+const maxDepth = 32;
 
-/** A JSON value that a JSON Schema accepts: the subset that tools and structured output use. */
+/** A valid JSON value for a JSON Schema, of the subset that tools and structured output use. */
 export function valueForSchema(schema: JsonRecord, source: ValueSource): unknown {
   return new ValueWriter(schema, source).write(schema, "", 0);
 }
@@ -28,7 +28,7 @@ class ValueWriter {
   }
 
   write(schemaOrFlag: unknown, fieldName: string, depth: number): unknown {
-    if (depth > deepest || schemaOrFlag === false) return null;
+    if (depth > maxDepth || schemaOrFlag === false) return null;
     const schema = this.#flatten(recordOf(schemaOrFlag), depth);
     if ("const" in schema) return schema["const"];
     const allowed = listOf(schema["enum"]);
@@ -54,11 +54,11 @@ class ValueWriter {
   /** Follows references and picks alternatives until only plain keywords are left. */
   #flatten(schema: JsonRecord, depth: number): JsonRecord {
     let flat = schema;
-    for (let step = 0; step < deepest; step++) {
+    for (let step = 0; step < maxDepth; step++) {
       const { $ref: reference, ...withoutReference } = flat;
       const keyword = ["allOf", "anyOf", "oneOf"].find((name) => isList(flat[name]));
       if (typeof reference === "string") {
-        flat = mergeSchemas(withoutReference, this.#at(reference));
+        flat = mergeSchemas(withoutReference, this.#resolve(reference));
       } else if (keyword === undefined) {
         return flat;
       } else {
@@ -71,7 +71,7 @@ class ValueWriter {
     return flat;
   }
 
-  #at(reference: string): JsonRecord {
+  #resolve(reference: string): JsonRecord {
     let place: unknown = this.#root;
     for (const part of reference.replace(/^#\/?/, "").split("/")) {
       const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
@@ -83,7 +83,7 @@ class ValueWriter {
   #alternative(alternatives: readonly unknown[], depth: number): JsonRecord {
     const schemas = alternatives.filter((schema) => isRecord(schema));
     const plain = schemas.filter((schema) => isLeaf(schema));
-    if (depth >= frugalDepth && plain.length > 0) return plain[0] ?? {};
+    if (depth >= requiredOnlyDepth && plain.length > 0) return plain[0] ?? {};
     const full = schemas.filter((schema) => schema["type"] !== "null");
     return this.#source.random.pickAny(full) ?? schemas[0] ?? {};
   }
@@ -91,7 +91,7 @@ class ValueWriter {
   #typeOf(schema: JsonRecord, depth: number): unknown {
     const type = schema["type"];
     if (!isList(type)) return type ?? typeByKeywords(schema);
-    if (depth >= frugalDepth && type.includes("null")) return "null";
+    if (depth >= requiredOnlyDepth && type.includes("null")) return "null";
     return this.#source.random.pickAny(type.filter((name) => name !== "null")) ?? "null";
   }
 
@@ -101,7 +101,7 @@ class ValueWriter {
     const least = numberOf(schema["minProperties"]) ?? 0;
     const names = listOf(schema["required"]).filter((name) => typeof name === "string");
     const optional = Object.keys(properties).filter((name) => !names.includes(name));
-    const wanted = optional.filter(() => depth < frugalDepth && random.chance(0.6));
+    const wanted = optional.filter(() => depth < requiredOnlyDepth && random.chance(0.6));
     const most = numberOf(schema["maxProperties"]) ?? Number.POSITIVE_INFINITY;
     names.push(...wanted.slice(0, Math.max(0, most - names.length)));
     const made = Array.from({ length: least }, (_, index) => `extra${index + 1}`);
@@ -118,7 +118,7 @@ class ValueWriter {
     const leading = listOf(schema["prefixItems"] ?? [schema["contains"]].filter(isRecord));
     const lowest = Math.max(numberOf(schema["minItems"]) ?? 0, leading.length);
     const wished =
-      depth < frugalDepth ? Math.max(this.#source.random.integer(1, 2), lowest) : lowest;
+      depth < requiredOnlyDepth ? Math.max(this.#source.random.integer(1, 2), lowest) : lowest;
     const highest = schema["items"] === false ? leading.length : numberOf(schema["maxItems"]);
     const size = Math.min(highest ?? wished, wished);
     const items: unknown[] = [];

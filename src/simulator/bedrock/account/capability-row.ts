@@ -1,4 +1,4 @@
-/** What one family of the provider's models takes, and how it refuses the rest. */
+/** What one family of the provider's models supports, and how it refuses the rest. */
 export interface CapabilityRow {
   readonly api:
     | "chat"
@@ -25,7 +25,7 @@ export interface CapabilityRow {
   readonly topP: boolean;
   readonly topPWithTemperature: boolean;
   readonly stop: boolean;
-  /** The conversation may end with the assistant's words. */
+  /** The conversation may end with an assistant message. */
   readonly prefill: boolean;
   readonly images: boolean;
   readonly toolResultImages: boolean;
@@ -33,33 +33,33 @@ export interface CapabilityRow {
   readonly jsonSchema: boolean;
   /** The types that Claude's field `thinking` may have. */
   readonly thinkingTypes: readonly string[];
-  readonly thinksUnasked: boolean;
-  /** Shows its thoughts only as a summary, and only if asked to. */
+  readonly thinksByDefault: boolean;
+  /** Returns its thoughts only on request, as a summary. */
   readonly omitsThoughts: boolean;
   /** What `output_config.effort` may be. */
   readonly efforts: readonly string[];
   readonly cachePoints: boolean;
-  /** Cache points may stand among the tools. */
+  /** Cache points are allowed among the tools. */
   readonly toolCachePoints: boolean;
   /** Cache points may last an hour. */
   readonly hourCachePoints: boolean;
-  /** Shorter beginnings of prompts are not kept. */
-  readonly fewestCachedTokens: number;
+  /** Shorter prefixes of prompts are not cached. */
+  readonly minCachedTokens: number;
   readonly countTokens: boolean;
   /** Names that `additionalModelRequestFields` may have; undefined allows any. */
   readonly modelFields: readonly string[] | undefined;
-  /** Of Amazon's Nova, which has rules of its own. */
+  /** Amazon's Nova has rules of its own. */
   readonly novaGeneration: 1 | 2 | undefined;
   readonly maxOutputTokens: number | undefined;
-  /** Where a request names no limit; undefined: `maxOutputTokens`. */
+  /** For requests without a limit; undefined: `maxOutputTokens`. */
   readonly defaultMaxTokens: number | undefined;
   /** Undefined: no limit. */
   readonly contextTokens: number | undefined;
-  /** Whose words say that a prompt is too long. */
+  /** The family whose error text is used for a prompt that is too long. */
   readonly contextText: "claude" | "nova" | "mistral" | "plain";
-  /** Cannot be called by its own id. */
+  /** Can be called only through a profile. */
   readonly isProfileOnly: boolean;
-  /** Has profiles across regions: `us.` and the like before its id. */
+  /** Has cross-region profiles: `us.` and the like before its id. */
   readonly hasProfiles: boolean;
   readonly lifecycle: "active" | "legacy" | "end-of-life";
 }
@@ -82,13 +82,13 @@ export const allCapableRow: CapabilityRow = {
   documents: true,
   jsonSchema: true,
   thinkingTypes: ["enabled", "adaptive", "disabled"],
-  thinksUnasked: false,
+  thinksByDefault: false,
   omitsThoughts: false,
   efforts: ["low", "medium", "high", "xhigh", "max"],
   cachePoints: true,
   toolCachePoints: true,
   hourCachePoints: true,
-  fewestCachedTokens: 1024,
+  minCachedTokens: 1024,
   countTokens: true,
   modelFields: undefined,
   novaGeneration: undefined,

@@ -48,7 +48,7 @@ const claude47: CapabilityRow = {
 const claude5: CapabilityRow = {
   ...claude47,
   thinkingTypes: ["adaptive", "disabled"],
-  thinksUnasked: true,
+  thinksByDefault: true,
 };
 const haiku55: CapabilityRow = { ...claude5, toolChoice: false };
 const sonnet55: CapabilityRow = { ...haiku55, thinkingTypes: ["adaptive", "between_tools"] };
@@ -144,12 +144,12 @@ const openWeights: CapabilityRow = { ...plainChat, modelFields: undefined, image
 const ended: Partial<CapabilityRow> = { lifecycle: "end-of-life", isProfileOnly: false };
 const embedding: CapabilityRow = { ...plainChat, api: "titan-embed", hasProfiles: false };
 
-/** The first pattern that fits a foundation model's id says what it can do. */
+/** The row of a foundation model is that of the first pattern that matches its id. */
 export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:v2|instant)/, { ...claude3, ...ended }],
   [/^anthropic\.claude-3-(?:opus|sonnet|haiku)-/, claude3],
   [/^anthropic\.claude-3-5-sonnet-20240620-/, { ...claude35, maxOutputTokens: 4096 }],
-  [/^anthropic\.claude-3-5-haiku-/, { ...claude35, images: false, fewestCachedTokens: 2048 }],
+  [/^anthropic\.claude-3-5-haiku-/, { ...claude35, images: false, minCachedTokens: 2048 }],
   [/^anthropic\.claude-3-5-/, claude35],
   [/^anthropic\.claude-3-7-/, claude37],
   [/^anthropic\.claude-opus-4-(?:1-)?\d{8}-/, { ...claude37, maxOutputTokens: 32_000 }],
@@ -159,7 +159,7 @@ export const capabilityRows: readonly (readonly [RegExp, CapabilityRow])[] = [
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-5(?!\d)/, claude5],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[7-9](?!\d)/, claude47],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-6(?!\d)/, claude46],
-  [/^anthropic\.claude-(?:opus|haiku)-4-5(?!\d)/, { ...claude45, fewestCachedTokens: 4096 }],
+  [/^anthropic\.claude-(?:opus|haiku)-4-5(?!\d)/, { ...claude45, minCachedTokens: 4096 }],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4-[1-5](?!\d)/, claude45],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-4(?!-\d(?!\d))/, claude37],
   [/^meta\.llama2-/, { ...llama3, ...ended }],

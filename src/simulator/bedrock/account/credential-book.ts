@@ -1,11 +1,11 @@
-/** A key pair that signs requests; with a session token, every request must carry that too. */
+/** A key pair that signs requests. If it has a session token, every request must contain it. */
 export interface SimulatedCredential {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
 }
 
-/** Published on purpose: they open nothing but a simulator, which checks them for real. */
+/** Published on purpose: they are valid at a simulator only, which really verifies them. */
 export const demoCredentials: SimulatedCredential = {
   accessKeyId: "SIMULATORACCESSKEY",
   secretAccessKey: "simulator/secret/access/key/open/to/everybody",
@@ -18,13 +18,13 @@ export interface CredentialOptions {
   readonly apiKeys?: readonly string[] | undefined;
 }
 
-/** Who may call. Credentials come and go while the simulator runs. */
+/** The valid credentials, which may change while the simulator runs. */
 export class CredentialBook {
   readonly #credentials = new Map<string, SimulatedCredential>();
   readonly #apiKeys: Set<string>;
   readonly #expired = new Set<string>();
 
-  /** Where neither pairs nor keys are given, the demo's published ones are good. */
+  /** Without pairs and keys, the published ones of the demo are valid. */
   constructor({ credentials, apiKeys }: CredentialOptions) {
     const isDemo = credentials === undefined && apiKeys === undefined;
     for (const credential of isDemo ? [demoCredentials] : (credentials ?? [])) {
@@ -33,7 +33,7 @@ export class CredentialBook {
     this.#apiKeys = new Set(isDemo ? [demoApiKey] : apiKeys);
   }
 
-  /** Takes the place of a credential with the same id, and ends its expiry. */
+  /** Replaces a credential with the same id, even an expired one. */
   issue(credential: SimulatedCredential): void {
     this.#credentials.set(credential.accessKeyId, credential);
     this.#expired.delete(credential.accessKeyId);
@@ -44,7 +44,7 @@ export class CredentialBook {
     this.#expired.delete(apiKey);
   }
 
-  /** An access key id or a bearer key. */
+  /** `name` is an access key id or a bearer key. */
   expire(name: string): void {
     this.#expired.add(name);
   }

@@ -1,9 +1,9 @@
-/** Whether the provider has taken a foundation model away by this time, wall clock, ms. */
+/** Whether a foundation model has reached its end of life by this time, wall clock in ms. */
 export function hasEnded(id: string, now: number): boolean {
   return ends.some(([pattern, end]) => pattern.test(id) && now >= Date.parse(end));
 }
 
-/** The last day in any region, as the provider announced it; read in November 2026. */
+/** The announced ends of life, the last of all regions; read in November 2026. */
 const ends: readonly (readonly [RegExp, string])[] = [
   [/^anthropic\.claude-opus-4-20250514-/, "2026-05-31"],
   [/^anthropic\.claude-3-5-haiku-/, "2026-06-19"],

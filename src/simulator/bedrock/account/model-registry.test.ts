@@ -5,7 +5,7 @@ import { ModelRegistry } from "./model-registry.ts";
 const registry = new ModelRegistry({ models: {}, region: undefined });
 const account = "arn:aws:bedrock:us-west-2:123456789012";
 
-describe("identifiers of models", () => {
+describe("a model identifier", () => {
   test.each([
     [
       "anthropic.claude-3-haiku-20240307-v1:0",
@@ -34,7 +34,7 @@ describe("identifiers of models", () => {
     [`${account}:application-inference-profile/a1b2c3d4e5f6`, { api: "everything" }],
     [`${account}:provisioned-model/a1b2c3d4e5f6`, { api: "everything" }],
     [`${account}:custom-model/meta.llama3/a1b2c3d4e5f6`, { api: "everything" }],
-  ] as const)("%s says what the model can do", (model, row) => {
+  ] as const)("%s has its row", (model, row) => {
     expect(registry.resolve(model)).toMatchObject(row);
   });
 
@@ -59,7 +59,7 @@ describe("identifiers of models", () => {
     expect(() => registry.resolve(model)).toThrow(message);
   });
 
-  test("of profiles are known in their part of the world only", () => {
+  test("of a profile is known only in the profile's regions", () => {
     const inFrankfurt = new ModelRegistry({ models: {}, region: "eu-central-1" });
     const resolve = (prefix: string) => () =>
       inFrankfurt.resolve(`${prefix}.anthropic.claude-sonnet-4-6`);
@@ -68,7 +68,7 @@ describe("identifiers of models", () => {
     expect(resolve("us")).toThrow("The provided model identifier is invalid.");
   });
 
-  test("are refused once their life has ended, if the time is told", () => {
+  test("is refused after the model's end of life if a date is set", () => {
     const at = (date: string) =>
       new ModelRegistry({ models: {}, region: undefined, modelsAsOf: Date.parse(date) });
     const sonnet = "us.anthropic.claude-sonnet-4-20250514-v1:0";
@@ -101,9 +101,9 @@ describe("identifiers of models", () => {
     else expect(resolve).toThrow("The provided model identifier is invalid.");
   });
 
-  test("may be taken for others: an ARN for what is behind it, a model for an aging one", () => {
+  test("may have an overridden row, also an ARN or an unknown one", () => {
     const arn = `${account}:provisioned-model/a1b2c3d4e5f6`;
-    const own = new ModelRegistry({
+    const overridden = new ModelRegistry({
       models: {
         [arn]: { tools: false },
         "amazon.nova-pro-v1:0": { lifecycle: "legacy" },
@@ -112,15 +112,17 @@ describe("identifiers of models", () => {
       },
       region: undefined,
     });
-    expect(own.resolve(arn)).toMatchObject({ tools: false, system: true });
-    expect(own.resolve("anthropic.claude-sonnet-4-6").prefill).toBe(false);
-    expect(own.resolve("invented").system).toBe(false);
-    expect(() => own.resolve("amazon.nova-pro-v1:0")).toThrow("marked by provider as Legacy");
+    expect(overridden.resolve(arn)).toMatchObject({ tools: false, system: true });
+    expect(overridden.resolve("anthropic.claude-sonnet-4-6").prefill).toBe(false);
+    expect(overridden.resolve("invented").system).toBe(false);
+    expect(() => overridden.resolve("amazon.nova-pro-v1:0")).toThrow(
+      "marked by provider as Legacy",
+    );
   });
 });
 
 describe("counting tokens", () => {
-  test("takes foundation models, also those that cannot be called by their own ids", () => {
+  test("supports foundation models, even profile-only ones", () => {
     expect(registry.resolveForCounting("anthropic.claude-sonnet-4-6").countTokens).toBe(true);
   });
 

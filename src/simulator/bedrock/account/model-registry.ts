@@ -5,7 +5,7 @@ import { hasEnded } from "./ended-models.ts";
 import { texts } from "../../faults/bedrock-modes.ts";
 import { checkShape } from "../request/shape.ts";
 
-/** What stands before the id of a foundation model to make it a profile, and where it exists. */
+/** Prefixes that turn a foundation model's id into a profile, with the regions that have it. */
 const profileRegions: Readonly<Record<string, RegExp>> = {
   us: /^us-(?!gov|iso)/,
   "us-gov": /^us-gov-/,
@@ -18,7 +18,7 @@ const profileRegions: Readonly<Record<string, RegExp>> = {
   global: /./,
 };
 
-/** National profiles came late: for these models only. */
+/** The only models that have national profiles. */
 const national = /^(?:anthropic\.claude-[a-z]+-(?:4-(?:[5-9]|\d\d)(?!\d)|[5-9])|amazon\.nova-2-)/;
 const profileModels: Readonly<Record<string, RegExp>> = { jp: national, au: national };
 
@@ -35,16 +35,16 @@ const modelIdPattern = [
   "[a-zA-Z0-9-:.]+",
 ].join("|");
 
-/** Names that tests make up; they are all-capable models. */
+/** Names used by tests; these models support everything. */
 const testModels = /^(?:simulated-|fault-|sound)/;
 
-/** Which models there are, and what each can do. */
+/** The models, and what each supports. */
 export class ModelRegistry {
   readonly #models: Readonly<Record<string, Partial<CapabilityRow>>>;
   readonly #region: string | undefined;
   readonly #modelsAsOf: number | undefined;
 
-  /** `models`: by id or ARN, differences from what that would be taken for. */
+  /** `models`: by id or ARN, overrides of the model's row. */
   constructor(options: {
     readonly models: Readonly<Record<string, Partial<CapabilityRow>>>;
     readonly region: string | undefined;
@@ -55,7 +55,7 @@ export class ModelRegistry {
     this.#modelsAsOf = options.modelsAsOf;
   }
 
-  /** Throws `BedrockError` for ids that no model answers to. */
+  /** Throws `BedrockError` for an id that names no model. */
   resolve(model: string): CapabilityRow {
     checkModelId(model, 2048);
     const name = readName(model);
@@ -76,7 +76,7 @@ export class ModelRegistry {
     return row;
   }
 
-  /** Counting takes foundation models only, also those that are called through profiles alone. */
+  /** Counting supports foundation models, even if they are called through profiles only. */
   resolveForCounting(model: string): CapabilityRow {
     checkModelId(model, 256);
     const name = readName(model);
@@ -86,26 +86,26 @@ export class ModelRegistry {
     return row;
   }
 
-  /** What an ARN names is in one region. */
+  /** The resource of an ARN exists in one region. */
   #checkRegion(model: string): void {
     const [, region] = /^arn:[^:]*:[^:]*:([^:]+):/.exec(model) ?? [];
     if (region !== undefined && region !== (this.#region ?? region)) throw unknownModel();
   }
 
   #row(model: string, { id }: ModelName): CapabilityRow {
-    const own = this.#models[model];
+    const override = this.#models[model];
     const row = id === undefined ? allCapableRow : rowOf(id);
-    if (row === undefined && own === undefined) throw unknownModel();
+    if (row === undefined && override === undefined) throw unknownModel();
     const asOf = this.#modelsAsOf;
-    const isGone = asOf !== undefined && id !== undefined && hasEnded(id, asOf);
-    return { ...(row ?? allCapableRow), ...(isGone && { lifecycle: "end-of-life" }), ...own };
+    const isEnded = asOf !== undefined && id !== undefined && hasEnded(id, asOf);
+    return { ...(row ?? allCapableRow), ...(isEnded && { lifecycle: "end-of-life" }), ...override };
   }
 }
 
 interface ModelName {
-  /** The foundation model's; undefined when an ARN does not tell. */
+  /** The foundation model's id; undefined if an ARN does not contain it. */
   readonly id: string | undefined;
-  /** Of a profile across regions. */
+  /** The prefix of a cross-region profile. */
   readonly prefix: string | undefined;
 }
 

@@ -23,7 +23,7 @@ const tooManyTokens = {
   message: "Too many tokens, please wait before trying again.",
 };
 
-test("requests beyond the minute's number are throttled until one has come back", () => {
+test("requests above the limit are throttled until the bucket has refilled", () => {
   const { quota, time } = quotaAt({ requestsPerMinute: 6 });
   for (let call = 0; call < 6; call++) expect(quota.refusal("m", 2)).toBeUndefined();
   expect(quota.refusal("m", 2)).toMatchObject(tooManyRequests);
@@ -34,7 +34,7 @@ test("requests beyond the minute's number are throttled until one has come back"
   expect(quota.refusal("m", 2)).toMatchObject(tooManyRequests);
 });
 
-test("an idle hour saves up no more than a minute's worth", () => {
+test("a bucket holds at most a minute's worth, even after an idle hour", () => {
   const { quota, time } = quotaAt({ requestsPerMinute: 2 });
   time.nowMs += 3_600_000;
   expect(quota.refusal("m", 2)).toBeUndefined();
@@ -42,20 +42,20 @@ test("an idle hour saves up no more than a minute's worth", () => {
   expect(quota.refusal("m", 2)).toMatchObject(tooManyRequests);
 });
 
-test("tokens beyond the minute's number are throttled", () => {
+test("tokens above the limit are throttled", () => {
   const { quota } = quotaAt({ tokensPerMinute: 1000 });
   expect(quota.refusal("m", 1001)).toMatchObject(tooManyTokens);
   expect(quota.refusal("m", 1000)).toBeUndefined();
   expect(quota.refusal("m", 1)).toMatchObject(tooManyTokens);
 });
 
-test("a refused call takes nothing, neither of requests nor of tokens", () => {
+test("a refused call takes neither requests nor tokens", () => {
   const { quota } = quotaAt({ requestsPerMinute: 1, tokensPerMinute: 1000 });
   expect(quota.refusal("m", 1200)).toMatchObject(tooManyTokens);
   expect(quota.refusal("m", 1000)).toBeUndefined();
 });
 
-test("each model has buckets of its own, and may have limits of its own", () => {
+test("each model has its own buckets and may have its own limits", () => {
   const { quota } = quotaAt({ requestsPerMinute: 1, models: { big: { requestsPerMinute: 2 } } });
   expect(quota.refusal("a", 2)).toBeUndefined();
   expect(quota.refusal("a", 2)).toMatchObject(tooManyRequests);
@@ -75,7 +75,7 @@ test("a provisioned model is not ready for its first calls; others are", () => {
   expect(quota.refusal("anthropic.claude-3-haiku-20240307-v1:0", 2)).toBeUndefined();
 });
 
-test("without limits everything is let through", () => {
+test("without limits every call is admitted", () => {
   const { quota } = quotaAt({});
   for (let call = 0; call < 100; call++) expect(quota.refusal("m", 1e9)).toBeUndefined();
 });

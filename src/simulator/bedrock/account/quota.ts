@@ -2,7 +2,7 @@ import type { Clock } from "../../../domain/clock.ts";
 import { BedrockError } from "../bedrock-error.ts";
 import { texts } from "../../faults/bedrock-modes.ts";
 
-/** What one model may do in a minute; undefined: no limit. */
+/** The limits of one model; undefined: no limit. */
 export interface ModelQuota {
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
@@ -11,13 +11,13 @@ export interface ModelQuota {
 }
 
 export interface QuotaOptions extends ModelQuota {
-  /** By id or ARN, in place of what holds for all models. */
+  /** By id or ARN, in place of the limits for all models. */
   readonly models?: Readonly<Record<string, ModelQuota>>;
 }
 
 /**
- * The provider's limits of each model on its own: buckets that refill steadily and hold a minute's
- * worth. A call takes its input and the most that it may write.
+ * The provider's limits, in token buckets of each model that hold a minute's worth. A call takes
+ * its input and its longest possible output.
  */
 export class Quota {
   readonly #options: QuotaOptions;
@@ -29,7 +29,7 @@ export class Quota {
     this.#clock = clock;
   }
 
-  /** Takes a request and its tokens, or says why not and takes nothing. */
+  /** Takes a request and its tokens, or takes nothing and returns the refusal. */
   refusal(model: string, tokens: number): BedrockError | undefined {
     const state = this.#stateOf(model);
     if (state.notReadyCalls > 0) {
@@ -58,7 +58,7 @@ export class Quota {
       tokens: new Bucket(quota.tokensPerMinute, nowMs),
       notReadyCalls: isLoaded(model) ? (quota.notReadyCalls ?? 0) : 0,
     };
-    // Names of models come from callers: forget them before they fill the memory.
+    // Callers choose the names of models, so the map is bounded.
     if (this.#models.size >= modelsLimit) this.#models.clear();
     this.#models.set(model, state);
     return state;
@@ -77,7 +77,7 @@ function isLoaded(model: string): boolean {
   return /:(?:provisioned|imported)-model\//.test(model);
 }
 
-/** Full at first. */
+/** A token bucket, full at first. */
 class Bucket {
   readonly #capacity: number;
   #level: number;

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => simulator[Symbol.asyncDispose]());
 
-/** What the official client would have sent. */
+/** A request as signed by the official client. */
 async function signedByOfficialClient(
   endpoint: string,
   query?: Readonly<Record<string, string>>,
@@ -93,13 +93,13 @@ function refusal(request: WireRequest, more: { now?: number; region?: string } =
 const minuteMs = 60_000;
 
 describe("a signature of the official client", () => {
-  test("is good", () => {
+  test("is valid", () => {
     expect(signed.path).toBe(`/model/${encodeURIComponent(arn)}/converse`);
     expect(refusal(wire())).toBeUndefined();
     expect(refusal(wire(), { region: "eu-west-1" })).toBeUndefined();
   });
 
-  test("covers a query in the order of its names, whatever order it comes in", async () => {
+  test("covers the query, in any order of its names", async () => {
     const { headers } = await signedByOfficialClient(simulator.origin, { "a-b": "2", a: "1" });
     for (const query of ["a=1&a-b=2", "a-b=2&a=1"]) {
       expect(refusal(wire({ query, headers: new Headers(headers) }))).toBeUndefined();
@@ -108,12 +108,12 @@ describe("a signature of the official client", () => {
     expect(refusal(other)?.name).toBe("InvalidSignatureException");
   });
 
-  test("is refused when the path is written otherwise, though it means the same", () => {
+  test("is refused for another spelling of the same path", () => {
     const path = signed.path.replaceAll("%3A", ":");
     expect(refusal(wire({ path }))?.name).toBe("InvalidSignatureException");
   });
 
-  test.each([5, 4, -4, -5])("is good %d minutes after it was made", (minutes) => {
+  test.each([5, 4, -4, -5])("is valid %d minutes after its date", (minutes) => {
     expect(refusal(wire(), { now: signedAt() + minutes * minuteMs })).toBeUndefined();
   });
 
@@ -153,7 +153,7 @@ describe("a signature of the official client", () => {
     expect(others.map((other) => refusal(other)?.status)).toEqual(others.map(() => 403));
   });
 
-  test("covers whatever else the provider reads from headers", () => {
+  test("must cover all headers of the provider", () => {
     const error = refusal(withHeader("x-amz-security-token", "smuggled"));
     expect(error?.name).toBe("UnrecognizedClientException");
     expect(refusal(withHeader("x-amz-target", "elsewhere"))?.message).toBe(
@@ -163,7 +163,7 @@ describe("a signature of the official client", () => {
   });
 });
 
-describe("a request without a whole signature", () => {
+describe("a request with an incomplete signature", () => {
   test.each([
     [undefined, "MissingAuthenticationTokenException"],
     ["", "IncompleteSignatureException"],
@@ -194,8 +194,8 @@ describe("a request without a whole signature", () => {
   });
 });
 
-describe("bearer keys", () => {
-  test("are good until they expire", () => {
+describe("a bearer key", () => {
+  test("is valid until it expires", () => {
     const credentials = new CredentialBook({ apiKeys: ["one", "two"] });
     credentials.expire("two");
     const verify = (key: string) => () => {
@@ -219,7 +219,7 @@ describe("over a real connection", () => {
   ): Promise<Response> => fetch(simulator.origin + path, { method: "POST", headers, body });
   const nothing = new Uint8Array(0);
 
-  test("a captured request is good again, and refused with one byte changed", async () => {
+  test("a replayed request is accepted, and refused with one changed byte", async () => {
     const { path, headers, body } = signed;
     const good = await send(path, headers, body);
     expect(await good.json()).toMatchObject({

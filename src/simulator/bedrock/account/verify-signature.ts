@@ -4,11 +4,11 @@ import { texts } from "../../faults/bedrock-modes.ts";
 import { BedrockError } from "../bedrock-error.ts";
 import type { CredentialBook, SimulatedCredential } from "./credential-book.ts";
 
-/** A request as it came over the wire, nothing decoded. */
+/** A request as received, nothing decoded. */
 export interface WireRequest {
   readonly method: string;
   readonly path: string;
-  /** What follows the question mark; empty without one. */
+  /** The part after the question mark; empty without one. */
   readonly query: string;
   readonly headers: Headers;
   readonly body: Uint8Array;
@@ -16,7 +16,7 @@ export interface WireRequest {
 
 export interface Verifier {
   readonly credentials: CredentialBook;
-  /** Undefined: signatures for any region are good. */
+  /** Undefined: signatures for any region are valid. */
   readonly region: string | undefined;
   /** Wall clock, milliseconds since the Unix epoch. */
   readonly now: number;
@@ -26,7 +26,7 @@ const algorithm = "AWS4-HMAC-SHA256";
 const service = "bedrock";
 const clockSkewMs = 5 * 60 * 1000;
 
-/** Throws `BedrockError` unless a signature (version 4) or a bearer key says who is calling. */
+/** Throws `BedrockError` unless the signature (version 4) or the bearer key is valid. */
 export function verifySignature(request: WireRequest, verifier: Verifier): void {
   const header = request.headers.get("authorization");
   if (header === null) {
@@ -138,10 +138,10 @@ function basicIso(time: number): string {
   return new Date(time).toISOString().replace(/\.\d+|[-:]/g, "");
 }
 
-/** What says where and when a request was meant for must be signed, or it could be replaced. */
+/** The host and all `x-amz-` headers must be signed, else they could be replaced. */
 function verifySignedHeaders(signedHeaders: readonly string[], headers: Headers): void {
   const required = ["host", ...headers.keys()].filter((name) => /^(?:host$|x-amz-)/.test(name));
-  // The user agent of a library is sent beside the signature and is not part of it.
+  // Libraries do not sign their user agent.
   const missing = required.find(
     (name) => name !== "x-amz-user-agent" && !signedHeaders.includes(name),
   );
@@ -150,7 +150,7 @@ function verifySignedHeaders(signedHeaders: readonly string[], headers: Headers)
   throw new BedrockError("InvalidSignatureException", message);
 }
 
-/** The path is encoded once more: what came in is already the encoding of ids with `:` and `/`. */
+/** The received path, in which ids are already encoded, is encoded once more. */
 function canonicalRequest(request: WireRequest, given: Authorization, bodyHash: string): string {
   const { headers } = request;
   const path = request.path.split("/").map(uriEncode).join("/");

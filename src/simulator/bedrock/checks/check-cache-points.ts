@@ -2,7 +2,7 @@ import { isRecord, listOf, recordOf, type JsonRecord } from "../../read-json.ts"
 import { BedrockError, invalid, modelError } from "../bedrock-error.ts";
 import type { CapabilityRow } from "../account/capability-row.ts";
 
-/** Throws `BedrockError` where points up to which a prompt may be kept are not as the model wants. */
+/** Throws `BedrockError` for cache points that the model does not support. */
 export function checkCachePoints(body: JsonRecord, row: CapabilityRow): void {
   const points = [...pointsOf(body)];
   if (points.length > 4) {
@@ -54,7 +54,7 @@ function checkLifetimes(points: readonly Point[], row: CapabilityRow): void {
   }
 }
 
-/** In the order in which a model reads. */
+/** In the order in which a model reads them. */
 function* pointsOf(body: JsonRecord): Generator<Point, void, void> {
   yield* pointsIn(listOf(recordOf(body["toolConfig"])["tools"]), "toolConfig.tools");
   yield* pointsIn(listOf(body["system"]), "system");

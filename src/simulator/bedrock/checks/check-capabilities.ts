@@ -10,7 +10,7 @@ import { invalid, modelError, type BedrockError } from "../bedrock-error.ts";
 import { checkCachePoints } from "./check-cache-points.ts";
 import type { CapabilityRow } from "../account/capability-row.ts";
 
-/** Throws `BedrockError` where a checked body asks for more than the model can do. */
+/** Throws `BedrockError` if a body of valid shape needs more than the model supports. */
 export function checkCapabilities(body: JsonRecord, row: CapabilityRow, isStreamed: boolean): void {
   if (row.api !== "chat" && row.api !== "everything") {
     throw invalid(

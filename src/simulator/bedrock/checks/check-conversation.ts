@@ -5,11 +5,11 @@ import type { CapabilityRow } from "../account/capability-row.ts";
 interface Message {
   readonly role: string;
   readonly content: readonly JsonRecord[];
-  /** `messages.3`, as errors name it. */
+  /** The path in error messages, such as `messages.3`. */
   readonly at: string;
 }
 
-/** Throws `BedrockError` where the turns and blocks do not make a conversation for this model. */
+/** Throws `BedrockError` if the turns and blocks are not a valid conversation for this model. */
 export function checkConversation(body: JsonRecord, row: CapabilityRow): void {
   const messages = listOf(body["messages"]).map((message, index): Message => {
     const { role, content } = recordOf(message);
@@ -56,23 +56,16 @@ function checkContent({ role, content, at }: Message, row: CapabilityRow): void 
   for (const [index, block] of content.entries()) {
     const place = `${at}.content.${index}`;
     checkText(block["text"], `The text field in the ContentBlock object at ${place}`);
-    const { toolUse, toolResult, image, document } = block;
+    const { toolUse, toolResult } = block;
     if (isRecord(toolUse) && !isRecord(toolUse["input"])) {
       throw invalid(
         `The format of the value at ${place}.toolUse.input is invalid. Provide a json object for the field and try again.`,
       );
     }
     if (isRecord(toolResult)) checkResultContent(toolResult, place);
-    if ((isRecord(image) || isRecord(document)) && role !== "user") {
-      throw invalid(
-        `The image and document content blocks at ${place} are only for the user role.`,
-      );
-    }
-    if (isRecord(toolUse) && role !== "assistant") {
-      throw invalid(`The toolUse content block at ${place} is only for the assistant role.`);
-    }
-    if (isRecord(toolResult) && role !== "user") {
-      throw invalid(`The toolResult content block at ${place} is only for the user role.`);
+    for (const [kinds, owner, subject, verb] of blockOwners) {
+      if (role === owner || !kinds.some((kind) => isRecord(block[kind]))) continue;
+      throw invalid(`The ${subject} at ${place} ${verb} only for the ${owner} role.`);
     }
     checkToolId(stringOf(recordOf(toolUse ?? toolResult)["toolUseId"]), row);
   }
@@ -88,13 +81,20 @@ function checkContent({ role, content, at }: Message, row: CapabilityRow): void 
   }
 }
 
+/** The blocks of one role only, with the words of the error. */
+const blockOwners = [
+  [["image", "document"], "user", "image and document content blocks", "are"],
+  [["toolUse"], "assistant", "toolUse content block", "is"],
+  [["toolResult"], "user", "toolResult content block", "is"],
+] as const;
+
 function checkText(text: unknown, name: string): void {
   if (typeof text === "string" && text.trim() === "") {
     throw invalid(`${name} is blank. Add text to the text field, and try again.`);
   }
 }
 
-/** No content at all is fine; an empty text is not. */
+/** A result may lack content, but must not have an empty text. */
 function checkResultContent(toolResult: JsonRecord, place: string): void {
   for (const [index, part] of listOf(toolResult["content"]).entries()) {
     const at = `${place}.toolResult.content.${index}`;
@@ -132,7 +132,7 @@ function checkDocuments(content: readonly JsonRecord[], at: string): void {
   }
 }
 
-/** All results of one turn's calls come in the turn right behind it, and no others. */
+/** The next turn must have all results of a turn's calls, and no others. */
 function checkResults({ content, at }: Message, previous: Message | undefined): void {
   const called = idsOf(previous?.content ?? [], "toolUse");
   const answered = idsOf(content, "toolResult");
@@ -157,7 +157,7 @@ function idsOf(content: readonly JsonRecord[], kind: "toolUse" | "toolResult"): 
     .map((block) => stringOf(block["toolUseId"]));
 }
 
-/** A conversation that ends with the assistant asks the model to go on from its words. */
+/** A final assistant message is a prefill, which the model continues. */
 function checkLast(last: Message | undefined, row: CapabilityRow): void {
   if (last?.role !== "assistant") return;
   if (!row.prefill) {

@@ -1,7 +1,7 @@
 import { recordOf, type JsonRecord } from "../../read-json.ts";
 import { invalid, modelError, type BedrockError } from "../bedrock-error.ts";
 
-/** What Nova takes in fields of its own. Throws `BedrockError`. */
+/** Checks Nova's own fields. Throws `BedrockError`. */
 export function checkNova(body: JsonRecord, generation: 1 | 2): void {
   const { inferenceConfig, reasoningConfig } = recordOf(body["additionalModelRequestFields"]);
   const own = recordOf(inferenceConfig);

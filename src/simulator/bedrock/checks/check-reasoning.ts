@@ -10,7 +10,7 @@ import type { CapabilityRow } from "../account/capability-row.ts";
 import { modelError } from "../bedrock-error.ts";
 import { isOwnRedacted, isOwnSignature } from "../reply/reasoning-signature.ts";
 
-/** Claude's rules for thinking. Throws `BedrockError`. */
+/** Checks Claude's rules for thinking. Throws `BedrockError`. */
 export function checkReasoning(body: JsonRecord, model: string, row: CapabilityRow): void {
   checkThoughts(body, model);
   const fields = recordOf(body["additionalModelRequestFields"]);
@@ -35,7 +35,7 @@ export function checkReasoning(body: JsonRecord, model: string, row: CapabilityR
   if (any !== undefined || tool !== undefined) {
     throw modelError("Thinking may not be enabled when tool_choice forces tool use.");
   }
-  // Models that decide for themselves when to think do not insist on their thoughts.
+  // Models with adaptive thinking do not require their thoughts.
   if (type === "enabled") checkToolLoop(listOf(body["messages"]));
 }
 
@@ -43,7 +43,7 @@ export function checkReasoning(body: JsonRecord, model: string, row: CapabilityR
 export function isThinking(body: JsonRecord, row: CapabilityRow): boolean {
   const fields = recordOf(body["additionalModelRequestFields"]);
   const { type } = recordOf(fields["thinking"]);
-  if (type === undefined) return row.thinksUnasked;
+  if (type === undefined) return row.thinksByDefault;
   return type === "enabled" || type === "adaptive";
 }
 
@@ -87,7 +87,7 @@ function checkBudget(budget: number | undefined, maxTokens: number | undefined):
   }
 }
 
-/** Thoughts of earlier turns come back to the model that signed them, as it did, or not at all. */
+/** Earlier thoughts may be omitted, or returned unchanged to the model that signed them. */
 function checkThoughts(body: JsonRecord, model: string): void {
   for (const [turn, message] of listOf(body["messages"]).entries()) {
     const { role, content } = recordOf(message);
@@ -114,7 +114,7 @@ function checkThought(thought: JsonRecord, model: string, at: string): void {
   }
 }
 
-/** A model that thinks wants its thoughts back with the tool calls that followed from them. */
+/** A model that thinks requires its thoughts back with the tool calls that followed from them. */
 function checkToolLoop(messages: readonly unknown[]): void {
   const last = listOf(recordOf(messages.at(-1))["content"]).map(recordOf);
   if (!last.some(({ toolResult }) => toolResult !== undefined)) return;

@@ -66,12 +66,12 @@ const cases: readonly (readonly [string, object, string])[] = [
     `${prefix}Too many recursive definitions in schema`,
   ],
   [
-    "a look ahead",
+    "a lookahead",
     closed({ a: { type: "string", pattern: "^(?=a)" } }),
     `${prefix}Invalid regex in pattern field`,
   ],
   [
-    "a format of one's own",
+    "an unknown format",
     closed({ a: { type: "string", format: "phone" } }),
     `${prefix}For 'string' type, format 'phone' is not supported`,
   ],
@@ -82,11 +82,11 @@ const cases: readonly (readonly [string, object, string])[] = [
   ],
 ];
 
-test.each(cases)("a schema with %s", (_what, schema, message) => {
+test.each(cases)("a schema with %s is refused", (_what, schema, message) => {
   expect(messageOf(held(schema))).toBe(message);
 });
 
-test("strict tools are held to the same rules, others to none", () => {
+test("strict tools have the same rules, other tools none", () => {
   const tool = (strict: boolean) => ({
     toolConfig: {
       tools: [{ toolSpec: { name: "a", strict, inputSchema: { json: { type: "object" } } } }],

@@ -11,20 +11,20 @@ import { invalid, modelError, type BedrockError } from "../bedrock-error.ts";
 import type { CapabilityRow } from "../account/capability-row.ts";
 
 /**
- * Refuses schemas that structured output does not take: the answer's, and those of strict tools.
+ * Refuses schemas that structured output does not support, of the answer and of strict tools.
  * Source: the provider's list of limitations, and its texts in reports.
  */
 export function checkSchemas(body: JsonRecord, row: CapabilityRow): void {
   const { structure } = recordOf(recordOf(body["outputConfig"])["textFormat"]);
   const { schema } = recordOf(recordOf(structure)["jsonSchema"]);
-  if (typeof schema === "string") checkWhole(answerSchema(schema), "output_config.format.schema");
+  if (typeof schema === "string") checkRoot(answerSchema(schema), "output_config.format.schema");
   for (const [index, tool] of listOf(recordOf(body["toolConfig"])["tools"]).entries()) {
     const { strict, inputSchema } = recordOf(recordOf(tool)["toolSpec"]);
     const { json } = recordOf(inputSchema);
     if (strict !== true || !isRecord(json)) continue;
     const place = `tools.${index}.custom`;
     if (!row.jsonSchema) throw modelError(`${place}.strict: Extra inputs are not permitted`);
-    checkWhole(json, place);
+    checkRoot(json, place);
   }
 }
 
@@ -39,8 +39,8 @@ function answerSchema(text: string): JsonRecord {
   return schema;
 }
 
-/** `at` is the model's own name of the field. */
-function checkWhole(schema: JsonRecord, at: string): void {
+/** `at` is the field's name in the model's own errors. */
+function checkRoot(schema: JsonRecord, at: string): void {
   if (isRecursive(schema)) throw modelError(`${at}: Too many recursive definitions in schema`);
   checkSchema(schema, at);
 }
@@ -86,7 +86,7 @@ function checkKeywords(schema: JsonRecord, type: string, at: string): void {
   }
 }
 
-/** In the order in which the provider names them. */
+/** In the order of the provider's messages. */
 const refusedKeywords = (
   "contains dependentRequired dependentSchemas else exclusiveMaximum exclusiveMinimum if maxItems " +
   "maxLength maxProperties maximum minLength minProperties minimum multipleOf not oneOf " +
@@ -97,7 +97,7 @@ const formats = new Set(
   "date-time time date duration email hostname uri ipv4 ipv6 uuid".split(" "),
 );
 
-/** Schemas within a schema; names of properties are no keywords. */
+/** The direct subschemas of a schema. */
 function childrenOf(schema: JsonRecord): unknown[] {
   const { items, anyOf, allOf, properties, $defs, definitions } = schema;
   const named = [properties, $defs, definitions].flatMap((map) => Object.values(recordOf(map)));
@@ -112,7 +112,7 @@ function isRecursive(root: JsonRecord): boolean {
     if (active.has(schema)) return true;
     active.add(schema);
     const { $ref: reference } = schema;
-    const target = typeof reference === "string" ? [at(root, reference)] : [];
+    const target = typeof reference === "string" ? [resolve(root, reference)] : [];
     const found = [...childrenOf(schema), ...target].some(visit);
     active.delete(schema);
     done.add(schema);
@@ -121,7 +121,7 @@ function isRecursive(root: JsonRecord): boolean {
   return visit(root);
 }
 
-function at(root: JsonRecord, reference: string): unknown {
+function resolve(root: JsonRecord, reference: string): unknown {
   if (!reference.startsWith("#")) return undefined;
   const steps = reference.slice(1).split("/").slice(1).map(decodeURIComponent);
   return steps.reduce<unknown>(

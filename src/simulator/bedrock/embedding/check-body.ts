@@ -1,28 +1,28 @@
 import { isList, isRecord, type JsonRecord } from "../../read-json.ts";
 import { invalid, type BedrockError } from "../bedrock-error.ts";
 
-/** What a model makes of a checked body of InvokeModel. */
-export interface EmbeddingRequest {
+/** The result of an InvokeModel call. */
+export interface EmbeddingResult {
   readonly promptTokens: number;
   /** The body of the answer. */
   readonly answer: JsonRecord;
 }
 
-/** What a part of InvokeModel's body, which is each model's own, may be. */
+/** The rule for a part of InvokeModel's body, which differs by model. */
 export interface Rule {
   readonly type?: "String" | "Boolean" | "Number" | "JSONArray" | "JSONObject";
   readonly values?: readonly unknown[];
   readonly range?: readonly [number, number];
-  /** Of texts in UTF-16 units, as the provider's validator counts, and of lists. */
+  /** Of lists, and of texts in UTF-16 units, as the provider's validator counts. */
   readonly length?: readonly [number, number];
   readonly items?: Rule;
-  /** Names that end in `!` are required; other names than these are refused. */
+  /** Names that end in `!` are required; unknown names are refused. */
   readonly keys?: Readonly<Record<string, Rule>>;
-  /** Its length is complained of without its place. */
+  /** Errors about its length omit its path. */
   readonly isNameless?: boolean;
 }
 
-/** Throws `BedrockError` in the words of the models' validator. */
+/** Throws `BedrockError` with the texts of the models' validator. */
 export function checkBody(value: unknown, rule: Rule, at = "#"): void {
   const { type, values, length, range, items, isNameless } = rule;
   if (values?.includes(value) === false) {

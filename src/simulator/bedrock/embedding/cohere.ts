@@ -6,12 +6,12 @@ import {
   checkBody,
   checkTokens,
   malformed,
-  type EmbeddingRequest,
+  type EmbeddingResult,
   type Rule,
 } from "./check-body.ts";
 import { readDataUrl, tokensPerImage } from "./image.ts";
 
-const mostTokensOfVersion4 = 128_000;
+const version4MaxTokens = 128_000;
 const inputTypes = ["search_document", "search_query", "classification", "clustering"];
 const imageRules = { formats: ["png", "jpeg", "webp", "gif"], maxBytes: 5_000_000 };
 
@@ -53,8 +53,8 @@ function texts(longest: number): Rule {
   return { type: "JSONArray", length: [1, 96], items: { type: "String", length: [1, longest] } };
 }
 
-/** Cohere's embeddings: many inputs a call, the purpose with them, and floats alone. Throws `BedrockError`. */
-export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): EmbeddingRequest {
+/** Cohere embeddings: many inputs a call, with a purpose; floats only. Throws `BedrockError`. */
+export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): EmbeddingResult {
   checkBody(body, rules[version]);
   const given = ["texts", "images", "inputs"].filter((key) => body[key] !== undefined);
   if (given.length === 0) throw malformed("#: required key [texts] not found");
@@ -65,7 +65,7 @@ export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): Embedding
   const read = readContents(body, version);
   const promptTokens = read.reduce((total, { tokens }) => total + tokens, 0);
   if (version === 4 && (body["truncate"] ?? "NONE") === "NONE") {
-    checkTokens(promptTokens, mostTokensOfVersion4);
+    checkTokens(promptTokens, version4MaxTokens);
   }
   const contents = read.map(({ text }) => text);
   const size = numberOf(body["output_dimension"]) ?? (version === 3 ? 1024 : 1536);
@@ -80,7 +80,7 @@ export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): Embedding
   return { promptTokens, answer };
 }
 
-/** What a vector is of: a text, which stands for the images in it too. */
+/** The input of one vector; images appear in the text as their hashes. */
 interface Content {
   readonly text: string;
   readonly tokens: number;

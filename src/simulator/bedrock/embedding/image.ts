@@ -1,7 +1,7 @@
 import { hashText } from "../../answer/random.ts";
 import { malformed } from "./check-body.ts";
 
-/** What an image counts as: as many as a picture of half a thousand pixels square. */
+/** The tokens of every image: those of one of 500 by 500 pixels. */
 export const tokensPerImage = 1_610;
 
 export interface ImageRules {
@@ -9,7 +9,7 @@ export interface ImageRules {
   readonly maxBytes: number;
 }
 
-/** Checks an image in base64 and gives a text that stands for it. Throws `BedrockError`. */
+/** Checks an image in base64 and returns its format and hash as a text. Throws `BedrockError`. */
 export function readImage(base64: unknown, at: string, rules: ImageRules): string {
   if (typeof base64 !== "string") throw malformed(`${at}: expected type: String`);
   const isBase64 = base64.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(base64);
@@ -25,7 +25,7 @@ export function readImage(base64: unknown, at: string, rules: ImageRules): strin
   return `${format} ${hashText(base64)}`;
 }
 
-/** As above, of a data URL, whose media type must be that of its bytes. */
+/** Like `readImage`, for a data URL, whose media type must match its bytes. */
 export function readDataUrl(url: unknown, at: string, rules: ImageRules): string {
   const [, type = "", base64 = ""] =
     (typeof url === "string" && /^data:image\/(\w+);base64,(.*)$/s.exec(url)) || [];

@@ -5,12 +5,12 @@ import {
   checkBody,
   checkTokens,
   malformed,
-  type EmbeddingRequest,
+  type EmbeddingResult,
   type Rule,
 } from "./check-body.ts";
 import { readImage, tokensPerImage } from "./image.ts";
 
-const mostTokens = 8192;
+const maxInputTokens = 8192;
 const images = { formats: ["png", "jpeg", "gif", "webp"], maxBytes: 25_000_000 };
 const text: Rule = {
   type: "JSONObject",
@@ -46,8 +46,8 @@ const nova: Rule = {
   },
 };
 
-/** Nova multimodal embeddings, of one text or one image. Throws `BedrockError`. */
-export function readNovaEmbedding(body: JsonRecord): EmbeddingRequest {
+/** Nova multimodal embeddings: one text or one image a call. Throws `BedrockError`. */
+export function readNovaEmbedding(body: JsonRecord): EmbeddingResult {
   checkBody(body, nova);
   const params = recordOf(body["singleEmbeddingParams"]);
   if ((params["text"] === undefined) === (params["image"] === undefined)) {
@@ -71,8 +71,8 @@ interface Content {
 function readText({ truncationMode, value }: JsonRecord): Content {
   const content = stringOf(value);
   const count = countTokens(content);
-  if (truncationMode === "NONE") checkTokens(count, mostTokens);
-  return { content, promptTokens: Math.min(count, mostTokens) };
+  if (truncationMode === "NONE") checkTokens(count, maxInputTokens);
+  return { content, promptTokens: Math.min(count, maxInputTokens) };
 }
 
 function readPicture({ format, source }: JsonRecord): Content {

@@ -6,13 +6,13 @@ import {
   checkBody,
   checkTokens,
   malformed,
-  type EmbeddingRequest,
+  type EmbeddingResult,
   type Rule,
 } from "./check-body.ts";
 
-const mostTokens = 8192;
+const maxInputTokens = 8192;
 const text: Rule = { type: "String", length: [1, 50_000], isNameless: true };
-/** How long vectors are that were not to be normalised. */
+/** The length of vectors that are not normalised. */
 const plainLength = 4;
 
 const titan2: Rule = {
@@ -24,8 +24,8 @@ const titan2: Rule = {
   },
 };
 
-/** Titan text embeddings, version 2: one text a call, and floats alone. Throws `BedrockError`. */
-export function readTitanEmbedding(body: JsonRecord): EmbeddingRequest {
+/** Titan text embeddings, version 2: one text a call, floats only. Throws `BedrockError`. */
+export function readTitanEmbedding(body: JsonRecord): EmbeddingResult {
   checkBody(body, titan2);
   const { unit, promptTokens } = embedded(body, numberOf(body["dimensions"]) ?? 1024);
   const float = body["normalize"] === false ? unit.map((value) => value * plainLength) : unit;
@@ -37,8 +37,8 @@ export function readTitanEmbedding(body: JsonRecord): EmbeddingRequest {
   return { promptTokens, answer };
 }
 
-/** Titan text embeddings G1: one text a call, and vectors of one length. Throws `BedrockError`. */
-export function readTitanEmbeddingV1(body: JsonRecord): EmbeddingRequest {
+/** Titan text embeddings G1: one text a call, one vector size. Throws `BedrockError`. */
+export function readTitanEmbeddingV1(body: JsonRecord): EmbeddingResult {
   checkBody(body, { keys: { "inputText!": text } });
   const { unit: embedding, promptTokens } = embedded(body, 1536);
   return { promptTokens, answer: { embedding, inputTextTokenCount: promptTokens } };
@@ -47,11 +47,11 @@ export function readTitanEmbeddingV1(body: JsonRecord): EmbeddingRequest {
 function embedded(body: JsonRecord, dimensions: number) {
   const words = stringOf(body["inputText"]);
   const promptTokens = countTokens(words);
-  checkTokens(promptTokens, mostTokens);
+  checkTokens(promptTokens, maxInputTokens);
   return { unit: Array.from(textVector(words, dimensions)), promptTokens };
 }
 
-const mostTokensBesideImage = 256;
+const maxTokensWithImage = 256;
 const images = { formats: ["png", "jpeg"], maxBytes: 25_000_000 };
 const titanImage: Rule = {
   keys: {
@@ -65,7 +65,7 @@ const titanImage: Rule = {
 };
 
 /** Titan multimodal embeddings G1: a text, an image, or the mean of both. Throws `BedrockError`. */
-export function readTitanImageEmbedding(body: JsonRecord): EmbeddingRequest {
+export function readTitanImageEmbedding(body: JsonRecord): EmbeddingResult {
   checkBody(body, titanImage);
   const { inputImage, embeddingConfig } = body;
   const words = stringOf(body["inputText"]);
@@ -74,7 +74,7 @@ export function readTitanImageEmbedding(body: JsonRecord): EmbeddingRequest {
   }
   const picture = inputImage === undefined ? "" : readImage(inputImage, "#/inputImage", images);
   const promptTokens = countTokens(words);
-  checkTokens(promptTokens, mostTokensBesideImage);
+  checkTokens(promptTokens, maxTokensWithImage);
   const length = numberOf(recordOf(embeddingConfig)["outputEmbeddingLength"]) ?? 1024;
   const embedding = Array.from(textVector(`${words} ${picture}`, length));
   return { promptTokens, answer: { embedding, inputTextTokenCount: promptTokens } };

@@ -3,13 +3,16 @@ import { inflatedUsage } from "../../faults/inflated-usage.ts";
 import { recordOf } from "../../read-json.ts";
 import type { StreamEvent } from "../reply/stream-events.ts";
 
-/** Events left out, repeated or wrong, as the fault says. */
-export function spoilEvents(events: Iterable<StreamEvent>, { mode }: Fault): Iterable<StreamEvent> {
-  const spoil = eventFaults[mode];
-  return spoil === undefined ? events : replaced(events, spoil);
+/** Omits, repeats or falsifies events, depending on the fault. */
+export function withEventFault(
+  events: Iterable<StreamEvent>,
+  { mode }: Fault,
+): Iterable<StreamEvent> {
+  const replace = eventFaults[mode];
+  return replace === undefined ? events : Iterator.from(events).flatMap(replace);
 }
 
-/** What the caller gets in place of an event. */
+/** Returns what the caller gets in place of an event. */
 type EventFault = (event: StreamEvent) => readonly StreamEvent[];
 
 const eventFaults: Readonly<Partial<Record<FaultMode, EventFault>>> = {
@@ -26,10 +29,6 @@ const eventFaults: Readonly<Partial<Record<FaultMode, EventFault>>> = {
 };
 
 const messageStart: StreamEvent = { type: "messageStart", body: { role: "assistant" }, tokens: 0 };
-
-function* replaced(events: Iterable<StreamEvent>, spoil: EventFault): Iterable<StreamEvent> {
-  for (const event of events) yield* spoil(event);
-}
 
 function withoutUsage(event: StreamEvent): StreamEvent {
   const { usage, ...body } = event.body;

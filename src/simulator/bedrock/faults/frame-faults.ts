@@ -1,5 +1,5 @@
 import type { Fault, FaultMode } from "../../faults/fault-mode.ts";
-import type { Frame, Step } from "../../frame.ts";
+import { framesBeforeMiddle, type Frame, type Step } from "../../frame.ts";
 import {
   checksumLengthBytes,
   encodePrelude,
@@ -13,11 +13,8 @@ import { streamException, type StreamException } from "../exceptions.ts";
 
 export type BinaryFrame = Frame & { readonly data: Uint8Array<ArrayBuffer> };
 
-/** Of a stream: its first event and the first words. */
-export const framesBeforeMiddle = 3;
-
-/** Frames broken, cut or followed by what should not follow, as the fault says. */
-export function spoilFrames(frames: Iterable<BinaryFrame>, fault: Fault): Iterable<Step> {
+/** Damages, cuts or replaces frames, depending on the fault. */
+export function withFrameFault(frames: Iterable<BinaryFrame>, fault: Fault): Iterable<Step> {
   const { mode, argument } = fault;
   const exception = streamException(mode);
   if (exception !== undefined) return endInException(frames, exception, argument);
@@ -27,7 +24,11 @@ export function spoilFrames(frames: Iterable<BinaryFrame>, fault: Fault): Iterab
 type FrameFault = (frames: Iterable<BinaryFrame>, argument: number | undefined) => Iterable<Step>;
 
 const frameFaults: Readonly<Partial<Record<FaultMode, FrameFault>>> = {
-  comments: (frames) => withUnknownEvents(frames),
+  comments: (frames) =>
+    Iterator.from(frames).flatMap((frame) => [
+      { data: unknownEvent("a comment"), tokens: 0 },
+      frame,
+    ]),
   "bad-prelude-crc": damaging((frame) => flipLastByte(frame, preludeLengthBytes)),
   "bad-message-crc": damaging((frame) => flipLastByte(frame, frame.length)),
   "undersized-length": damaging((frame) => withLengths(frame, 8, 0)),
@@ -35,7 +36,7 @@ const frameFaults: Readonly<Partial<Record<FaultMode, FrameFault>>> = {
   "truncated-frame": endingIn((next) => next.slice(0, Math.ceil(next.length / 2))),
   "cut-in-length-prefix": endingIn((next) => next.slice(0, 2)),
   "transport-error-frame": endingIn(() => errorFrame("InternalError", "The stream was lost.")),
-  // Silence follows, so that only a reader who refuses the length at once gets on.
+  // Silence follows, so a reader that does not refuse the length hangs.
   "oversized-length": (frames, lengthBytes = 0xffff_ffff) =>
     endAt(frames, framesBeforeMiddle, () => [
       { data: encodePrelude(lengthBytes, 0), tokens: 0 },
@@ -52,13 +53,13 @@ function endInException(
   return endAt(frames, isFirst ? 0 : place, () => [{ data, tokens: 0 }]);
 }
 
-/** The stream ends in these bytes in place of the frame that would be next. */
+/** Ends the stream with these bytes in place of the next frame. */
 function endingIn(last: (next: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>): FrameFault {
   return (frames, place = framesBeforeMiddle) =>
     endAt(frames, place, (next) => [{ data: last(next), tokens: 0 }]);
 }
 
-/** An answer with fewer frames ends so after the last one. */
+/** An answer with fewer frames gets the ending after its last one. */
 function* endAt(
   frames: Iterable<BinaryFrame>,
   place: number,
@@ -76,29 +77,19 @@ function* endAt(
   yield* ending(encodePrelude(preludeLengthBytes + checksumLengthBytes, 0));
 }
 
-/** One frame is broken, and the others follow as if it were not. Nobody gets its tokens. */
+/** Damages one frame and sends the others unchanged. Its tokens do not count as sent. */
 function damaging(damage: (frame: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>): FrameFault {
-  return function* damageAt(frames, place = framesBeforeMiddle): Iterable<Step> {
-    let count = 0;
-    for (const frame of frames) {
-      yield count === place ? { data: damage(frame.data), tokens: 0 } : frame;
-      count += 1;
-    }
-  };
-}
-
-function* withUnknownEvents(frames: Iterable<BinaryFrame>): Iterable<Step> {
-  for (const frame of frames) {
-    yield { data: unknownEvent("a comment"), tokens: 0 };
-    yield frame;
-  }
+  return (frames, place = framesBeforeMiddle) =>
+    Iterator.from(frames).map((frame, index) =>
+      index === place ? { data: damage(frame.data), tokens: 0 } : frame,
+    );
 }
 
 function flipLastByte(frame: Uint8Array<ArrayBuffer>, end: number): Uint8Array<ArrayBuffer> {
   return frame.map((byte, index) => (index === end - 1 ? byte ^ 1 : byte));
 }
 
-/** Wrong lengths under right checksums. */
+/** Wrong lengths with correct checksums. */
 function withLengths(
   frame: Uint8Array<ArrayBuffer>,
   totalLengthBytes: number,

@@ -1,12 +1,11 @@
 import type { AnswerEvent } from "../../answer/answer-event.ts";
 import type { Fault } from "../../faults/fault-mode.ts";
-import { inflatedCount } from "../../faults/inflated-usage.ts";
 import { collectAnswer } from "../../answer/collect-answer.ts";
 import type { Reply } from "../../frame.ts";
 import { numberOf, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
-import { bodyReply } from "../reply/body-reply.ts";
+import { bodyReply, countHeaders } from "../reply/body-reply.ts";
 import type { ConverseRequest } from "../request/converse-request.ts";
-import { spoilEvents } from "../faults/event-faults.ts";
+import { withEventFault } from "../faults/event-faults.ts";
 import { streamEvents, type StreamEvent } from "../reply/stream-events.ts";
 import { eventStreamReply, type FramedEvent } from "../reply/stream-reply.ts";
 import type { ImportedRequest, NativeForm } from "./read-imported.ts";
@@ -20,11 +19,11 @@ export function nativeReply(
   const { text, refusal = "", finish } = collectAnswer(answer);
   const tokens = finish.completionTokens;
   const body = {
-    ...nativeBody(form, text + refusal, finish.reason === "length" ? "length" : "stop"),
-    ...bodyCounts(form, request.promptTokens, tokens),
+    ...forms[form].body(text + refusal, finish.reason === "length" ? "length" : "stop"),
+    ...forms[form].counts(request.promptTokens, tokens),
     ...guardrailAction(request),
   };
-  const headers = countHeaders(request.promptTokens, tokens, fault);
+  const headers = countHeaders({ input: request.promptTokens, output: tokens }, fault);
   return bodyReply(body, { fault, tokens, headers });
 }
 
@@ -35,7 +34,7 @@ export function nativeStreamReply(
   fault: Fault,
 ): Reply {
   const events = streamEvents(request, answer, () => 0);
-  const chunks = chunksOf(spoilEvents(events, fault), form, request);
+  const chunks = chunksOf(withEventFault(events, fault), form, request);
   return eventStreamReply(chunks, request, fault);
 }
 
@@ -49,14 +48,14 @@ function* chunksOf(
   let metrics: JsonRecord | undefined;
   for (const { type, body, tokens } of events) {
     if (type === "contentBlockDelta") {
-      yield chunkOf(nativeBody(form, stringOf(recordOf(body["delta"])["text"]), null), tokens);
+      yield chunkOf(forms[form].body(stringOf(recordOf(body["delta"])["text"]), null), tokens);
     }
     if (type === "messageStop") stopReason = nativeReason(stringOf(body["stopReason"]));
     if (type === "metadata") metrics = metricsOf(recordOf(body["usage"]));
   }
   if (stopReason === undefined && metrics === undefined) return;
   const last = {
-    ...nativeBody(form, "", stopReason ?? null),
+    ...forms[form].body("", stopReason ?? null),
     ...guardrailAction(request),
     ...(metrics === undefined ? {} : { "amazon-bedrock-invocationMetrics": metrics }),
   };
@@ -75,33 +74,29 @@ function metricsOf(usage: JsonRecord): JsonRecord | undefined {
   return { inputTokenCount, outputTokenCount, invocationLatency: 1, firstByteLatency: 1 };
 }
 
-function nativeBody(form: NativeForm, text: string, reason: string | null): JsonRecord {
-  switch (form) {
-    case "generation":
-      return { generation: text, stop_reason: reason };
-    case "outputs":
-      return { outputs: [{ text, stop_reason: reason }] };
-    case "choices":
-      return { choices: [{ index: 0, text, finish_reason: reason, stop_reason: null }] };
-  }
+interface FormWriter {
+  body(text: string, reason: string | null): JsonRecord;
+  counts(promptTokens: number, tokens: number): JsonRecord;
 }
 
-function bodyCounts(form: NativeForm, promptTokens: number, tokens: number): JsonRecord {
-  switch (form) {
-    case "generation":
-      return { prompt_token_count: promptTokens, generation_token_count: tokens };
-    case "outputs":
-      return {};
-    case "choices":
-      return {
-        usage: {
-          prompt_tokens: promptTokens,
-          completion_tokens: tokens,
-          total_tokens: promptTokens + tokens,
-        },
-      };
-  }
-}
+const forms: Readonly<Record<NativeForm, FormWriter>> = {
+  generation: {
+    body: (text, reason) => ({ generation: text, stop_reason: reason }),
+    counts: (input, output) => ({ prompt_token_count: input, generation_token_count: output }),
+  },
+  outputs: {
+    body: (text, reason) => ({ outputs: [{ text, stop_reason: reason }] }),
+    counts: () => ({}),
+  },
+  choices: {
+    body: (text, reason) => ({
+      choices: [{ index: 0, text, finish_reason: reason, stop_reason: null }],
+    }),
+    counts: (input, output) => ({
+      usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+    }),
+  },
+};
 
 function nativeReason(stopReason: string): string {
   return stopReason === "max_tokens" ? "length" : "stop";
@@ -111,18 +106,4 @@ function guardrailAction({ guardrail }: ConverseRequest): JsonRecord {
   if (guardrail === undefined) return {};
   const action = guardrail.action === "none" ? "NONE" : "INTERVENED";
   return { "amazon-bedrock-guardrailAction": action };
-}
-
-function countHeaders(
-  promptTokens: number,
-  tokens: number,
-  { mode }: Fault,
-): Readonly<Record<string, string>> {
-  if (mode === "ok-no-usage") return {};
-  const tell = (count: number): string =>
-    String(mode === "wrong-usage" ? inflatedCount(count) : count);
-  return {
-    "x-amzn-bedrock-input-token-count": tell(promptTokens),
-    "x-amzn-bedrock-output-token-count": tell(tokens),
-  };
 }

@@ -57,7 +57,7 @@ function textOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-test("the official client reads whole answers, in the form that the cap's name chooses", async () => {
+test("the official client reads whole answers, in the form that the name of the cap selects", async () => {
   expect(await invoke(bodyOf("echo: hi", { max_gen_len: 9 }))).toMatchObject({
     generation: "hi",
     generation_token_count: 1,
@@ -91,7 +91,7 @@ test.each([
   expect(stream(body)).rejects.toThrow(why);
 });
 
-test("Converse does not take the model", async () => {
+test("Converse refuses the model", async () => {
   const messages = [{ role: "user" as const, content: [{ text: "Hi" }] }];
   const asked = client.send(new ConverseCommand({ modelId, messages }));
   expect(asked).rejects.toThrow("doesn't support the model that you provided");

@@ -7,13 +7,13 @@ import { checkBody, malformed, type Rule } from "../embedding/check-body.ts";
 import { readTemplate, type Template, type TemplateTurn } from "./read-template.ts";
 import { guardrailActionOn } from "../request/read-converse-request.ts";
 
-/** A call of an imported model, in terms of Converse, and the form of its answer. */
+/** A call of an imported model as a Converse request, and the form of its answer. */
 export interface ImportedRequest {
   readonly request: ConverseRequest;
   readonly form: NativeForm;
 }
 
-/** The name of the field that the text of an answer is in. */
+/** The field that contains the text of an answer. */
 export type NativeForm = "generation" | "outputs" | "choices";
 
 export interface ImportedCall {
@@ -25,7 +25,7 @@ export interface ImportedCall {
   readonly isStreamed: boolean;
 }
 
-/** What answers have where a request names no cap. */
+/** The output limit of requests that set none. */
 const usualMaxTokens = 512;
 
 const parameters: Rule = {
@@ -55,7 +55,7 @@ export function readImported(call: ImportedCall): ImportedRequest {
     toolUse: { mode: "none", only: undefined, isParallel: true },
     output: { kind: "text" },
     maxTokens: maxTokens ?? row.maxOutputTokens ?? usualMaxTokens,
-    // Parameters that a model does not know are ignored, not refused.
+    // A model ignores parameters that it does not support.
     stopSequences: template === "llama" ? [] : listOf(body["stop"]).map(stringOf),
     seed: "null",
     reasoningEffort: undefined,
@@ -76,13 +76,13 @@ export function readImported(call: ImportedCall): ImportedRequest {
   return { request, form: formOf(body, template) };
 }
 
-/** The cap's name chooses the form, as the provider says of imports; older Mistrals keep their own. */
+/** The name of the cap selects the form, as documented; Mistral models have their own. */
 function formOf(body: JsonRecord, template: Template): NativeForm {
   if (template === "mistral") return "outputs";
   return body["max_tokens"] === undefined ? "generation" : "choices";
 }
 
-/** Without the open turn of the assistant, unless it holds words to go on from. */
+/** Without the assistant's open turn, unless it contains a prefill. */
 function conversationOf(turns: readonly TemplateTurn[]): readonly Turn[] {
   const isEmpty = turns.at(-1)?.text === "";
   return (isEmpty ? turns.slice(0, -1) : turns).map(({ role, text }) => ({

@@ -1,6 +1,6 @@
 import { invalid, type BedrockError } from "../bedrock-error.ts";
 
-/** The templates of imported models that are known here. */
+/** The supported prompt templates of imported models. */
 export type Template = "llama" | "mistral" | "qwen";
 
 export interface TemplateTurn {
@@ -9,8 +9,8 @@ export interface TemplateTurn {
 }
 
 /**
- * Reads a prompt back into its turns, the open one of the assistant last. The provider reads any text;
- * here a prompt that its template could not have written is refused, so that callers prove theirs.
+ * Parses a prompt into its turns, of which the last is the assistant's open one. The provider
+ * accepts any text; the simulator refuses prompts that do not follow the template.
  * Throws `BedrockError`.
  */
 export function readTemplate(prompt: string, template: Template): readonly TemplateTurn[] {

@@ -1,21 +1,15 @@
 import type { AnswerEvent } from "../../answer/answer-event.ts";
 import type { FinishEvent } from "../../answer/collect-answer.ts";
+import { textAnswer } from "../../answer/limit-answer.ts";
 import { tokenize } from "../../answer/tokenizer.ts";
 import { writeAnswer } from "../../answer/write-answer.ts";
 import type { JsonRecord } from "../../read-json.ts";
 import type { ConverseRequest, GuardrailUse } from "../request/converse-request.ts";
 
-/** What the model says, or what the guardrail says in its place. Refusals are texts like others. */
+/** The model's answer, or the guardrail's in its place. A refusal is plain text. */
 export function answerEvents(request: ConverseRequest): Iterable<AnswerEvent> {
-  switch (request.guardrail?.action) {
-    case "blocked":
-      return wordsOf(blockedText);
-    case "masked":
-      return wordsOf(maskedText);
-    case "none":
-    case undefined:
-      return writeAnswer(request.prompt, 0);
-  }
+  const { text } = guardrails[request.guardrail?.action ?? "none"];
+  return text === undefined ? writeAnswer(request.prompt, 0) : textAnswer(tokenize(text));
 }
 
 export function stopReasonOf(finish: FinishEvent, request: ConverseRequest): string {
@@ -30,7 +24,7 @@ export function stopReasonOf(finish: FinishEvent, request: ConverseRequest): str
   }
 }
 
-/** The provider's `usage`: its input tokens are those that the cache had no part in. */
+/** The provider's `usage`, whose input tokens exclude cached ones. */
 export function usageBody(request: ConverseRequest, outputTokens: number): JsonRecord {
   const { promptTokens, cache } = request;
   const { readTokens, writeTokens } = cache ?? { readTokens: 0, writeTokens: 0 };
@@ -50,7 +44,7 @@ export function usageBody(request: ConverseRequest, outputTokens: number): JsonR
   };
 }
 
-/** The model's own fields that the request pointed at; undefined when there is none to repeat. */
+/** The model's own fields that the request asked for; undefined if there are none. */
 export function responseFields(
   finish: FinishEvent,
   request: ConverseRequest,
@@ -64,12 +58,12 @@ function stopField(
   { responseFieldPaths: paths }: ConverseRequest,
 ): JsonRecord | undefined {
   const stopSequence = finish.stopSequence ?? null;
-  // Claude's field has moved into `delta` for streams, and both places are asked for.
+  // Claude's streams have the field in `delta`; requests ask for either place.
   if (paths.includes("/delta/stop_sequence")) return { delta: { stop_sequence: stopSequence } };
   return paths.includes("/stop_sequence") ? { stop_sequence: stopSequence } : undefined;
 }
 
-/** Claude counts its thoughts; Converse's own count does not tell them apart. */
+/** Claude's own count of its thoughts, which Converse's usage does not separate. */
 function thoughtField(
   { reasoningTokens }: FinishEvent,
   { responseFieldPaths: paths }: ConverseRequest,
@@ -78,16 +72,18 @@ function thoughtField(
   return { usage: { output_tokens_details: { thinking_tokens: reasoningTokens } } };
 }
 
-/** What the answer repeats of the request, equal on whole answers and in `metadata` events. */
+/** Fields that the answer, or its `metadata` event, repeats from the request. */
 export function echoedFields({ serviceTier, latency, guardrail }: ConverseRequest): JsonRecord {
   return {
-    ...(guardrail?.hasTrace === true ? { trace: { guardrail: guardrailTrace(guardrail) } } : {}),
+    ...(guardrail?.hasTrace === true
+      ? { trace: { guardrail: guardrails[guardrail.action].trace(guardrail.identifier) } }
+      : {}),
     ...(latency === undefined ? {} : { performanceConfig: { latency } }),
     ...(serviceTier === undefined ? {} : { serviceTier: { type: serviceTier } }),
   };
 }
 
-/** `call_abc` as this provider names it. */
+/** This provider's form of an id such as `call_abc`. */
 export function toolUseId(callId: string): string {
   return `tooluse_${callId.replace(/^call_/, "")}`;
 }
@@ -97,38 +93,35 @@ export const blockedText = "Sorry, the guardrail of this model does not allow an
 /** An answer in which a name was found and replaced. */
 export const maskedText = "Please write to {NAME}.";
 
-function* wordsOf(text: string): Generator<AnswerEvent, void, void> {
-  let completionTokens = 0;
-  for (const piece of tokenize(text)) {
-    completionTokens += 1;
-    yield { kind: "text", piece, tokens: 1 };
-  }
-  yield {
-    kind: "finish",
-    reason: "stop",
-    completionTokens,
-    reasoningTokens: 0,
-  };
+interface Guardrail {
+  /** Replaces the answer. */
+  readonly text?: string;
+  trace(identifier: string): JsonRecord;
 }
 
-function guardrailTrace({ action, identifier }: GuardrailUse): JsonRecord {
-  switch (action) {
-    case "none":
-      return { actionReason: "No action." };
-    case "blocked": {
-      const words = { customWords: [{ match: "guard:", action: "BLOCKED" }], managedWordLists: [] };
-      return {
-        actionReason: "Guardrail blocked.",
-        inputAssessment: { [identifier]: { wordPolicy: words } },
-      };
-    }
-    case "masked": {
-      const names = [{ match: "Ada Lovelace", type: "NAME", action: "ANONYMIZED" }];
-      const policy = { piiEntities: names, regexes: [] };
-      return {
-        actionReason: "Guardrail masked.",
-        outputAssessments: { [identifier]: [{ sensitiveInformationPolicy: policy }] },
-      };
-    }
-  }
-}
+const blockedWords = {
+  customWords: [{ match: "guard:", action: "BLOCKED" }],
+  managedWordLists: [],
+};
+const maskedNames = {
+  piiEntities: [{ match: "Ada Lovelace", type: "NAME", action: "ANONYMIZED" }],
+  regexes: [],
+};
+
+const guardrails: Readonly<Record<GuardrailUse["action"], Guardrail>> = {
+  none: { trace: () => ({ actionReason: "No action." }) },
+  blocked: {
+    text: blockedText,
+    trace: (identifier) => ({
+      actionReason: "Guardrail blocked.",
+      inputAssessment: { [identifier]: { wordPolicy: blockedWords } },
+    }),
+  },
+  masked: {
+    text: maskedText,
+    trace: (identifier) => ({
+      actionReason: "Guardrail masked.",
+      outputAssessments: { [identifier]: [{ sensitiveInformationPolicy: maskedNames }] },
+    }),
+  },
+};

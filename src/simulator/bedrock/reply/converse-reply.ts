@@ -21,10 +21,10 @@ export function converseReply(
   { fault, latencyMs }: { readonly fault: Fault; readonly latencyMs: number },
 ): Reply {
   const { reasoning, text, refusal = "", calls, finish } = collectAnswer(answer);
-  const said = text + refusal;
+  const words = text + refusal;
   const content = [
     ...(reasoning === "" ? [] : [{ reasoningContent: reasoningContent(reasoning, request) }]),
-    ...(said === "" ? [] : [{ text: said }]),
+    ...(words === "" ? [] : [{ text: words }]),
     ...calls.flatMap(callBlock),
   ];
   const fields = responseFields(finish, request);
@@ -39,7 +39,7 @@ export function converseReply(
   return bodyReply(body, { fault, tokens: finish.completionTokens });
 }
 
-/** A call whose input was cut off at the token limit is no JSON, and left out. */
+/** Omits a call whose JSON input was cut at the token limit. */
 function callBlock({ id, name, input }: CollectedCall): JsonRecord[] {
   let read: unknown;
   try {

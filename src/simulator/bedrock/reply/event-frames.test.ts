@@ -37,7 +37,7 @@ describe("an independent decoder", () => {
     expect(body).toBe("päyload");
   });
 
-  test("takes the smallest frame there is", () => {
+  test("accepts the smallest possible frame", () => {
     const frame = encodeFrame({}, new Uint8Array(0));
     expect(frame).toHaveLength(16);
     expect(decoded(frame)).toEqual({ headers: {}, body: "" });

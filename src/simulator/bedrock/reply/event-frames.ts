@@ -4,7 +4,7 @@
  */
 import { crc32 } from "node:zlib";
 
-/** What headers can hold: all types of the format but the one- and two-byte numbers and UUIDs. */
+/** All header types of the format except one- and two-byte numbers and UUIDs. */
 export type HeaderValue = string | boolean | number | bigint | Date | Uint8Array;
 export type FrameHeaders = Readonly<Record<string, HeaderValue>>;
 
@@ -13,7 +13,7 @@ export const checksumLengthBytes = 4;
 
 const utf8 = new TextEncoder();
 
-/** One frame on its own; numbers become 32 bits wide, bigints 64. */
+/** Encodes one frame; numbers take 32 bits, bigints 64. */
 export function encodeFrame(headers: FrameHeaders, payload: Uint8Array): Uint8Array<ArrayBuffer> {
   const headerBytes = Buffer.concat(
     Object.entries(headers).map(([name, value]) => encodeHeader(name, value)),
@@ -26,7 +26,7 @@ export function encodeFrame(headers: FrameHeaders, payload: Uint8Array): Uint8Ar
   return sealFrame(frame);
 }
 
-/** Writes the checksum of everything before it at the end, and returns the same bytes. */
+/** Writes the checksum at the end of the frame, and returns the same bytes. */
 export function sealFrame(frame: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const checksumAt = frame.length - checksumLengthBytes;
   new DataView(frame.buffer).setUint32(checksumAt, crc32(frame.subarray(0, checksumAt)));
@@ -42,7 +42,7 @@ export function eventFrame(
   return jsonFrame({ ":event-type": type, ...extraHeaders }, "event", json);
 }
 
-/** An event that no published model of the service names, with headers of every type. */
+/** An event that is not in the service's model, with headers of every type. */
 export function unknownEvent(note: string): Uint8Array<ArrayBuffer> {
   return eventFrame("contentBlockNote", JSON.stringify({ note }), {
     "is-known": false,
@@ -59,13 +59,13 @@ export function exceptionFrame(type: string, json: string): Uint8Array<ArrayBuff
   return jsonFrame({ ":exception-type": type }, "exception", json);
 }
 
-/** A failure of the transport, which no model of the service knows. It has no payload. */
+/** A failure of the transport, which is not in the service's model. It has no payload. */
 export function errorFrame(code: string, message: string): Uint8Array<ArrayBuffer> {
   const headers = { ":error-code": code, ":error-message": message, ":message-type": "error" };
   return encodeFrame(headers, new Uint8Array(0));
 }
 
-/** A prelude whose own checksum is right, whatever its lengths promise. */
+/** A prelude with a correct checksum, even for wrong lengths. */
 export function encodePrelude(
   totalLengthBytes: number,
   headersLengthBytes: number,
@@ -96,7 +96,7 @@ function encodeHeader(name: string, value: HeaderValue): Buffer {
   return Buffer.concat([Uint8Array.of(nameBytes.length), nameBytes, encodeValue(value)]);
 }
 
-/** The type's number and the value, as the format's table of types says. */
+/** The number of the type, then the value. */
 function encodeValue(value: HeaderValue): Buffer {
   if (typeof value === "boolean") return Buffer.of(value ? 0 : 1);
   if (typeof value === "number") {

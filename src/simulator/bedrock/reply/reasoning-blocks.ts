@@ -4,7 +4,7 @@ import { markOfThoughts, reasoningSignature, redactedThoughts } from "./reasonin
 
 type Thinker = Pick<ConverseRequest, "model" | "thoughts">;
 
-/** The block of a whole answer: the text is empty where it is left out, and signed all the same. */
+/** The block of an unstreamed answer; omitted thoughts are an empty text with a signature. */
 export function reasoningContent(
   thoughts: string,
   { model, thoughts: shown }: Thinker,
@@ -15,12 +15,12 @@ export function reasoningContent(
   return { reasoningText: { signature, text } };
 }
 
-/** What a stream says of the thoughts while they come; undefined where they are not shown. */
+/** The delta for a piece of the thoughts; undefined if they are not shown. */
 export function reasoningDelta(piece: string, { thoughts }: Thinker): JsonRecord | undefined {
   return thoughts === "shown" ? { text: piece } : undefined;
 }
 
-/** What a stream says of the thoughts once they are whole. */
+/** The delta at the end of the thoughts. */
 export function reasoningEnd(thoughts: string, thinker: Thinker): JsonRecord {
   const { redactedContent, reasoningText } = reasoningContent(thoughts, thinker);
   if (redactedContent !== undefined) return { redactedContent };

@@ -21,11 +21,11 @@ export interface StreamEvent {
     | "messageStop"
     | "metadata";
   readonly body: JsonRecord;
-  /** Completion tokens that the caller gets with it. */
+  /** The number of completion tokens in it. */
   readonly tokens: number;
 }
 
-/** The events of an answer in the provider's order. `latencyMs` is asked at the end. */
+/** The events of an answer in the provider's order. `latencyMs` is called at the end. */
 export function* streamEvents(
   request: ConverseRequest,
   answer: Iterable<AnswerEvent>,
@@ -50,7 +50,7 @@ class BlockWriter {
   #index = -1;
   #open: string | undefined;
   #thoughts = "";
-  /** Of thoughts that the caller does not get to read. */
+  /** Tokens of thoughts that the caller does not see. */
   #hiddenTokens = 0;
 
   constructor(request: ConverseRequest) {

@@ -107,7 +107,7 @@ describe("without a fault", () => {
     });
   });
 
-  test("thoughts are a block of their own and end in a signature", () => {
+  test("thoughts have their own block, which ends in a signature", () => {
     const answer: readonly AnswerEvent[] = [
       { kind: "reasoning", piece: "Let me", tokens: 1 },
       { kind: "reasoning", piece: " think", tokens: 1 },
@@ -172,7 +172,7 @@ describe("without a fault", () => {
     expect(tokens).toBe(11);
   });
 
-  test("a refusal is text, and an answer of nothing has no block", () => {
+  test("a refusal is text, and an empty answer has no block", () => {
     const refusal: readonly AnswerEvent[] = [
       { kind: "refusal", piece: "No.", tokens: 1 },
       { kind: "finish", reason: "stop", completionTokens: 1, reasoningTokens: 0 },
@@ -181,7 +181,7 @@ describe("without a fault", () => {
     expect(typesOf(reply(words()))).toEqual(["messageStart", "messageStop", "metadata"]);
   });
 
-  test("what the request asked for comes back in the last two events", () => {
+  test("the last two events have the fields that the request asked for", () => {
     const request: Partial<ConverseRequest> = {
       cache: { readTokens: 10, writeTokens: 5, written: { "5m": 2, "1h": 3 } },
       serviceTier: "flex",
@@ -224,14 +224,14 @@ describe("without a fault", () => {
     ]);
   });
 
-  test("each delta counts its tokens, and the last event alone tells the usage", () => {
+  test("each delta counts its tokens, and only the last event has the usage", () => {
     const events = decoded(reply(words("a", "b", "c")));
     expect(events.reduce((total, { tokens }) => total + tokens, 0)).toBe(3);
     expect(events.map(({ hasUsage }) => hasUsage).lastIndexOf(true)).toBe(events.length - 1);
     expect(events.filter(({ hasUsage }) => hasUsage)).toHaveLength(1);
   });
 
-  test("paddings hide how long the words are, and are alike in every run", () => {
+  test("paddings hide the length of words and are the same in every run", () => {
     const paddings = (): unknown[] =>
       decoded(reply(words(...Array.from({ length: 200 }, () => "x"))))
         .filter(({ type }) => type === "contentBlockDelta")
@@ -240,7 +240,7 @@ describe("without a fault", () => {
     expect(paddings()).toEqual(paddings());
   });
 
-  test("events that nobody knows come now and then, but not in the first half", () => {
+  test("unknown events come now and then, but not at the beginning", () => {
     const types = typesOf(reply(words(...countTo(500))));
     const unknown = types.filter((type) => type === "contentBlockNote").length;
     expect(unknown).toBeGreaterThan(2);
@@ -252,7 +252,7 @@ describe("without a fault", () => {
     }
   });
 
-  test("nothing is made before it is taken", () => {
+  test("frames are generated lazily", () => {
     let made = 0;
     function* answer(): Generator<AnswerEvent, void, void> {
       for (;;) {
@@ -287,7 +287,7 @@ describe("faults of events", () => {
     ).toEqual(types);
   });
 
-  test("ok-no-usage leaves the usage out, and nothing else", () => {
+  test("ok-no-usage omits only the usage", () => {
     expect(eventsOf(fault("ok-no-usage")).at(-1)).toEqual([
       "metadata",
       { metrics: { latencyMs: 101 } },
@@ -295,25 +295,25 @@ describe("faults of events", () => {
     expect(decoded(fault("ok-no-usage")).some(({ hasUsage }) => hasUsage)).toBe(false);
   });
 
-  test("wrong-usage lies about every count", () => {
+  test("wrong-usage falsifies every count", () => {
     expect(eventsOf(fault("wrong-usage")).at(-1)?.[1]).toMatchObject({
       usage: { inputTokens: 410, outputTokens: 30, totalTokens: 430 },
     });
   });
 
-  test("role-every-chunk begins the message again before each delta", () => {
+  test("role-every-chunk repeats messageStart before each delta", () => {
     const starts = typesOf(fault("role-every-chunk")).filter((type) => type === "messageStart");
     expect(starts).toHaveLength(3);
   });
 
-  test("comments are unknown events before every event", () => {
+  test("comments puts an unknown event before every event", () => {
     const types = typesOf(fault("comments"));
     expect(types.filter((_, index) => index % 2 === 0)).toEqual(
       Array.from({ length: 6 }, () => "contentBlockNote"),
     );
   });
 
-  test("bad-json cuts the JSON of one event inside a frame that is right", () => {
+  test("bad-json cuts the JSON of one event inside a valid frame", () => {
     const frames = [...fault("bad-json").steps].filter(isFrame);
     const { body } = codec.decode(Buffer.from(frames[2]?.data ?? ""));
     expect(() => parseJson(Buffer.from(body).toString())).toThrow(SyntaxError);
@@ -341,7 +341,7 @@ describe("exceptions within a stream", () => {
     ["model-timeout", "modelTimeoutException"],
   ] as const;
 
-  test.each(names)("first-frame-%s is nothing but %s", (name, type) => {
+  test.each(names)("first-frame-%s is only %s", (name, type) => {
     const frames = decoded(reply(words("one"), { fault: `first-frame-${name}` }));
     expect(frames).toEqual([
       {
@@ -358,7 +358,7 @@ describe("exceptions within a stream", () => {
     expect(types).toEqual(["messageStart", "contentBlockDelta", "contentBlockDelta", type]);
   });
 
-  test("arguments say how many frames come before, up to all of them", () => {
+  test("the argument is the number of frames before, up to all of them", () => {
     const types = (place: number): string[] =>
       typesOf(reply(words("a"), { fault: `mid-stream-throttling:${place}` }));
     expect(types(1)).toEqual(["messageStart", "throttlingException"]);
@@ -366,7 +366,7 @@ describe("exceptions within a stream", () => {
     expect(types(99)).toEqual(types(5));
   });
 
-  test("an error of the model tells the model's own status", () => {
+  test("an error of the model has the model's own status", () => {
     const [frame] = decoded(reply(words("a"), { fault: "first-frame-model-stream-error" }));
     expect(frame?.message).toMatchObject({ originalStatusCode: 500 });
   });
@@ -394,14 +394,14 @@ describe("broken frames", () => {
     }
   });
 
-  test("bad-headers-length has headers longer than the frame, under a right checksum", () => {
+  test("bad-headers-length has headers longer than the frame and a correct checksum", () => {
     const broken = frames(bytes("bad-headers-length"))[3] ?? Buffer.alloc(0);
     expect(broken.readUInt32BE(4)).toBe(broken.length);
     expect(Bun.hash.crc32(broken.subarray(0, 8))).toBe(broken.readUInt32BE(8));
     expect(Bun.hash.crc32(broken.subarray(0, -4))).toBe(broken.readUInt32BE(broken.length - 4));
   });
 
-  test("undersized-length promises less than a frame needs", () => {
+  test("undersized-length announces less than a frame needs", () => {
     const at = frames(good)
       .slice(0, 3)
       .reduce((total, frame) => total + frame.length, 0);
@@ -417,7 +417,7 @@ describe("broken frames", () => {
     expect(bytes(mode)).toEqual(Buffer.concat(expected));
   });
 
-  test("oversized-length promises gigabytes under a right checksum and falls silent", () => {
+  test("oversized-length announces gigabytes with a correct checksum, then silence", () => {
     const steps = [...reply(words("one", " two"), { fault: "oversized-length" }).steps];
     expect(steps.at(-1)).toEqual({ pauseMs: Number.POSITIVE_INFINITY });
     const prelude = Buffer.from(steps.filter(isFrame).at(-1)?.data ?? "");
@@ -436,7 +436,7 @@ describe("broken frames", () => {
   });
 });
 
-test("an answer made up for a prompt becomes a stream that says the same", () => {
+test("the answer to a prompt has the same text as a stream", () => {
   const text = eventsOf(reply(writeAnswer(plainRequest.prompt, 0)))
     .map(([, body]) => stringOf(recordOf(body["delta"])["text"]))
     .join("");

@@ -4,21 +4,21 @@ import { hashText, Random } from "../../answer/random.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { frameType } from "../../faults/bedrock-modes.ts";
 import type { Fault } from "../../faults/fault-mode.ts";
-import type { Reply } from "../../frame.ts";
+import { framesBeforeMiddle, type Reply } from "../../frame.ts";
 import type { JsonRecord } from "../../read-json.ts";
 import type { BedrockError } from "../bedrock-error.ts";
 import type { ConverseRequest } from "../request/converse-request.ts";
-import { spoilEvents } from "../faults/event-faults.ts";
+import { withEventFault } from "../faults/event-faults.ts";
 import { eventFrame, exceptionFrame, unknownEvent } from "./event-frames.ts";
-import { framesBeforeMiddle, spoilFrames, type BinaryFrame } from "../faults/frame-faults.ts";
+import { withFrameFault, type BinaryFrame } from "../faults/frame-faults.ts";
 import { streamEvents } from "./stream-events.ts";
 
 const streamHeaders = { "content-type": "application/vnd.amazon.eventstream" };
 
-/** Before how many of a hundred events one comes that no reader knows. */
-const unknownEventsInHundred = 3;
+/** The share of events that come after an event of an unknown type. */
+const unknownEventShare = 0.03;
 
-/** Answers ConverseStream. The frames are written as they are taken, and not before. */
+/** Answers ConverseStream with frames that are generated lazily. */
 export function converseStreamReply(
   request: ConverseRequest,
   answer: Iterable<AnswerEvent>,
@@ -27,20 +27,20 @@ export function converseStreamReply(
   const startedAtMs = clock.monotonic();
   const latencyMs = (): number => Math.round(clock.monotonic() - startedAtMs);
   const events = streamEvents(request, answer, latencyMs);
-  return eventStreamReply(spoilEvents(events, fault), request, fault);
+  return eventStreamReply(withEventFault(events, fault), request, fault);
 }
 
-/** An event as its frame says it. */
+/** An event before it is framed. */
 export interface FramedEvent {
   readonly type: string;
   readonly body: JsonRecord;
-  /** Completion tokens that the caller gets with it. */
+  /** The number of completion tokens in it. */
   readonly tokens: number;
-  /** Where that is not `body.usage`. */
+  /** Default: whether the body has `usage`. */
   readonly hasUsage?: boolean;
 }
 
-/** A stream of such events; the fault is one of frames. */
+/** A stream of events; applies the faults of frames. */
 export function eventStreamReply(
   events: Iterable<FramedEvent>,
   request: ConverseRequest,
@@ -51,13 +51,13 @@ export function eventStreamReply(
   return {
     status: 200,
     headers: streamHeaders,
-    steps: spoilFrames(frames, fault),
+    steps: withFrameFault(frames, fault),
     isStreamed: true,
     filler: (sizeBytes) => unknownEvent("x".repeat(sizeBytes)),
   };
 }
 
-/** A 200 whose first frame refuses the call. */
+/** A 200 with the refusal as its only frame. */
 export function refusingStreamReply({ name, message, fields }: BedrockError): Reply {
   const data = exceptionFrame(frameType(name), JSON.stringify({ message, ...fields }));
   return { status: 200, headers: streamHeaders, steps: [{ data, tokens: 0 }], isStreamed: true };
@@ -71,7 +71,7 @@ function* encodeEvents(
   let count = 0;
   for (const { type, body, tokens, hasUsage = body["usage"] !== undefined } of events) {
     count += 1;
-    if (count > framesBeforeMiddle && random.chance(unknownEventsInHundred / 100)) {
+    if (count > framesBeforeMiddle && random.chance(unknownEventShare)) {
       yield { data: unknownEvent(padding(random)), tokens: 0 };
     }
     const json = JSON.stringify({ ...body, p: padding(random) });
@@ -83,7 +83,7 @@ function* encodeEvents(
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/** The provider hides how long the words are behind a beginning of the alphabet. */
+/** The provider hides the length of words with padding: a prefix of the alphabet. */
 function padding(random: Random): string {
   return letters.slice(0, random.integer(1, letters.length));
 }

@@ -1,6 +1,6 @@
 import type { Prompt } from "../../answer/prompt.ts";
 
-/** A Converse or ConverseStream request, with what only this wire cares about beside the prompt. */
+/** A Converse or ConverseStream request: the prompt and the fields of this wire only. */
 export interface ConverseRequest {
   /** The id or ARN of the path, decoded. */
   readonly model: string;
@@ -9,23 +9,23 @@ export interface ConverseRequest {
   readonly promptTokens: number;
   readonly cache: CacheUse | undefined;
   readonly isStreamed: boolean;
-  /** The asked-for tokens of the answer, else the most that the model writes. */
+  /** The requested limit of the answer, else the model's. */
   readonly maxOutputTokens: number;
-  /** How the model's thoughts come back, if it has any. */
+  /** How the answer contains the model's thoughts, if it has any. */
   readonly thoughts: "shown" | "omitted" | "redacted";
   readonly guardrail: GuardrailUse | undefined;
-  /** Echoed in the answer; undefined when the request names none. */
+  /** Repeated in the answer; undefined if the request has none. */
   readonly serviceTier: string | undefined;
   readonly latency: "standard" | "optimized" | undefined;
-  /** JSON pointers of model fields that the answer shall repeat, such as `/stop_sequence`. */
+  /** JSON pointers of model fields that the answer should contain, such as `/stop_sequence`. */
   readonly responseFieldPaths: readonly string[];
 }
 
-/** How much of the prompt is before a `cachePoint`. Undefined on requests without one. */
+/** The tokens before the last `cachePoint` of a prompt. */
 export interface CacheUse {
   readonly readTokens: number;
   readonly writeTokens: number;
-  /** The part of it for each time that it lasts. */
+  /** `writeTokens` by lifetime. */
   readonly written: Readonly<Record<"5m" | "1h", number>>;
 }
 
@@ -33,9 +33,6 @@ export interface GuardrailUse {
   readonly identifier: string;
   readonly version: string;
   readonly hasTrace: boolean;
-  /**
-   * What it does: it blocks where the newest words of the user begin with `guard:`, and masks the
-   * answer where they begin with `mask:`.
-   */
+  /** A last user message that begins with `guard:` is blocked; `mask:` masks the answer. */
   readonly action: "none" | "blocked" | "masked";
 }

@@ -5,13 +5,13 @@ import type { CapabilityRow } from "../account/capability-row.ts";
 import type { CacheUse } from "./converse-request.ts";
 import { readPrompt } from "./read-prompt.ts";
 
-const mostPrefixes = 10_000;
+const maxPrefixes = 10_000;
 
-/** Remembers the beginnings of prompts that were marked with cache points. They never expire. */
+/** Remembers the prefixes of prompts before cache points. They never expire. */
 export class PromptCache {
   readonly #prefixes = new Set<string>();
 
-  /** Undefined for a body without cache points. Beginnings that are too short are not cached. */
+  /** Undefined for a body without cache points. Prefixes that are too short are not cached. */
   use(body: JsonRecord, model: string, row: CapabilityRow): CacheUse | undefined {
     const prefixes = [...prefixesOf(body)];
     if (prefixes.length === 0) return undefined;
@@ -20,7 +20,7 @@ export class PromptCache {
     const written = { "5m": 0, "1h": 0 };
     for (const { prefix, ttl } of prefixes) {
       const tokens = countPromptTokens(readPrompt(prefix, model, row));
-      if (tokens < row.fewestCachedTokens) continue;
+      if (tokens < row.minCachedTokens) continue;
       const added = tokens - cachedTokens;
       cachedTokens = tokens;
       const text = JSON.stringify(prefix);
@@ -29,7 +29,7 @@ export class PromptCache {
         readTokens = tokens;
         Object.assign(written, { "5m": 0, "1h": 0 });
       } else written[ttl] += added;
-      if (this.#prefixes.size >= mostPrefixes) this.#prefixes.clear();
+      if (this.#prefixes.size >= maxPrefixes) this.#prefixes.clear();
       this.#prefixes.add(key);
     }
     return { readTokens, writeTokens: cachedTokens - readTokens, written };
@@ -41,7 +41,7 @@ interface CachedPrefix {
   readonly ttl: "5m" | "1h";
 }
 
-/** What stands before each cache point, shortest first: tools, then system, then messages. */
+/** The prefix before each cache point, shortest first: tools, then system, then messages. */
 function* prefixesOf(body: JsonRecord): Generator<CachedPrefix, void, void> {
   const tools = listOf(recordOf(body["toolConfig"])["tools"]);
   const system = listOf(body["system"]);
@@ -70,7 +70,7 @@ interface CachedPart {
   readonly ttl: "5m" | "1h";
 }
 
-/** A prompt is the same wherever its other cache points are: the next request has them elsewhere. */
+/** Other cache points do not belong to a prefix: the next request may have them elsewhere. */
 function cachedParts(blocks: readonly unknown[]): CachedPart[] {
   return blocks.flatMap((block, index) => {
     const { cachePoint } = recordOf(block);

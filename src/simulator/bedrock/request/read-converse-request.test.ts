@@ -82,7 +82,7 @@ describe("the shape of a request", () => {
         "constraint: Member must have value greater than or equal to 1",
     ],
     [
-      "a temperature of the other wire",
+      "a temperature of OpenAI's range",
       { ...hello, inferenceConfig: { temperature: 1.5, topP: -1 } },
       "2 validation errors detected: Value '1.5' at 'inferenceConfig.temperature' failed to " +
         "satisfy constraint: Member must have value less than or equal to 1; Value '-1' at " +
@@ -121,13 +121,13 @@ describe("the shape of a request", () => {
         "satisfy constraint: Member must have exactly one of its members set",
     ],
     [
-      "a field of the other wire",
+      "a field of OpenAI's wire",
       { ...hello, inferenceConfig: { max_tokens: 5 } },
       "Malformed input request: #/inferenceConfig: extraneous key [max_tokens] is not " +
         "permitted, please reformat your input and try again.",
     ],
     [
-      "a stream's field outside of streams",
+      "a field of streams only",
       {
         ...hello,
         guardrailConfig: {
@@ -222,7 +222,7 @@ describe("a conversation", () => {
     );
   });
 
-  test("is read into turns: system, user, assistant with calls, and one turn a result", () => {
+  test("becomes turns: system, user, assistant with calls, and one for each result", () => {
     const { prompt } = read({
       body: { system: [text("Be kind.")], messages: whole, toolConfig },
     });
@@ -240,7 +240,7 @@ describe("a conversation", () => {
   });
 });
 
-describe("what a model cannot do", () => {
+describe("the capabilities of a model", () => {
   const refused: [keyof typeof ids, JsonRecord, string][] = [
     [
       "mixtral",
@@ -332,7 +332,7 @@ describe("what a model cannot do", () => {
     expect(messageOf({ body })).not.toStartWith("This model doesn't support");
   });
 
-  test("tools in streams are what some models refuse there alone", () => {
+  test("some models refuse tools in streams only", () => {
     const body = { ...hello, toolConfig };
     expect(messageOf({ body, model: "mistral" })).toBe("accepted");
     expect(messageOf({ body, model: "mistral", isStreamed: true })).toBe(
@@ -340,7 +340,7 @@ describe("what a model cannot do", () => {
     );
   });
 
-  test("a prompt beyond the context window is too long, in each family's words", () => {
+  test("a prompt larger than the context window is refused with the family's text", () => {
     const long = (tokens: number) => ({ messages: [user(text("word ".repeat(tokens)))] });
     const claude = { model: "claude", row: { contextTokens: 200 } } as const;
     expect(messageOf({ body: long(300), ...claude })).toMatch(
@@ -380,7 +380,7 @@ describe("thinking", () => {
       body: { ...hello, additionalModelRequestFields: { thinking: budget }, ...more },
     });
 
-  test("needs room, a plain temperature and a free choice of tools", () => {
+  test("needs room in the output, temperature 1 and a free choice of tools", () => {
     expect(asking({ inferenceConfig: { maxTokens: 4096 } })).toBe("accepted");
     expect(asking({ inferenceConfig: { maxTokens: 2048 } })).toContain("must be greater than");
     expect(asking({ inferenceConfig: { temperature: 0.2 } })).toContain("only be set to 1");
@@ -388,7 +388,7 @@ describe("thinking", () => {
     expect(asking({}, { type: "enabled", budget_tokens: 1000 })).toContain("equal to 1024");
   });
 
-  test("is asked for and refused as each generation knows it", () => {
+  test("has the types and efforts of each generation", () => {
     expect(asking({}, { type: "adaptive" })).toContain("adaptive thinking is not supported");
     expect(asking({}, thinking, "newClaude")).toContain('"thinking.type.enabled" is not');
     expect(asking({}, { type: "disabled" }, "claude5")).toBe("accepted");
@@ -404,13 +404,13 @@ describe("thinking", () => {
     expect(effort("high", "disabled", "claude5")).toBe("accepted");
   });
 
-  test("of a model that does it unasked is in the way of a forced tool", () => {
+  test("by default, as in some models, forbids a forced tool", () => {
     const forced = { toolConfig: { ...toolConfig, toolChoice: { any: {} } } };
     expect(messageOf({ body: { ...hello, ...forced }, model: "claude5" })).toContain("forces");
     expect(asking(forced, { type: "disabled" }, "claude5")).toBe("accepted");
   });
 
-  test("comes back as it was signed, or is refused", () => {
+  test("is refused unless it comes back as it was signed", () => {
     const thoughts = (reasoningText: object) => ({
       messages: [
         user(text("a")),
@@ -432,8 +432,8 @@ describe("thinking", () => {
   });
 });
 
-describe("what a request asks for", () => {
-  test("a model's own limit holds where none is asked for", () => {
+describe("a request", () => {
+  test("without a limit gets the model's own", () => {
     expect(read({ body: hello, model: "mixtral" }).prompt.maxTokens).toBe(512);
     expect(read({ body: hello, model: "mixtral" }).maxOutputTokens).toBe(4096);
     expect(read({ body: hello, model: "llama" }).prompt.maxTokens).toBe(4096);
@@ -444,14 +444,14 @@ describe("what a request asks for", () => {
     });
   });
 
-  test("a single call is asked for in Claude's own field", () => {
+  test("asks for a single call in Claude's own field", () => {
     const fields = { tool_choice: { type: "auto", disable_parallel_tool_use: true } };
     const body = { ...hello, toolConfig, additionalModelRequestFields: fields };
     expect(read({ body, model: "claude" }).prompt.toolUse.isParallel).toBe(false);
     expect(read({ body: { ...hello, toolConfig } }).prompt.toolUse.isParallel).toBe(true);
   });
 
-  test("cache points are as the model takes them", () => {
+  test("has only cache points that the model supports", () => {
     const point = (ttl?: string) => ({ cachePoint: { type: "default", ...(ttl && { ttl }) } });
     const points = (...ttls: (string | undefined)[]) => ({
       messages: [user(text("a"), ...ttls.map(point))],
@@ -469,7 +469,7 @@ describe("what a request asks for", () => {
     expect(messageOf({ body: many, model: "claude" })).toContain("A maximum of 4 blocks");
   });
 
-  test("what is written is told for each time that it lasts", () => {
+  test("has the cached tokens by lifetime in its usage", () => {
     const cache = new PromptCache();
     const long = (ttl: string, words: string) => [
       text(words.repeat(1500)),
@@ -490,7 +490,7 @@ describe("what a request asks for", () => {
     expect(second?.written["5m"]).toBe(second?.writeTokens ?? 0);
   });
 
-  test("a cached beginning is written once, and read from then on", () => {
+  test("writes a cached prefix once and reads it afterwards", () => {
     const cache = new PromptCache();
     const system = [text("word ".repeat(1500)), { cachePoint: { type: "default" } }];
     const ask = (words: string) =>

@@ -1,3 +1,4 @@
+import { contextWindowIn } from "../../answer/model-name.ts";
 import { countPromptTokens } from "../../answer/prompt-tokens.ts";
 import { lastTurn, lastUserText, type Prompt } from "../../answer/prompt.ts";
 import {
@@ -27,12 +28,12 @@ export interface ConverseCall {
   readonly model: string;
   readonly row: CapabilityRow;
   readonly isStreamed: boolean;
-  /** Of models that have no context window of their own. Undefined: no limit. */
+  /** For models that have no context window of their own. Undefined: no limit. */
   readonly contextWindow: number | undefined;
   readonly cache: PromptCache;
 }
 
-/** Throws `BedrockError` for what the provider or the model refuses. */
+/** Throws `BedrockError` if the provider or the model would refuse the request. */
 export function readConverseRequest(call: ConverseCall): ConverseRequest {
   const { body, model, row, isStreamed } = call;
   checkShape(body, converseShape(isStreamed));
@@ -74,7 +75,7 @@ function readGuardrail(config: unknown, prompt: Prompt): GuardrailUse | undefine
   };
 }
 
-/** The provider's own text for trying out what to do with hidden thoughts. */
+/** The provider's own text that makes a model redact its thoughts, for tests. */
 const redactionTrigger = "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING";
 
 function readThoughts(
@@ -89,7 +90,7 @@ function readThoughts(
   return isOmitted ? "omitted" : "shown";
 }
 
-/** What a guardrail does about the newest words of the user. */
+/** The guardrail's action on the last user message. */
 export function guardrailActionOn(text: string): GuardrailUse["action"] {
   const [, word] = /^\s*(guard|mask):/i.exec(text) ?? [];
   if (word === undefined) return "none";
@@ -100,17 +101,11 @@ function readLatency(latency: unknown): ConverseRequest["latency"] {
   return latency === "standard" || latency === "optimized" ? latency : undefined;
 }
 
-/** A model called `anything-ctx4096` has a context window of 4096 tokens. */
-function contextWindowOf({ model, row, contextWindow }: ConverseCall): number | undefined {
-  const size = /-ctx(\d+)$/.exec(model)?.[1];
-  return size === undefined ? (row.contextTokens ?? contextWindow) : Number(size);
-}
-
 function checkContext(
   call: ConverseCall & { readonly promptTokens: number; readonly requestedMaxTokens: number },
 ): void {
-  const { row, promptTokens, requestedMaxTokens } = call;
-  const window = contextWindowOf(call);
+  const { model, row, promptTokens, requestedMaxTokens } = call;
+  const window = contextWindowIn(model) ?? row.contextTokens ?? call.contextWindow;
   if (window === undefined || promptTokens + requestedMaxTokens <= window) return;
   switch (row.contextText) {
     case "plain":
@@ -143,7 +138,7 @@ function claudeOverflow(
   );
 }
 
-/** Models other than Claude name their window only while the prompt is not far beyond it. */
+/** Models other than Claude mention their window only if the prompt is not much larger. */
 function plainOverflow(promptTokens: number, window: number): BedrockError {
   if (promptTokens > window * 4) return invalid("Input is too long for requested model.");
   return invalid(

@@ -1,12 +1,13 @@
+import { reasonsByDefault } from "../../answer/model-name.ts";
 import type { OutputForm, Prompt, Tool, ToolUse, Turn } from "../../answer/prompt.ts";
-import { toldForm } from "../../answer/schema/told-form.ts";
+import { promptedForm } from "../../answer/schema/prompted-form.ts";
 import { isRecord, listOf, numberOf, parseJson, recordOf, stringOf } from "../../read-json.ts";
 import type { JsonRecord } from "../../read-json.ts";
 import type { CapabilityRow } from "../account/capability-row.ts";
 import { isThinking } from "../checks/check-reasoning.ts";
 import { readTurns } from "./read-turns.ts";
 
-/** What a checked body asks for, in terms of no wire: equal questions get equal answers on both. */
+/** Converts a checked body to a prompt; equal prompts get equal answers on both wires. */
 export function readPrompt(body: JsonRecord, model: string, row: CapabilityRow): Prompt {
   const { maxTokens, stopSequences } = recordOf(body["inferenceConfig"]);
   const fields = recordOf(body["additionalModelRequestFields"]);
@@ -18,16 +19,11 @@ export function readPrompt(body: JsonRecord, model: string, row: CapabilityRow):
     output: readOutputForm(body, turns),
     maxTokens: numberOf(maxTokens) ?? row.defaultMaxTokens ?? row.maxOutputTokens,
     stopSequences: listOf(stopSequences).map(stringOf),
-    // This wire has no seed; the other one writes a missing one so.
+    // This wire has no seed; on OpenAI's a missing one is `null`.
     seed: "null",
     reasoningEffort:
-      readReasoningEffort(body, fields, row) ?? (reasons(model) ? "medium" : undefined),
+      readReasoningEffort(body, fields, row) ?? (reasonsByDefault(model) ? "medium" : undefined),
   };
-}
-
-/** Test models that reason unasked, on this wire as on the other. */
-function reasons(model: string): boolean {
-  return /(?<!finish-)reason/.test(model);
 }
 
 function readTools(body: JsonRecord, fields: JsonRecord): Pick<Prompt, "tools" | "toolUse"> {
@@ -42,7 +38,7 @@ function readTools(body: JsonRecord, fields: JsonRecord): Pick<Prompt, "tools" |
   return { tools, toolUse: readToolUse(recordOf(toolChoice), recordOf(fields["tool_choice"])) };
 }
 
-/** Claude's own `tool_choice` is the one way to ask for a single call. */
+/** Only Claude's own `tool_choice` can limit an answer to a single call. */
 function readToolUse(choice: JsonRecord, claudeChoice: JsonRecord): ToolUse {
   const isParallel = claudeChoice["disable_parallel_tool_use"] !== true;
   const named = recordOf(choice["tool"])["name"] ?? claudeChoice["name"];
@@ -52,12 +48,12 @@ function readToolUse(choice: JsonRecord, claudeChoice: JsonRecord): ToolUse {
   return { mode, only: undefined, isParallel };
 }
 
-/** The wire has no JSON mode: models are told in words. */
+/** The wire has no JSON mode: prompts ask for JSON in words. */
 function readOutputForm(body: JsonRecord, turns: readonly Turn[]): OutputForm {
   const { textFormat } = recordOf(body["outputConfig"]);
   const { jsonSchema } = recordOf(recordOf(textFormat)["structure"]);
   const text = recordOf(jsonSchema)["schema"];
-  if (typeof text !== "string") return toldForm(turns);
+  if (typeof text !== "string") return promptedForm(turns);
   return { kind: "schema", schema: recordOf(parseJson(text)) };
 }
 

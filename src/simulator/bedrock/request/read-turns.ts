@@ -1,7 +1,7 @@
 import type { Attachment, Turn } from "../../answer/prompt.ts";
 import { isRecord, listOf, recordOf, stringOf, type JsonRecord } from "../../read-json.ts";
 
-/** The conversation of a checked body. Results of tools become turns of their own. */
+/** The conversation of a checked body. Tool results become turns of their own. */
 export function readTurns(body: JsonRecord): Turn[] {
   const system = listOf(body["system"])
     .map((block) => recordOf(block))
@@ -41,7 +41,7 @@ function readResults(
   });
 }
 
-/** Nothing when the message has results of tools only. */
+/** Empty if the message has only tool results. */
 function readUser(blocks: readonly JsonRecord[]): Turn[] {
   const own = blocks.filter(
     (block) => block["toolResult"] === undefined && block["cachePoint"] === undefined,

@@ -1,7 +1,7 @@
 import { isList, isRecord } from "../../read-json.ts";
 import { BedrockError, invalid } from "../bedrock-error.ts";
 
-/** What a member of a request may be: a small reading of the provider's service model. */
+/** The type of a request's member: a subset of the provider's service model. */
 export type Shape =
   | {
       readonly kind: "string";
@@ -19,20 +19,20 @@ export type Shape =
 
 export type Members = Readonly<Record<string, Shape>>;
 
-/** Lowest and highest, both allowed. */
+/** Lowest and highest, inclusive. */
 export type Bounds = readonly [number | undefined, number | undefined];
 
 /**
- * Throws `BedrockError` for a value that is not of the shape: a wrong type at once, and all breaches
- * of constraints together. Members that the service model does not know are refused too, which the
- * provider does for unions alone: a misspelt field would else go unseen.
+ * Throws `BedrockError` if a value does not match the shape: at once for a wrong type, else with
+ * all violated constraints. Unknown members are refused too, to show misspelt fields; the provider
+ * refuses them in unions only.
  */
 export function checkShape(value: unknown, shape: Shape, at = ""): void {
-  const breaches: string[] = [];
-  visit({ value, at }, shape, breaches);
-  if (breaches.length === 0) return;
-  const count = `${breaches.length} validation error${breaches.length === 1 ? "" : "s"}`;
-  throw invalid(`${count} detected: ${breaches.join("; ")}`);
+  const violations: string[] = [];
+  visit({ value, at }, shape, violations);
+  if (violations.length === 0) return;
+  const count = `${violations.length} validation error${violations.length === 1 ? "" : "s"}`;
+  throw invalid(`${count} detected: ${violations.join("; ")}`);
 }
 
 interface Place {
@@ -40,10 +40,10 @@ interface Place {
   readonly at: string;
 }
 
-function visit({ value, at }: Place, shape: Shape, breaches: string[]): void {
-  const breach = (constraint: string): void => {
+function visit({ value, at }: Place, shape: Shape, violations: string[]): void {
+  const violate = (constraint: string): void => {
     const shown = `${value === null ? "null" : `'${shownValue(value)}'`} at '${at}'`;
-    breaches.push(`Value ${shown} failed to satisfy constraint: ${constraint}`);
+    violations.push(`Value ${shown} failed to satisfy constraint: ${constraint}`);
   };
   switch (shape.kind) {
     case "document":
@@ -61,27 +61,27 @@ function visit({ value, at }: Place, shape: Shape, breaches: string[]): void {
       if (shape.kind === "integer" && !Number.isInteger(value)) {
         throw new BedrockError("SerializationException", `${value} is not an integer`);
       }
-      checkBounds(value, shape.range, (limit) => breach(`Member must have value ${limit}`));
+      checkBounds(value, shape.range, (limit) => violate(`Member must have value ${limit}`));
       return;
     case "string":
       if (typeof value !== "string") throw wrongType(value, "a String");
-      checkText(value, shape, breach);
+      checkText(value, shape, violate);
       return;
     case "list":
       if (!isList(value)) throw wrongType(value, "a List");
       checkBounds(value.length, shape.length, (limit) =>
-        breach(`Member must have length ${limit}`),
+        violate(`Member must have length ${limit}`),
       );
       for (const [index, item] of value.entries()) {
-        visit({ value: item, at: `${at}.${index + 1}.member` }, shape.of, breaches);
+        visit({ value: item, at: `${at}.${index + 1}.member` }, shape.of, violations);
       }
       return;
     case "map":
-      visitMap({ value, at }, shape, { breach, breaches });
+      visitMap({ value, at }, shape, { violate, violations });
       return;
     case "structure":
     case "union":
-      visitMembers({ value, at }, shape, breaches);
+      visitMembers({ value, at }, shape, violations);
       return;
   }
 }
@@ -89,38 +89,38 @@ function visit({ value, at }: Place, shape: Shape, breaches: string[]): void {
 function checkText(
   value: string,
   shape: Extract<Shape, { kind: "string" }>,
-  breach: (constraint: string) => void,
+  violate: (constraint: string) => void,
 ): void {
-  checkBounds(value.length, shape.length, (limit) => breach(`Member must have length ${limit}`));
+  checkBounds(value.length, shape.length, (limit) => violate(`Member must have length ${limit}`));
   if (shape.values !== undefined && !shape.values.includes(value)) {
-    breach(`Member must satisfy enum value set: [${shape.values.join(", ")}]`);
+    violate(`Member must satisfy enum value set: [${shape.values.join(", ")}]`);
   }
   if (shape.pattern !== undefined && !shape.pattern.test(value)) {
     const pattern = shape.pattern.source.replace(/^\^(.*)\$$/, "$1");
-    breach(`Member must satisfy regular expression pattern: ${pattern}`);
+    violate(`Member must satisfy regular expression pattern: ${pattern}`);
   }
 }
 
 function visitMap(
   { value, at }: Place,
   shape: Extract<Shape, { kind: "map" }>,
-  found: { readonly breach: (constraint: string) => void; readonly breaches: string[] },
+  found: { readonly violate: (constraint: string) => void; readonly violations: string[] },
 ): void {
   if (!isRecord(value)) throw wrongType(value, "a Map");
   const entries = Object.entries(value);
   checkBounds(entries.length, shape.length, (limit) =>
-    found.breach(`Member must have length ${limit}`),
+    found.violate(`Member must have length ${limit}`),
   );
   for (const [key, item] of entries) {
-    visit({ value: key, at: `${at}.key` }, shape.key, found.breaches);
-    visit({ value: item, at: `${at}.${key}.member` }, shape.value, found.breaches);
+    visit({ value: key, at: `${at}.key` }, shape.key, found.violations);
+    visit({ value: item, at: `${at}.${key}.member` }, shape.value, found.violations);
   }
 }
 
 function visitMembers(
   { value, at }: Place,
   shape: Extract<Shape, { kind: "structure" | "union" }>,
-  breaches: string[],
+  violations: string[],
 ): void {
   if (!isRecord(value)) throw wrongType(value, "a Structure");
   const inside = (name: string): string => (at === "" ? name : `${at}.${name}`);
@@ -133,20 +133,20 @@ function visitMembers(
   }
   if (shape.kind === "union" && given.length !== 1) {
     const constraint = "Member must have exactly one of its members set";
-    breaches.push(`Value at '${at}' failed to satisfy constraint: ${constraint}`);
+    violations.push(`Value at '${at}' failed to satisfy constraint: ${constraint}`);
     return;
   }
   const required = shape.kind === "union" ? [] : shape.required;
   for (const name of required) {
     if (given.some(([present]) => present === name)) continue;
-    breaches.push(
+    violations.push(
       `Value null at '${inside(name)}' failed to satisfy constraint: Member must not be null`,
     );
   }
   for (const [name, member] of given) {
     const memberShape = shape.members[name];
     if (memberShape !== undefined) {
-      visit({ value: member, at: inside(name) }, memberShape, breaches);
+      visit({ value: member, at: inside(name) }, memberShape, violations);
     }
   }
 }
@@ -154,11 +154,11 @@ function visitMembers(
 function checkBounds(
   size: number,
   bounds: Bounds | undefined,
-  breach: (limit: string) => void,
+  violate: (limit: string) => void,
 ): void {
   const [lowest = Number.NEGATIVE_INFINITY, highest = Number.POSITIVE_INFINITY] = bounds ?? [];
-  if (size < lowest) breach(`greater than or equal to ${lowest}`);
-  if (size > highest) breach(`less than or equal to ${highest}`);
+  if (size < lowest) violate(`greater than or equal to ${lowest}`);
+  if (size > highest) violate(`less than or equal to ${highest}`);
 }
 
 function shownValue(value: unknown): string {

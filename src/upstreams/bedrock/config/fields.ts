@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { SettingProblem } from "../../../settings/problem.ts";
 import { credential, flag, httpUrl, text } from "../../../settings/values.ts";
+import type { FieldsOf } from "../../kind.ts";
 import { assumedRoleSchema } from "./assumed-role.ts";
 import { regionName } from "./places.ts";
 
@@ -48,30 +49,15 @@ export const fields = {
   ),
 };
 
-interface Credentials {
-  readonly api_key?: unknown;
-  readonly access_key_id?: unknown;
-  readonly secret_access_key?: unknown;
-  readonly session_token?: unknown;
-  readonly profile?: unknown;
-  readonly assume_role?: unknown;
-}
+type Fields = FieldsOf<typeof fields>;
 
-interface Addresses {
-  readonly region?: unknown;
-  readonly regions?: readonly string[] | undefined;
-  readonly endpoint?: unknown;
-  readonly endpoints: Readonly<Record<string, unknown>>;
-  readonly fips: boolean;
-}
-
-export function contradictions(upstream: Credentials & Addresses): readonly SettingProblem[] {
+export function contradictions(upstream: Fields): readonly SettingProblem[] {
   const found: SettingProblem[] = [];
-  const without = (key: keyof Credentials, other: keyof Credentials): void => {
+  const without = (key: keyof Fields, other: keyof Fields): void => {
     if (upstream[key] === undefined || upstream[other] === undefined) return;
     found.push({ path: [key], message: `must not be set together with ${other}` });
   };
-  const needs = (key: keyof Credentials, other: keyof Credentials): void => {
+  const needs = (key: keyof Fields, other: keyof Fields): void => {
     if (upstream[key] === undefined || upstream[other] !== undefined) return;
     found.push({ path: [key], message: `needs ${other} beside it` });
   };
@@ -85,7 +71,7 @@ export function contradictions(upstream: Credentials & Addresses): readonly Sett
   return [...found, ...misplacements(upstream)];
 }
 
-function misplacements(upstream: Addresses): readonly SettingProblem[] {
+function misplacements(upstream: Fields): readonly SettingProblem[] {
   const { region, regions, endpoint, endpoints, fips } = upstream;
   const found: SettingProblem[] = [];
   const named = Object.keys(endpoints);

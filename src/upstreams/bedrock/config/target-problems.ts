@@ -1,7 +1,8 @@
-import type { SettingProblem } from "../../../settings/problem.ts";
+import { withSuggestion, type SettingProblem } from "../../../settings/problem.ts";
 import { suggest } from "../../../settings/suggest.ts";
 import type { TargetContext, WrittenTarget } from "../../kind.ts";
-import { embeddingFamilies, familyOf, type ModelFamily } from "../models/model-families.ts";
+import { isEmbeddingFamily } from "../models/bedrock-model.ts";
+import { embeddingFamilies, familyOf } from "../models/model-families.ts";
 import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
 import { outlineOf, placesIn, type PlacedModel, type PlacedName } from "./places.ts";
 
@@ -26,7 +27,7 @@ function familyProblems(target: TargetFacts): readonly SettingProblem[] {
   const path = [...target.path, "model"];
   const named = familyOf(model);
   if (named !== undefined) {
-    const actual = kindOf(named);
+    const actual = isEmbeddingFamily(named) ? "embedding" : "chat";
     if (modelKind === undefined || modelKind === actual) return [];
     return [{ path, message: `is ${article(actual)} model, but the alias is not of that kind` }];
   }
@@ -39,11 +40,6 @@ function familyProblems(target: TargetFacts): readonly SettingProblem[] {
     "is not a known embedding model: the target needs bedrock.family, which is one of " +
     embeddingFamilies.join(", ");
   return [{ path, message }];
-}
-
-function kindOf(family: ModelFamily): "chat" | "embedding" {
-  const families: readonly ModelFamily[] = embeddingFamilies;
-  return families.includes(family) ? "embedding" : "chat";
 }
 
 function article(kind: "chat" | "embedding"): string {
@@ -108,8 +104,7 @@ function profileProblems(facts: TargetFacts): readonly SettingProblem[] {
     const path = [...target, "bedrock", "profiles", environment];
     if (!environments.includes(environment)) {
       const message = "names an environment that is not configured";
-      const suggestion = suggest(environment, environments);
-      return [suggestion === undefined ? { path, message } : { path, message, suggestion }];
+      return [withSuggestion({ path, message }, suggest(environment, environments))];
     }
     const found = arns.map((arn) => regionOfArn(arn));
     const elsewhere = found.find((region) => region !== undefined && !served.includes(region));

@@ -3,16 +3,16 @@ import { isRecord, listOf, recordOf, type JsonRecord } from "../read-json.ts";
 import type { Fault, FaultMode } from "./fault-mode.ts";
 import { inflatedUsage } from "./inflated-usage.ts";
 
-/** What an answer that is not streamed has beside its body. */
+/** What an unstreamed answer has besides its body. */
 export interface BodyDetails {
   readonly fault: Fault;
-  /** Completion tokens that the caller gets with it. */
+  /** The number of completion tokens in it. */
   readonly tokens: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A whole answer of either wire, spoiled as the fault says. */
-export function spoiledBody(body: JsonRecord, details: BodyDetails): Reply {
+/** An unstreamed answer of either wire, with the fault applied. */
+export function withBodyFault(body: JsonRecord, details: BodyDetails): Reply {
   const { fault, tokens, headers = {} } = details;
   const sent = bodyFaults[fault.mode]?.(body) ?? body;
   const text = JSON.stringify(sent);
@@ -22,7 +22,7 @@ export function spoiledBody(body: JsonRecord, details: BodyDetails): Reply {
   return jsonReply(text, { tokens, headers, hasUsage: usageKeys.some((key) => key in sent) });
 }
 
-/** Where chat and embedding models tell what a call has cost. */
+/** The fields with token counts, of chat and embedding models. */
 const usageKeys = ["usage", "inputTextTokenCount", "prompt_token_count", "generation_token_count"];
 
 const bodyFaults: Readonly<Partial<Record<FaultMode, (body: JsonRecord) => JsonRecord>>> = {
@@ -42,7 +42,7 @@ function without(body: JsonRecord, keys: readonly string[]): JsonRecord {
 
 function withWrongUsage(body: JsonRecord): JsonRecord {
   const { usage } = body;
-  const told = usageKeys.filter((key) => typeof body[key] === "number");
-  const counts = inflatedUsage(Object.fromEntries(told.map((key) => [key, body[key]])));
+  const counted = usageKeys.filter((key) => typeof body[key] === "number");
+  const counts = inflatedUsage(Object.fromEntries(counted.map((key) => [key, body[key]])));
   return { ...body, ...counts, ...(isRecord(usage) ? { usage: inflatedUsage(usage) } : {}) };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Turn } from "../prompt.ts";
-import { toldForm } from "./told-form.ts";
+import { promptedForm } from "./prompted-form.ts";
 
 function turn(role: Turn["role"], text: string): Turn {
   return { role, text, name: undefined, attachments: [], toolCalls: [] };
@@ -14,14 +14,14 @@ const prompts: readonly (readonly [string, string, string, object])[] = [
   ["an order of the user", "", "Return the result as JSON", { kind: "json" }],
   ["one that names an object", "Answer with one JSON object.", "Hi", { kind: "json" }],
   [
-    "instructor's, with a schema",
+    "instructor, with a schema",
     "Understand the content and provide the parsed objects in json that match the following " +
       `json_schema:\n\n${JSON.stringify(schema, undefined, 2)}\n\nReturn an instance of it.`,
     "Ada is 36.",
     { kind: "schema", schema },
   ],
   [
-    "DSPy's, with a list of fields",
+    "DSPy, with a list of fields",
     'Outputs will be a JSON object:\n{ "reasoning": "{reasoning}" }',
     "Respond with a JSON object in the following order of fields: `reasoning`, then `count` (must " +
       "be formatted as a valid Python int).",
@@ -39,11 +39,11 @@ const prompts: readonly (readonly [string, string, string, object])[] = [
   ["braces that never close", "Respond with JSON like {{{{", "Hi", { kind: "json" }],
 ];
 
-test.each(prompts)("%s is understood", (_what, system, user, form) => {
-  expect(toldForm([turn("system", system), turn("user", user)])).toMatchObject(form);
+test.each(prompts)("the prompt of %s is understood", (_what, system, user, form) => {
+  expect(promptedForm([turn("system", system), turn("user", user)])).toMatchObject(form);
 });
 
-test("what was asked for in an earlier turn is past", () => {
+test("the form of an earlier turn does not count", () => {
   const turns = [turn("user", "Respond with JSON"), turn("assistant", "{}"), turn("user", "Hi")];
-  expect(toldForm(turns)).toEqual({ kind: "text" });
+  expect(promptedForm(turns)).toEqual({ kind: "text" });
 });

@@ -1,5 +1,5 @@
 /** One streamed answer whose events the test sends. */
-export class ToldStream {
+export class ScriptedStream {
   readonly #controller: ReadableStreamDefaultController<Uint8Array>;
   isAborted = false;
 
@@ -38,12 +38,12 @@ export class ToldStream {
 }
 
 /** A real upstream whose streams the test writes. */
-export class ToldUpstream {
+export class ScriptedUpstream {
   readonly #server: Bun.Server<undefined>;
   /** One for each request, in the order they came. */
-  readonly streams: ToldStream[] = [];
+  readonly streams: ScriptedStream[] = [];
 
-  constructor(begin: (stream: ToldStream) => void = (stream) => stream.text("Hello")) {
+  constructor(begin: (stream: ScriptedStream) => void = (stream) => stream.text("Hello")) {
     this.#server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -56,7 +56,7 @@ export class ToldUpstream {
   }
 
   /** The answer to the last request. */
-  get last(): ToldStream {
+  get last(): ScriptedStream {
     const stream = this.streams.at(-1);
     if (stream === undefined) throw new Error("the upstream was not asked");
     return stream;
@@ -66,11 +66,11 @@ export class ToldUpstream {
     await this.#server.stop(true);
   }
 
-  #open(begin: (stream: ToldStream) => void): ReadableStream<Uint8Array> {
-    let told: ToldStream | undefined;
+  #open(begin: (stream: ScriptedStream) => void): ReadableStream<Uint8Array> {
+    let told: ScriptedStream | undefined;
     return new ReadableStream<Uint8Array>({
       start: (controller) => {
-        told = new ToldStream(controller);
+        told = new ScriptedStream(controller);
         this.streams.push(told);
         begin(told);
       },

@@ -2,11 +2,10 @@ import { isRecord, parseJson, recordOf, type JsonRecord } from "../../read-json.
 import type { OutputForm, Turn } from "../prompt.ts";
 
 /**
- * The form of an answer that a prompt asks for in words, as libraries write them that use no field
- * of the wire for it: "Respond with JSON", a JSON schema in the instructions, or a list of the
- * fields of the answer. Models mostly do as they are told.
+ * The form of the answer that a prompt asks for in words, as libraries do that use no field of the
+ * wire: "Respond with JSON", a JSON schema in the instructions, or a list of the answer's fields.
  */
-export function toldForm(turns: readonly Turn[]): OutputForm {
+export function promptedForm(turns: readonly Turn[]): OutputForm {
   const user = turns.findLast((turn) => turn.role === "user");
   const asking = turns.filter((turn) => turn.role === "system" || turn === user);
   const text = asking.map((turn) => turn.text).join("\n\n");
@@ -15,7 +14,7 @@ export function toldForm(turns: readonly Turn[]): OutputForm {
   return schema === undefined ? { kind: "json" } : { kind: "schema", schema };
 }
 
-/** An order to write JSON: that the word was mentioned is none. */
+/** Whether the text asks for JSON; a mere mention does not count. */
 function asksForJson(text: string): boolean {
   return (
     /\bone JSON object\b/i.test(text) ||
@@ -24,7 +23,7 @@ function asksForJson(text: string): boolean {
   );
 }
 
-/** The JSON schema of an object that stands in a paragraph of a text. */
+/** The first paragraph that is a JSON schema of an object. */
 function schemaIn(text: string): JsonRecord | undefined {
   return text
     .split(/\n\s*\n/)
@@ -40,7 +39,7 @@ function readObject(text: string): JsonRecord {
   }
 }
 
-/** DSPy's order: "... in the following order of fields: `reasoning`, then `answer` (must be ...)". */
+/** DSPy's "... in the following order of fields: `reasoning`, then `answer` (must be ...)". */
 function fieldsIn(text: string): JsonRecord | undefined {
   const [, list = ""] = /\border of fields: ([^\n]+)/i.exec(text) ?? [];
   const found = [...list.matchAll(/`(\w+)`(?: \(must be formatted as a valid Python (\w+)\))?/g)];
