@@ -104,7 +104,7 @@ class RunningApp implements App {
     this.#services = buildServices({
       ...overrides,
       ...parts,
-      ledger: this.#storage.ledger,
+      ledger: this.#storage.ledger.calls,
       routing: () => this.#config.routing,
       routingEvents: telemetry.routing,
       units: this.#storage.keyRing,
@@ -212,7 +212,7 @@ class RunningApp implements App {
       gauges: {
         openRequests: () => this.#data?.pendingRequests ?? 0,
         queuedUsageRows: () => this.#storage.ledger.waiting,
-        spoolBytes: () => this.#storage.ledger.spoolBytes,
+        spoolBytes: () => this.#storage.ledger.calls.spoolBytes,
         keysAgeSeconds: () => this.#storage.keyRing.ageMs / 1000,
         residentBytes: () => process.memoryUsage.rss(),
       },

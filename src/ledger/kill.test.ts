@@ -8,12 +8,12 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { openLedger } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 
 /** Opens and closes calls forever with the database unavailable, and prints each one. */
 const busyProcess = (folder: string): string => `
   const { writeSync } = await import("node:fs");
-  const { openLedger } = await import(${JSON.stringify(join(import.meta.dir, "ledger.ts"))});
+  const { Ledger } = await import(${JSON.stringify(join(import.meta.dir, "ledger.ts"))});
   const support = ${JSON.stringify(join(import.meta.dir, "../../test/support"))};
   const { closedCall, openedCall, ledgerFlow, FallibleStore, LedgerLog } =
     await import(support + "/ledger-fixtures.ts");
@@ -22,15 +22,15 @@ const busyProcess = (folder: string): string => `
     await import(${JSON.stringify(join(import.meta.dir, "../store/errors.ts"))});
   const store = new FallibleStore();
   store.refuse = () => new StorageUnavailable("gone");
-  const settings = { ...ledgerFlow, queueRows: 50, segmentBytes: 8_000, sync: "group" };
+  const settings = { ...ledgerFlow, segmentBytes: 8_000, sync: "group" };
   const options = { folder: ${JSON.stringify(folder)}, store, settings };
-  const ledger = openLedger({ ...options, clock: new ManualClock(), on: new LedgerLog() });
+  const ledger = new Ledger({ ...options, clock: new ManualClock(), on: new LedgerLog() });
   ledger.start();
   for (let call = 0; ; call += 1) {
-    ledger.open(openedCall("req_" + call));
+    ledger.calls.open(openedCall("req_" + call));
     writeSync(1, "open " + call + "\\n");
     if (call % 3 > 0) {
-      ledger.close(closedCall("req_" + call));
+      ledger.calls.close(closedCall("req_" + call));
       writeSync(1, "closed " + call + "\\n");
     }
     if (call % 10 === 0) await Bun.sleep(1);
@@ -53,7 +53,7 @@ for (const round of [1, 2, 3, 4, 5]) {
     await busy.exited;
     const store = new FallibleStore();
     const options = { settings: ledgerFlow, clock: new ManualClock(), on: new LedgerLog() };
-    const ledger = openLedger({ folder: spool, store, ...options });
+    const ledger = new Ledger({ folder: spool, store, ...options });
     await ledger.flush();
     await ledger.shutDown();
     const lines = said.split("\n").slice(0, -1);

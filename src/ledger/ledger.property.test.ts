@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   closedCall,
+  copySpools,
   FallibleStore,
   LedgerLog,
   openedCall,
@@ -11,7 +12,7 @@ import {
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
-import { openLedger, type Ledger } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /** Seeded random numbers in [0, 1). */
@@ -93,7 +94,7 @@ class Trial implements AsyncDisposable {
     const id = `req_${this.#calls}${this.#random() < 0.02 ? "_poison" : ""}`;
     this.#calls += 1;
     try {
-      this.#ledger.open(openedCall(id));
+      this.#ledger.calls.open(openedCall(id));
     } catch {
       // A call the ledger did not open must not run, so it is not expected.
       return;
@@ -104,7 +105,7 @@ class Trial implements AsyncDisposable {
 
   #checkpoint(): void {
     const id = this.#open[Math.floor(this.#random() * this.#open.length)];
-    if (id !== undefined) this.#ledger.checkpoint(id, { outputTokens: 1_000 });
+    if (id !== undefined) this.#ledger.calls.checkpoint(id, { outputTokens: 1_000 });
   }
 
   #closeCall(): void {
@@ -118,9 +119,9 @@ class Trial implements AsyncDisposable {
   }
 
   #close(record: UsageRecord): void {
-    this.#ledger.close(record);
+    this.#ledger.calls.close(record);
     this.expected.set(record.id, record);
-    if (!this.#ledger.hasRoom) this.uncertain.add(record.id);
+    if (!this.#ledger.calls.hasRoom) this.uncertain.add(record.id);
   }
 
   #kill(): void {
@@ -148,13 +149,10 @@ class Trial implements AsyncDisposable {
       this.#folder = join(this.#root.path, String(this.kills));
       mkdirSync(this.#folder);
     }
-    const names = copyOf === undefined ? [] : readdirSync(copyOf);
-    for (const name of names.filter((each) => each !== "lock")) {
-      copyFileSync(join(copyOf ?? "", name), join(this.#folder, name));
-    }
+    if (copyOf !== undefined) copySpools(copyOf, this.#folder);
     const life = { isOver: false };
     this.#life = life;
-    const ledger = openLedger({
+    const ledger = new Ledger({
       folder: this.#folder,
       store: {
         insert: (rows) =>
@@ -165,7 +163,6 @@ class Trial implements AsyncDisposable {
       settings: {
         batchRows: 1 + Math.floor(this.#random() * 20),
         flushIntervalMs: 1,
-        queueRows: 5 + Math.floor(this.#random() * 50),
         sync: this.#random() < 0.5 ? "none" : "group",
         spoolLimitBytes: 100_000_000,
         segmentBytes: 500 + Math.floor(this.#random() * 10_000),

@@ -1,18 +1,17 @@
 import { expect, test } from "bun:test";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { closedCall, LedgerLog, TestFolder } from "../../test/support/ledger-fixtures.ts";
-import { writeDeadLetter } from "./dead-letter.ts";
-import { findLeftFiles } from "./replay.ts";
+import { closedCall, TestFolder } from "../../test/support/ledger-fixtures.ts";
+import { writeDeadLetter } from "./ingest/dead-letter.ts";
+import { listSegments } from "./spool/segment-files.ts";
 
 test("a file name with an unsafe number is not a spool file", () => {
   using folder = new TestFolder();
   for (const name of ["00000007.spool", "99999999999999999999.spool"]) {
     writeFileSync(join(folder.path, name), "");
   }
-  const left = findLeftFiles(folder.path, new LedgerLog());
-  expect(left.paths).toEqual([join(folder.path, "00000007.spool")]);
-  expect(left.nextNumber).toBe(8);
+  const path = join(folder.path, "00000007.spool");
+  expect(listSegments(folder.path)).toEqual([{ number: 7, path }]);
 });
 
 test("a FIFO in place of the dead-letter file is refused without blocking", () => {

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import {
   closedCall,
   FallibleStore,
@@ -11,7 +11,7 @@ import {
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { StorageUnavailable } from "../store/errors.ts";
-import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
+import { Ledger, type LedgerFlow } from "./ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /** Files of which a power cut keeps only what was synced. */
@@ -53,6 +53,12 @@ class CutDisk implements SpoolFiles {
     await systemFiles.syncFolder(path);
     for (const file of files) this.#inFolder.add(file);
   }
+  async syncPath(path: string): Promise<void> {
+    const content = readFileSync(path);
+    await systemFiles.syncPath(path);
+    if (!this.#spoiled.has(path)) this.durable.set(path, content);
+    this.#inFolder.add(path);
+  }
   close(file: number): void {
     systemFiles.close(file);
   }
@@ -68,7 +74,8 @@ class CutDisk implements SpoolFiles {
   cutTo(folder: string): void {
     mkdirSync(folder);
     for (const [path, content] of this.durable) {
-      if (this.#inFolder.has(path)) writeFileSync(join(folder, basename(path)), content);
+      if (!this.#inFolder.has(path)) continue;
+      keep(join(folder, basename(dirname(path))), basename(path), content);
     }
   }
 
@@ -77,6 +84,11 @@ class CutDisk implements SpoolFiles {
     const named = [...this.durable].filter(([path]) => this.#inFolder.has(path));
     return named.map(([, bytes]) => Buffer.from(bytes).toString()).join("");
   }
+}
+
+function keep(folder: string, name: string, content: Uint8Array): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, name), content);
 }
 
 const ledgers: Ledger[] = [];
@@ -91,7 +103,7 @@ function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
   const options = { clock: new ManualClock(), on: new LedgerLog() };
   const path = join(folder.path, "before");
   const settings = { ...ledgerFlow, sync: "group" as const, ...flow };
-  const ledger = openLedger({ folder: path, store, files: disk, settings, ...options });
+  const ledger = new Ledger({ folder: path, store, files: disk, settings, ...options });
   ledgers.push(ledger);
   return { disk, ledger };
 }
@@ -102,7 +114,7 @@ async function afterCut(folder: TestFolder, disk: CutDisk): Promise<Record<strin
   disk.cutTo(path);
   const store = new FallibleStore();
   const options = { settings: ledgerFlow, clock: new ManualClock(), on: new LedgerLog() };
-  const ledger = openLedger({ folder: path, store, ...options });
+  const ledger = new Ledger({ folder: path, store, ...options });
   ledgers.push(ledger);
   await ledger.flush();
   return Object.fromEntries([...store.rows.values()].map(({ id, outcome }) => [id, outcome]));
@@ -125,8 +137,8 @@ async function recover(ledger: Ledger): Promise<void> {
 test("a write is on disk a moment later, file name included", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder);
-  ledger.open(openedCall("req_open"));
-  ledger.close(closedCall("req_closed"));
+  ledger.calls.open(openedCall("req_open"));
+  ledger.calls.close(closedCall("req_closed"));
   await until(() => disk.durableText.includes("req_closed"));
   expect(await afterCut(folder, disk)).toEqual({
     req_open: "interrupted",
@@ -137,7 +149,7 @@ test("a write is on disk a moment later, file name included", async () => {
 test("a file that is replaced is synced too", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder, { segmentBytes: 300 });
-  for (let call = 0; call < 5; call += 1) ledger.close(closedCall(`req_${call}`));
+  for (let call = 0; call < 5; call += 1) ledger.calls.close(closedCall(`req_${call}`));
   await until(() => disk.durable.size === 5);
   expect(Object.keys(await afterCut(folder, disk))).toHaveLength(5);
 });
@@ -145,10 +157,10 @@ test("a file that is replaced is synced too", async () => {
 test("records of a failed sync are written again", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder);
-  ledger.open(openedCall("req_open"));
-  ledger.close(closedCall("req_closed"));
+  ledger.calls.open(openedCall("req_open"));
+  ledger.calls.close(closedCall("req_closed"));
   disk.syncError = systemError("EIO");
-  await until(() => !ledger.hasRoom);
+  await until(() => !ledger.calls.hasRoom);
   disk.syncError = undefined;
   await recover(ledger);
   await until(() => disk.durableText.includes("req_closed"));
@@ -162,9 +174,9 @@ test("a full file whose last sync fails is written again", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
   disk.syncError = systemError("EIO");
-  ledger.open(openedCall("req_1"));
-  ledger.close(closedCall("req_2"));
-  await until(() => !ledger.hasRoom);
+  ledger.calls.open(openedCall("req_1"));
+  ledger.calls.close(closedCall("req_2"));
+  await until(() => !ledger.calls.hasRoom);
   disk.syncError = undefined;
   await recover(ledger);
   await until(() => disk.durableText.includes("req_1") && disk.durableText.includes("req_2"));
@@ -176,9 +188,9 @@ test.each(["EIO", "ENOSPC"])(
   async (code) => {
     using folder = new TestFolder();
     const { disk, ledger } = setUp(folder);
-    ledger.open(openedCall("req_open"));
+    ledger.calls.open(openedCall("req_open"));
     disk.appendError = systemError(code);
-    ledger.close(closedCall("req_closed"));
+    ledger.calls.close(closedCall("req_closed"));
     disk.appendError = undefined;
     await recover(ledger);
     await until(() => disk.durableText.includes("req_closed"));
@@ -193,11 +205,11 @@ test.each(["EIO", "ENOSPC"])(
 test("an old file stays until its replacement is on disk", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
-  ledger.open(openedCall("req_1"));
-  ledger.open(openedCall("req_2"));
+  ledger.calls.open(openedCall("req_1"));
+  ledger.calls.open(openedCall("req_2"));
   await until(() => disk.durable.size === 2);
   // Every call of the first file is in a later one by now.
-  ledger.close(closedCall("req_1"));
+  ledger.calls.close(closedCall("req_1"));
   await recover(ledger);
   expect(await afterCut(folder, disk)).toEqual({ req_1: "interrupted", req_2: "interrupted" });
 });

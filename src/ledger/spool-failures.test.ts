@@ -7,11 +7,12 @@ import {
   ledgerFlow,
   LedgerLog,
   openedCall,
+  spoolNames,
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { StorageUnavailable } from "../store/errors.ts";
-import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
+import { Ledger, type LedgerFlow } from "./ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /** The real file system, of which a test can break one operation. */
@@ -46,6 +47,10 @@ class BreakableFiles implements SpoolFiles {
   close(file: number): void {
     systemFiles.close(file);
   }
+  async syncPath(path: string): Promise<void> {
+    this.#check("syncPath");
+    await systemFiles.syncPath(path);
+  }
   remove(path: string): void {
     this.#check("remove");
     systemFiles.remove(path);
@@ -72,7 +77,7 @@ function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
   const log = new LedgerLog();
   const settings = { ...ledgerFlow, ...flow };
   const clock = new ManualClock();
-  const ledger = openLedger({ folder: folder.path, store, files, settings, clock, on: log });
+  const ledger = new Ledger({ folder: folder.path, store, files, settings, clock, on: log });
   ledgers.push(ledger);
   return { store, files, log, ledger };
 }
@@ -100,13 +105,13 @@ test.each([
   using folder = new TestFolder();
   const { files, store, log, ledger } = setUp(folder);
   store.refuse = () => away;
-  for (const id of ["req_1", "req_2", "req_3"]) ledger.open(openedCall(id));
-  ledger.close(closedCall("req_1"));
+  for (const id of ["req_1", "req_2", "req_3"]) ledger.calls.open(openedCall(id));
+  ledger.calls.close(closedCall("req_1"));
   Object.assign(files, { code, bytesBefore, broken: new Set(["append"]) });
-  ledger.close(closedCall("req_2"));
-  expect(() => ledger.open(openedCall("req_4"))).toThrow("the spool cannot be written");
-  ledger.checkpoint("req_3", { outputTokens: 1_000 });
-  expect([ledger.hasRoom, ledger.whyNotReady()]).toEqual([
+  ledger.calls.close(closedCall("req_2"));
+  expect(() => ledger.calls.open(openedCall("req_4"))).toThrow("the spool cannot be written");
+  ledger.calls.checkpoint("req_3", { outputTokens: 1_000 });
+  expect([ledger.calls.hasRoom, ledger.calls.whyNotReady()]).toEqual([
     false,
     "usage cannot be recorded: the spool cannot be written",
   ]);
@@ -115,8 +120,8 @@ test.each([
   files.broken.clear();
   await ledger.flush().catch(() => undefined);
   expect(log.of("spoolRecovered")).toHaveLength(1);
-  ledger.open(openedCall("req_5"));
-  expect([ledger.hasRoom, ledger.waiting]).toEqual([true, 2]);
+  ledger.calls.open(openedCall("req_5"));
+  expect([ledger.calls.hasRoom, ledger.waiting]).toEqual([true, 2]);
   await ledger.shutDown();
   expect(outcomes(await replay(folder))).toEqual({
     req_1: "completed",
@@ -130,12 +135,12 @@ test("a partial write costs no other record", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder);
   store.refuse = () => away;
-  ledger.open(openedCall("req_1"));
+  ledger.calls.open(openedCall("req_1"));
   Object.assign(files, { bytesBefore: 40, broken: new Set(["append"]) });
-  ledger.close(closedCall("req_1"));
+  ledger.calls.close(closedCall("req_1"));
   files.broken.clear();
   await ledger.flush().catch(() => undefined);
-  ledger.close(closedCall("req_2"));
+  ledger.calls.close(closedCall("req_2"));
   await ledger.shutDown();
   expect(outcomes(await replay(folder))).toEqual({ req_1: "completed", req_2: "completed" });
 });
@@ -145,17 +150,16 @@ test("records that a failed sync may have lost are written to a new file", async
   const { files, store, log, ledger } = setUp(folder, { sync: "group" });
   store.refuse = () => away;
   files.broken.add("sync");
-  ledger.open(openedCall("req_open"));
-  ledger.checkpoint("req_open", { outputTokens: 77 });
-  ledger.open(openedCall("req_closed"));
-  ledger.close(closedCall("req_closed"));
-  for (let tries = 0; tries < 100 && ledger.hasRoom; tries += 1) await Bun.sleep(5);
+  ledger.calls.open(openedCall("req_open"));
+  ledger.calls.checkpoint("req_open", { outputTokens: 77 });
+  ledger.calls.open(openedCall("req_closed"));
+  ledger.calls.close(closedCall("req_closed"));
+  for (let tries = 0; tries < 100 && ledger.calls.hasRoom; tries += 1) await Bun.sleep(5);
   expect(log.of("spoolFailed")).toHaveLength(1);
   files.broken.clear();
   await ledger.flush().catch(() => undefined);
   expect(log.of("spoolRecovered")).toHaveLength(1);
   await ledger.shutDown();
-  expect(readdirSync(folder.path).toSorted()).toEqual(["00000002.spool", "lock"]);
   const store2 = await replay(folder);
   expect(outcomes(store2)).toEqual({ req_open: "interrupted", req_closed: "completed" });
   expect(store2.rows.get("req_open")?.outputTokens).toBe(77);
@@ -166,9 +170,9 @@ test("retries on a failing disk leave no additional files", async () => {
   const { files, store, ledger } = setUp(folder);
   store.refuse = () => away;
   Object.assign(files, { code: "ENOSPC", broken: new Set(["append"]) });
-  ledger.close(closedCall("req_1"));
+  ledger.calls.close(closedCall("req_1"));
   for (let tries = 0; tries < 20; tries += 1) await ledger.flush().catch(() => undefined);
-  expect(readdirSync(folder.path)).toEqual(["lock"]);
+  expect(spoolNames(folder.path)).toHaveLength(1);
   files.broken.clear();
   await ledger.flush().catch(() => undefined);
   await ledger.shutDown();
@@ -178,12 +182,12 @@ test("retries on a failing disk leave no additional files", async () => {
 test("ended calls reach the database while the spool cannot be written", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder);
-  ledger.open(openedCall("req_1"));
+  ledger.calls.open(openedCall("req_1"));
   files.broken.add("append").add("create");
-  ledger.close(closedCall("req_1"));
+  ledger.calls.close(closedCall("req_1"));
   await ledger.flush();
   expect(outcomes(store)).toEqual({ req_1: "completed" });
-  expect(ledger.hasRoom).toBe(false);
+  expect(ledger.calls.hasRoom).toBe(false);
 });
 
 test("rows that are lost at shutdown are reported", async () => {
@@ -191,8 +195,8 @@ test("rows that are lost at shutdown are reported", async () => {
   const { files, store, log, ledger } = setUp(folder);
   store.refuse = () => away;
   files.broken.add("append");
-  ledger.close(closedCall("req_1"));
-  ledger.close(closedCall("req_2"));
+  ledger.calls.close(closedCall("req_1"));
+  ledger.calls.close(closedCall("req_2"));
   await ledger.shutDown();
   expect(log.of("lost")).toMatchObject([[2, { code: "EIO" }]]);
 });
@@ -200,21 +204,21 @@ test("rows that are lost at shutdown are reported", async () => {
 test("calls are refused while no file can be created, and the folder is retried", async () => {
   using folder = new TestFolder();
   const { files, ledger } = setUp(folder, { segmentBytes: 100 });
-  ledger.close(closedCall("req_1"));
+  ledger.calls.close(closedCall("req_1"));
   files.code = "EROFS";
   files.broken.add("create");
-  expect(() => ledger.open(openedCall("req_2"))).toThrow("cannot be written");
-  expect(ledger.hasRoom).toBe(false);
+  expect(() => ledger.calls.open(openedCall("req_2"))).toThrow("cannot be written");
+  expect(ledger.calls.hasRoom).toBe(false);
   files.broken.clear();
   await ledger.flush();
-  expect(ledger.hasRoom).toBe(true);
+  expect(ledger.calls.hasRoom).toBe(true);
 });
 
 test("files that cannot be removed are removed at the next start", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder, { segmentBytes: 500 });
   files.broken.add("remove");
-  for (let call = 0; call < 9; call += 1) ledger.close(closedCall(`req_${call}`));
+  for (let call = 0; call < 9; call += 1) ledger.calls.close(closedCall(`req_${call}`));
   await ledger.flush();
   await ledger.shutDown();
   expect(store.rows.size).toBe(9);
@@ -229,7 +233,7 @@ test("a folder that is a file is refused by name", () => {
   systemFiles.close(systemFiles.create(path));
   const store = new FallibleStore();
   const options = { store, settings: ledgerFlow, clock: new ManualClock(), on: new LedgerLog() };
-  expect(() => openLedger({ folder: path, ...options })).toThrow("spool");
+  expect(() => new Ledger({ folder: path, ...options })).toThrow("spool");
 });
 
 const mayMount = process.platform === "linux" && process.getuid?.() === 0 && canMount();
@@ -267,31 +271,31 @@ test.skipIf(!mayMount)(
     const settings = { ...ledgerFlow, segmentBytes: 65_536, queueRows: 100_000 };
     const clock = new ManualClock();
     const options = { folder: join(disk.path, "spool"), store, settings, clock };
-    const ledger = openLedger({ ...options, on: log });
+    const ledger = new Ledger({ ...options, on: log });
     store.refuse = () => away;
     const running: string[] = [];
-    for (let call = 0; ledger.hasRoom && call < 10_000; call += 1) {
+    for (let call = 0; ledger.calls.hasRoom && call < 10_000; call += 1) {
       try {
-        ledger.open(openedCall(`req_${call}`));
+        ledger.calls.open(openedCall(`req_${call}`));
         running.push(`req_${call}`);
       } catch {
         break;
       }
-      if (call % 3 > 0) ledger.close(closedCall(running.shift() ?? ""));
+      if (call % 3 > 0) ledger.calls.close(closedCall(running.shift() ?? ""));
     }
     expect(log.of("spoolFailed")).toMatchObject([[{ code: "ENOSPC" }]]);
     const cut = running.splice(0, 5);
-    for (const id of running) ledger.close(closedCall(id));
-    expect(ledger.hasRoom).toBe(false);
+    for (const id of running) ledger.calls.close(closedCall(id));
+    expect(ledger.calls.hasRoom).toBe(false);
     // The database is available again, so files are removed and there is room.
     store.refuse = () => undefined;
     await ledger.flush();
     await ledger.flush();
     await ledger.flush();
     expect(log.of("spoolRecovered")).toHaveLength(1);
-    expect(ledger.hasRoom).toBe(true);
+    expect(ledger.calls.hasRoom).toBe(true);
     await ledger.shutDown();
-    const next = openLedger({ ...options, on: new LedgerLog() });
+    const next = new Ledger({ ...options, on: new LedgerLog() });
     await next.flush();
     await next.shutDown();
     const interrupted = [...store.rows.values()].filter(({ outcome }) => outcome === "interrupted");

@@ -1,17 +1,18 @@
 import { afterEach, expect, test } from "bun:test";
-import { readdirSync, renameSync, symlinkSync, unlinkSync } from "node:fs";
-import { join } from "node:path";
+import { renameSync, symlinkSync, unlinkSync } from "node:fs";
+import { basename } from "node:path";
 import {
   closedCall,
   FallibleStore,
   ledgerFlow,
   LedgerLog,
   openedCall,
+  spoolPaths,
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { StorageUnavailable } from "../store/errors.ts";
-import { openLedger, type Ledger, type LedgerFlow } from "./ledger.ts";
+import { Ledger, type LedgerFlow } from "./ledger.ts";
 
 const ledgers: Ledger[] = [];
 afterEach(async () => {
@@ -23,7 +24,7 @@ function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
   const log = new LedgerLog();
   const settings = { ...ledgerFlow, ...flow };
   const options = { folder: folder.path, store, settings, clock: new ManualClock(), on: log };
-  const ledger = openLedger(options);
+  const ledger = new Ledger(options);
   ledgers.push(ledger);
   return { store, log, ledger };
 }
@@ -34,22 +35,19 @@ const away = new StorageUnavailable("gone");
 async function leaveRows(folder: TestFolder, rows: number): Promise<void> {
   const { store, ledger } = setUp(folder, { segmentBytes: 2_000 });
   store.refuse = () => away;
-  ledger.open(openedCall("req_open"));
-  for (let row = 0; row < rows; row += 1) ledger.close(closedCall(`req_${row}`));
+  ledger.calls.open(openedCall("req_open"));
+  for (let row = 0; row < rows; row += 1) ledger.calls.close(closedCall(`req_${row}`));
   await ledger.shutDown();
 }
 
 function filesOf(folder: TestFolder, ending: string): readonly string[] {
-  return readdirSync(folder.path)
-    .filter((name) => name.endsWith(ending))
-    .toSorted();
+  return spoolPaths(folder.path).filter((path) => path.endsWith(ending));
 }
 
 /** Makes the file fail to open, as neither missing nor damaged, until undone. */
-function keepFromOpening(folder: TestFolder, name: string): () => void {
-  const path = join(folder.path, name);
+function keepFromOpening(path: string): () => void {
   renameSync(path, `${path}-kept`);
-  symlinkSync(name, path);
+  symlinkSync(basename(path), path);
   return () => {
     unlinkSync(path);
     renameSync(`${path}-kept`, path);
@@ -62,7 +60,7 @@ test("a file that fails to open is not damage: its rows are stored once it opens
   const files = filesOf(folder, ".spool");
   expect(files.length).toBeGreaterThan(2);
   const { store, log, ledger } = setUp(folder);
-  const open = keepFromOpening(folder, files[1] ?? "");
+  const open = keepFromOpening(files[1] ?? "");
   for (let tries = 0; tries < 3; tries += 1) {
     expect(ledger.flush()).rejects.toThrow();
     await ledger.flush().catch(() => undefined);
@@ -85,12 +83,13 @@ test("a file that fails to open is not damage: its rows are stored once it opens
 test("while a file fails to open, new rows are stored without a backoff", async () => {
   using folder = new TestFolder();
   await leaveRows(folder, 3);
+  const [left = ""] = filesOf(folder, ".spool");
   const { store, ledger } = setUp(folder, { flushIntervalMs: 1_000, batchRows: 10 });
-  const open = keepFromOpening(folder, filesOf(folder, ".spool")[0] ?? "");
+  const open = keepFromOpening(left);
   await ledger.flush().catch(() => undefined);
   ledger.start();
   // With backoff after each failure this would take minutes.
-  for (let row = 0; row < 900; row += 1) ledger.close(closedCall(`req_new_${row}`));
+  for (let row = 0; row < 900; row += 1) ledger.calls.close(closedCall(`req_new_${row}`));
   for (let tries = 0; tries < 2_000 && ledger.waiting > 10; tries += 1) await Bun.sleep(5);
   expect(ledger.waiting).toBeLessThanOrEqual(10);
   open();
@@ -98,24 +97,19 @@ test("while a file fails to open, new rows are stored without a backoff", async 
   expect(store.rows.size).toBe(904);
 });
 
-test("rows spilled to a file that fails to open are stored once it opens", async () => {
+test("rows in a file of this process that fails to open are stored once it opens", async () => {
   using folder = new TestFolder();
-  const flow = { queueRows: 20, segmentBytes: 4_000 };
-  const { store, log, ledger } = setUp(folder, flow);
+  const { store, log, ledger } = setUp(folder, { segmentBytes: 4_000 });
   store.refuse = () => away;
-  for (let row = 0; row < 100; row += 1) {
-    ledger.close(closedCall(`req_${row}`));
-    await Bun.sleep(0);
-  }
-  expect(ledger.rowsInMemory).toBeLessThan(100);
+  for (let row = 0; row < 100; row += 1) ledger.calls.close(closedCall(`req_${row}`));
+  await ledger.flush().catch(() => undefined);
   store.refuse = () => undefined;
-  // The first files were sealed before memory was full.
-  const open = keepFromOpening(folder, filesOf(folder, ".spool")[3] ?? "");
+  const open = keepFromOpening(filesOf(folder, ".spool")[3] ?? "");
   expect(ledger.flush()).rejects.toThrow("the spool cannot be read");
   await ledger.flush().catch(() => undefined);
   expect(store.rows.size).toBeLessThan(100);
   open();
-  for (let tries = 0; tries < 9; tries += 1) await ledger.flush().catch(() => undefined);
+  await ledger.flush();
   expect(store.rows.size).toBe(100);
   expect(log.of("damaged")).toEqual([]);
 });

@@ -1,11 +1,12 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { openLedger, type Ledger, type LedgerEvents } from "../../src/ledger/ledger.ts";
+import { Ledger, type LedgerEvents } from "../../src/ledger/ledger.ts";
 import type { CallLedger } from "../../src/domain/usage/call-ledger.ts";
 import { StorageUnavailable } from "../../src/store/errors.ts";
 import type { UsageStore } from "../../src/store/store.ts";
+import { copySpools } from "../support/ledger-fixtures.ts";
 import type { Random } from "./random.ts";
 import type { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";
@@ -14,7 +15,6 @@ const flushIntervalMs = 1_000;
 const settings = {
   batchRows: 20,
   flushIntervalMs,
-  queueRows: 50,
   // Power does not fail here, only processes do.
   sync: "none",
   spoolLimitBytes: 1e9,
@@ -125,7 +125,7 @@ export class ProcessLedger {
         ? database.insert(records)
         : Promise.reject(new StorageUnavailable("the process has ended"));
     const store = { insert, prune: () => Promise.resolve(0), erase: () => Promise.resolve(0) };
-    this.#ledger = openLedger({ folder, store, settings, clock, on: eventsFor(options.world) });
+    this.#ledger = new Ledger({ folder, store, settings, clock, on: eventsFor(options.world) });
     this.calls = watched(this.#ledger, options);
     const tick = (): void => {
       void this.flush();
@@ -144,9 +144,7 @@ export class ProcessLedger {
 
   /** The process ends here and now; what it had written is found in `folder` by the next. */
   crash(folder: string): void {
-    for (const name of readdirSync(this.#folder)) {
-      if (name.endsWith(".spool")) copyFileSync(join(this.#folder, name), join(folder, name));
-    }
+    copySpools(this.#folder, folder);
     this.close();
   }
 
@@ -166,16 +164,16 @@ function watched(
 ): CallLedger {
   return {
     get hasRoom() {
-      return ledger.hasRoom;
+      return ledger.calls.hasRoom;
     },
     open(call) {
-      ledger.open(call);
+      ledger.calls.open(call);
       on.onOpened(call);
     },
-    checkpoint: (callId, delivered) => ledger.checkpoint(callId, delivered),
+    checkpoint: (callId, delivered) => ledger.calls.checkpoint(callId, delivered),
     close(record) {
       on.onClosed(record);
-      ledger.close(record);
+      ledger.calls.close(record);
     },
   };
 }
@@ -193,7 +191,7 @@ function eventsFor(world: World): LedgerEvents {
     replayed: ({ skippedBytes }) => {
       if (skippedBytes > 0) violate(world, "ledger", `${skippedBytes} bytes could not be read`);
     },
-    fileSkipped: never("a file in the spool folder cannot be read"),
+    fileSkipped: (path, reason) => violate(world, "ledger", `${path} cannot be read: ${reason}`),
     damaged: never("a file of the spool is damaged"),
     deadLettered: never("a row was put aside"),
     lost: nothing,

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { OpenedCall, UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { LedgerEvents, LedgerFlow } from "../../src/ledger/ledger.ts";
 import type { CallLedger } from "../../src/domain/usage/call-ledger.ts";
@@ -95,7 +95,6 @@ export class FallibleStore implements UsageStore {
 export const ledgerFlow: LedgerFlow = {
   batchRows: 10,
   flushIntervalMs: 5,
-  queueRows: 1_000,
   sync: "none",
   spoolLimitBytes: 10_000_000,
   segmentBytes: 1_000_000,
@@ -143,6 +142,23 @@ export class LedgerLog implements LedgerEvents {
   lost(...said: unknown[]): void {
     this.events.push(["lost", ...said]);
   }
+}
+
+/** Paths of the spool files under a folder, damaged ones included, in their order. */
+export function spoolPaths(root: string): readonly string[] {
+  const paths = readdirSync(root, { encoding: "utf8", recursive: true });
+  const files = paths.filter((path) => /\.(?:spool|damaged)$/.test(path));
+  return files.map((path) => join(root, path)).toSorted();
+}
+
+export function spoolNames(root: string): readonly string[] {
+  const names = spoolPaths(root).map((path) => basename(path));
+  return names.toSorted();
+}
+
+/** Copies the spools of all processes as if the processes had died now. */
+export function copySpools(root: string, target: string): void {
+  cpSync(root, target, { recursive: true, filter: (path) => basename(path) !== "lock" });
 }
 
 /** A new folder that is deleted with the test. */

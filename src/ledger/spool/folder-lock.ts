@@ -2,19 +2,24 @@ import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { oddKind } from "../../domain/chat/file-kind.ts";
+import { hasErrorCode } from "./error-code.ts";
+
+/** Another process holds the lock. */
+export class FolderInUse extends Error {}
 
 /**
  * Locks a folder for the lifetime of this process: the system releases a SQLite lock however the
  * process ends.
  */
 export class FolderLock {
+  readonly path: string;
   readonly #database: Database;
 
-  /** Throws when another process holds the folder, or when it is not writable. */
+  /** Throws `FolderInUse` when another process holds it, other errors when it is not writable. */
   constructor(folder: string) {
-    const path = join(folder, "lock");
-    refuseOddFile(path);
-    this.#database = new Database(path, { create: true });
+    this.path = join(folder, "lock");
+    refuseOddFile(this.path);
+    this.#database = new Database(this.path, { create: true });
     try {
       this.#database.run("PRAGMA busy_timeout = 0");
       // Nothing is written, so this works on a full disk.
@@ -22,8 +27,8 @@ export class FolderLock {
       this.#database.run("BEGIN EXCLUSIVE");
     } catch (error) {
       this.#database.close();
-      if (!isBusy(error)) throw error;
-      throw new Error(`another process uses the spool in ${folder}`, { cause: error });
+      if (!hasErrorCode(error, "SQLITE_BUSY")) throw error;
+      throw new FolderInUse(`another process uses the spool in ${folder}`, { cause: error });
     }
   }
 
@@ -37,8 +42,4 @@ function refuseOddFile(path: string): void {
   const stats = statSync(path, { throwIfNoEntry: false });
   const odd = stats === undefined ? undefined : oddKind(stats);
   if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a file is made`);
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "SQLITE_BUSY";
 }

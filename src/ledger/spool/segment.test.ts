@@ -1,35 +1,30 @@
 import { expect, test } from "bun:test";
-import { TestFolder } from "../../../test/support/ledger-fixtures.ts";
-import { Segment } from "./segment.ts";
+import { closedCall, TestFolder } from "../../../test/support/ledger-fixtures.ts";
+import { CallEntry, Segment } from "./segment.ts";
 import { systemFiles, type SpoolFiles } from "./spool-files.ts";
 
-test("a write during the sync of a file that was then cleared is not synced yet", async () => {
+test("a call that ended during a sync is kept until the next one", async () => {
   using folder = new TestFolder();
   const disk = Promise.withResolvers<void>();
   const files: SpoolFiles = { ...systemFiles, sync: () => disk.promise };
   const segment = new Segment({ folder: folder.path, number: 1, files, createdAt: 0 });
+  const [before, during] = [ended("req_1"), ended("req_2")];
   segment.append(new Uint8Array(100));
+  segment.keepUntilSynced(before);
   const earlier = segment.sync();
-  segment.clear();
   segment.append(new Uint8Array(50));
+  segment.keepUntilSynced(during);
+  expect(segment.unsynced).toEqual([before, during]);
   disk.resolve();
   await earlier;
-  expect(segment.isSafeUpTo(50)).toBe(false);
+  expect(segment.unsynced).toEqual([during]);
   await segment.sync();
-  expect(segment.isSafeUpTo(50)).toBe(true);
+  expect(segment.unsynced).toEqual([]);
   await segment.close();
 });
 
-test("a write during a sync is not synced yet", async () => {
-  using folder = new TestFolder();
-  const disk = Promise.withResolvers<void>();
-  const files: SpoolFiles = { ...systemFiles, sync: () => disk.promise };
-  const segment = new Segment({ folder: folder.path, number: 1, files, createdAt: 0 });
-  segment.append(new Uint8Array(100));
-  const earlier = segment.sync();
-  segment.append(new Uint8Array(50));
-  disk.resolve();
-  await earlier;
-  expect([segment.isSafeUpTo(100), segment.isSafeUpTo(101)]).toEqual([true, false]);
-  await segment.close();
-});
+function ended(id: string): CallEntry {
+  const entry = new CallEntry();
+  entry.record = closedCall(id);
+  return entry;
+}

@@ -1,6 +1,6 @@
-import { join } from "node:path";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
-import { retireFile, type SpoolFiles } from "./spool-files.ts";
+import { segmentPath } from "./segment-files.ts";
+import type { SpoolFiles } from "./spool-files.ts";
 import { writeCheckpoint, writeClose, writeOpen, type Delivered } from "./spool-record.ts";
 
 export interface SegmentPlace {
@@ -13,20 +13,19 @@ export interface SegmentPlace {
 
 /** One file of the spool. */
 export class Segment {
+  readonly number: number;
   readonly path: string;
   readonly createdAt: number;
+  /** Monotonic milliseconds; undefined while it is written. */
+  sealedAt: number | undefined;
   /** Open calls whose latest full record is in this file. */
   readonly open = new Set<CallEntry>();
-  /** Ended calls that are in this file and not in the database. */
-  readonly ended = new Set<CallEntry>();
-  /** Ended calls that are no longer in memory and must be read back from this file. */
-  spilledRows = 0;
+  /** Records of ended calls in this file. */
+  closes = 0;
   /** A sync failed: the records must be written again to another file. */
   isSuspect = false;
-  /** Damaged bytes found when the file was read back. */
-  skippedBytes = 0;
-  /** File and offset its calls moved to; this file must stay until that is synced. */
-  successor: { readonly segment: Segment; readonly bytes: number } | undefined;
+  /** Ended calls that a failed sync would lose, with the ends of their records. */
+  #unsynced: { readonly entry: CallEntry; readonly end: number }[] = [];
   readonly #folder: string;
   readonly #files: SpoolFiles;
   /** Whether the folder entry has been synced. */
@@ -34,12 +33,11 @@ export class Segment {
   #file: number | undefined;
   #bytes = 0;
   #syncedBytes = 0;
-  /** Number of `clear` calls. */
-  #clearings = 0;
   #syncing: Promise<void> | undefined;
 
   /** Creates the file. Throws system errors. */
   constructor({ folder, number, files, createdAt }: SegmentPlace) {
+    this.number = number;
     this.path = segmentPath(folder, number);
     this.createdAt = createdAt;
     this.#folder = folder;
@@ -51,18 +49,20 @@ export class Segment {
     return this.#bytes;
   }
 
-  /** Whether a call in memory still needs this file. */
-  get isNeeded(): boolean {
-    return this.open.size + this.ended.size > 0;
+  /** Ended calls that are in this file and not on disk; those without sync are not kept. */
+  get unsynced(): readonly CallEntry[] {
+    return this.#unsynced.map(({ entry }) => entry);
   }
 
-  /** Whether the bytes up to there are as durable as they get. */
-  isSafeUpTo(bytes: number): boolean {
-    return this.isClosed || bytes <= this.#syncedBytes;
+  /** Called after the record of an ended call was appended, if the file is synced. */
+  keepUntilSynced(entry: CallEntry): void {
+    this.#unsynced.push({ entry, end: this.#bytes });
   }
 
-  get isClosed(): boolean {
-    return this.#file === undefined;
+  /** Called when all calls of a suspect file are in another one. */
+  forgive(): void {
+    this.isSuspect = false;
+    this.#unsynced = [];
   }
 
   /**
@@ -79,20 +79,13 @@ export class Segment {
     this.#bytes += bytes.length;
   }
 
-  /** Throws unless there is room for `bytes`. */
+  /** Throws unless there is room for `bytes`. May be repeated after a failure. */
   probe(bytes: Uint8Array): void {
     const before = this.#bytes;
+    this.#files.truncate(this.#openFile(), before);
     this.append(bytes);
     this.#bytes = before;
     this.#files.truncate(this.#openFile(), before);
-  }
-
-  /** Empties the file. */
-  clear(): void {
-    this.#files.truncate(this.#openFile(), 0);
-    this.#bytes = 0;
-    this.#syncedBytes = 0;
-    this.#clearings += 1;
   }
 
   /** Resolves when all earlier appends are on disk. Rejects once per failure. */
@@ -100,13 +93,12 @@ export class Segment {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
     const file = this.#file;
     const bytes = this.#bytes;
-    const clearings = this.#clearings;
     if (bytes <= this.#syncedBytes || file === undefined) return;
     this.#syncing = this.#bringToDisk(file);
     try {
       await this.#syncing;
-      // A sync from before a clear proves nothing about later appends.
-      if (clearings === this.#clearings) this.#syncedBytes = bytes;
+      this.#syncedBytes = bytes;
+      this.#unsynced = this.#unsynced.filter(({ end }) => end > bytes);
     } catch (error) {
       // The system reports a lost write only once.
       this.isSuspect = true;
@@ -124,10 +116,6 @@ export class Segment {
     if (file !== undefined) this.#files.close(file);
   }
 
-  remove(): void {
-    retireFile(this.#files, this.path, this.skippedBytes);
-  }
-
   async #bringToDisk(file: number): Promise<void> {
     await this.#files.sync(file);
     if (this.#isInFolder) return;
@@ -141,28 +129,16 @@ export class Segment {
   }
 }
 
-/** Names sort like their numbers below a hundred million. */
-export function segmentPath(folder: string, number: number): string {
-  return join(folder, `${String(number).padStart(8, "0")}.spool`);
-}
-
-const segmentName = /^(\d{8,})\.(?:spool|damaged)$/;
-
-/** The number in a spool file's name; undefined for other names. */
-export function segmentNumber(name: string): number | undefined {
-  const number = Number(segmentName.exec(name)?.[1]);
-  // The next number must be safe too.
-  return Number.isSafeInteger(number + 1) ? number : undefined;
-}
-
-/** A call that is not in the database yet. */
+/** A call that is open, or that has ended and is not written yet. */
 export class CallEntry {
   /** Undefined for a call refused before it ran. */
   readonly call: OpenedCall | undefined;
   delivered: Delivered | undefined;
   /** Set once the call has ended. */
   record: UsageRecord | undefined;
-  /** The spool file that has this call; undefined while it could not be written. */
+  /** What the database did with the record while the spool could not be written. */
+  direct: "stored" | "refused" | undefined;
+  /** The spool file that has this call as open. */
   segment: Segment | undefined;
 
   constructor(call?: OpenedCall) {

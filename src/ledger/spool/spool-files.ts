@@ -8,6 +8,7 @@ import {
   writeSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 
 /** File operations of the spool, synchronous except the syncs. */
@@ -22,6 +23,8 @@ export interface SpoolFiles {
   /** Resolves when the entries of a folder are on disk. */
   syncFolder(path: string): Promise<void>;
   close(file: number): void;
+  /** Resolves when what is in a file, and its folder entry, are on disk. */
+  syncPath(path: string): Promise<void>;
   remove(path: string): void;
   rename(path: string, newPath: string): void;
 }
@@ -35,6 +38,7 @@ export const systemFiles: SpoolFiles = {
   sync: (file) => flushToDisk(file),
   syncFolder,
   close: (file) => closeSync(file),
+  syncPath,
   remove: (path) => unlinkSync(path),
   rename: (path, newPath) => renameSync(path, newPath),
 };
@@ -46,6 +50,16 @@ async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+}
+
+async function syncPath(path: string): Promise<void> {
+  const file = await open(path);
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  await syncFolder(dirname(path));
 }
 
 /** Removes a finished file; a damaged one is renamed and kept for the operator. */

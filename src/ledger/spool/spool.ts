@@ -1,59 +1,78 @@
+import { existsSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
-import type { CallEntry } from "./segment.ts";
 import { FrameEncoder } from "./frame.ts";
-import { Segment } from "./segment.ts";
+import { createProcessFolder, type ProcessFolder } from "./process-folder.ts";
+import { Segment, type CallEntry } from "./segment.ts";
 import type { SpoolFiles } from "./spool-files.ts";
 
 export interface SpoolOptions {
-  readonly folder: string;
+  /** Folder of the spools of all processes. */
+  readonly root: string;
+  /** Name of the folder in it that this process creates. */
+  readonly name: string;
   readonly files: SpoolFiles;
   readonly clock: Clock;
-  /** Number of the first file; lower ones belong to an earlier process. */
-  readonly firstNumber: number;
   readonly segmentBytes: number;
   readonly sync: "none" | "group";
   /** Called once when writes start to fail. */
   readonly onFailed: (error: unknown) => void;
   readonly onRecovered: () => void;
-  /** Called when a file is complete and, with group sync, on disk. */
-  readonly onSealed: (segment: Segment) => void;
+}
+
+/** Where ingest is: it has stored so many ended calls of this file, and all of earlier files. */
+export interface Progress {
+  readonly segment: number;
+  readonly closes: number;
 }
 
 /** The most that a power cut may lose with group sync. */
 const syncIntervalMs = 20;
 /** Files are replaced after this time, so that a replay does not repeat old rows. */
 const segmentLifetimeMs = 600_000;
-/** Open calls moved out of an old file in one step. */
+/** Open calls leave a file that has been sealed for this long; most have ended by then. */
+const carryAfterMs = 10_000;
+/** Open calls moved to the active file in one step. */
 const carriedAtOnce = 500;
+/** Open calls of later files stay, so that the spool does not grow while nothing is ingested. */
+const carriedFiles = 16;
 /** Room a full disk must have before the spool writes again. */
 const probe = new Uint8Array(64 * 1024);
 
-/**
- * Writes calls to files, oldest first. A file is removed once the database has all of its calls and
- * every older file is gone: a later record corrects an earlier one, so it must not go first.
- */
+/** Writes calls to files, oldest first. Ingest reads them, and removes what is stored. */
 export class Spool {
   readonly #options: SpoolOptions;
   readonly #encoder = new FrameEncoder();
-  readonly #segments: Segment[] = [];
+  /** Those that exist, oldest first. */
+  #segments: Segment[] = [];
   /** Ended calls that could not be written yet. */
   readonly #unwritten = new Set<CallEntry>();
-  #nextNumber: number;
+  #folder: ProcessFolder | undefined;
+  #nextNumber = 1;
   /** The last segment; undefined while nothing can be written. */
   #active: Segment | undefined;
+  /** A new file without room. It exists so that earlier ones count as sealed and can be removed. */
+  #candidate: Segment | undefined;
   #failure: unknown;
   #sealedBytes = 0;
   #syncTimer: ReturnType<typeof setTimeout> | undefined;
-  #isClosed = false;
 
   constructor(options: SpoolOptions) {
     this.#options = options;
-    this.#nextNumber = options.firstNumber;
-    this.#begin();
+    this.#active = this.#create();
   }
 
+  /** Undefined as long as it could not be created. */
+  get path(): string | undefined {
+    return this.#folder?.path;
+  }
+
+  /** Without files that ingest has removed. */
   get bytes(): number {
     return this.#sealedBytes + (this.#active?.bytes ?? 0);
+  }
+
+  get isWritable(): boolean {
+    return this.#active !== undefined;
   }
 
   /** Why writes fail, if they do. */
@@ -61,18 +80,19 @@ export class Spool {
     return this.#failure;
   }
 
-  get unwrittenRows(): number {
-    return this.#unwritten.size;
+  /** Ended calls that neither the disk nor the database has. */
+  get unwritten(): readonly CallEntry[] {
+    return [...this.#unwritten].filter(({ direct }) => direct !== "stored");
   }
 
-  /** The file being written; undefined while nothing can be written. */
-  get active(): Segment | undefined {
-    return this.#active;
-  }
-
-  /** A file with ended calls to read back. */
-  get spilled(): Segment | undefined {
-    return this.#segments.find(({ spilledRows }) => spilledRows > 0);
+  /** Ended calls that are not in the database. */
+  countWaiting(progress: Progress): number {
+    let closes = this.unwritten.length;
+    for (const segment of this.#segments) {
+      if (segment.number > progress.segment) closes += segment.closes;
+      if (segment.number === progress.segment) closes += segment.closes - progress.closes;
+    }
+    return closes;
   }
 
   /** Writes all records of a call. False on failure; an ended call is then kept for a retry. */
@@ -85,7 +105,7 @@ export class Spool {
       return false;
     }
     this.#unwritten.delete(entry);
-    this.#moveToActive(entry);
+    this.#noteWritten(entry);
     return true;
   }
 
@@ -95,68 +115,50 @@ export class Spool {
     return this.#append(record);
   }
 
-  /** The database has the call, or will get it when the spool is read back. */
-  forget(entry: CallEntry): void {
-    this.#unwritten.delete(entry);
-    this.#leaveSegment(entry);
+  /** Called when the database has an ended call that could not be written. */
+  storedDirectly(entry: CallEntry): void {
+    entry.direct = "stored";
+    // If the spool has the call as open, its end must still be written.
+    if (entry.segment === undefined) this.#unwritten.delete(entry);
   }
 
-  /** Starts a new file. */
-  rotate(): void {
-    const before = this.#active;
-    this.#active = undefined;
-    if (before !== undefined) this.#seal(before);
-    this.#begin();
-  }
-
-  /** Called periodically: replaces an old file and retries failed writes. */
+  /** Called periodically: follows ingest, replaces files, and retries failed writes. */
   maintain(): void {
-    if (this.#active === undefined && !this.#isClosed) this.#recover();
-    const active = this.#active;
-    if (active !== undefined && active.bytes > 0) {
-      const ageMs = this.#options.clock.monotonic() - active.createdAt;
-      if (ageMs > segmentLifetimeMs) this.rotate();
-    }
-    this.tidy();
+    this.#followRemovals();
+    if (this.#active === undefined) this.#recover();
+    if (this.#active !== undefined && this.#isDue(this.#active)) this.#rotate();
+    this.#carry();
   }
 
-  /** Removes files that are no longer needed. */
-  tidy(): void {
-    for (;;) {
-      const [oldest] = this.#segments;
-      if (oldest === undefined) return;
-      if (oldest === this.#active) return this.#clearActive(oldest);
-      if (oldest.ended.size > 0 || oldest.spilledRows > 0 || !oldest.isClosed) return;
-      this.#carry(oldest);
-      if (oldest.isNeeded || !this.#isReplaced(oldest)) return;
-      try {
-        oldest.remove();
-      } catch {
-        // The file is replayed at the next start, which changes nothing.
-        return;
-      }
-      this.#segments.shift();
-      this.#sealedBytes -= oldest.bytes;
-    }
-  }
-
-  /** Syncs and closes the files; open calls stay in them. */
+  /** Syncs and closes the files, and releases the folder. Open calls stay in the files. */
   async close(): Promise<void> {
-    this.#isClosed = true;
     clearTimeout(this.#syncTimer);
     const active = this.#active;
     this.#active = undefined;
-    if (active !== undefined) {
-      if (this.#options.sync === "group") await active.sync().catch(() => undefined);
-      this.#sealedBytes += active.bytes;
+    if (active !== undefined && this.#options.sync === "group") {
+      await active.sync().catch(() => undefined);
     }
     for (const segment of this.#segments) await segment.close();
-    this.tidy();
+    this.#folder?.lock.release();
   }
 
   #rotateIfFull(): void {
     const bytes = this.#active?.bytes ?? 0;
-    if (bytes >= this.#options.segmentBytes) this.rotate();
+    if (bytes >= this.#options.segmentBytes) this.#rotate();
+  }
+
+  #rotate(): void {
+    const before = this.#active;
+    this.#active = undefined;
+    if (before !== undefined) this.#seal(before);
+    this.#active = this.#create();
+  }
+
+  /** A file is replaced when it is old, and when it can be removed as soon as it is ingested. */
+  #isDue(active: Segment): boolean {
+    if (active.bytes === 0) return false;
+    const ageMs = this.#options.clock.monotonic() - active.createdAt;
+    return ageMs > segmentLifetimeMs || this.#segments.every(({ open }) => open.size === 0);
   }
 
   #append(record: string): boolean {
@@ -173,42 +175,28 @@ export class Spool {
     }
   }
 
-  #begin(): boolean {
-    const { folder, files, clock } = this.#options;
+  #create(): Segment | undefined {
+    const { root, name, files, clock } = this.#options;
     try {
+      this.#folder ??= createProcessFolder(root, name);
+      const { path: folder } = this.#folder;
       const createdAt = clock.monotonic();
       const segment = new Segment({ folder, number: this.#nextNumber, files, createdAt });
       this.#nextNumber += 1;
       this.#segments.push(segment);
-      this.#active = segment;
-      return true;
+      return segment;
     } catch (error) {
       this.#fail(error);
-      return false;
-    }
-  }
-
-  #discardActive(): void {
-    const segment = this.#segments.pop();
-    this.#active = undefined;
-    void segment?.close();
-    try {
-      segment?.remove();
-    } catch {
-      // An empty file is harmless.
+      return undefined;
     }
   }
 
   #seal(segment: Segment): void {
+    segment.sealedAt = this.#options.clock.monotonic();
     this.#sealedBytes += segment.bytes;
     const isSynced = this.#options.sync === "group" && !segment.isSuspect;
     void (isSynced ? segment.sync() : Promise.resolve())
-      .then(
-        () => {
-          if (!segment.isSuspect) this.#options.onSealed(segment);
-        },
-        (error: unknown) => this.#fail(error),
-      )
+      .catch((error: unknown) => this.#fail(error))
       .finally(() => void segment.close());
   }
 
@@ -225,66 +213,57 @@ export class Spool {
   }
 
   #recover(): void {
-    if (!this.#begin()) return;
+    this.#candidate ??= this.#create();
+    if (this.#candidate === undefined) return;
     try {
-      this.#active?.probe(probe);
+      this.#candidate.probe(probe);
     } catch (error) {
-      this.#discardActive();
       this.#fail(error);
       return;
     }
+    this.#active = this.#candidate;
+    this.#candidate = undefined;
     const suspects = this.#segments.filter(({ isSuspect }) => isSuspect);
-    const entries = [
-      ...suspects.flatMap(({ open, ended }) => [...open, ...ended]),
-      ...this.#unwritten,
-    ];
-    if (!entries.every((entry) => this.write(entry))) return;
-    for (const suspect of suspects) suspect.isSuspect = false;
+    const entries = suspects.flatMap(({ open, unsynced }) => [...open, ...unsynced]);
+    if (![...entries, ...this.#unwritten].every((entry) => this.write(entry))) return;
+    for (const suspect of suspects) suspect.forgive();
     this.#failure = undefined;
     this.#options.onRecovered();
   }
 
-  /** Moves long calls out of an old file, which would keep it and all later ones. */
-  #carry({ open }: Segment): void {
+  #followRemovals(): void {
+    for (let [oldest] = this.#segments; oldest?.sealedAt !== undefined; [oldest] = this.#segments) {
+      if (existsSync(oldest.path)) return;
+      this.#segments.shift();
+      this.#sealedBytes -= oldest.bytes;
+    }
+  }
+
+  /** Moves long calls out of old files, which could not be removed otherwise. */
+  #carry(): void {
+    const now = this.#options.clock.monotonic();
     let carried = 0;
-    for (const entry of open) {
-      if (carried === carriedAtOnce || !this.write(entry)) return;
-      carried += 1;
+    for (const { sealedAt = now, open } of this.#segments.slice(0, carriedFiles)) {
+      if (now - sealedAt < carryAfterMs) return;
+      for (const entry of open) {
+        if (carried === carriedAtOnce || !this.write(entry)) return;
+        carried += 1;
+      }
     }
   }
 
-  #isReplaced({ successor }: Segment): boolean {
-    if (successor === undefined || this.#options.sync === "none") return true;
-    return successor.segment.isSafeUpTo(successor.bytes);
-  }
-
-  #clearActive(segment: Segment): void {
-    if (segment.isNeeded || segment.bytes === 0) return;
-    try {
-      segment.clear();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  #moveToActive(entry: CallEntry): void {
-    const before = entry.segment;
+  #noteWritten(entry: CallEntry): void {
     const segment = this.#active;
     if (segment === undefined) return;
-    if (before !== undefined && before !== segment) {
-      before.successor = { segment, bytes: segment.bytes };
+    entry.segment?.open.delete(entry);
+    if (entry.record === undefined) {
+      entry.segment = segment;
+      segment.open.add(entry);
+    } else {
+      entry.segment = undefined;
+      segment.closes += 1;
+      if (this.#options.sync === "group") segment.keepUntilSynced(entry);
     }
-    this.#leaveSegment(entry);
-    entry.segment = segment;
-    const calls = entry.record === undefined ? segment.open : segment.ended;
-    calls.add(entry);
-  }
-
-  #leaveSegment(entry: CallEntry): void {
-    const { segment } = entry;
-    entry.segment = undefined;
-    segment?.open.delete(entry);
-    segment?.ended.delete(entry);
   }
 
   #syncSoon(): void {

@@ -5,7 +5,7 @@ import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { oddKind } from "../../domain/chat/file-kind.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
-import { openLedger, type Ledger } from "../../ledger/ledger.ts";
+import { Ledger } from "../../ledger/ledger.ts";
 import { DigestRenewal } from "../../keys/digest-renewal.ts";
 import { KeyRing } from "../../keys/key-ring.ts";
 import { LastUse } from "../../keys/last-use.ts";
@@ -77,7 +77,7 @@ export function openStorage(options: StorageOptions): Storage {
     onStored: () => events.lastUseStored(),
     onFailed: (error) => events.lastUseFailed(error),
   });
-  const ledger = openLedger({
+  const ledger = new Ledger({
     folder: join(config.dataDir, "spool"),
     store: usage,
     settings: config.ledger,
@@ -100,7 +100,7 @@ export function openStorage(options: StorageOptions): Storage {
       const { needsRestore } = connection;
       if (needsRestore !== undefined) return `the database ${needsRestore}: it has to be restored`;
       if (!keyRing.isLoaded) return "keys are not loaded yet";
-      return ledger.whyNotReady();
+      return ledger.calls.whyNotReady();
     },
     async start() {
       refuseOddFiles(config.storage.path);

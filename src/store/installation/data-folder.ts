@@ -47,7 +47,7 @@ export class DataFolder {
   /** Whether the spool has calls that are not in the database yet. */
   get hasCalls(): boolean {
     if (!this.hasSpool) return false;
-    return readdirSync(this.spoolPath).some(
+    return readdirSync(this.spoolPath, { encoding: "utf8", recursive: true }).some(
       (name) => name.endsWith(".spool") && statSync(join(this.spoolPath, name)).size > 0,
     );
   }

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { decodeFrame, magic } from "./frame.ts";
+import { decodeFrame, magic } from "../spool/frame.ts";
 
-const pieceBytes = 256 * 1024;
+const pieceBytes = 64 * 1024;
 
 /**
  * Reads the records of one spool file from its start, with constant memory. Damage is skipped up to
@@ -13,7 +13,6 @@ export class SegmentReader {
   #buffer: Buffer = Buffer.alloc(0);
   #offset = 0;
   #position = 0;
-  #isAtEnd = false;
   #skippedBytes = 0;
 
   constructor(path: string) {
@@ -30,8 +29,12 @@ export class SegmentReader {
     this.#file ??= openSync(this.#path, "r");
   }
 
-  /** The payload of the next whole frame; undefined at the end. Throws read errors. */
-  next(): string | undefined {
+  /**
+   * The payload of the next whole frame; undefined at the end. A file that is not sealed may grow:
+   * what follows its last whole frame is then read again by the next call. Throws read errors.
+   */
+  next(isSealed: boolean): string | undefined {
+    const start = this.#position - this.#buffer.length + this.#offset;
     const gap = new Gap();
     for (;;) {
       const frame = decodeFrame(this.#buffer, this.#offset);
@@ -41,6 +44,7 @@ export class SegmentReader {
         return frame.text;
       }
       if (frame.type === "incomplete" && this.#fill()) continue;
+      if (frame.type === "incomplete" && !isSealed) return this.#returnTo(start);
       if (this.#offset >= this.#buffer.length) {
         this.#skippedBytes += gap.isTornWrite ? 0 : gap.bytes;
         return undefined;
@@ -52,6 +56,12 @@ export class SegmentReader {
   close(): void {
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
+  }
+
+  #returnTo(position: number): undefined {
+    this.#buffer = Buffer.alloc(0);
+    this.#offset = 0;
+    this.#position = position;
   }
 
   /** Skips to where the next frame may begin. */
@@ -67,13 +77,11 @@ export class SegmentReader {
 
   /** Reads more; false at the end of the file. */
   #fill(): boolean {
-    if (this.#isAtEnd) return false;
     const file = (this.#file ??= openSync(this.#path, "r"));
-    const piece = Buffer.alloc(pieceBytes);
+    const piece = Buffer.allocUnsafe(pieceBytes);
     const bytes = readSync(file, piece, 0, pieceBytes, this.#position);
+    if (bytes === 0) return false;
     this.#position += bytes;
-    this.#isAtEnd = bytes === 0;
-    if (this.#isAtEnd) return false;
     const rest = this.#buffer.subarray(this.#offset);
     this.#buffer = Buffer.concat([rest, piece.subarray(0, bytes)]);
     this.#offset = 0;

@@ -1,6 +1,6 @@
-import type { UsageRecord } from "../domain/usage/usage.ts";
-import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
-import type { UsageStore } from "../store/store.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import { RefusedRows, StorageUnavailable } from "../../store/errors.ts";
+import type { UsageStore } from "../../store/store.ts";
 
 /** A row that the database refuses while it accepts others. */
 export interface PoisonRow {

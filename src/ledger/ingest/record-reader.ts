@@ -1,12 +1,13 @@
+import { statSync } from "node:fs";
+import { hasErrorCode } from "../spool/error-code.ts";
+import { readSpoolRecord, type SpoolRecord } from "../spool/spool-record.ts";
 import { SegmentReader } from "./segment-reader.ts";
-import { readSpoolRecord, type SpoolRecord } from "./spool-record.ts";
 
 /** Reads the records of one spool file and skips what is unreadable. */
 export class RecordReader {
   readonly #reader: SegmentReader;
   readonly #path: string;
-  /** Size of the file; undefined until it is open. */
-  #bytes: number | undefined;
+  #isOpen = false;
   #unreadableBytes = 0;
   #readBytes = 0;
   #hasFailed = false;
@@ -17,15 +18,21 @@ export class RecordReader {
   }
 
   get skippedBytes(): number {
-    const unread = this.#hasFailed ? Math.max(1, (this.#bytes ?? 0) - this.#readBytes) : 0;
+    const bytes = this.#hasFailed
+      ? (statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0)
+      : 0;
+    const unread = this.#hasFailed ? Math.max(1, bytes - this.#readBytes) : 0;
     return this.#reader.skippedBytes + this.#unreadableBytes + unread;
   }
 
-  /** Throws when the file cannot be opened; may then be retried. */
-  next(): SpoolRecord | undefined {
+  /**
+   * Undefined at the end of a sealed file, and while a file that is not sealed has no more. Throws
+   * when the file cannot be opened; may then be retried.
+   */
+  next(isSealed: boolean): SpoolRecord | undefined {
     this.#open();
     for (;;) {
-      const text = this.#nextText();
+      const text = this.#nextText(isSealed);
       if (text === undefined) return undefined;
       const record = readSpoolRecord(text);
       this.#readBytes += text.length;
@@ -39,28 +46,24 @@ export class RecordReader {
   }
 
   #open(): void {
-    if (this.#bytes !== undefined) return;
+    if (this.#isOpen) return;
     try {
       this.#reader.open();
     } catch (error) {
       // A missing file does not come back: it counts as damage.
-      if (!isMissing(error)) throw error;
+      if (!hasErrorCode(error, "ENOENT")) throw error;
     }
-    this.#bytes = Bun.file(this.#path).size;
+    this.#isOpen = true;
   }
 
-  /** After a read error the rest of the file counts as damaged; other files are still read. */
-  #nextText(): string | undefined {
+  /** After a read error the rest of a sealed file counts as damaged; other files are still read. */
+  #nextText(isSealed: boolean): string | undefined {
     if (this.#hasFailed) return undefined;
     try {
-      return this.#reader.next();
+      return this.#reader.next(isSealed);
     } catch {
-      this.#hasFailed = true;
+      this.#hasFailed = isSealed;
       return undefined;
     }
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TestFolder } from "../../../test/support/ledger-fixtures.ts";
-import { FrameEncoder, headerBytes, longestPayloadBytes } from "./frame.ts";
+import { FrameEncoder, headerBytes, longestPayloadBytes } from "../spool/frame.ts";
 import { SegmentReader } from "./segment-reader.ts";
 
 const payloads = ["one", "the second, längere", "", "drei 😀", "x".repeat(300)];
@@ -17,7 +17,7 @@ function readAll(folder: TestFolder, bytes: Uint8Array) {
   writeFileSync(path, bytes);
   const reader = new SegmentReader(path);
   const texts: string[] = [];
-  for (let text = reader.next(); text !== undefined; text = reader.next()) texts.push(text);
+  for (let text = reader.next(true); text !== undefined; text = reader.next(true)) texts.push(text);
   reader.close();
   return { texts, skippedBytes: reader.skippedBytes };
 }
@@ -81,4 +81,38 @@ test("a record that readers would reject is not written", () => {
   expect(() => encoder.encode("x".repeat(longestPayloadBytes + 1))).toThrow(RangeError);
   const largest = encoder.encode("x".repeat(longestPayloadBytes));
   expect(largest.length).toBe(headerBytes + longestPayloadBytes);
+});
+
+test("a file that grows is read as far as it is written, and a torn record later, when it is whole", () => {
+  using folder = new TestFolder();
+  const path = join(folder.path, "00000001.spool");
+  const whole = frames(payloads);
+  writeFileSync(path, "");
+  const reader = new SegmentReader(path);
+  const texts: string[] = [];
+  for (let length = 0; length <= whole.length; length += 7) {
+    writeFileSync(path, whole.subarray(0, length));
+    for (let text = reader.next(false); text !== undefined; text = reader.next(false)) {
+      texts.push(text);
+    }
+  }
+  writeFileSync(path, whole);
+  for (let text = reader.next(true); text !== undefined; text = reader.next(true)) texts.push(text);
+  reader.close();
+  expect({ texts, skippedBytes: reader.skippedBytes }).toEqual({
+    texts: payloads,
+    skippedBytes: 0,
+  });
+});
+
+test("bytes after the last record of a file that grows may be replaced", () => {
+  using folder = new TestFolder();
+  const path = join(folder.path, "00000001.spool");
+  writeFileSync(path, Buffer.concat([frames(["one"]), Buffer.alloc(70_000)]));
+  const reader = new SegmentReader(path);
+  expect([reader.next(false), reader.next(false)]).toEqual(["one", undefined]);
+  writeFileSync(path, frames(["one", "two"]));
+  expect([reader.next(false), reader.next(true)]).toEqual(["two", undefined]);
+  expect(reader.skippedBytes).toBe(0);
+  reader.close();
 });

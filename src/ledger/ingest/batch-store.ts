@@ -1,0 +1,53 @@
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import { RefusedRows } from "../../store/errors.ts";
+import type { UsageStore } from "../../store/store.ts";
+import { storeRows, type PoisonRow } from "./store-rows.ts";
+
+/** After so many failures in a row, single rows are tried even if the error does not blame one. */
+const persistentFailures = 3;
+/** A row is at fault when it alone failed this often for an unknown reason. */
+const unexplainedFailures = 3;
+
+/** Stores batches; rows that the database refuses for good become dead letters. */
+export class BatchStore {
+  readonly #store: UsageStore;
+  /** Must store the row durably, or throw. */
+  readonly #deadLetter: (row: PoisonRow) => void;
+  /** Failures of single rows, by id. */
+  readonly #suspicions = new Map<string, number>();
+  #failures = 0;
+
+  constructor(store: UsageStore, deadLetter: (row: PoisonRow) => void) {
+    this.#store = store;
+    this.#deadLetter = deadLetter;
+  }
+
+  /** Failures in a row. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Throws when the batch must be retried. */
+  async store(rows: readonly UsageRecord[]): Promise<void> {
+    try {
+      const isPersistent = this.#failures >= persistentFailures;
+      const poison = await storeRows(rows, this.#store, isPersistent);
+      const unproven = poison.filter((row) => !this.#isAtFault(row));
+      if (unproven[0] !== undefined) throw unproven[0].error;
+      for (const row of poison) this.#deadLetter(row);
+    } catch (error) {
+      this.#failures += 1;
+      throw error;
+    }
+    this.#suspicions.clear();
+    this.#failures = 0;
+  }
+
+  /** A row that failed once while others got through may succeed next time. */
+  #isAtFault({ record, error }: PoisonRow): boolean {
+    if (error instanceof RefusedRows) return true;
+    const failures = (this.#suspicions.get(record.id) ?? 0) + 1;
+    this.#suspicions.set(record.id, failures);
+    return failures >= unexplainedFailures;
+  }
+}

@@ -1,0 +1,271 @@
+import { readdirSync, renameSync, rmSync } from "node:fs";
+import { basename } from "node:path";
+import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
+import { hasErrorCode } from "../spool/error-code.ts";
+import { FolderInUse, FolderLock } from "../spool/folder-lock.ts";
+import { listSegments, whyUnreadable, type SegmentFile } from "../spool/segment-files.ts";
+import { retireFile, type SpoolFiles } from "../spool/spool-files.ts";
+import type { Delivered } from "../spool/spool-record.ts";
+import type { Progress } from "../spool/spool.ts";
+import { interruptedCall } from "./interrupted-call.ts";
+import { RecordReader } from "./record-reader.ts";
+
+/** What was found in the folder of a process that ended. */
+export interface Replayed {
+  /** Calls that had ended. The database may already have some of them. */
+  readonly closed: number;
+  /** Calls that were open when the process ended. */
+  readonly interrupted: number;
+  /** Unreadable bytes; their files are kept. */
+  readonly skippedBytes: number;
+}
+
+export interface FolderEvents {
+  replayed(replayed: Replayed): void;
+  /** A file in the spool that cannot be read was left in place. */
+  fileSkipped(path: string, reason: string): void;
+  /** A file of a running process was damaged; it is kept. */
+  damaged(path: string, skippedBytes: number): void;
+}
+
+export interface FolderReaderOptions {
+  readonly path: string;
+  /** The folder has only files of processes that ended, and is not removed. */
+  readonly isFlat: boolean;
+  readonly sync: "none" | "group";
+  readonly files: SpoolFiles;
+  readonly on: FolderEvents;
+}
+
+interface ReadSegment extends SegmentFile {
+  /** Calls opened here that are not closed and not opened again in a later file. */
+  open: number;
+  /** Whether the file is sealed and was read whole. */
+  isRead: boolean;
+  skippedBytes: number;
+  /** The latest file in which a call of this one was opened again. */
+  successor: ReadSegment | undefined;
+}
+
+interface OpenCall {
+  readonly call: OpenedCall;
+  readonly segment: ReadSegment;
+  delivered: Delivered | undefined;
+}
+
+/** Reads the spool of one process in its order, and removes its files once they are stored. */
+export class FolderReader {
+  readonly #options: FolderReaderOptions;
+  /** Those that exist, oldest first. */
+  readonly #segments: ReadSegment[] = [];
+  readonly #skipped = new Set<string>();
+  readonly #open = new Map<string, OpenCall>();
+  /** Held once the process has ended. */
+  #lock: FolderLock | undefined;
+  /** The oldest that is not read whole. */
+  #reading: ReadSegment | undefined;
+  #reader: RecordReader | undefined;
+  #lastNumber = -1;
+  /** Ended calls read in the file that is being read. */
+  #closes = 0;
+  #progress: Progress = { segment: 0, closes: 0 };
+  #replayed = { closed: 0, interrupted: 0, skippedBytes: 0 };
+  #isFinished = false;
+
+  constructor(options: FolderReaderOptions) {
+    this.#options = options;
+  }
+
+  get progress(): Progress {
+    return this.#progress;
+  }
+
+  /** Whether files of a process that ended are still being stored. */
+  get isReplaying(): boolean {
+    return this.#hasEnded && this.#segments.length > 0;
+  }
+
+  /** Whether the process has ended, and all that it wrote is stored. */
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** Finds out whether the process has ended, and which files there are. */
+  look(): void {
+    // A process that ended before its files are listed has sealed them all.
+    if (!this.#hasEnded) this.#lock = this.#tryLock();
+    for (const { number, path } of this.#list()) {
+      if (number <= this.#lastNumber || this.#skipped.has(path)) continue;
+      const reason = whyUnreadable(path);
+      if (reason !== undefined) {
+        this.#skip(path, reason);
+        continue;
+      }
+      const state = { open: 0, isRead: false, skippedBytes: 0, successor: undefined };
+      this.#segments.push({ number, path, ...state });
+      this.#reading ??= this.#segments.at(-1);
+      this.#lastNumber = number;
+    }
+  }
+
+  /**
+   * Adds ended calls to rows, up to a limit of rows and a limit of records of any kind. False when
+   * there is nothing more for now. Throws when a file cannot be opened; nothing is lost by that.
+   */
+  read(rows: UsageRecord[], limits: { readonly rows: number; readonly records: number }): boolean {
+    for (let records = 0; records < limits.records && rows.length < limits.rows; records += 1) {
+      const segment = this.#reading;
+      if (segment === undefined) return this.#hasEnded && this.#takeInterrupted(rows, limits.rows);
+      if (!this.#step(segment, rows)) return false;
+    }
+    return true;
+  }
+
+  /** Called when all rows read so far are stored: removes the files that nothing needs any more. */
+  async stored(): Promise<void> {
+    this.#progress = {
+      segment: this.#reading?.number ?? this.#lastNumber + 1,
+      closes: this.#closes,
+    };
+    for (let [oldest] = this.#segments; oldest?.isRead && oldest.open === 0;) {
+      // After a failure, a running process's file is tried again and an ended one's is left to the
+      // next start, which changes nothing.
+      if (!(await this.#retire(oldest)) && !this.#hasEnded) return;
+      this.#segments.shift();
+      [oldest] = this.#segments;
+    }
+    if (this.#hasEnded && this.#segments.length === 0) this.#finish();
+  }
+
+  /** Stops reading; what is not stored stays. */
+  abandon(): void {
+    this.#reader?.close();
+    this.#lock?.release();
+    this.#lock = undefined;
+  }
+
+  get #hasEnded(): boolean {
+    return this.#options.isFlat || this.#lock !== undefined;
+  }
+
+  #tryLock(): FolderLock | undefined {
+    const { path } = this.#options;
+    try {
+      return new FolderLock(path);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (!(error instanceof FolderInUse)) this.#skip(path, reason);
+      return undefined;
+    }
+  }
+
+  #list(): readonly SegmentFile[] {
+    try {
+      return listSegments(this.#options.path);
+    } catch (error) {
+      this.#skip(this.#options.path, error instanceof Error ? error.message : String(error));
+      return [];
+    }
+  }
+
+  #skip(path: string, reason: string): void {
+    if (this.#skipped.has(path)) return;
+    this.#skipped.add(path);
+    this.#options.on.fileSkipped(path, reason);
+  }
+
+  /** Reads one record or moves on to the next file. False when there is no more for now. */
+  #step(segment: ReadSegment, rows: UsageRecord[]): boolean {
+    const isSealed = this.#hasEnded || segment !== this.#segments.at(-1);
+    this.#reader ??= new RecordReader(segment.path);
+    const record = this.#reader.next(isSealed);
+    switch (record?.kind) {
+      case "open":
+        this.#opened(record.call, segment);
+        return true;
+      case "checkpoint": {
+        const open = this.#open.get(record.id);
+        if (open !== undefined) open.delivered = record.delivered;
+        return true;
+      }
+      case "close":
+        this.#closes += 1;
+        this.#replayed.closed += this.#hasEnded ? 1 : 0;
+        this.#ended(record.record.id);
+        rows.push(record.record);
+        return true;
+      case undefined:
+        if (isSealed) this.#finishSegment(segment, this.#reader);
+        return isSealed;
+    }
+  }
+
+  #opened(call: OpenedCall, segment: ReadSegment): void {
+    const before = this.#open.get(call.id)?.segment;
+    this.#ended(call.id);
+    if (before !== undefined && before !== segment) before.successor = segment;
+    this.#open.set(call.id, { call, segment, delivered: undefined });
+    segment.open += 1;
+  }
+
+  #ended(callId: string): void {
+    const open = this.#open.get(callId);
+    if (open === undefined) return;
+    open.segment.open -= 1;
+    this.#open.delete(callId);
+  }
+
+  #finishSegment(segment: ReadSegment, reader: RecordReader): void {
+    segment.isRead = true;
+    segment.skippedBytes = reader.skippedBytes;
+    reader.close();
+    this.#reader = undefined;
+    this.#reading = this.#segments.find(({ isRead }) => !isRead);
+    this.#closes = 0;
+  }
+
+  #takeInterrupted(rows: UsageRecord[], limit: number): boolean {
+    for (const [id, { call, delivered }] of this.#open) {
+      if (rows.length >= limit) return true;
+      this.#ended(id);
+      this.#replayed.interrupted += 1;
+      rows.push(interruptedCall(call, delivered));
+    }
+    return false;
+  }
+
+  async #retire({ path, skippedBytes, successor }: ReadSegment): Promise<boolean> {
+    const { sync, files, on } = this.#options;
+    try {
+      if (successor !== undefined && sync === "group") await files.syncPath(successor.path);
+      retireFile(files, path, skippedBytes);
+    } catch (error) {
+      if (!hasErrorCode(error, "ENOENT")) return false;
+    }
+    if (this.#hasEnded) this.#replayed.skippedBytes += skippedBytes;
+    else if (skippedBytes > 0) on.damaged(path, skippedBytes);
+    return true;
+  }
+
+  #finish(): void {
+    const { closed, interrupted, skippedBytes } = this.#replayed;
+    if (closed + interrupted + skippedBytes > 0) this.#options.on.replayed(this.#replayed);
+    if (this.#lock !== undefined) removeFolder(this.#options.path, this.#lock);
+    this.#lock = undefined;
+    this.#isFinished = true;
+  }
+}
+
+/** A folder with files that are kept stays. */
+function removeFolder(path: string, lock: FolderLock): void {
+  try {
+    const isEmpty = readdirSync(path).every((name) => name === basename(lock.path));
+    // A process that is about to lock its new folder must not find it half removed.
+    const aside = `${path}.removed`;
+    if (isEmpty) renameSync(path, aside);
+    if (isEmpty) rmSync(aside, { recursive: true });
+  } catch {
+    // The next start tries again.
+  }
+  lock.release();
+}

@@ -1,0 +1,237 @@
+import { existsSync, mkdirSync } from "node:fs";
+import type { Clock } from "../../domain/clock.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { UsageStore } from "../../store/store.ts";
+import { FolderLock } from "../spool/folder-lock.ts";
+import { listProcessFolders } from "../spool/process-folder.ts";
+import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
+import type { Progress } from "../spool/spool.ts";
+import { BatchStore } from "./batch-store.ts";
+import { writeDeadLetter } from "./dead-letter.ts";
+import { FolderReader, type FolderEvents } from "./folder-reader.ts";
+
+export interface IngestOptions {
+  /** Folder of the spools of all processes; created if missing, used by one ingest only. */
+  readonly root: string;
+  readonly store: UsageStore;
+  readonly settings: IngestSettings;
+  readonly clock: Clock;
+  readonly on: IngestEvents;
+  /** Rows that are not in the database, for the report of a failure. */
+  readonly countWaiting: () => number;
+  /** Replaced in tests to make the disk fail. */
+  readonly files?: SpoolFiles | undefined;
+}
+
+export interface IngestSettings {
+  readonly batchRows: number;
+  readonly flushIntervalMs: number;
+  readonly sync: "none" | "group";
+}
+
+export interface IngestEvents extends FolderEvents {
+  /** The database did not take a batch, or a file could not be opened; it is retried. */
+  writeFailed(waitingRows: number, error: unknown): void;
+  /** Called at the first success after a failure. */
+  written(): void;
+  deadLettered(callId: string, error: unknown): void;
+}
+
+/** Longest pause between two attempts at a database that fails. */
+const longestPauseMs = 5_000;
+/** Records of any kind read in one step, so that a step stays short. */
+const recordsAtOnce = 200;
+/** Rows stored at most in a pass at the end; a longer backlog is left to the next start. */
+const rowsAtEnd = 100_000;
+
+/**
+ * Stores the calls that processes have written to their spools. It keeps no state of its own:
+ * after a crash it reads the files again, and the database ignores rows it already has.
+ */
+export class Ingest {
+  readonly #options: IngestOptions;
+  readonly #lock: FolderLock;
+  readonly #store: BatchStore;
+  /** By path. */
+  readonly #folders = new Map<string, FolderReader>();
+  /** Folders that were kept when all in them was stored. */
+  readonly #finished = new Set<string>();
+  /** The batch: ended calls that were read and are not stored. */
+  #rows: UsageRecord[] = [];
+  #cancelTimer: (() => void) | undefined;
+  #passing: Promise<Error | undefined> | undefined;
+  #resume: (() => void) | undefined;
+  #isStarted = false;
+  #isStopping = false;
+  #isWoken = false;
+  #hasFailed = false;
+  /** Why a file could not be opened in this pass. */
+  #unreadable: Error | undefined;
+
+  /** Throws when the folder is unusable or another process ingests it. */
+  constructor(options: IngestOptions) {
+    const { root, store, clock, on } = options;
+    this.#options = options;
+    this.#store = new BatchStore(store, ({ record, error }) => {
+      writeDeadLetter(root, { record, error }, clock.now());
+      on.deadLettered(record.id, error);
+    });
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    this.#lock = new FolderLock(root);
+    try {
+      // Earlier versions had all files in the root.
+      this.#add(root, true);
+      this.#look();
+    } catch (error) {
+      this.#lock.release();
+      throw error;
+    }
+  }
+
+  /** Whether rows of a process that ended are still being stored. */
+  get isReplaying(): boolean {
+    return [...this.#folders.values()].some((folder) => folder.isReplaying);
+  }
+
+  /** How far a process's folder is stored. */
+  progressOf(path: string | undefined): Progress {
+    const folder = path === undefined ? undefined : this.#folders.get(path);
+    return folder?.progress ?? { segment: 0, closes: 0 };
+  }
+
+  /** Stores what is there at once: limits and reports count only stored rows. */
+  start(): void {
+    this.#isStarted = true;
+    void this.#pass();
+  }
+
+  /** Begins the next pass now, unless the database fails. */
+  wake(): void {
+    if (this.#store.failures > 0) return;
+    this.#isWoken = true;
+    if (this.#passing === undefined) this.#schedule(0);
+  }
+
+  /** Stores all that was written before. Rejects as soon as the store fails. */
+  async flush(): Promise<void> {
+    await this.#passing;
+    const failure = await this.#pass();
+    if (failure !== undefined) throw failure;
+  }
+
+  /** Stores what is there if it is not too much and the store takes it, and stops. */
+  async stop(): Promise<void> {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    this.#isStarted = false;
+    this.#cancelTimer?.();
+    this.#resume?.();
+    await this.#passing;
+    await this.#pass();
+    for (const folder of this.#folders.values()) folder.abandon();
+    this.#lock.release();
+  }
+
+  #add(path: string, isFlat: boolean): void {
+    const { files = systemFiles, on, settings } = this.#options;
+    const { sync } = settings;
+    this.#folders.set(path, new FolderReader({ path, isFlat, sync, files, on }));
+  }
+
+  #look(): void {
+    this.#unreadable = undefined;
+    for (const path of listProcessFolders(this.#options.root)) {
+      if (!this.#folders.has(path) && !this.#finished.has(path)) this.#add(path, false);
+    }
+    for (const folder of this.#folders.values()) folder.look();
+  }
+
+  #schedule(pauseMs: number): void {
+    if (!this.#isStarted) return;
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#options.clock.schedule(() => void this.#pass(), pauseMs);
+  }
+
+  get #pauseMs(): number {
+    const { flushIntervalMs } = this.#options.settings;
+    const { failures } = this.#store;
+    if (failures === 0) return this.#isWoken ? 0 : flushIntervalMs;
+    return Math.min(longestPauseMs, flushIntervalMs * 2 ** Math.min(failures, 10));
+  }
+
+  /** Never rejects; resolves to the failure, if any. */
+  #pass(): Promise<Error | undefined> {
+    this.#passing ??= this.#tryAll().finally(() => {
+      this.#passing = undefined;
+      this.#schedule(this.#pauseMs);
+    });
+    return this.#passing;
+  }
+
+  async #tryAll(): Promise<Error | undefined> {
+    const { on, countWaiting } = this.#options;
+    this.#isWoken = false;
+    let message = "the usage store refuses the rows";
+    try {
+      await this.#storeAll();
+      message = "the spool cannot be read";
+      if (this.#unreadable !== undefined) throw this.#unreadable;
+    } catch (cause) {
+      this.#hasFailed = true;
+      on.writeFailed(countWaiting(), cause);
+      return new Error(message, { cause });
+    }
+    if (this.#hasFailed) on.written();
+    this.#hasFailed = false;
+    return undefined;
+  }
+
+  async #storeAll(): Promise<void> {
+    this.#look();
+    let stored = await this.#storeBatch();
+    for (let hasMore = true; hasMore;) {
+      hasMore = false;
+      for (const folder of this.#folders.values()) {
+        hasMore = this.#read(folder) || hasMore;
+        if (this.#rows.length < this.#options.settings.batchRows) continue;
+        stored += await this.#storeBatch();
+      }
+      if (this.#isStopping && stored >= rowsAtEnd) break;
+      if (hasMore) await this.#rest();
+    }
+    await this.#storeBatch();
+  }
+
+  /** A folder with an unreadable file does not hold up the others. */
+  #read(folder: FolderReader): boolean {
+    try {
+      const { batchRows: rows } = this.#options.settings;
+      return folder.read(this.#rows, { rows, records: recordsAtOnce });
+    } catch (error) {
+      this.#unreadable = error instanceof Error ? error : new Error(String(error));
+      return false;
+    }
+  }
+
+  async #storeBatch(): Promise<number> {
+    const { length } = this.#rows;
+    if (length > 0) await this.#store.store(this.#rows);
+    this.#rows = [];
+    for (const [path, folder] of this.#folders) {
+      await folder.stored();
+      if (!folder.isFinished) continue;
+      this.#folders.delete(path);
+      if (existsSync(path)) this.#finished.add(path);
+    }
+    return length;
+  }
+
+  /** Lets the process do other work between two steps. */
+  async #rest(): Promise<void> {
+    if (this.#isStopping) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#resume = resolve;
+    this.#options.clock.schedule(resolve, 0);
+    await promise;
+  }
+}

@@ -1,0 +1,54 @@
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { hasErrorCode } from "./error-code.ts";
+import { FolderInUse, FolderLock } from "./folder-lock.ts";
+
+/** The spool folder of one process, locked until the process releases it or ends. */
+export interface ProcessFolder {
+  readonly path: string;
+  readonly lock: FolderLock;
+}
+
+const folderName = /^\d+-\d+-\d+(?:-\d+)?$/;
+
+/** Name of a process's folder: which of the processes it is, when it started, and its id. */
+export function processFolderName(index: number, startedAt: number, pid: number): string {
+  return `${index}-${startedAt}-${pid}`;
+}
+
+/** Paths of the folders of all processes, in the order of their names. */
+export function listProcessFolders(root: string): readonly string[] {
+  const entries = readdirSync(root, { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory() && folderName.test(entry.name));
+  return folders.map(({ name }) => join(root, name)).toSorted();
+}
+
+const maxAttempts = 100;
+
+/** Creates and locks a folder; a number is appended to a name that is taken. Throws system errors. */
+export function createProcessFolder(root: string, name: string): ProcessFolder {
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const path = join(root, attempt === 1 ? name : `${name}-${attempt}`);
+    const lock = lockNew(path);
+    if (lock !== undefined) return { path, lock };
+  }
+  throw new Error(`${join(root, name)} and its alternatives are taken`);
+}
+
+/** Undefined when the folder exists, or when ingest removed it before it was locked. */
+function lockNew(path: string): FolderLock | undefined {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (hasErrorCode(error, "EEXIST")) return undefined;
+    throw error;
+  }
+  try {
+    const lock = new FolderLock(path);
+    if (existsSync(lock.path)) return lock;
+    lock.release();
+  } catch (error) {
+    if (existsSync(path) && !(error instanceof FolderInUse)) throw error;
+  }
+  return undefined;
+}

@@ -1,0 +1,35 @@
+import { accessSync, constants, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { oddKind } from "../../domain/chat/file-kind.ts";
+
+export interface SegmentFile {
+  readonly number: number;
+  readonly path: string;
+}
+
+/** Names sort like their numbers below a hundred million. */
+export function segmentPath(folder: string, number: number): string {
+  return join(folder, `${String(number).padStart(8, "0")}.spool`);
+}
+
+const segmentName = /^(\d{8,})\.spool$/;
+
+/** The spool files in a folder, readable or not, oldest first. Throws system errors. */
+export function listSegments(folder: string): readonly SegmentFile[] {
+  const files = readdirSync(folder).flatMap((name) => {
+    const number = Number(segmentName.exec(name)?.[1]);
+    return Number.isSafeInteger(number) ? [{ number, path: join(folder, name) }] : [];
+  });
+  return files.toSorted((one, other) => one.number - other.number);
+}
+
+/** Undefined for a regular file that may be read. */
+export function whyUnreadable(path: string): string | undefined {
+  try {
+    const odd = oddKind(statSync(path));
+    if (odd === undefined) accessSync(path, constants.R_OK);
+    return odd;
+  } catch (error) {
+    return error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+  }
+}

@@ -1,0 +1,201 @@
+import { mkdirSync } from "node:fs";
+import type { Clock } from "../../domain/clock.ts";
+import type { CallLedger } from "../../domain/usage/call-ledger.ts";
+import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
+import { RefusedRows } from "../../store/errors.ts";
+import type { UsageStore } from "../../store/store.ts";
+import { LeftFiles } from "./left-files.ts";
+import { CallEntry } from "./segment.ts";
+import { systemFiles, type SpoolFiles } from "./spool-files.ts";
+import { writeCheckpoint } from "./spool-record.ts";
+import { Spool, type Progress } from "./spool.ts";
+
+export interface SpoolWriterOptions {
+  /** Folder of the spools of all processes. */
+  readonly root: string;
+  /** Name of this process's folder in it, from `processFolderName`. */
+  readonly name: string;
+  readonly settings: SpoolSettings;
+  readonly clock: Clock;
+  readonly on: SpoolEvents;
+  /** Takes ended calls while the spool cannot be written. */
+  readonly direct: Pick<UsageStore, "insert">;
+  /** Called after every `batchRows` ended calls. */
+  readonly onBatch: () => void;
+  /** Replaced in tests to make the disk fail. */
+  readonly files?: SpoolFiles | undefined;
+}
+
+export interface SpoolSettings {
+  readonly batchRows: number;
+  readonly sync: "none" | "group";
+  /** Limit on the files of this process and those that it found at its start. */
+  readonly spoolLimitBytes: number;
+  readonly segmentBytes: number;
+}
+
+export interface SpoolEvents {
+  spoolFailed(error: unknown): void;
+  spoolRecovered(): void;
+  nearlyFull(bytes: number, limit: number): void;
+  /** Called once after `nearlyFull`. */
+  hasRoomAgain(): void;
+  /** At shutdown: neither the database nor the spool took these rows. */
+  lost(rows: number, error: unknown): void;
+}
+
+const tickMs = 1_000;
+/** The spool is nearly full above the first share, until it falls below the second. */
+const nearlyFullShare = 0.8;
+const roomyShare = 0.7;
+
+/** Records the calls of this process in files of its own, from which ingest stores them. */
+export class SpoolWriter implements CallLedger {
+  readonly #options: SpoolWriterOptions;
+  readonly #spool: Spool;
+  readonly #left: LeftFiles;
+  readonly #open = new Map<string, CallEntry>();
+  #closes = 0;
+  #isNearlyFull = false;
+  #isClosed = false;
+  #ticking: ReturnType<typeof setInterval> | undefined;
+  #offering: Promise<void> | undefined;
+
+  /** Throws when the folder of all spools is unusable. */
+  constructor(options: SpoolWriterOptions) {
+    const { root, name, settings, clock, on, files = systemFiles } = options;
+    this.#options = options;
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    this.#left = new LeftFiles(root);
+    this.#spool = new Spool({
+      root,
+      name,
+      files,
+      clock,
+      segmentBytes: settings.segmentBytes,
+      sync: settings.sync,
+      onFailed: (error) => on.spoolFailed(error),
+      onRecovered: () => on.spoolRecovered(),
+    });
+  }
+
+  /** Undefined as long as it could not be created. */
+  get folder(): string | undefined {
+    return this.#spool.path;
+  }
+
+  get hasRoom(): boolean {
+    return !this.#isClosed && this.#spool.isWritable && !this.#isFull;
+  }
+
+  /** Size of the files of this process, and of those that it found and that are still there. */
+  get spoolBytes(): number {
+    return this.#spool.bytes + this.#left.bytes;
+  }
+
+  countWaiting(progress: Progress): number {
+    return this.#spool.countWaiting(progress);
+  }
+
+  open(call: OpenedCall): void {
+    if (this.#isClosed) throw new Error("the ledger is closed");
+    const entry = new CallEntry(call);
+    if (!this.#spool.write(entry)) {
+      throw new Error("the spool cannot be written", { cause: this.#spool.failure });
+    }
+    this.#open.set(call.id, entry);
+    this.#watchSpace();
+  }
+
+  checkpoint(callId: string, { outputTokens }: { readonly outputTokens: number }): void {
+    const entry = this.#open.get(callId);
+    if (entry === undefined || this.#isClosed) return;
+    entry.delivered = { outputTokens, at: this.#options.clock.now() };
+    // A lost checkpoint costs little: the next one replaces it.
+    this.#spool.append(writeCheckpoint(callId, entry.delivered));
+  }
+
+  close(record: UsageRecord): void {
+    // After shutdown an open call is left to ingest, which records it as interrupted.
+    if (this.#isClosed) return;
+    const entry = this.#open.get(record.id) ?? new CallEntry();
+    this.#open.delete(record.id);
+    entry.record = record;
+    this.#spool.write(entry);
+    this.#closes += 1;
+    if (this.#closes % this.#options.settings.batchRows === 0) this.#options.onBatch();
+    this.#watchSpace();
+  }
+
+  start(): void {
+    if (this.#isClosed) return;
+    this.#ticking ??= setInterval(() => void this.maintain(), tickMs);
+  }
+
+  /** Retries what could not be written, and follows ingest. Never rejects. */
+  async maintain(): Promise<void> {
+    this.#spool.maintain();
+    this.#left.followRemovals();
+    this.#watchSpace();
+    this.#offering ??= this.#offerUnwritten().finally(() => {
+      this.#offering = undefined;
+    });
+    await this.#offering;
+  }
+
+  /** Open calls stay in the spool, where ingest finds them. */
+  async shutDown(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#ticking);
+    await this.maintain();
+    await this.#spool.close();
+    const { unwritten, failure } = this.#spool;
+    if (unwritten.length > 0) this.#options.on.lost(unwritten.length, failure);
+  }
+
+  whyNotReady(): string | undefined {
+    const what = "usage cannot be recorded";
+    if (!this.#spool.isWritable) return `${what}: the spool cannot be written`;
+    return this.#isFull ? `${what}: the spool is full` : undefined;
+  }
+
+  get #isFull(): boolean {
+    return this.spoolBytes >= this.#options.settings.spoolLimitBytes;
+  }
+
+  async #offerUnwritten(): Promise<void> {
+    for (;;) {
+      const waiting = this.#spool.unwritten.filter(({ direct }) => direct === undefined);
+      const entries = waiting.slice(0, this.#options.settings.batchRows);
+      if (entries.length === 0 || !(await this.#offer(entries))) return;
+    }
+  }
+
+  /** False when the database is to be tried again later. A row that it refuses waits for the disk. */
+  async #offer(entries: readonly CallEntry[]): Promise<boolean> {
+    try {
+      await this.#options.direct.insert(entries.flatMap(({ record }) => record ?? []));
+      for (const entry of entries) this.#spool.storedDirectly(entry);
+      return true;
+    } catch (error) {
+      if (!(error instanceof RefusedRows)) return false;
+    }
+    const [only] = entries;
+    if (entries.length === 1 && only !== undefined) only.direct = "refused";
+    else for (const entry of entries) if (!(await this.#offer([entry]))) return false;
+    return true;
+  }
+
+  #watchSpace(): void {
+    const bytes = this.spoolBytes;
+    const { spoolLimitBytes } = this.#options.settings;
+    if (!this.#isNearlyFull && bytes >= spoolLimitBytes * nearlyFullShare) {
+      this.#isNearlyFull = true;
+      this.#options.on.nearlyFull(bytes, spoolLimitBytes);
+    } else if (this.#isNearlyFull && bytes < spoolLimitBytes * roomyShare) {
+      this.#isNearlyFull = false;
+      this.#options.on.hasRoomAgain();
+    }
+  }
+}
