@@ -7,6 +7,7 @@ import {
   FallibleStore,
   LedgerLog,
   openedCall,
+  randomOf,
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
@@ -14,15 +15,6 @@ import type { UsageRecord } from "../domain/usage/usage.ts";
 import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
 import { Ledger } from "./ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
-
-/** Seeded random numbers in [0, 1). */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 /**
  * A gateway that is killed again and again while database and disk fail at random, and the expected

@@ -15,7 +15,7 @@ const flushIntervalMs = 1_000;
 const settings = {
   batchRows: 20,
   flushIntervalMs,
-  // Only processes fail here, not the power.
+  // Power does not fail here, only processes do.
   sync: "none",
   spoolLimitBytes: 1e9,
   segmentBytes: 20_000,

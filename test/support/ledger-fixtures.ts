@@ -144,6 +144,15 @@ export class LedgerLog implements LedgerEvents {
   }
 }
 
+/** Seeded random numbers in [0, 1). */
+export function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
 /** Paths of the spool files under a folder, damaged ones included, in their order. */
 export function spoolPaths(root: string): readonly string[] {
   const paths = readdirSync(root, { encoding: "utf8", recursive: true });

@@ -139,6 +139,7 @@ export class Ingest {
   }
 
   #look(): void {
+    this.#unreadable = undefined;
     for (const path of listProcessFolders(this.#options.root)) {
       if (!this.#folders.has(path) && !this.#finished.has(path)) this.#add(path, false);
     }
@@ -170,7 +171,6 @@ export class Ingest {
   async #tryAll(): Promise<Error | undefined> {
     const { on, countWaiting } = this.#options;
     this.#isWoken = false;
-    this.#unreadable = undefined;
     let message = "the usage store refuses the rows";
     try {
       await this.#storeAll();
