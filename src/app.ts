@@ -36,42 +36,18 @@ class SingleProcess implements App {
 
   constructor(config: Config, overrides: AppOverrides) {
     this.#config = config;
-    this.#edge = buildEdge(config);
-    this.#clock = overrides.clock ?? systemClock;
-    this.#randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
-    this.#telemetry = this.#createTelemetry();
-    const telemetry = this.#telemetry;
-    const events = (this.events = telemetry.events);
-    const owner = new Installation(config, { random: this.#randomBytes, clock: this.#clock });
-    this.#peppers = owner.peppers;
-    const clock = this.#clock;
-    const running = new RunningCalls(
-      (keyId) => this.#storage.keyRing.isLive(keyId),
-      (publicId) => this.#storage.keyRing.findEnded(publicId),
-      clock,
-    );
-    const onKeysChanged = (): void => {
-      running.endStale();
-      this.#services.capacity.unitsChanged();
-    };
-    this.#running = running;
-    const settings = (): Config => this.#config;
-    this.#storage = openStorage({ settings, clock, owner, telemetry, onKeysChanged });
-    this.#hooks = overrides.hooks ?? [];
-    this.#snapshot = this.#makeSnapshot(config);
-    const parts = { config, clock, events, running, refusals: this.#refusals };
-    this.#services = buildServices({
-      ...overrides,
-      ...parts,
-      ledger: this.#storage.ledger.calls,
-      routing: () => this.#config.routing,
-      routingEvents: telemetry.routing,
-      units: this.#storage.keyRing,
-      overload: {
-        settings: () => this.#config.overload,
-        callsUnderWay: () => this.#data?.pendingRequests ?? 0,
-        events: telemetry.overload,
-      },
+    const { clock = systemClock } = overrides;
+    const randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
+    const telemetry = (this.#telemetry = this.#createTelemetry(overrides));
+    const shutdown = this.#shutdown;
+    const shared = { config, telemetry, shutdown, clock, randomBytes };
+    this.#control = new ControlServer({
+      ...shared,
+      onBootstrapToken: overrides.onBootstrapToken ?? ((): undefined => undefined),
+      onKeysChanged: () => this.#data.reloadKeys(),
+      renderMetrics: () => telemetry.metrics.render(),
+      whyNotReady: () => this.#data.whyNotReady(),
+      countWaiting: () => this.#waitingRows,
     });
     const { port: control, storage, installation } = this.#control;
     const { peppers } = installation;
@@ -153,10 +129,10 @@ class SingleProcess implements App {
       clock,
       log,
       gauges: {
-        openRequests: () => this.#data?.pendingRequests ?? 0,
-        queuedUsageRows: () => this.#storage.ledger.waiting,
-        spoolBytes: () => this.#storage.ledger.calls.spoolBytes,
-        keysAgeSeconds: () => this.#storage.keyRing.ageMs / 1000,
+        openRequests: () => this.#data.openRequests,
+        queuedUsageRows: () => this.#waitingRows,
+        spoolBytes: () => this.#ledger.spoolBytes,
+        keysAgeSeconds: () => this.#data.keysAgeMs / 1000,
         residentBytes: () => process.memoryUsage.rss(),
       },
     });

@@ -59,6 +59,7 @@ export class ControlProcess implements AsyncDisposable {
       usage: this.#server.storage.usage,
       config: () => this.#feed,
       ingest: this.#server.storage.ingest,
+      whyNotReady: () => this.#server.storage.whyNotReady(),
       onState: () => this.#lookForWorker(),
     });
   }

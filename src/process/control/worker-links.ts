@@ -14,6 +14,8 @@ export interface WorkerLinksOptions {
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
+  /** Undefined when control can serve. */
+  readonly whyNotReady: () => string | undefined;
   /** Called when a worker has told its state, or has gone. */
   readonly onState: () => void;
 }
@@ -115,8 +117,9 @@ export class WorkerLinks {
 
   #hear(link: Connection, state: WorkerState): void {
     this.#workers.set(link, state);
-    link.tell("spool.stored", this.#options.ingest.progressOf(state.spool));
-    this.#options.onState();
+    const { ingest, whyNotReady, onState } = this.#options;
+    link.tell("state", { notReady: whyNotReady(), stored: ingest.progressOf(state.spool) });
+    onState();
   }
 
   #forget(link: Connection): void {

@@ -30,6 +30,14 @@ export interface WorkerState {
   readonly waitingRows: number;
 }
 
+/** What control says of itself, and of the worker's spool. */
+export interface ControlState {
+  /** Undefined when it can serve. */
+  readonly notReady: string | undefined;
+  /** How far the worker's spool is stored. */
+  readonly stored: Progress;
+}
+
 /** Sent by workers. */
 export type WorkerMessages = {
   readonly "config.read": { readonly ask: undefined; readonly answer: ConfigFeed };
@@ -60,8 +68,8 @@ export type WorkerMessages = {
 export type ControlMessages = {
   /** Answered when calls of the worker see every change of keys that was committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: undefined };
-  /** How far the worker's spool is stored; follows each state. */
-  readonly "spool.stored": { readonly ask: Progress };
+  /** Follows each state of the worker. */
+  readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };

@@ -4,7 +4,7 @@ import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { oddKind } from "../../domain/chat/file-kind.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
-import { Ledger } from "../../ledger/ledger.ts";
+import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { DigestRenewal } from "../../keys/digest-renewal.ts";
 import { LastUse } from "../../keys/last-use.ts";
 import { AuditCheckpointJob } from "../../store/audit-checkpoint-job.ts";
@@ -70,8 +70,8 @@ export function openStorage(options: StorageOptions): Storage {
     onStored: () => events.lastUseStored(),
     onFailed: (error) => events.lastUseFailed(error),
   });
-  const ledger = new Ledger({
-    folder: join(config.dataDir, "spool"),
+  const ingest = new Ingest({
+    root: spoolRoot(config.dataDir),
     store: usage,
     settings: config.ledger,
     clock,
@@ -92,9 +92,7 @@ export function openStorage(options: StorageOptions): Storage {
     ingest,
     whyNotReady() {
       const { needsRestore } = connection;
-      if (needsRestore !== undefined) return `the database ${needsRestore}: it has to be restored`;
-      if (!keyRing.isLoaded) return "keys are not loaded yet";
-      return ledger.calls.whyNotReady();
+      return needsRestore && `the database ${needsRestore}: it has to be restored`;
     },
     async start() {
       refuseOddFiles(config.storage.path);

@@ -2,11 +2,16 @@ import type { Clock } from "../../domain/clock.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { LastUse } from "../../keys/last-use.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
-import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ControlPort } from "../control-port.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import { Link } from "../link/link.ts";
-import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
+import type {
+  ConfigFeed,
+  ControlMessages,
+  ControlState,
+  WorkerMessages,
+  WorkerState,
+} from "../link/messages.ts";
 import { connectToSocket } from "../link/unix-socket.ts";
 
 export interface ControlLinkOptions {
@@ -17,8 +22,7 @@ export interface ControlLinkOptions {
   readonly renderMetrics: () => string;
   readonly reloadKeys: () => Promise<void>;
   readonly onConfig: (feed: ConfigFeed) => void;
-  /** Called with how far control has stored the spool. */
-  readonly onStored: (progress: Progress) => void;
+  readonly onState: (state: ControlState) => void;
   /** Called when control is lost, and when it is back. */
   readonly onLost: (reason: LinkLost) => void;
   readonly onBack: () => void;
@@ -127,7 +131,7 @@ export class ControlLink {
     channel: ConstructorParameters<typeof Link>[0]["channel"],
     done: (isOpen: boolean) => void,
   ) {
-    const { clock, reloadKeys, renderMetrics, onConfig, onStored } = this.#options;
+    const { clock, reloadKeys, renderMetrics, onConfig, onState } = this.#options;
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
@@ -135,7 +139,7 @@ export class ControlLink {
       handlers: {
         "keys.reload": async () => void (await reloadKeys()),
         "config.changed": (feed) => onConfig(feed),
-        "spool.stored": (progress) => onStored(progress),
+        state: (told) => onState(told),
         "metrics.read": () => renderMetrics(),
       },
       onOpen: () => {

@@ -2,12 +2,12 @@ import type { Config } from "../../config/config.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
-import type { Progress } from "../../ledger/spool/spool.ts";
 import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
-import type { ConfigFeed, WorkerState } from "../link/messages.ts";
+import type { LinkLost } from "../link/link-errors.ts";
+import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
 import { openSpool } from "../wiring/open-spool.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
@@ -30,8 +30,8 @@ export class WorkerProcess implements AsyncDisposable {
   readonly #shutdown = new Shutdown();
   readonly #control: ControlLink;
   #generation = 0;
-  /** How far control has stored the spool. */
-  #stored: Progress = { segment: 0, closes: 0 };
+  /** What control said last. */
+  #controlState: ControlState = { notReady: undefined, stored: { segment: 0, closes: 0 } };
   #parts: WorkerParts | undefined;
 
   constructor(options: WorkerProcessOptions) {
@@ -42,11 +42,11 @@ export class WorkerProcess implements AsyncDisposable {
       state: () => this.#state(),
       renderMetrics: () => this.#parts?.telemetry.metrics.render() ?? "",
       reloadKeys: () => this.#parts?.data.reloadKeys() ?? Promise.resolve(),
-      onStored: (progress) => {
-        this.#stored = progress;
+      onState: (state) => {
+        this.#controlState = state;
       },
       onConfig: (feed) => this.#reconfigure(feed),
-      onLost: (reason) => this.#parts?.telemetry.events.controlLost(reason),
+      onLost: (reason) => this.#controlLost(reason),
       onBack: () => this.#parts?.telemetry.events.controlBack(),
     });
   }
@@ -88,7 +88,7 @@ export class WorkerProcess implements AsyncDisposable {
       clock: systemClock,
       randomBytes,
       overrides: {},
-      whyNotReady: () => undefined,
+      whyNotReady: () => this.#controlState.notReady,
     });
     this.#parts = { config, text, telemetry, ledger, data };
     await data.start();
@@ -138,8 +138,14 @@ export class WorkerProcess implements AsyncDisposable {
     };
   }
 
+  #controlLost(reason: LinkLost): void {
+    // Calls go on without control.
+    this.#controlState = { ...this.#controlState, notReady: undefined };
+    this.#parts?.telemetry.events.controlLost(reason);
+  }
+
   get #waitingRows(): number {
-    return this.#parts?.ledger.countWaiting(this.#stored) ?? 0;
+    return this.#parts?.ledger.countWaiting(this.#controlState.stored) ?? 0;
   }
 
   #createTelemetry({ telemetry }: Config): Telemetry {
