@@ -1,30 +1,34 @@
-import type { Place, PlaceHolder } from "./place.ts";
+import type { Place, PlaceHolder, Spot } from "./place.ts";
 import type { Reservation } from "./pool-tokens.ts";
 import { RequestPlaces } from "../places/request-places.ts";
-import type { UpstreamPlaces } from "../places/upstream-places.ts";
 
 /** The pool that gave a place. */
 export interface PlaceKeeper {
-  /** Whether the limits of upstreams apply to the holder. */
+  /** Whether the limits of upstreams and targets apply to the holder. */
   isBound(holder: PlaceHolder): boolean;
   settle(reservation: Reservation, usedTokens: number): void;
-  takeBack(holder: PlaceHolder): void;
+  /** Takes back the places at pool and target. */
+  takeBack(holder: PlaceHolder, spot: Spot): void;
+  /** Serves waiting calls. */
+  serve(): void;
 }
 
-/** A place at a pool, and its requests' places at the upstream, of which the first was taken. */
+/** A place at a pool and a target, and at their upstream one for each request. */
 export class HeldPlace extends RequestPlaces implements Place {
   readonly #keeper: PlaceKeeper;
   readonly #holder: PlaceHolder;
+  readonly #spot: Spot;
   #waitedMs = 0;
   #position: number | undefined;
   #reservation: Reservation | undefined;
   #isHeld = true;
 
-  constructor(keeper: PlaceKeeper, holder: PlaceHolder, upstream: UpstreamPlaces) {
-    super(upstream, keeper.isBound(holder), 1);
+  /** A stream is long: the holder must not keep the rest of the request in memory. */
+  constructor(keeper: PlaceKeeper, holder: PlaceHolder, spot: Spot) {
+    super(spot.upstream, keeper.isBound(holder), 1);
     this.#keeper = keeper;
-    // A stream is long: the rest of the request must not stay in memory.
-    this.#holder = { capacityClass: holder.capacityClass, keyId: holder.keyId };
+    this.#holder = holder;
+    this.#spot = spot;
   }
 
   get waitedMs(): number {
@@ -58,7 +62,9 @@ export class HeldPlace extends RequestPlaces implements Place {
     if (!this.#isHeld) return;
     this.settle(0);
     this.#isHeld = false;
+    // All places are free before a waiting call is served, so that it finds them together.
+    this.#keeper.takeBack(this.#holder, this.#spot);
     this.release();
-    this.#keeper.takeBack(this.#holder);
+    this.#keeper.serve();
   }
 }
