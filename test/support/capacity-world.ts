@@ -44,7 +44,10 @@ export interface Asked {
 }
 
 export interface HowToAsk {
-  /** Default: the pool `shared`. Several are its candidates, in this order. */
+  /**
+   * Default: the pool `shared`; `pool@upstream` names the upstream of its target. Several are the
+   * candidates, in this order.
+   */
   readonly at?: string | readonly string[];
   /** The upstream of the pool's target; default `up`. */
   readonly upstream?: string;
@@ -204,12 +207,9 @@ export class CapacityWorld {
 
   #candidateAt(at: string, ofPool = roomy.name): PlaceCandidate {
     const [kind, name = ""] = at.split(":");
-    return {
-      target:
-        kind === "upstream"
-          ? targetOf(name)
-          : targetOf(ofPool, { id: `${ofPool}/${at}`, pool: at }),
-    };
+    if (kind === "upstream") return { target: targetOf(name) };
+    const [pool = "", upstream = ofPool] = at.split("@");
+    return { target: targetOf(upstream, { id: `${upstream}/${pool}`, pool }) };
   }
 }
 

@@ -94,15 +94,19 @@ export class Capacity implements CapacityGate {
   /** Sets the bounds of this snapshot, and removes unused pools and upstreams that it lacks. */
   follow(snapshot: Snapshot): void {
     this.#newest = snapshot;
-    for (const [name, entry] of this.#upstreams) {
-      const upstream = snapshot.upstreams.get(name);
-      if (upstream !== undefined) setLimits(entry, upstream);
-      else if (isUnused(entry)) this.#upstreams.delete(name);
-    }
     for (const [name, entry] of this.#pools) {
       const pool = snapshot.pools.get(name);
       if (pool !== undefined) entry.source = pool;
       else if (entry.gate.isIdle) this.#pools.delete(name);
+    }
+    // A higher limit serves calls at once, so all lower bounds apply before.
+    for (const [name, { places }] of this.#upstreams) {
+      places.limit = Math.min(places.limit, snapshot.upstreams.get(name)?.maxInFlight ?? Infinity);
+    }
+    for (const [name, entry] of this.#upstreams) {
+      const upstream = snapshot.upstreams.get(name);
+      if (upstream !== undefined) setLimits(entry, upstream);
+      else if (isUnused(entry)) this.#upstreams.delete(name);
     }
     for (const { gate } of this.#upstreams.values()) gate?.serve();
     for (const { gate } of this.#pools.values()) gate.serve();
@@ -127,35 +131,25 @@ export class Capacity implements CapacityGate {
     return this.#upstreams.get(called.name) ?? this.#addUpstream(called.name, called);
   }
 
-  /** Tries the candidates behind those that refused. */
-  #try(ask: PlaceAsk, refused: BusyPool[]): EnterResult | Promise<EnterResult> {
-    for (;;) {
-      const at = refused.length;
-      const candidate = ask.candidates[at];
-      if (candidate === undefined) break;
-      const { gate, spot } = this.#find(candidate, at, ask.snapshot);
-      const tried = gate.tryEnter(ask.request, spot);
-      if (tried instanceof Promise) return this.#goOn(ask, refused, tried);
-      if (!("busy" in tried)) return { place: tried, at, refused };
-      refused.push(tried);
-    }
-    return ask.waitMs > 0 ? this.#wait(ask, refused) : { refused };
-  }
-
-  async #goOn(
+  /** Tries the candidates behind those that refused; `result`: of the next one, if it was tried. */
+  #try(
     ask: PlaceAsk,
     refused: BusyPool[],
-    tried: Promise<Place | BusyPool>,
-  ): Promise<EnterResult> {
-    const result = await tried;
-    const isRefused = "busy" in result;
-    if (ask.signal.aborted) {
-      if (!isRefused) result.leave();
-      return { refused: [busy("left", 0)] };
+    result?: Place | BusyPool,
+  ): EnterResult | Promise<EnterResult> {
+    for (let tried = result; ;) {
+      if (tried !== undefined && !("busy" in tried)) {
+        return { place: tried, at: refused.length, refused };
+      }
+      if (tried !== undefined) refused.push(tried);
+      const candidate = ask.candidates[refused.length];
+      if (candidate === undefined) break;
+      const { gate, spot } = this.#find(candidate, refused.length, ask.snapshot);
+      const trying = gate.tryEnter(ask.request, spot);
+      if (trying instanceof Promise) return trying.then((late) => this.#try(ask, refused, late));
+      tried = trying;
     }
-    if (!isRefused) return { place: result, at: refused.length, refused };
-    refused.push(result);
-    return this.#try(ask, refused);
+    return ask.waitMs > 0 ? this.#wait(ask, refused) : { refused };
   }
 
   /** Waits in the queues of all pools where a retry may succeed. */
@@ -165,9 +159,7 @@ export class Capacity implements CapacityGate {
     for (const [at, candidate] of ask.candidates.entries()) {
       if (refused[at]?.retryAfterMs === Infinity) continue;
       const { gate, spot } = this.#find(candidate, at, ask.snapshot);
-      const known = spots.get(gate);
-      if (known === undefined) spots.set(gate, [spot]);
-      else known.push(spot);
+      spots.set(gate, [...(spots.get(gate) ?? []), spot]);
     }
     if (spots.size === 0) return { refused };
     return new Waiter(ask.request, this.#options.clock).wait(ask, spots);

@@ -4,51 +4,37 @@ import { RequestPlaces } from "../places/request-places.ts";
 
 /** The pool that gave a place. */
 export interface PlaceKeeper {
-  /** Whether the limits of upstreams and targets apply to the holder. */
-  isBound(holder: PlaceHolder): boolean;
   settle(reservation: Reservation, usedTokens: number): void;
   /** Takes back the places at pool and target. */
-  takeBack(holder: PlaceHolder, spot: Spot): void;
+  takeBack(taken: TakenPlaces): void;
   /** Serves waiting calls. */
   serve(): void;
 }
 
+/** Places that were taken in one step. */
+export interface TakenPlaces {
+  readonly holder: PlaceHolder;
+  readonly spot: Spot;
+  /** Whether the limit of the upstream applies. */
+  readonly isBound: boolean;
+}
+
 /** A place at a pool and a target, and at their upstream one for each request. */
 export class HeldPlace extends RequestPlaces implements Place {
+  waitedMs = 0;
+  position: number | undefined;
   readonly #keeper: PlaceKeeper;
-  readonly #holder: PlaceHolder;
-  readonly #spot: Spot;
-  #waitedMs = 0;
-  #position: number | undefined;
+  readonly #taken: TakenPlaces;
   #reservation: Reservation | undefined;
   #isHeld = true;
 
-  /** A stream is long: the holder must not keep the rest of the request in memory. */
-  constructor(keeper: PlaceKeeper, holder: PlaceHolder, spot: Spot) {
-    super(spot.upstream, keeper.isBound(holder), 1);
+  constructor(keeper: PlaceKeeper, taken: TakenPlaces, reservation?: Reservation) {
+    super(taken.spot.upstream, taken.isBound, 1);
     this.#keeper = keeper;
-    this.#holder = holder;
-    this.#spot = spot;
-  }
-
-  get waitedMs(): number {
-    return this.#waitedMs;
-  }
-
-  get position(): number | undefined {
-    return this.#position;
-  }
-
-  /** Sets the tokens that were granted with it. */
-  reserved(reservation: Reservation | undefined): this {
+    // A stream is long: the rest of the request must not stay in memory.
+    const { capacityClass, keyId } = taken.holder;
+    this.#taken = { ...taken, holder: { capacityClass, keyId } };
     this.#reservation = reservation;
-    return this;
-  }
-
-  afterWait(waitedMs: number, position: number): this {
-    this.#waitedMs = waitedMs;
-    this.#position = position;
-    return this;
   }
 
   settle(tokens: number): void {
@@ -62,8 +48,8 @@ export class HeldPlace extends RequestPlaces implements Place {
     if (!this.#isHeld) return;
     this.settle(0);
     this.#isHeld = false;
-    // All places are free before a waiting call is served, so that it finds them together.
-    this.#keeper.takeBack(this.#holder, this.#spot);
+    // A waiting call is served once all are back, so that it finds them together.
+    this.#keeper.takeBack(this.#taken);
     this.release();
     this.#keeper.serve();
   }

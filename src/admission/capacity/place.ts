@@ -91,20 +91,13 @@ export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
   return { busy: reason, retryAfterMs, position: undefined, waitedMs: 0 };
 }
 
-export interface Entered {
-  readonly place: Place;
-  /** Index of its candidate. */
-  readonly at: number;
-  /** Why the candidates before it gave none. */
-  readonly refused: readonly BusyPool[];
-}
-
-export interface NotEntered {
-  /** By candidate; after a wait only why it ended. */
-  readonly refused: readonly BusyPool[];
-}
-
-export type EnterResult = Entered | NotEntered;
+/**
+ * A place and the index of its candidate, with why those before it gave none; or why none gave one,
+ * after a wait only why it ended.
+ */
+export type EnterResult =
+  | { readonly place: Place; readonly at: number; readonly refused: readonly BusyPool[] }
+  | { readonly refused: readonly BusyPool[] };
 
 /** How answers of one upstream are drained after their callers have left. */
 export interface Draining {

@@ -1,8 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { LimitDecision, TokenLimits } from "../../store/store.ts";
+import type { LimitDecision } from "../../store/store.ts";
 import { FairQueue } from "../places/queue/fair-queue.ts";
-import { HeldPlace, type PlaceKeeper } from "./held-place.ts";
+import { HeldPlace, type PlaceKeeper, type TakenPlaces } from "./held-place.ts";
 import { GatePoll } from "./gate-poll.ts";
 import { LeavePace } from "./leave-pace.ts";
 import { OpenTurns } from "./open-turns.ts";
@@ -15,17 +15,12 @@ import {
   type Spot,
 } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
-import { PoolPlaces } from "./pool-places.ts";
-import { PoolTokens, type Reservation } from "./pool-tokens.ts";
+import { PoolPlaces, type PoolPlacesOptions } from "./pool-places.ts";
+import { PoolTokens, type PoolTokensOptions, type Reservation } from "./pool-tokens.ts";
 import type { PlaceQueue, QueueTurn, Waited, Waiter } from "./waiter.ts";
 
-export interface PoolGateOptions {
+export interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
   readonly clock: Clock;
-  readonly limits: TokenLimits;
-  /** The scope of the tokens of calls without a guarantee. */
-  readonly scopeId: string;
-  /** Its name; undefined for the targets of an upstream that name none. */
-  readonly pool: string | undefined;
   readonly bounds: () => PoolBounds;
   readonly unitsOf: (keyId: string) => number;
   /** Most calls in one lane of the queue. */
@@ -34,10 +29,13 @@ export interface PoolGateOptions {
 }
 
 /** Places that are taken while the store is asked for the tokens. */
-interface Taken<Holder = PlaceHolder> {
-  readonly holder: Holder;
-  readonly spot: Spot;
+interface Asked<Taken = TakenPlaces> {
+  readonly taken: Taken;
   readonly reservation: Reservation;
+}
+
+interface TakenTurn extends TakenPlaces {
+  readonly holder: QueueTurn;
 }
 
 /** One pool: the calls that hold its places, and the calls that wait for one. */
@@ -47,14 +45,12 @@ export class PoolGate implements PlaceQueue {
   readonly #tokens: PoolTokens;
   readonly #turns: OpenTurns;
   readonly #keeper: PlaceKeeper = {
-    isBound: ({ capacityClass }) =>
-      capacityClass !== "provisioned" || this.#options.pool === undefined,
     settle: (reservation, used) => {
       this.#tokens.settle(reservation, used);
       if (used < reservation.tokens) this.serve();
     },
-    takeBack: (holder, spot) => {
-      this.#places.giveBackKept(holder, spot);
+    takeBack: (taken) => {
+      this.#places.giveBackKept(taken);
       this.#pace.left(this.#options.clock.monotonic());
     },
     serve: () => this.serve(),
@@ -71,13 +67,12 @@ export class PoolGate implements PlaceQueue {
 
   constructor(options: PoolGateOptions) {
     this.#options = options;
-    const { clock } = options;
     const onRoom = (): void => this.serve();
     this.#queue = new FairQueue(options.queueLimit, options.unitsOf);
     this.#tokens = new PoolTokens(options);
     this.#turns = new OpenTurns(this.#queue, this.#tokens);
-    this.#poll = new GatePoll(clock, onRoom);
-    this.#places = new PoolPlaces({ clock, isBound: this.#keeper.isBound, onRoom });
+    this.#poll = new GatePoll(options.clock, onRoom);
+    this.#places = new PoolPlaces(options, onRoom);
   }
 
   held(capacityClass: CapacityClass): number {
@@ -113,14 +108,13 @@ export class PoolGate implements PlaceQueue {
     const full = this.#places.fullAt(holder, spot, nowMs);
     if (full !== undefined) return busy(full === spot.target ? "limit" : "full", this.retryAfterMs);
     if (isGuaranteed || bounds.openTokens === undefined) {
-      this.#places.take(holder, spot);
-      return new HeldPlace(this.#keeper, holder, spot);
+      return new HeldPlace(this.#keeper, this.#places.take(holder, spot));
     }
     const yieldMs = this.#tokens.yieldMs(request, bounds.openTokens);
     if (yieldMs > 0) return busy("tokens", yieldMs);
     const reservation = this.#tokens.newReservation(request);
-    this.#places.take(holder, spot);
-    return this.#tryTokens({ holder, spot, reservation }, bounds.openTokens);
+    const taken = this.#places.take(holder, spot);
+    return this.#tryTokens({ taken, reservation }, bounds.openTokens);
   }
 
   newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn {
@@ -179,8 +173,7 @@ export class PoolGate implements PlaceQueue {
       });
       const spot = turn && this.#places.spotFor(turn);
       if (turn === undefined || spot === undefined) return;
-      this.#places.take(turn, spot);
-      this.#grant(turn, spot, undefined);
+      this.#grant(this.#places.take(turn, spot));
     }
   }
 
@@ -200,74 +193,74 @@ export class PoolGate implements PlaceQueue {
         continue;
       }
       if (!this.#places.hasFree(turn, bounds)) return;
-      this.#places.take(turn, spot);
+      const taken = this.#places.take(turn, spot);
       if (bounds.openTokens === undefined) {
-        this.#grant(turn, spot, undefined);
+        this.#grant(taken);
         continue;
       }
       const reservation = this.#tokens.newReservation(turn.waiter.request);
-      const taken = { holder: turn, spot, reservation };
       const asked = this.#tokens.ask(reservation, bounds.openTokens);
-      if (asked instanceof Promise) return this.#answerLater(taken, asked);
-      if (!this.#decide(taken, asked)) return;
+      if (asked instanceof Promise) return this.#answerLater({ taken, reservation }, asked);
+      if (!this.#decide({ taken, reservation }, asked)) return;
     }
   }
 
-  #answerLater(taken: Taken<QueueTurn>, asked: Promise<LimitDecision>): void {
+  #answerLater(asked: Asked<TakenTurn>, answer: Promise<LimitDecision>): void {
     this.#isAsking = true;
-    asked.then(
+    answer.then(
       (decision) => {
         this.#isAsking = false;
-        const isNextOnesTurn = this.#decide(taken, decision);
+        const isNextOnesTurn = this.#decide(asked, decision);
         if (isNextOnesTurn || this.#isAnswerOld) this.serve();
         else this.#planPoll();
       },
       (error: unknown) => {
         this.#isAsking = false;
-        this.#places.giveBack(taken.holder, taken.spot);
-        taken.holder.waiter.fail(error);
+        this.#places.giveBack(asked.taken);
+        asked.taken.holder.waiter.fail(error);
         this.serve();
       },
     );
   }
 
   /** Returns whether it is the next call's turn. */
-  #decide({ holder, spot, reservation }: Taken<QueueTurn>, decision: LimitDecision): boolean {
+  #decide({ taken, reservation }: Asked<TakenTurn>, decision: LimitDecision): boolean {
     if (decision.isAdmitted) {
       this.#tokens.granted(reservation);
-      this.#grant(holder, spot, reservation);
+      this.#grant(taken, reservation);
       return true;
     }
-    this.#places.giveBack(holder, spot);
+    const { holder: turn } = taken;
+    this.#places.giveBack(taken);
     if (decision.freeAfterMs !== undefined) {
       this.#poll.tokensFreeIn(decision.freeAfterMs);
-      return holder.waiter.isOver;
+      return turn.waiter.isOver;
     }
     // A request that never fits must not keep others waiting.
-    holder.waiter.refused(holder, "tokens", Infinity);
+    turn.waiter.refused(turn, "tokens", Infinity);
     return true;
   }
 
   /** Hands over a place that was taken for a call; if its wait has just ended, it is given back. */
-  #grant(turn: QueueTurn, spot: Spot, reservation: Reservation | undefined): void {
-    const { capacityClass, keyId, waiter } = turn;
-    const place = new HeldPlace(this.#keeper, { capacityClass, keyId }, spot).reserved(reservation);
-    if (waiter.isOver) return place.leave();
+  #grant(taken: TakenTurn, reservation?: Reservation): void {
+    const { holder: turn, spot } = taken;
+    const place = new HeldPlace(this.#keeper, taken, reservation);
+    if (turn.waiter.isOver) return place.leave();
     this.#queue.served(turn);
-    waiter.served(turn, place, spot);
+    turn.waiter.served(turn, place, spot);
   }
 
   /** Keeps the place that was taken if the store grants its tokens. */
   #tryTokens(
-    { holder, spot, reservation }: Taken,
+    { taken, reservation }: Asked,
     openTokens: number,
   ): HeldPlace | BusyPool | Promise<HeldPlace | BusyPool> {
     const finish = (decision: LimitDecision): HeldPlace | BusyPool => {
       if (decision.isAdmitted) {
         this.#tokens.granted(reservation);
-        return new HeldPlace(this.#keeper, holder, spot).reserved(reservation);
+        return new HeldPlace(this.#keeper, taken, reservation);
       }
-      this.#places.giveBack(holder, spot);
+      this.#places.giveBack(taken);
       // A call may have come to wait for this place in the meantime.
       if (asked instanceof Promise) this.serve();
       return busy("tokens", decision.retryAfterMs ?? Infinity);
@@ -275,7 +268,7 @@ export class PoolGate implements PlaceQueue {
     const asked = this.#tokens.ask(reservation, openTokens);
     if (!(asked instanceof Promise)) return finish(asked);
     return asked.then(finish, (error: unknown) => {
-      this.#places.giveBack(holder, spot);
+      this.#places.giveBack(taken);
       this.serve();
       throw error;
     });

@@ -2,20 +2,21 @@ import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
+import type { TakenPlaces } from "./held-place.ts";
 import type { PlaceHolder, Spot } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
 
 export interface PoolPlacesOptions {
   readonly clock: Pick<Clock, "monotonic">;
-  /** Whether the limits of upstreams and targets apply to the holder. */
-  readonly isBound: (holder: PlaceHolder) => boolean;
-  /** Called when an upstream or a target without room has room again. */
-  readonly onRoom: () => void;
+  /** Its name; undefined for the targets of an upstream that name none. */
+  readonly pool: string | undefined;
 }
 
 /** The places of one pool, each of which is taken together with one at an upstream and a target. */
 export class PoolPlaces {
   readonly #options: PoolPlacesOptions;
+  /** Called when an upstream or a target without room has room again. */
+  readonly #onRoom: () => void;
   readonly #counts: Record<CapacityClass, number> = {
     provisioned: 0,
     spillover: 0,
@@ -24,8 +25,9 @@ export class PoolPlaces {
   /** Provisioned places by key. */
   readonly #keys = new Map<string, number>();
 
-  constructor(options: PoolPlacesOptions) {
+  constructor(options: PoolPlacesOptions, onRoom: () => void) {
     this.#options = options;
+    this.#onRoom = onRoom;
   }
 
   of(capacityClass: CapacityClass): number {
@@ -41,29 +43,29 @@ export class PoolPlaces {
     return this.#counts.provisioned + this.#open();
   }
 
-  /** Each that is taken must be given back once. */
-  take(holder: PlaceHolder, { upstream, target }: Spot): void {
+  /** They must be given back once. */
+  take<Holder extends PlaceHolder>(holder: Holder, spot: Spot) {
     const { capacityClass, keyId } = holder;
     this.#counts[capacityClass] += 1;
     if (capacityClass === "provisioned") this.#keys.set(keyId, this.ofKey(keyId) + 1);
-    target.take(keyId);
-    upstream.take();
+    spot.target.take(keyId);
+    spot.upstream.take();
+    return { holder, spot, isBound: this.#isBound(holder) };
   }
 
-  giveBack(holder: PlaceHolder, spot: Spot): void {
-    this.giveBackKept(holder, spot);
-    spot.upstream.giveBack();
+  giveBack(taken: TakenPlaces): void {
+    this.giveBackKept(taken);
+    taken.spot.upstream.giveBack();
   }
 
   /** For a holder that gives back its places at the upstream itself. */
-  giveBackKept({ capacityClass, keyId }: PlaceHolder, { target }: Pick<Spot, "target">): void {
+  giveBackKept({ holder: { capacityClass, keyId }, spot }: TakenPlaces): void {
+    spot.target.giveBack(keyId);
     this.#counts[capacityClass] -= 1;
-    if (capacityClass === "provisioned") {
-      const held = this.ofKey(keyId) - 1;
-      if (held === 0) this.#keys.delete(keyId);
-      else this.#keys.set(keyId, held);
-    }
-    target.giveBack(keyId);
+    if (capacityClass !== "provisioned") return;
+    const held = this.ofKey(keyId) - 1;
+    if (held === 0) this.#keys.delete(keyId);
+    else this.#keys.set(keyId, held);
   }
 
   /** Whether the next place is one that the key's units guarantee. */
@@ -87,9 +89,9 @@ export class PoolPlaces {
     { upstream, target }: Spot,
     nowMs: number,
   ): UpstreamPlaces | ConcurrencyLimit | undefined {
-    if (!this.#options.isBound(holder)) return undefined;
-    if (upstream.free === 0) return upstream;
-    return target.hasRoom(holder.keyId, nowMs) ? undefined : target;
+    if (upstream.free === 0 && this.#isBound(holder)) return upstream;
+    const isGuaranteed = holder.capacityClass === "provisioned";
+    return isGuaranteed || target.hasRoom(holder.keyId, nowMs) ? undefined : target;
   }
 
   /** The first spot of a waiting call with room; if there is none, `onRoom` is called later. */
@@ -98,9 +100,14 @@ export class PoolPlaces {
     for (const spot of waiting.spots) {
       const full = this.fullAt(waiting, spot, nowMs);
       if (full === undefined) return spot;
-      full.whenFree(this.#options.onRoom);
+      full.whenFree(this.#onRoom);
     }
     return undefined;
+  }
+
+  /** Whether the limits of upstreams apply: not to calls within the guarantees of a pool. */
+  #isBound({ capacityClass }: PlaceHolder): boolean {
+    return capacityClass !== "provisioned" || this.#options.pool === undefined;
   }
 
   /** Guaranteed places that their keys do not use now. */

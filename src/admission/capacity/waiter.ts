@@ -41,7 +41,8 @@ export class Waiter {
   readonly #end = Promise.withResolvers<EnterResult>();
   /** In the order of its candidates. */
   readonly #turns = new Set<QueueTurn>();
-  readonly #refused: BusyPool[] = [];
+  /** The refusal after which a retry may succeed soonest. */
+  #refusal: BusyPool | undefined;
   #isOver = false;
   #disarm = (): void => undefined;
 
@@ -75,11 +76,10 @@ export class Waiter {
   }
 
   served(turn: QueueTurn, place: HeldPlace, { at }: Spot): void {
-    const waitedMs = this.#waitedMs;
-    place.afterWait(waitedMs, turn.position);
-    const { queue, capacityClass } = turn;
+    place.waitedMs = this.#waitedMs;
+    place.position = turn.position;
     this.#turns.delete(turn);
-    queue.onWaited({ capacityClass, waitedMs, outcome: "served" });
+    this.#report(turn, "served");
     this.#end.resolve({ place, at, refused: [] });
     this.#finish();
   }
@@ -87,8 +87,10 @@ export class Waiter {
   /** One of its queues no longer serves it; without another one the wait is over. */
   refused(turn: QueueTurn, reason: BusyReason, retryAfterMs: number): void {
     if (!this.#turns.has(turn)) return;
-    this.#refused.push(this.#busy(turn, reason, retryAfterMs));
-    if (this.#turns.size === 1) return this.#refuse(turn, reason, this.#refused);
+    if (retryAfterMs < (this.#refusal?.retryAfterMs ?? Infinity) || this.#refusal === undefined) {
+      this.#refusal = this.#busy(turn, reason, retryAfterMs);
+    }
+    if (this.#turns.size === 1) return this.#refuse(turn, reason, this.#refusal);
     this.#turns.delete(turn);
     turn.queue.remove(turn);
     turn.queue.serve();
@@ -105,13 +107,12 @@ export class Waiter {
     if (first === undefined) return;
     const waits = [...this.#turns].map(({ queue }) => queue.retryAfterMs);
     const retryAfterMs = reason === "left" ? 0 : Math.min(...waits);
-    this.#refuse(first, reason, [this.#busy(first, reason, retryAfterMs)]);
+    this.#refuse(first, reason, this.#busy(first, reason, retryAfterMs));
   }
 
-  #refuse(turn: QueueTurn, outcome: BusyReason, refused: readonly BusyPool[]): void {
-    const { queue, capacityClass } = turn;
-    queue.onWaited({ capacityClass, waitedMs: this.#waitedMs, outcome });
-    this.#end.resolve({ refused });
+  #refuse(turn: QueueTurn, outcome: BusyReason, refusal: BusyPool): void {
+    this.#report(turn, outcome);
+    this.#end.resolve({ refused: [refusal] });
     this.#finish();
   }
 
@@ -127,6 +128,10 @@ export class Waiter {
 
   #busy({ position }: QueueTurn, reason: BusyReason, retryAfterMs: number): BusyPool {
     return { busy: reason, retryAfterMs, position, waitedMs: this.#waitedMs };
+  }
+
+  #report({ queue, capacityClass }: QueueTurn, outcome: Waited["outcome"]): void {
+    queue.onWaited({ capacityClass, waitedMs: this.#waitedMs, outcome });
   }
 
   get #waitedMs(): number {

@@ -29,6 +29,7 @@ export interface TurnsOptions {
   readonly services: Pick<PipelineServices, "capacity" | "health" | "budget" | "clock">;
 }
 
+const nowhere = { place: undefined, at: -1 };
 /** Minimum time that a provisioned call waits for a place. */
 const leastQueueMs = 2_000;
 
@@ -164,15 +165,9 @@ export class CandidateTurns {
   }
 
   #enter(candidates: readonly Candidate[], waitMs: number): EnterResult | Promise<EnterResult> {
-    const { call, services } = this.#plan;
-    const { snapshot, signal } = call;
-    return services.capacity.enter({
-      request: this.#request,
-      candidates,
-      snapshot,
-      signal,
-      waitMs,
-    });
+    const { snapshot, signal } = this.#plan.call;
+    const ask = { request: this.#request, candidates, snapshot, signal, waitMs };
+    return this.#plan.services.capacity.enter(ask);
   }
 
   /** Begins at the candidate that gave a place, and notes why those before it gave none. */
@@ -181,21 +176,19 @@ export class CandidateTurns {
     entered: EnterResult,
     terms: Terms,
   ): RunningAttempt | undefined {
-    const { call } = this.#plan;
-    const place = "place" in entered ? entered.place : undefined;
+    const { signal } = this.#plan.call;
+    const { place, at } = "place" in entered ? entered : nowhere;
     // The caller may have left while the limiter or the queue took time.
-    if (!terms.isWanted() || call.signal.aborted) {
+    if (!terms.isWanted() || signal.aborted) {
       place?.leave();
-      if (terms.isWanted()) throw whyEnded(call.signal);
+      if (terms.isWanted()) throw whyEnded(signal);
       return undefined;
     }
-    const last = "place" in entered ? entered.at : candidates.length - 1;
     for (const [index, candidate] of candidates.entries()) {
-      if (index > last) break;
-      this.#tried.add(candidate.turn);
       const refused = entered.refused[index];
       if (refused !== undefined) this.#noteBusy(candidate, refused);
-      else if (place !== undefined && index === last) return this.#attempt(candidate, place, terms);
+      if (refused !== undefined || index === at) this.#tried.add(candidate.turn);
+      if (place !== undefined && index === at) return this.#attempt(candidate, place, terms);
     }
     return undefined;
   }
@@ -275,16 +268,16 @@ export class CandidateTurns {
       const byTarget = new Map(this.#candidates.map((each) => [each.target.id, each]));
       const candidates = [...byTarget.values()];
       const entered = await this.#enter(candidates, waitMs);
-      const [refused] = entered.refused;
-      // Nothing but concurrency limits was in its way.
-      if (refused?.busy === "deadline" && !this.foundBusy) throw atLimit();
+      if (!("place" in entered)) {
+        const [ended] = entered.refused;
+        // A wait for concurrency limits alone is no wait for a pool.
+        if (this.foundBusy || ended?.busy !== "deadline") this.#busy = ended;
+        throw this.busyError();
+      }
       this.#busy = undefined;
-      const attempt = this.#beginAt(candidates, entered, anyTerms);
+      // The target may have been ejected or paused during the wait.
+      const attempt = this.#beginAt(candidates, entered, anyTerms) ?? (await this.#relisted());
       if (attempt !== undefined) return attempt;
-      if (!("place" in entered)) throw this.busyError();
-      // The target was ejected or paused during the wait.
-      const other = await this.#relisted();
-      if (other !== undefined) return other;
     }
   }
 
