@@ -84,13 +84,14 @@ export class Waiter {
     this.#finish();
   }
 
-  /** One of its queues no longer serves it; without another one the wait is over. */
+  /** One of its queues no longer serves it; without another one, or its guarantee, it is refused. */
   refused(turn: QueueTurn, reason: BusyReason, retryAfterMs: number): void {
     if (!this.#turns.has(turn)) return;
     if (retryAfterMs < (this.#refusal?.retryAfterMs ?? Infinity) || this.#refusal === undefined) {
       this.#refusal = this.#busy(turn, reason, retryAfterMs);
     }
-    if (this.#turns.size === 1) return this.#refuse(turn, reason, this.#refusal);
+    const isLast = this.#turns.size === 1 || turn.capacityClass === "provisioned";
+    if (isLast) return this.#refuse(turn, reason, this.#refusal);
     this.#turns.delete(turn);
     turn.queue.remove(turn);
     turn.queue.serve();
