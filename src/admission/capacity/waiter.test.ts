@@ -96,7 +96,7 @@ describe("a call that waits in two queues", () => {
     expect(resultAt(large)).toBe(1);
   });
 
-  test("is refused when all of them are full, as soon as a retry may succeed", () => {
+  test("is refused when all of them are full", () => {
     const { world } = fullWorld({ queueLimit: 1 });
     for (const at of both) world.ask({}, { at, waitMs: 60_000 });
     expect(world.ask({}, waiting).result).toMatchObject({ busy: "queue-full", position: 2 });
