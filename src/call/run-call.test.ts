@@ -141,11 +141,10 @@ test("a target that is busy for the retry with a fresh credential counts as busy
   let entries = 0;
   const enter = (): EnterResult => {
     entries += 1;
-    return entries === 1 ? { place: freePlace } : fullPool;
+    return entries === 1 ? { place: freePlace, at: 0, refused: [] } : { refused: [fullPool] };
   };
   const capacity = {
-    tryEnter: enter,
-    enter: () => Promise.resolve(enter()),
+    enter,
     requestPlaces: noRequest,
     draining: () => undefined,
   };

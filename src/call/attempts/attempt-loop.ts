@@ -70,7 +70,7 @@ class AttemptLoop<Answer> {
   async run(): Promise<Answered<Answer>> {
     const { admission, services } = this.#plan;
     services.budget.hedges.began(admission.model.alias);
-    let attempt = (await this.#turns.first()) ?? (await this.#turns.queue());
+    let attempt = await this.#turns.first();
     for (;;) {
       try {
         return await this.#answerOf(attempt);

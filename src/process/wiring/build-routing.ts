@@ -49,6 +49,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     limits,
     settings,
     units,
+    limitOf: (targetId) => health.limitOf(targetId),
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
   });
   return {
