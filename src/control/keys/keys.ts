@@ -17,7 +17,7 @@ import { requireKey, requireOwners, requireRevision } from "./key-access.ts";
 import { changeOf } from "../audit/audit-fields.ts";
 import { checkSale } from "./check-sale.ts";
 import { checkKeyCount, checkKeySettings } from "./key-rules.ts";
-import { applySettings } from "./key-settings.ts";
+import { applySettings, withExpiry } from "./key-settings.ts";
 import { viewKey, viewKeys } from "./key-view.ts";
 import { emptyList, pageRequest } from "../operation/list-page.ts";
 import type { Operation } from "../operation/operation.ts";
@@ -53,10 +53,11 @@ function createKey(services: AdminServices): Operation {
     body: newKeySchema,
     answer: issuedKeySchema,
     hasSecret: true,
-    run: ({ call, body }) =>
+    run: ({ call, body: wanted }) =>
       change(services, call, async (changing) => {
         const { transaction, now } = changing;
         const { principal } = call;
+        const body = withExpiry(wanted, now);
         const owners = await requireOwners(transaction, body.application_id, principal);
         const platform = services.platform();
         const rules = { principal, ...owners, platform, now };
@@ -64,8 +65,8 @@ function createKey(services: AdminServices): Operation {
         checkKeySettings(settings, body, rules);
         await checkKeyCount(transaction, rules);
         await checkSale(transaction, { after: settings }, rules);
-        const wanted = { application: owners.application, settings, now };
-        const { key, text } = await insertKey(transaction, wanted, services);
+        const issued = { application: owners.application, settings, now };
+        const { key, text } = await insertKey(transaction, issued, services);
         await changing.audit(changeOf("key", "create", { after: key }));
         changing.touchesKeys();
         return { key: await viewKey(transaction, key, services), api_key: text };
@@ -138,10 +139,11 @@ function updateKey(services: AdminServices): Operation {
     status: 200,
     body: keyChangeSchema,
     answer: keySchema,
-    run: ({ call, parameters, body }) =>
+    run: ({ call, parameters, body: named }) =>
       change(services, call, async (changing) => {
         const { transaction, now } = changing;
         const { principal } = call;
+        const body = withExpiry(named, now);
         const key = await requireKey(transaction, parameters["id"] ?? "", principal);
         requireRevision(key, body.revision);
         if (key.revokedAt !== undefined) throw wrongState("The key is revoked, for good.");
