@@ -37,7 +37,6 @@ export function leakReportOperation(services: LeakReportServices): Operation {
       "`leaks` is what partners of secret scanning send. What is a key or a management token here " +
       "is noted in the audit; it is ended only with `admin.leak_reports.revoke`.",
     ...permissions.operate,
-    status: 200,
     body: handedReportSchema,
     answer: labelledReportSchema,
     run: ({ call, body }) => takeLeakReport(services, call, body.leaks),

@@ -23,7 +23,6 @@ export function leakOperations(services: AdminServices): readonly Operation[] {
         "Ends the secret of every text that is a live API key. The key itself stays, with its " +
         "other secret when it has one: rotate it to give its application a new one.",
       ...permissions.operate,
-      status: 200,
       body: leakReportSchema,
       answer: leakFindingsSchema,
       run: ({ call, body }) =>
