@@ -266,7 +266,7 @@ class RunningApp implements App {
       peppers: this.#peppers,
       random: this.#randomBytes,
       settings: () => this.#config.idempotency,
-      onAnswer: this.#telemetry.metrics.idempotency.counted,
+      onAnswer: this.#telemetry.metrics.answered,
     });
     const settings = () => buildApiSettings(this.#config);
     const parts = { services: this.#services, settings, sharing: this.#repeatable };

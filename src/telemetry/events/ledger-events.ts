@@ -34,7 +34,7 @@ export class LedgerTelemetry {
   }
 
   writeFailed(rows: number, error: unknown): void {
-    this.#metrics.ledgerWriteFailed();
+    this.#metrics.counters.add("sluice_ledger_write_failures_total", []);
     const message = "usage cannot be stored; it waits in the spool";
     if (this.#database.failed()) logFault(this.#logger, message, { error, fields: { rows } });
   }
@@ -91,7 +91,7 @@ export class LedgerTelemetry {
 
   /** The database refuses the row for good; it is in the dead-letter file. */
   deadLettered(callId: string, error: unknown): void {
-    this.#metrics.deadLettered();
+    this.#metrics.counters.add("sluice_ledger_dead_letters_total", []);
     const message = "a usage row was put into the dead-letter file";
     logFault(this.#logger, message, { error, fields: { id: callId } });
   }

@@ -3,18 +3,18 @@ import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { logRecovery } from "../log/log-outage.ts";
 import type { Logger } from "../log/logger.ts";
 import { Outage } from "../log/outage.ts";
-import type { OverloadMetrics } from "../metrics/overload-metrics.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 
 export interface OverloadEventOptions {
   readonly logger: Logger;
-  readonly metrics: OverloadMetrics;
+  readonly metrics: Metrics;
   readonly clock: Clock;
 }
 
 /** Calls shed under overload: each one is counted, and the log gets a line per overload. */
 export class OverloadEvents {
   readonly #logger: Logger;
-  readonly #metrics: OverloadMetrics;
+  readonly #metrics: Metrics;
   readonly #outage: Outage;
 
   constructor({ logger, metrics, clock }: OverloadEventOptions) {
@@ -28,7 +28,7 @@ export class OverloadEvents {
   }
 
   callRefused(capacityClass: CapacityClass): void {
-    this.#metrics.callRefused(capacityClass);
+    this.#metrics.counters.add("sluice_shed_calls_total", [capacityClass]);
   }
 
   changed(isShedding: boolean): void {
