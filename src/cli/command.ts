@@ -78,6 +78,12 @@ export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
+/** The failure to read a file. */
+export function unreadable(path: string, error: unknown): CommandError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+  return new CommandError(`${path}: cannot be read (${code})`);
+}
+
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /** Reads options and positionals; throws `UsageError` for unknown ones and missing values. */

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { CommandError, type CommandIo } from "./command.ts";
+import { CommandError, unreadable, type CommandIo } from "./command.ts";
 
 type PasswordIo = Pick<CommandIo, "input" | "report">;
 
@@ -78,11 +78,6 @@ function readFile(path: string, limitBytes: number): string {
   } catch (error) {
     throw error instanceof CommandError ? error : unreadable(path, error);
   }
-}
-
-function unreadable(path: string, error: unknown): CommandError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-  return new CommandError(`${path}: cannot be read (${code})`);
 }
 
 function tooLarge(what: string, limitBytes: number): CommandError {

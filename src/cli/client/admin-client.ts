@@ -1,4 +1,5 @@
 import { CommandError } from "../command.ts";
+import { isRecord, readPart } from "../output/reply-fields.ts";
 
 /** Access to the control plane: of a running gateway, or in this process on its database. */
 export interface AdminClient extends AsyncDisposable {
@@ -49,14 +50,12 @@ export class AdminRefusal extends CommandError {
 
 /** Reads an error of the control plane; any other body is reported by its status. */
 export function readRefusal(status: number, body: unknown): AdminRefusal {
-  const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : {};
-  const { message, code } = error;
-  const param = typeof error["param"] === "string" ? error["param"] : null;
+  const { message, code, param } = (isRecord(body) ? readPart(body, "error") : undefined) ?? {};
   return new AdminRefusal({
     status,
     code: typeof code === "string" ? code : null,
     message: typeof message === "string" ? message : `the answer was an error of status ${status}`,
-    param,
+    param: typeof param === "string" ? param : null,
   });
 }
 
@@ -67,8 +66,4 @@ export function formatQuery(query: AdminQuery): string {
     if (value !== undefined) parameters.set(name, String(value));
   }
   return parameters.toString();
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

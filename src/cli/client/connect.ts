@@ -2,10 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { AdminClient } from "./admin-client.ts";
-import { CommandError, UsageError, type CommandIo } from "../command.ts";
+import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
 import { createHttpClient } from "./http-client.ts";
 import { loadSettings, readTextFile, type SettingsArguments } from "../serve/load-settings.ts";
 import { createOfflineClient } from "./offline-client.ts";
+import { readRecord, readText } from "../output/reply-fields.ts";
 import { commandLine } from "../program.ts";
 
 /** Options of every command that uses the control plane, with their help texts. */
@@ -92,8 +93,8 @@ function readAccessFile(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-    if (code !== "ENOENT") throw new CommandError(`${path}: cannot be read (${code})`);
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (!isMissing) throw unreadable(path, error);
     throw new CommandError(
       `no gateway runs on this configuration (there is no ${path}).
 Start it with \`${commandLine("serve")}\`. If one runs, name its --data-dir or --config, or, on another
@@ -104,13 +105,9 @@ machine, its --url and --token-file; or add --offline to work on the database.`,
 
 function parseAccess(text: string, path: string): { url: string; token: string } {
   try {
-    const access: unknown = JSON.parse(text);
-    if (typeof access === "object" && access !== null && "url" in access && "token" in access) {
-      const { url, token } = access;
-      if (typeof url === "string" && typeof token === "string") return { url, token };
-    }
+    const access = readRecord(JSON.parse(text));
+    return { url: readText(access, "url"), token: readText(access, "token") };
   } catch {
-    // Reported below, as any other invalid content.
+    throw new CommandError(`${path}: holds no address and token of a gateway`);
   }
-  throw new CommandError(`${path}: holds no address and token of a gateway`);
 }

@@ -57,6 +57,6 @@ export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
 }
 
-function isRecord(value: unknown): value is ReplyRecord {
+export function isRecord(value: unknown): value is ReplyRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,7 +5,7 @@ import { demoConfigText } from "../../config/demo.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 import { listenAddress, type ListenAddress } from "../../settings/values.ts";
 import { oddKind } from "../../domain/chat/file-kind.ts";
-import { CommandError, UsageError, type CommandIo } from "../command.ts";
+import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
 import { demoCredentials } from "../../simulator/bedrock/account/credential-book.ts";
 import type { Simulator } from "../../simulator/simulator.ts";
 
@@ -101,9 +101,4 @@ export function readTextFile(path: string): string {
   } catch (error) {
     throw unreadable(path, error);
   }
-}
-
-function unreadable(path: string, error: unknown): CommandError {
-  const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
-  return new CommandError(`${path}: cannot be read (${reason})`);
 }
