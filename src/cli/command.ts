@@ -78,6 +78,12 @@ export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
+/** The messages of an error and its causes. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
+}
+
 /** The failure to read a file. */
 export function unreadable(path: string, error: unknown): CommandError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";

@@ -6,7 +6,7 @@ import { Installation } from "../../store/installation/installation.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { WrongDatabase } from "../../store/errors.ts";
 import { openStores, type SqliteStores } from "../../store/sqlite/open-stores.ts";
-import { CommandError, type CommandIo } from "../command.ts";
+import { CommandError, reasonOf, type CommandIo } from "../command.ts";
 
 export interface LocalServices extends AdminServices {
   readonly passwords: Passwords;
@@ -61,9 +61,4 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     onKeysChanged: () => Promise.resolve(),
   };
   return { ...services, passwords: new Passwords() };
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }

@@ -8,6 +8,7 @@ import {
   AskedToEnd,
   CommandError,
   readArguments,
+  reasonOf,
   UsageError,
   type Command,
   type CommandIo,
@@ -203,11 +204,6 @@ or on this machine:
 
   ${commandLine(create, values)}
 `);
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }
 
 function adviceFor(error: unknown): string {

@@ -1,23 +1,15 @@
-import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { logRecovery } from "../log/log-outage.ts";
-import type { Logger } from "../log/logger.ts";
 import { Outage } from "../log/outage.ts";
-import type { Metrics } from "../metrics/metrics.ts";
-
-export interface OverloadEventOptions {
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-}
+import type { EventOptions } from "./event-options.ts";
 
 /** Calls shed under overload: each one is counted, and the log gets a line per overload. */
 export class OverloadEvents {
-  readonly #logger: Logger;
-  readonly #metrics: Metrics;
+  readonly #logger: EventOptions["logger"];
+  readonly #metrics: EventOptions["metrics"];
   readonly #outage: Outage;
 
-  constructor({ logger, metrics, clock }: OverloadEventOptions) {
+  constructor({ logger, metrics, clock }: EventOptions) {
     this.#logger = logger;
     this.#metrics = metrics;
     this.#outage = new Outage(clock);

@@ -1,12 +1,6 @@
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { Logger } from "../log/logger.ts";
 import type { CapacityMetrics } from "../metrics/capacity-metrics.ts";
-import type { Metrics } from "../metrics/metrics.ts";
-
-export interface RoutingEventOptions {
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-}
+import type { EventOptions } from "./event-options.ts";
 
 export interface TargetEjection {
   readonly target: string;
@@ -21,10 +15,10 @@ export interface TargetEjection {
 
 /** Events of targets and of failed attempts. */
 export class RoutingEvents {
-  readonly #logger: Logger;
-  readonly #metrics: Metrics;
+  readonly #logger: EventOptions["logger"];
+  readonly #metrics: EventOptions["metrics"];
 
-  constructor({ logger, metrics }: RoutingEventOptions) {
+  constructor({ logger, metrics }: Pick<EventOptions, "logger" | "metrics">) {
     this.#logger = logger;
     this.#metrics = metrics;
   }
