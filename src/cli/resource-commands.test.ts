@@ -27,7 +27,13 @@ test("every field of a request is an option of its verb, or set by it", () => {
     const { spec, operation, fields } = verb;
     if (spec.only !== undefined || spec.run !== undefined) continue;
     const names = Object.keys({ ...operation.query?.shape, ...operation.body?.shape });
-    const said = ["revision", "disabled", spec.argument, ...(spec.without ?? [])];
+    const said = [
+      "revision",
+      "disabled",
+      "expires_in_seconds",
+      spec.argument,
+      ...(spec.without ?? []),
+    ];
     const wanted = names.filter((name) => !said.includes(name));
     expect([title, [...new Set(fields.map(({ path }) => path[0]))]]).toEqual([title, wanted]);
   }

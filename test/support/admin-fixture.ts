@@ -6,6 +6,7 @@ import type { Operation } from "../../src/control/operation/operation.ts";
 import { adminOperations } from "../../src/control/operations.ts";
 import {
   createRunOperation,
+  type OperationRequest,
   type OperationResult,
 } from "../../src/control/operation/run-operation.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../src/control/services.ts";
@@ -50,6 +51,23 @@ export interface FixtureRequest {
   readonly body?: unknown;
   readonly key?: string;
   readonly signal?: AbortSignal;
+}
+
+/** The input of an operation. */
+export function requestOf(request: FixtureRequest): OperationRequest {
+  const { as = operator, id, name, publicId, query, body, key } = request;
+  const signal = request.signal ?? new AbortController().signal;
+  return {
+    call: { id: "req_test", principal: as, signal, address: "192.0.2.7" },
+    parameters: {
+      ...(id !== undefined && { id }),
+      ...(name !== undefined && { name }),
+      ...(publicId !== undefined && { public_id: publicId }),
+    },
+    query,
+    body,
+    idempotencyKey: key,
+  };
 }
 
 /** The operations of the control plane on an in-memory database, with a stopped clock. */
@@ -97,19 +115,7 @@ export class AdminFixture implements AsyncDisposable {
   }
 
   result(operationId: string, request: FixtureRequest = {}): Promise<OperationResult> {
-    const { as = operator, id, name, publicId, query, body, key } = request;
-    const signal = request.signal ?? new AbortController().signal;
-    return this.runOperation(this.operation(operationId), {
-      call: { id: "req_test", principal: as, signal, address: "192.0.2.7" },
-      parameters: {
-        ...(id !== undefined && { id }),
-        ...(name !== undefined && { name }),
-        ...(publicId !== undefined && { public_id: publicId }),
-      },
-      query,
-      body,
-      idempotencyKey: key,
-    });
+    return this.runOperation(this.operation(operationId), requestOf(request));
   }
 
   /** The body of the answer, read by the schema that it is expected to fit. */

@@ -80,8 +80,11 @@ export interface VerbCall extends Typed {
   readonly found?: ReplyRecord | undefined;
 }
 
-/** Fields without an option: `revision` comes from the look-up, `disabled` from two verbs. */
-const never = new Set(["revision", "disabled"]);
+/**
+ * Fields without an option of their own: `revision` comes from the look-up, `disabled` from two
+ * verbs, `expires_in_seconds` from `--expires`.
+ */
+const never = new Set(["revision", "disabled", "expires_in_seconds"]);
 
 export function verbOf(spec: VerbSpec, nowMs: number): Verb {
   const operation = describedOperation(spec.operation);

@@ -102,6 +102,8 @@ describe("issuing", () => {
       [{ allowed_networks: ["10.0.0.0/33"] }, "allowed_networks[0]"],
       [{ expires_at: "2025-01-01T00:00:00Z" }, "expires_at"],
       [{ expires_at: "tomorrow" }, "expires_at"],
+      [{ expires_in_seconds: 0 }, "expires_in_seconds"],
+      [{ expires_in_seconds: 60, expires_at: null }, "expires_in_seconds"],
       [{ limits: { ...limits, tokens_per_day: 1 } }, "limits.tokens_per_day"],
       [{ limits: { requests_per_minute: 0, tokens_per_minute: 1 } }, "limits.requests_per_minute"],
       [{ surplus: 1 }, "surplus"],
@@ -214,6 +216,18 @@ describe("changing", () => {
     const entries = (await admin.audit()).length;
     expect((await update(key.id, { note: "same" })).revision).toBe(1);
     expect(await admin.audit()).toHaveLength(entries);
+  });
+
+  test("an end in so many seconds counts from the change, once for all its repeats", async () => {
+    const body = { application_id: applicationId, plan: "standard", expires_in_seconds: 60 };
+    const request = { body, key: "deploy-1" };
+    const made = await admin.run(issuedKeySchema, "createKey", request);
+    const end = new Date(admin.clock.now() + 60_000).toISOString();
+    expect(made.key.expires_at).toBe(end);
+    admin.clock.advance(30_000);
+    expect(await admin.run(issuedKeySchema, "createKey", request)).toEqual(made);
+    const later = new Date(admin.clock.now() + 90_000).toISOString();
+    expect((await update(made.key.id, { expires_in_seconds: 90 })).expires_at).toBe(later);
   });
 
   test("the status follows from times: active, disabled, expired, revoked", async () => {

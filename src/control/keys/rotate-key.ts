@@ -2,50 +2,39 @@ import type { z } from "zod";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import { about } from "../audit/audit-fields.ts";
 import { rotatedKeySchema, rotationSchema } from "../contract/keys.ts";
-import { change, type Change } from "../operation/change.ts";
-import { defineOperation } from "../operation/define-operation.ts";
+import type { Change } from "../operation/change.ts";
 import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";
 import { insertSecret } from "./issue-key.ts";
-import { requireKey } from "./key-access.ts";
-import { keyStatus, lastUseOf, liveSecrets, viewKey } from "./key-view.ts";
+import { keyStatus, lastUseOf, liveSecrets, type KeyOperations } from "./key-view.ts";
 
 /** Gives a key a new secret; never more than two are live. */
-export function rotateKey(services: AdminServices): Operation {
-  return defineOperation({
+export function rotateKey(keys: KeyOperations, services: RotateServices): Operation {
+  return keys.change({
     id: "rotateKey",
     method: "POST",
-    path: "/admin/v1/keys/{id}/rotate",
-    resource: "Keys",
+    below: "/rotate",
     summary: "Give a key a new secret",
     description:
       "The new API key works at once; the one in use works on for the overlap. At most two are " +
       "live: of two, a newest one that was never used is replaced and the other keeps its end, or " +
       "ends sooner when `overlap_seconds` says so; otherwise the older one ends now. Id, limits " +
       "and usage of the key stay.",
-    ...permissions.manage,
     status: 201,
     body: rotationSchema,
     answer: rotatedKeySchema,
     hasSecret: true,
-    run: ({ call, parameters, body }) =>
-      change(services, call, async (changing) => {
-        const { transaction } = changing;
-        const key = await requireKey(transaction, parameters["id"] ?? "", call.principal);
-        const { text, publicId, ended, overlapUntil } = await rotate(
-          changing,
-          { key, body },
-          services,
-        );
-        const told = { ended: [...ended], overlap_until: timeText(overlapUntil) };
-        const after = { public_id: publicId, ...told, compromised: body.compromised ?? false };
-        await changing.audit({ ...about("key", "rotate", key), after });
-        changing.touchesKeys();
-        return { key: await viewKey(transaction, key, services), api_key: text, ...told };
-      }),
+    async run({ changing, entity: key, body, show }) {
+      const rotated = await rotate(changing, { key, body }, services);
+      const { text, publicId, ended, overlapUntil } = rotated;
+      const told = { ended: [...ended], overlap_until: timeText(overlapUntil) };
+      const after = { public_id: publicId, ...told, compromised: body.compromised ?? false };
+      await changing.audit({ ...about("key", "rotate", key), after });
+      changing.touchesKeys();
+      return { key: await show(key), api_key: text, ...told };
+    },
   });
 }
 

@@ -1,5 +1,4 @@
 import type { AuditFields } from "../../domain/audit/audit.ts";
-import { readPublicId } from "../../domain/keys/api-key.ts";
 import { readTokenId } from "../../domain/accounts/management-token.ts";
 import { about } from "../audit/audit-fields.ts";
 import { change, type Change } from "../operation/change.ts";
@@ -11,6 +10,7 @@ import {
   type ReportedLeak,
 } from "../contract/leak-reports.ts";
 import { defineOperation } from "../operation/define-operation.ts";
+import { findSecret } from "./find-secret.ts";
 import { endSecret } from "../keys/end-secret.ts";
 import { isLive } from "../keys/key-view.ts";
 import type { Operation, OperationCall } from "../operation/operation.ts";
@@ -37,7 +37,6 @@ export function leakReportOperation(services: LeakReportServices): Operation {
       "`leaks` is what partners of secret scanning send. What is a key or a management token here " +
       "is noted in the audit; it is ended only with `admin.leak_reports.revoke`.",
     ...permissions.operate,
-    status: 200,
     body: handedReportSchema,
     answer: labelledReportSchema,
     run: ({ call, body }) => takeLeakReport(services, call, body.leaks),
@@ -86,12 +85,9 @@ async function findKey(
   leak: ReportedLeak,
   { peppers, revokesLeaks }: LeakReportServices,
 ): Promise<OwnLeak | undefined> {
-  const { secrets, keys } = changing.transaction;
-  const publicId = readPublicId(leak.token.trim());
-  const secret = publicId === undefined ? undefined : await secrets.get(publicId);
-  const isRight = peppers.match(leak.token.trim(), secret?.digest) !== undefined;
-  const key = isRight && secret !== undefined ? await keys.get(secret.keyId) : undefined;
-  if (secret === undefined || key === undefined) return undefined;
+  const found = await findSecret(changing.transaction, leak.token.trim(), peppers);
+  if (found === undefined) return undefined;
+  const { secret, key } = found;
   return {
     async note() {
       await changing.audit({

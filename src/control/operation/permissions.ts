@@ -1,6 +1,6 @@
 import type { Role, Scope } from "../../domain/accounts/user.ts";
 
-interface Permission {
+export interface Permission {
   readonly roles: readonly Role[];
   readonly scope: Scope;
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { AdminFixture, holderOf, operator } from "../../../test/support/admin-fixture.ts";
+import { AdminFixture, holderOf, requestOf } from "../../../test/support/admin-fixture.ts";
 import type { ControlStore } from "../../store/control-store.ts";
 import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "../contract.ts";
 import { adminOperations } from "../operations.ts";
@@ -53,18 +53,7 @@ test("equal requests wait for the one that runs, and begin no transaction of the
     ({ id }) => id === "rotateKey",
   );
   const run = createRunOperation(services);
-  const request = {
-    call: {
-      id: "req_1",
-      principal: operator,
-      signal: new AbortController().signal,
-      address: undefined,
-    },
-    parameters: { id: keyId },
-    query: undefined,
-    body: undefined,
-    idempotencyKey: "k",
-  };
+  const request = requestOf({ id: keyId, key: "k" });
   if (operation === undefined) throw new Error("no such operation");
   await Promise.all([run(operation, request), run(operation, request), run(operation, request)]);
   expect(changes).toBe(1);
@@ -72,18 +61,7 @@ test("equal requests wait for the one that runs, and begin no transaction of the
 
 test("two processes on one database do an equal request once", async () => {
   const others = [1, 2, 3].map(() => createRunOperation(admin.services));
-  const request = {
-    call: {
-      id: "req_other",
-      principal: operator,
-      signal: new AbortController().signal,
-      address: undefined,
-    },
-    parameters: { id: keyId },
-    query: undefined,
-    body: undefined,
-    idempotencyKey: "shared",
-  };
+  const request = requestOf({ id: keyId, key: "shared" });
   const operation = admin.operation("rotateKey");
   const results = await Promise.all(others.map((run) => run(operation, request)));
   expect(await countSecrets()).toBe(2);
@@ -97,18 +75,7 @@ test("an answer that was lost comes again, also from a process that was started 
   const again = await admin.result("rotateKey", request);
   expect(again).toEqual({ ...first, isReplayed: true });
   const restarted = createRunOperation(admin.services);
-  const replayed = await restarted(admin.operation("rotateKey"), {
-    call: {
-      id: "req_2",
-      principal: operator,
-      signal: new AbortController().signal,
-      address: undefined,
-    },
-    parameters: { id: keyId },
-    query: undefined,
-    body: { overlap_seconds: 60 },
-    idempotencyKey: "lost",
-  });
+  const replayed = await restarted(admin.operation("rotateKey"), requestOf(request));
   expect(replayed.body).toEqual(first.body);
   expect(await countSecrets()).toBe(2);
 });
@@ -215,14 +182,9 @@ function pausingErasure(accountId: string) {
   );
   if (operation === undefined) throw new Error("no such operation");
   const run = createRunOperation(services);
+  const request = { id: accountId, body: { confirm: "doomed" }, key: "erase" };
   const ask = (signal = new AbortController().signal): ReturnType<typeof run> =>
-    run(operation, {
-      call: { id: "req_1", principal: operator, signal, address: undefined },
-      parameters: { id: accountId },
-      query: undefined,
-      body: { confirm: "doomed" },
-      idempotencyKey: "erase",
-    });
+    run(operation, requestOf({ ...request, signal }));
   return { ask, stopped: stopped.promise, goOn: pause.resolve };
 }
 

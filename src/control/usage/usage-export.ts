@@ -25,7 +25,6 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
       "CSV with a header line, or one JSON object a line. In CSV, a text that a spreadsheet would " +
       "take for a formula begins with an apostrophe.",
     ...permissions.read,
-    status: 200,
     query: exportQuerySchema,
     answer: callRowSchema,
     downloads: ["text/csv", "application/x-ndjson"],
