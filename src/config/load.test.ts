@@ -467,11 +467,11 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     ["model: a, pool: p", "model: a, pool: q", "[0].pool: has", "names another pool"],
     ["model: a, pool: p", "model: a", "[0]: has", "names another pool"],
     ["model: a", "model: a, pool: p", "[0].pool: has", "names no pool"],
-  ])("may not sell one capacity twice: %p beside %p", (one, other, place, what) => {
+  ])("may not sell one capacity twice: %p beside %p", (one, other, position, what) => {
     const problem = refuse(pooled(one, other));
     expect(problem).toContain("1 problem");
     expect(problem).toContain(
-      `models.chat-1.targets${place} the same upstream and model as models.chat-0.targets[0], ` +
+      `models.chat-1.targets${position} the same upstream and model as models.chat-0.targets[0], ` +
         `which ${what}: the same capacity would be sold twice; let both name the same pool`,
     );
   });

@@ -93,7 +93,7 @@ describe("watchConfig", () => {
     expect(others).toEqual(["depth 11"]);
   });
 
-  test("passes on every file that is written in place", async () => {
+  test("passes on every file that is rewritten", async () => {
     const path = startWithFile();
     writeFileSync(path, fileText(11));
     await heard.next(1);

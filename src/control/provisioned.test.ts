@@ -239,13 +239,13 @@ describe("overselling", () => {
     const { id } = await create({ provisioned_units: 1 });
     const { signal } = new AbortController();
     const call = { id: "req_test", signal, address: undefined, principal: operator };
-    const sales = Array.from({ length: 60 }, async (_, place) => {
-      const body = bodyOf({ provisioned_units: (place % 5) + 1 });
-      if (place % 3 > 0) return admin.result("createKey", { body }).catch(() => undefined);
+    const sales = Array.from({ length: 60 }, async (_, index) => {
+      const body = bodyOf({ provisioned_units: (index % 5) + 1 });
+      if (index % 3 > 0) return admin.result("createKey", { body }).catch(() => undefined);
       return offline({ method: "POST", path: "/admin/v1/keys", body, call });
     });
-    const raises = Array.from({ length: 20 }, (_, place) =>
-      update(id, { provisioned_units: place + 2 }).catch(() => undefined),
+    const raises = Array.from({ length: 20 }, (_, index) =>
+      update(id, { provisioned_units: index + 2 }).catch(() => undefined),
     );
     await Promise.all([...sales, ...raises]);
     const { sold_units: sold } = await pool();
@@ -342,8 +342,8 @@ describe("pools", () => {
     await admin.services.store.change(async (to) => {
       const application = await to.applications.get(applicationId);
       if (application === undefined) throw new Error("the application is gone");
-      for (let place = 0; place < 501; place += 1) {
-        const own = { id: `key_${place}`, accountId, applicationId, createdAt: place };
+      for (let index = 0; index < 501; index += 1) {
+        const own = { id: `key_${index}`, accountId, applicationId, createdAt: index };
         const units = { provisionedUnits: 1, provisionedPool: "main", plan: "pro" };
         const { environment, name } = application;
         await to.keys.insert(plainKey({ ...own, ...units, environment, application: name }));

@@ -10,7 +10,7 @@ import type { Meter } from "../metering/meter.ts";
 import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 import { anyTerms, type Terms } from "./turn-terms.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
@@ -22,7 +22,7 @@ export interface TurnsOptions {
   readonly admission: Admission;
   readonly work: Pick<CallWork<unknown>, "isStreamed">;
   readonly meter: Pick<Meter, "path">;
-  readonly services: Pick<PipelineServices, "capacity" | "health" | "budget" | "clock">;
+  readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
 }
 
 /** How often a call checks whether a target at its limit has room again. */

@@ -23,7 +23,7 @@ import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import { MeteredStream, type MeteredStreamOptions } from "../metering/metered-stream.ts";
 import type { CallWork } from "../call-work.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 
 export interface ChatCall {
   readonly request: ChatRequest;
@@ -35,7 +35,7 @@ export interface ChatCall {
 export async function runChat(
   arriving: Call,
   read: ChatCall,
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<StartedCall<ChatResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await chatRequestOf(call, read, services.clock);
@@ -54,7 +54,7 @@ export async function runChat(
 export async function openChatStream(
   arriving: Call,
   read: ChatCall,
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<StartedCall<MeteredStream>> {
   const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await chatRequestOf(call, read, services.clock);

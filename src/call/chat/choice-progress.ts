@@ -24,8 +24,8 @@ export class ChoiceProgress {
   add(indexes: readonly number[], result: ChatResult): void {
     if (indexes.every((index) => this.#choices[index] !== undefined)) return;
     this.#results.push(result);
-    for (const [place, index] of indexes.entries()) {
-      const choice = result.choices[place];
+    for (const [position, index] of indexes.entries()) {
+      const choice = result.choices[position];
       if (choice === undefined) throw noChoice();
       this.#choices[index] = { ...choice, index };
     }

@@ -21,7 +21,7 @@ import { possibleTargets } from "../attempts/possible-targets.ts";
 import { beginHooks } from "../hooks/begin-hooks.ts";
 import { embeddingAnswerOf, embeddingRequestOf } from "../hooks/hooked-call.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 
 export interface EmbeddingCall {
   readonly request: EmbeddingRequest;
@@ -35,7 +35,7 @@ export interface EmbeddingCall {
 export async function runEmbeddings(
   arriving: Call,
   read: EmbeddingCall,
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<StartedCall<EmbeddingResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
   const embedding =

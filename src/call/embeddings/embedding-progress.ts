@@ -19,7 +19,7 @@ export class EmbeddingProgress {
   /** `result` has a vector for each of `indexes`, in order. Those answered twice count once. */
   add(indexes: readonly number[], result: EmbeddingResult): void {
     if (indexes.every((index) => this.#vectors[index] !== undefined)) return;
-    for (const [place, index] of indexes.entries()) this.#vectors[index] = result.vectors[place];
+    for (const [at, index] of indexes.entries()) this.#vectors[index] = result.vectors[at];
     this.#usages.push(result.usage);
   }
 

@@ -98,11 +98,11 @@ describe("rotation", () => {
   });
 
   test("the older of two ends when the newest is in use, as the store or only the process knows", async () => {
-    for (const place of ["store", "process"] as const) {
+    for (const writer of ["store", "process"] as const) {
       const { id, publicId } = await newKey();
       const second = readPublicId((await rotate(id)).api_key) ?? "";
       const uses = new Map([[second, admin.clock.now()]]);
-      if (place === "store") await admin.stores.keys.recordLastUse(uses);
+      if (writer === "store") await admin.stores.keys.recordLastUse(uses);
       else admin.lastUses.set(second, admin.clock.now());
       const third = await rotate(id, { overlap_seconds: 60 });
       expect(third.ended).toEqual([publicId]);

@@ -52,7 +52,7 @@ interface Sending {
   readonly keys?: ReportKeys;
   readonly by?: KeyObject;
   readonly keyId?: string;
-  /** What is sent in place of what was signed. */
+  /** What is sent instead of what was signed. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -96,10 +96,10 @@ describe("a signed report", () => {
     expect(response.status).toBe(200);
     const answer = leakLabelsSchema.parse(await response.json());
     expect(answer).toEqual(
-      leaks.map(({ token: text, type }, place) => ({
+      leaks.map(({ token: text, type }, index) => ({
         token_raw: text,
         token_type: type,
-        label: place === 1 || place === 3 ? "true_positive" : "false_positive",
+        label: index === 1 || index === 3 ? "true_positive" : "false_positive",
       })),
     );
     const [ofToken, ofKey] = await admin.audit();

@@ -27,11 +27,11 @@ function described(): Described[] {
   );
 }
 
-/** Every object in the document, with the place where it is. */
-function* objects(value: unknown, place = "#"): Generator<[string, Record<string, unknown>]> {
+/** Every object in the document, with its pointer. */
+function* objects(value: unknown, pointer = "#"): Generator<[string, Record<string, unknown>]> {
   if (typeof value !== "object" || value === null) return;
-  yield [place, value as Record<string, unknown>];
-  for (const [name, part] of Object.entries(value)) yield* objects(part, `${place}/${name}`);
+  yield [pointer, value as Record<string, unknown>];
+  for (const [name, part] of Object.entries(value)) yield* objects(part, `${pointer}/${name}`);
 }
 
 function resolve(reference: string): unknown {
@@ -51,11 +51,11 @@ test("the document says which version it is and whose", () => {
 
 test("every reference leads to something in the document", () => {
   let count = 0;
-  for (const [place, value] of objects(document)) {
+  for (const [pointer, value] of objects(document)) {
     if (typeof value["$ref"] !== "string") continue;
     count += 1;
-    expect(value["$ref"], place).toStartWith("#/components/");
-    expect(resolve(value["$ref"]), `${value["$ref"]} of ${place}`).toBeDefined();
+    expect(value["$ref"], pointer).toStartWith("#/components/");
+    expect(resolve(value["$ref"]), `${value["$ref"]} of ${pointer}`).toBeDefined();
   }
   expect(count).toBeGreaterThan(100);
 });
@@ -117,11 +117,11 @@ test("changes take an idempotency key and say what can go wrong with it", () => 
 
 test("every schema is plain JSON Schema with named types", () => {
   const known = ["string", "number", "integer", "boolean", "object", "array", "null"];
-  for (const [place, value] of objects(document["components"]?.["schemas"], "#/schemas")) {
+  for (const [pointer, value] of objects(document["components"]?.["schemas"], "#/schemas")) {
     const { type } = value;
-    if (typeof type === "string") expect(known, place).toContain(type);
-    expect(value["$schema"], place).toBeUndefined();
-    expect(value["$defs"], place).toBeUndefined();
+    if (typeof type === "string") expect(known, pointer).toContain(type);
+    expect(value["$schema"], pointer).toBeUndefined();
+    expect(value["$defs"], pointer).toBeUndefined();
   }
 });
 

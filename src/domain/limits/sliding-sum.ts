@@ -3,7 +3,7 @@
  * long they are: `advance` to the one in progress first, then ask or add.
  */
 export class SlidingSum {
-  /** One place more than slots are kept; the size is a power of two, so a place is a bit mask. */
+  /** One element more than slots are kept; the size is a power of two, so an index is a bit mask. */
   #amounts: Float64Array;
   #slot: number;
   #counted: number;
@@ -46,7 +46,7 @@ export class SlidingSum {
     while (this.#slot < slot) {
       this.#slot += 1;
       this.#sum -= this.#at(this.#slot - this.#counted);
-      this.#amounts[this.#placeOf(this.#slot)] = 0;
+      this.#amounts[this.#indexOf(this.#slot)] = 0;
     }
   }
 
@@ -142,14 +142,14 @@ export class SlidingSum {
   }
 
   #put(slot: number, amount: number): void {
-    this.#amounts[this.#placeOf(slot)] = this.#at(slot) + amount;
+    this.#amounts[this.#indexOf(slot)] = this.#at(slot) + amount;
   }
 
   #at(slot: number): number {
-    return this.#amounts[this.#placeOf(slot)] ?? 0;
+    return this.#amounts[this.#indexOf(slot)] ?? 0;
   }
 
-  #placeOf(slot: number): number {
+  #indexOf(slot: number): number {
     return slot & (this.#amounts.length - 1);
   }
 }

@@ -1,18 +1,18 @@
 import { InvalidCursor } from "../errors.ts";
 
 /** A row's position in a list sorted by time, then id. */
-export interface ListPlace {
+export interface ListPosition {
   readonly at: number;
   readonly id: string;
 }
 
 /** An opaque text that callers pass back unchanged. */
-export function encodeCursor(place: ListPlace): string {
-  return encode([place.at, place.id]);
+export function encodeCursor(position: ListPosition): string {
+  return encode([position.at, position.id]);
 }
 
 /** Throws `InvalidCursor` for what no list gave. */
-export function decodeCursor(cursor: string): ListPlace {
+export function decodeCursor(cursor: string): ListPosition {
   const parts = decode(cursor);
   const [at, id] = parts;
   if (parts.length !== 2 || !isInteger(at) || typeof id !== "string") throw invalid();

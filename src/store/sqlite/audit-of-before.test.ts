@@ -42,9 +42,9 @@ function writeDatabase(path: string, first: number, last: number): void {
       const values = [sequence, entry.at, actor.kind, actor.id, actor.name, address, requestId];
       values.push(entry.action, subject.type, subject.id, accountId);
       values.push(canonicalJson(entry.before), canonicalJson(entry.after), previousDigest, digest);
-      const places = values.map(() => "?").join(", ");
+      const parameters = values.map(() => "?").join(", ");
       database
-        .query(`INSERT INTO audit VALUES (${places})`)
+        .query(`INSERT INTO audit VALUES (${parameters})`)
         .run(...values.map((value) => value ?? null));
     }
     previousDigest = digest;

@@ -148,11 +148,11 @@ async function fill(store: SqlControlStore): Promise<void> {
   await store.change(async (to) => {
     for (const account of ["acct_a", "acct_b", "acct_c"]) {
       await to.accounts.insert(accountOf(account));
-      for (let place = 0; place < 5; place += 1) {
-        const application = applicationOf(`app_${account}_${place}`, { accountId: account });
+      for (let index = 0; index < 5; index += 1) {
+        const application = applicationOf(`app_${account}_${index}`, { accountId: account });
         await to.applications.insert(application);
         for (let number = 0; number < 20; number += 1) {
-          const id = `key_${account}_${place}_${number}`;
+          const id = `key_${account}_${index}_${number}`;
           await to.keys.insert(keyOf(id, application, { createdAt: number }));
           await to.secrets.insert(secretOf(`of ${id}`, id));
         }

@@ -81,8 +81,8 @@ test("the events are the same byte by byte, and in any pieces, with LF and with 
     ]);
     const cuts = fc.array(fc.nat(bytes.length), { maxLength: 20 });
     fc.assert(
-      fc.property(cuts, (places) => {
-        const sorted = [0, ...places.toSorted((one, other) => one - other), bytes.length];
+      fc.property(cuts, (offsets) => {
+        const sorted = [0, ...offsets.toSorted((one, other) => one - other), bytes.length];
         const pieces = sorted.slice(1).map((end, at) => bytes.subarray(sorted[at], end));
         expect(decodePieces(pieces).events).toEqual([...expected]);
       }),

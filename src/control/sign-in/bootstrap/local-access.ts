@@ -24,7 +24,7 @@ export interface LocalAccessOptions {
 export interface LocalAccess {
   /** Whether a text is this process's token. */
   isToken(text: string): boolean;
-  /** Writes the file, in place of one that an earlier process left. */
+  /** Writes the file, instead of one that an earlier process left. */
   write(): Promise<void>;
   /** Removes the file, unless another process has written its own since. */
   remove(): Promise<void>;

@@ -62,8 +62,8 @@ describe("of a stranger's address", () => {
       if (isLet(throttle, { ...stranger, email: ada })) times.push(clock.monotonic());
     }
     expect(times.length).toBeGreaterThan(100);
-    for (const [place, from] of times.entries()) {
-      const within = times.slice(place).filter((at) => at < from + hourMs);
+    for (const [index, from] of times.entries()) {
+      const within = times.slice(index).filter((at) => at < from + hourMs);
       expect(within.length).toBeLessThanOrEqual(12);
     }
   });

@@ -109,14 +109,17 @@ function findProblemOfEnds(
   return { sequence, what: "the note of where the chain ends is gone, or not this installation's" };
 }
 
-interface Place {
+interface Predecessor {
   readonly last: AuditLink;
   readonly plainUntil: number;
   readonly seals: AuditSeals;
 }
 
 /** The problem of an entry as the successor of another; undefined: none. */
-export function findProblem(row: AuditRow, { last, plainUntil, seals }: Place): string | undefined {
+export function findProblem(
+  row: AuditRow,
+  { last, plainUntil, seals }: Predecessor,
+): string | undefined {
   const { sequence, previousDigest, digest, pepper, seal } = row;
   if (sequence !== last.sequence + 1) return "entries before it are missing";
   if (previousDigest !== last.digest) return "it does not continue from the entry before it";

@@ -256,7 +256,7 @@ test(
 );
 
 test(
-  "a file overwritten in place is noticed although its pages are still remembered",
+  "a file that is overwritten is noticed although its pages are still cached",
   withBench(async (bench) => {
     await bench.note("kept");
     await bench.checkpoint();
@@ -310,7 +310,7 @@ test(
 );
 
 test(
-  "what is put in the place of a damaged file is not used before all of it is sound",
+  "a file put where a damaged one was is used only after all of it is sound",
   withBench(async (bench) => {
     await bench.damage();
     await bench.fails(() => bench.notes());

@@ -66,16 +66,16 @@ test("while a minute is partly in its hour and its day, every call is counted on
   const keys = Array.from({ length: 700 }, (_, key) => key);
   await store.insert(keys.map((key) => callOf(key, `req_${key}`, midnight + key)));
   let calls = 700;
-  const placesSeen = new Set<number>();
+  const positionsSeen = new Set<number>();
   for (let round = 0; round < 30; round += 1) {
     // The newer one makes rows move on; the other one belongs to the minute that moves.
     await store.insert([callOf(round, `new_${round}`, midnight + 600_000 + round)]);
     await store.insert([callOf((round * 97) % 700, `late_${round}`, midnight + 30_000)]);
     calls += 2;
-    const places = await connection.use((database) =>
+    const positions = await connection.use((database) =>
       database.query<{ group_id: number }, []>("SELECT group_id FROM usage_folds").all(),
     );
-    for (const place of places) placesSeen.add(place.group_id);
+    for (const position of positions) positionsSeen.add(position.group_id);
     for (const by of [[], ["model"], ["status"], ["key", "status"]] as const) {
       for (const step of ["hour", "day"] as const) {
         const points = await reports.series({ filter: allTime, by, limit: 1_000, step });
@@ -83,7 +83,7 @@ test("while a minute is partly in its hour and its day, every call is counted on
       }
     }
   }
-  expect(placesSeen.size).toBeGreaterThan(2);
+  expect(positionsSeen.size).toBeGreaterThan(2);
 });
 
 test("a batch that is undone leaves no group behind that later calls would count in", async () => {
@@ -239,11 +239,11 @@ test("sums of calls from before there were sums are those that calls of today wo
 
 test("calls that may be billed twice are found in short steps, however many there are", async () => {
   const { store, reports, connection } = open(":memory:");
-  const many = Array.from({ length: 9_000 }, (_, place) =>
-    recordOf(`req_${place}`, {
-      startedAt: midnight + Math.floor(place / 3),
-      keyId: place % 4_000 === 7 ? "key_rare" : "key_a",
-      mayBeBilledTwice: place % 9 !== 0,
+  const many = Array.from({ length: 9_000 }, (_, position) =>
+    recordOf(`req_${position}`, {
+      startedAt: midnight + Math.floor(position / 3),
+      keyId: position % 4_000 === 7 ? "key_rare" : "key_a",
+      mayBeBilledTwice: position % 9 !== 0,
     }),
   );
   await store.insert(many);

@@ -121,8 +121,8 @@ test("the events of ten frames are the same wherever the network cuts them in tw
 
 test("the events of ten frames are the same in any pieces", () => {
   fc.assert(
-    fc.property(fc.array(fc.nat(tenBytes.length), { maxLength: 40 }), (places) => {
-      const sorted = [0, ...places.toSorted((one, other) => one - other), tenBytes.length];
+    fc.property(fc.array(fc.nat(tenBytes.length), { maxLength: 40 }), (offsets) => {
+      const sorted = [0, ...offsets.toSorted((one, other) => one - other), tenBytes.length];
       const pieces = sorted.slice(1).map((end, at) => tenBytes.subarray(sorted[at], end));
       expectDecoded(decode(pieces), { name: "", events: tenEvents, ending: "done" });
     }),
@@ -150,15 +150,15 @@ test("a bit flipped at any byte breaks the stream, and no event of its frame or 
     const before = decode([streamOf(tenFrames.slice(0, position))]).events.filter(
       ({ type }) => type !== "choice-finish",
     );
-    const wrongPlaces: number[] = [];
+    const wrongOffsets: number[] = [];
     for (let at = start; at < start + frame.length; at += 1) {
       const damaged = Uint8Array.from(tenBytes);
       damaged[at] = (damaged[at] ?? 0) ^ 0x10;
       const { events, ending } = decode([damaged]);
       const isRight = ending === "broken-answer" && Bun.deepEquals(events, before);
-      if (!isRight) wrongPlaces.push(at);
+      if (!isRight) wrongOffsets.push(at);
     }
-    expect({ position, wrongPlaces }).toEqual({ position, wrongPlaces: [] });
+    expect({ position, wrongOffsets }).toEqual({ position, wrongOffsets: [] });
     start += frame.length;
   }
 });

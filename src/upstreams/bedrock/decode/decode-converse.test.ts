@@ -181,8 +181,8 @@ test("the events of a replay do not depend on how the network cuts the body", ()
   const { events: expected } = replay([bytes]);
   expect(expected.length).toBe(5);
   fc.assert(
-    fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (places) => {
-      const sorted = [0, ...places.toSorted((one, other) => one - other), bytes.length];
+    fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (offsets) => {
+      const sorted = [0, ...offsets.toSorted((one, other) => one - other), bytes.length];
       const pieces = sorted.slice(1).map((end, at) => bytes.subarray(sorted[at], end));
       expect(replay(pieces).events).toEqual([...expected]);
     }),

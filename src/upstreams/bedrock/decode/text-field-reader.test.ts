@@ -18,10 +18,10 @@ test("any text comes back, however its JSON is written and cut", () => {
   const asciiOnly = (json: string): string =>
     json.replaceAll(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
   fc.assert(
-    fc.property(text, fc.array(fc.nat(200)), fc.boolean(), (value, places, isAscii) => {
+    fc.property(text, fc.array(fc.nat(200)), fc.boolean(), (value, offsets, isAscii) => {
       const plain = JSON.stringify({ input: value });
       const json = isAscii ? asciiOnly(plain) : plain;
-      const cuts = [0, ...places.filter((at) => at < json.length), json.length];
+      const cuts = [0, ...offsets.filter((at) => at < json.length), json.length];
       const sorted = cuts.toSorted((one, other) => one - other);
       const pieces = sorted.slice(1).map((end, at) => json.slice(sorted[at], end));
       expect(read(pieces).join("")).toBe(value);

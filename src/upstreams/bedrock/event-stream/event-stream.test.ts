@@ -71,8 +71,8 @@ test("the frames are the same wherever the network cuts the stream in two", () =
 test("the frames are the same byte by byte, and in any pieces", () => {
   expect(texts(readPieces(bytewise(stream)).frames)).toEqual([...expected]);
   fc.assert(
-    fc.property(fc.array(fc.nat(stream.length), { maxLength: 40 }), (places) => {
-      const sorted = [0, ...places.toSorted((one, other) => one - other), stream.length];
+    fc.property(fc.array(fc.nat(stream.length), { maxLength: 40 }), (offsets) => {
+      const sorted = [0, ...offsets.toSorted((one, other) => one - other), stream.length];
       const pieces = sorted.slice(1).map((end, at) => stream.subarray(sorted[at], end));
       const { frames: found, failure } = readPieces(pieces);
       expect({ failure, texts: texts(found) }).toEqual({
@@ -222,7 +222,7 @@ test("a frame of the largest size is read from small pieces, and what follows it
   expect(texts(found.slice(1))).toEqual([...expected]);
 });
 
-test("headers that do not fill their place exactly are refused", () => {
+test("headers that do not fill their length exactly are refused", () => {
   const good = textHeader("messageStop");
   const bad: readonly Buffer[] = [
     Buffer.concat([good, Buffer.from([9])]),
