@@ -12,7 +12,7 @@ import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 
-/** Ends one of two live secrets, such as the one that a rotation left for the overlap. */
+/** Ends one of two live secrets, such as the one still valid for the overlap of a rotation. */
 export function endSecretOperation(services: AdminServices): Operation {
   return defineOperation({
     id: "endSecret",

@@ -13,7 +13,7 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 const maxDepth = 4;
 
-/** All fields of a schema, those inside others behind them. */
+/** All fields of a schema, each followed by its nested fields. */
 export function fieldRows(schema: z.ZodType): readonly FieldRow[] {
   const root = z.toJSONSchema(schema, { io: "input" });
   return rowsOf(root, { definitions: root.$defs ?? {}, prefix: "", depth: 0 });
@@ -49,7 +49,7 @@ function rowsInside(schema: JsonSchema, around: Surroundings): readonly FieldRow
   return rowsOf(value, { ...around, prefix: `${around.prefix}.`, depth: around.depth + 1 });
 }
 
-/** Through references, and to what is not null of what may be null. */
+/** Follows references; of a nullable type, returns the other one. */
 function resolve(schema: JsonSchema, around: Surroundings): JsonSchema {
   const name = schema.$ref?.replace("#/$defs/", "");
   const target = name === undefined ? schema : (around.definitions[name] ?? schema);
