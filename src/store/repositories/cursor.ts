@@ -11,7 +11,7 @@ export function encodeCursor(position: ListPosition): string {
   return encode([position.at, position.id]);
 }
 
-/** Throws `InvalidCursor` for what no list gave. */
+/** Throws `InvalidCursor` for any other text. */
 export function decodeCursor(cursor: string): ListPosition {
   const parts = decode(cursor);
   const [at, id] = parts;
@@ -24,7 +24,7 @@ export function encodeSequence(sequence: number): string {
   return encode([sequence]);
 }
 
-/** Throws `InvalidCursor` for what no list gave. */
+/** Throws `InvalidCursor` for any other text. */
 export function decodeSequence(cursor: string): number {
   const parts = decode(cursor);
   const [sequence] = parts;

@@ -9,7 +9,7 @@ import { SqlKeyStore } from "../../repositories/key-store.ts";
 import { migrations } from "./migrations.ts";
 import { firstSchema } from "../migrations/first-schema.ts";
 
-/** As the first version of Sluice would have left them: two applications of one name. */
+/** Keys of the first version of Sluice, with two applications of one name. */
 const oldKeys = [
   {
     id: "key_1",
@@ -36,7 +36,7 @@ function withFolder(run: (folder: string) => Promise<void>): () => Promise<void>
   };
 }
 
-/** A database of an earlier schema, filled when it was of the first. */
+/** A database of an earlier schema, filled at the first one. */
 function writeDatabase(path: string, version: number): void {
   using database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
@@ -110,7 +110,7 @@ const earlier = Array.from({ length: migrations.length - 1 }, (_, index) => inde
 
 describe.each(earlier)("a filled database of schema %i", (version) => {
   test(
-    "keeps its keys, their limits and their secrets, and those that were revoked stay so",
+    "keeps its keys with their limits and secrets, and revoked ones stay revoked",
     withFolder(async (folder) => {
       const path = join(folder, "sluice.db");
       writeDatabase(path, version);
@@ -150,7 +150,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
   );
 
   test(
-    "gets one account, an application for each name and environment, and can be changed",
+    "gets one account, an application for each name and environment, and accepts changes",
     withFolder(async (folder) => {
       const path = join(folder, "sluice.db");
       writeDatabase(path, version);
@@ -176,7 +176,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
   );
 
   test(
-    "keeps every call and every sum, and calls of known keys get their account and application",
+    "keeps all calls and sums, and calls of known keys get their account and application",
     withFolder(async (folder) => {
       const path = join(folder, "sluice.db");
       const first = new Database(":memory:");
@@ -203,7 +203,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
   );
 
   test(
-    "is sound afterwards: whole, and every reference has what it refers to",
+    "is sound afterwards, with every reference intact",
     withFolder(async (folder) => {
       const path = join(folder, "sluice.db");
       writeDatabase(path, version);
@@ -217,7 +217,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
   );
 });
 
-/** Opens the database at a path and says how many keys it has. */
+/** Opens the database at a path and prints its number of keys. */
 const program = `
   const { SqliteConnection } = await import(process.argv[1]);
   const connection = new SqliteConnection({ path: process.argv[2], busyTimeoutMs: 10, lockWaitMs: 30000 });
@@ -246,12 +246,12 @@ test(
 );
 
 test(
-  "a step that fails leaves the database as it was",
+  "a failed step leaves the database unchanged",
   withFolder(async (folder) => {
     const path = join(folder, "sluice.db");
     writeDatabase(path, 1);
     const spoiler = new Database(path);
-    // A table of this name is in the way of a later step.
+    // A later step fails because of a table of this name.
     spoiler.run("CREATE TABLE replies (id TEXT)");
     const before = sumsOf(spoiler);
     await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
@@ -264,7 +264,7 @@ test(
 );
 
 test(
-  "a database that is up to date is opened again without a change",
+  "an up-to-date database is opened without a change",
   withFolder(async (folder) => {
     const path = join(folder, "sluice.db");
     const versionOf = (connection: SqliteConnection): Promise<unknown> =>

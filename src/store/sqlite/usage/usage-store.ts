@@ -77,7 +77,7 @@ export class SqliteUsageStore implements UsageStore {
   }
 }
 
-/** Values that cannot be bound are as much a fault of the data as those that SQLite refuses. */
+/** Values that cannot be bound are a fault of the data, like those that SQLite refuses. */
 function handOver<Result>(step: () => Result): Result {
   try {
     return step();
