@@ -20,7 +20,7 @@ function readText(text: string): Config {
   return result.config;
 }
 
-/** What a watch says, in order; `next` waits for one more. */
+/** The calls of a watch, in order; `next` waits for one more. */
 class Heard {
   readonly events: string[] = [];
   readonly configs: Config[] = [];
