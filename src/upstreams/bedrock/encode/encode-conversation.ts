@@ -103,7 +103,7 @@ class ConversationEncoder {
     return { system: [], turns: withFirstWords(turns, system) };
   }
 
-  /** Instructions at any path: the provider takes them only for the whole conversation. */
+  /** Instructions at any position: the provider takes them only for the whole conversation. */
   #addInstructions(message: ChatMessage): void {
     const begin = this.#system.length;
     for (const part of partsOf(message)) {
