@@ -32,8 +32,8 @@ export async function insertUser(change: Change, user: User): Promise<void> {
 }
 
 /**
- * Changes a user, with its entry in the audit. A change of role, account or password ends the user's
- * sessions; disabling also revokes its tokens. Throws 400 and 409.
+ * Changes a user, with its entry in the audit. A change of role, account or password ends the
+ * user's sessions; disabling also revokes its tokens. Throws 400 and 409.
  */
 export async function updateUser(change: Change, before: User, wanted: User): Promise<User> {
   const { transaction, now } = change;
