@@ -50,7 +50,7 @@ export function encodeConverse(
     turns: conversation.turns,
   });
   const { isThinking, isUncapped } = reasoning;
-  tellEffort(request, reasoning, adjustments);
+  reportEffort(request, reasoning, adjustments);
   const cap = isUncapped === true ? undefined : maxTokens;
   const fields = additionalFields(request, model, { tools, reasoning, adjustments });
   const body: ConverseBody = {
@@ -75,7 +75,7 @@ export function encodeConverse(
   };
 }
 
-function tellEffort(
+function reportEffort(
   { reasoning_effort: asked }: ChatRequest,
   { effort }: ReasoningPlan,
   adjustments: Adjustments,
