@@ -13,7 +13,7 @@ const verbs = resources.flatMap(({ name, verbs: all }) =>
   all.map((spec) => ({ title: `${name} ${spec.name}`, verb: verbOf(spec, 0) })),
 );
 
-test("everything that the control plane does can be typed", async () => {
+test("every operation of the control plane has a command", async () => {
   const typed = new Set(verbs.map(({ verb }) => verb.operation.id));
   await using fixture = new AdminFixture();
   const operations = fixture.operations.map(({ id }) => id);
@@ -39,7 +39,7 @@ test("every field of a request is an option of its verb, or set by it", () => {
   }
 });
 
-test("every column of a table is a field of what is listed", () => {
+test("every column of a table is a field of the listed objects", () => {
   for (const { verb } of verbs) {
     const known = fieldRows(verb.operation.answer).map(({ name }) => name);
     for (const column of verb.spec.columns ?? []) {
@@ -49,7 +49,7 @@ test("every column of a table is a field of what is listed", () => {
   }
 });
 
-test("a worker loads neither the parser nor the commands that are made of operations", () => {
+test("a worker loads neither the parser nor the commands of operations", () => {
   const seen = new Set<string>();
   const walk = (path: string): void => {
     if (seen.has(path)) return;

@@ -48,7 +48,7 @@ test("any part of a valid file lost, doubled or replaced has an answer", () => {
   );
 });
 
-test("any tree has an answer, with known keys in any place", () => {
+test("any tree has an answer, with known keys at any position", () => {
   const keys = [...collectKeys(configInputSchema())];
   const key = fc.oneof(fc.constantFrom(...keys, "__proto__", "toString"), fc.string());
   const leaf = fc.oneof(

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
-import type { PipelineServices } from "../../src/call/services.ts";
+import type { CallServices } from "../../src/call/services.ts";
 import {
   adapterOf,
   callerOf,
@@ -129,7 +129,7 @@ const answered = fc.record({
 async function callAs(
   accountId: string,
   calls: readonly Answered[],
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<void> {
   for (const { input, output, bodyBytes: length } of calls) {
     await using server = countingServer({ prompt_tokens: input, completion_tokens: output });

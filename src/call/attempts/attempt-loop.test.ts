@@ -22,7 +22,7 @@ import {
 import type { UpstreamAdapter } from "../../upstreams/adapter.ts";
 import { plainCall, type Call, type CallOptions } from "../../snapshot/call.ts";
 import { runChat } from "../chat/chat-call.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 
 const queueingPlan: Plan = {
   name: "queueing",
@@ -76,7 +76,7 @@ function scripted(script: Script): UpstreamAdapter {
 }
 
 /** A transport with empty answers: the scripts decide. */
-const transport: PipelineServices["transport"] = () => Promise.resolve(new Response(""));
+const transport: CallServices["transport"] = () => Promise.resolve(new Response(""));
 
 interface Scene {
   /** Targets of the model, by priority. */
@@ -308,7 +308,7 @@ test("a target in service that failed once is retried before a paused one", asyn
 });
 
 /** An attempt of another call of the key. */
-function beginAt(target: Target, call: Call, { capacity, health }: PipelineServices) {
+function beginAt(target: Target, call: Call, { capacity, health }: CallServices) {
   const { id: keyId, accountId } = call.caller.key;
   const request = {
     callId: "other",

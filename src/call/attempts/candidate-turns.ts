@@ -15,7 +15,7 @@ import type { Meter } from "../metering/meter.ts";
 import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 import { anyTerms, type Terms } from "./turn-terms.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
@@ -26,7 +26,7 @@ export interface TurnsOptions {
   readonly admission: Admission;
   readonly work: Pick<CallWork<unknown>, "isStreamed">;
   readonly meter: Pick<Meter, "path">;
-  readonly services: Pick<PipelineServices, "capacity" | "health" | "budget" | "clock">;
+  readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
 }
 
 const nowhere = { place: undefined, at: -1 };

@@ -111,10 +111,10 @@ function optionsOf(
   const made = options.map(([flags, about]) => new Option(flags, about));
   const named = [entity, ...fields.map((field) => field.entity)];
   if (!named.includes(entities.application)) return made;
-  const places = [
+  const owners = [
     new Option("--account <account>", "Whose application it is, by id or name."),
     new Option("--environment <name>", "Where the application is."),
   ];
   const isNew = ({ long }: Option): boolean => fields.every(({ option }) => option.long !== long);
-  return [...made, ...places.filter(isNew)];
+  return [...made, ...owners.filter(isNew)];
 }

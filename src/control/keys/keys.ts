@@ -21,7 +21,7 @@ import { rotateKey } from "./rotate-key.ts";
 import type { AdminServices } from "../services.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 
-/** Issue, look at, change, rotate and revoke keys, and end their secrets. */
+/** Issue, read, change, rotate and revoke keys, and end their secrets. */
 export function keyOperations(services: AdminServices): readonly Operation[] {
   const keys = new ResourceOperations(
     {

@@ -65,7 +65,6 @@ async function rotate(
   }
   const made = await insertSecret(transaction, { keyId: key.id, now }, services);
   const ended = ending.map(({ publicId }) => publicId);
-  // No longer than the key.
   return { ...made, ended, overlapUntil: staying && Math.min(staying.until, endOf(key)) };
 }
 
@@ -86,12 +85,12 @@ function planRotation(
   if (isCompromised || newest === undefined || overlapMs === 0) {
     return { ending: live, staying: undefined };
   }
-  // Nobody has taken a newest that was never used: its rotation's answer was lost. Whoever calls
-  // still uses the one before, so that one stays.
+  // If the newest secret was never used, the answer of its rotation was lost: callers still use the
+  // previous one, which stays valid.
   const isLost = previous !== undefined && lastUseOf(newest, services) === undefined;
   const secret = isLost ? previous : newest;
   const ending = live.filter((other) => other !== secret);
-  // Repeated rotations do not extend its life.
+  // Repeated rotations do not extend its validity.
   const until = Math.min(now + (overlapMs ?? defaultOverlapMs), endOf(secret));
   const keepsItsEnd = isLost && overlapMs === undefined && secret.expiresAt !== undefined;
   return { ending, staying: { secret, until: keepsItsEnd ? secret.expiresAt : until } };

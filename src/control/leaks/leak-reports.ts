@@ -92,7 +92,7 @@ async function findKey(
     async note() {
       await changing.audit({
         ...about("key", "leak_reported", key),
-        after: { public_id: secret.publicId, ...placeOf(leak) },
+        after: { public_id: secret.publicId, ...foundAt(leak) },
       });
       const isEnding = revokesLeaks && key.revokedAt === undefined && isLive(secret, changing.now);
       if (isEnding) await endSecret(changing, { key, secret, verb: "leak" });
@@ -115,7 +115,7 @@ async function findToken(
   const owned = { id: token.id, accountId };
   return {
     async note() {
-      const after = { public_id: token.publicId, ...placeOf(leak) };
+      const after = { public_id: token.publicId, ...foundAt(leak) };
       await changing.audit({ ...about("token", "leak_reported", owned), after });
       const isEnding = revokesLeaks && token.revokedAt === undefined;
       if (!isEnding) return false;
@@ -127,6 +127,6 @@ async function findToken(
   };
 }
 
-function placeOf({ url, source, type }: ReportedLeak): AuditFields {
+function foundAt({ url, source, type }: ReportedLeak): AuditFields {
   return { url: url?.slice(0, keptUrlLength) ?? null, source: source ?? null, type };
 }

@@ -8,12 +8,12 @@ import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
 import { usageFilter } from "./usage-filter.ts";
 
-/** Rows read from the store and held at a time. */
+/** Rows read from the store and held in memory at a time. */
 const pageRows = 500;
 
 const columns = callRowSchema.keyof().options;
 
-/** All calls of a time as one text, read from the store page by page as it is written. */
+/** All calls of a period as one text, read from the store page by page as it is written. */
 export function exportUsage({ reports, clock }: AdminServices): Operation {
   return defineOperation({
     id: "exportUsage",

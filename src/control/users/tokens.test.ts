@@ -41,7 +41,7 @@ async function signedInWith(secret: string): Promise<number> {
   return (await new TestBrowser(harness).send("/admin/v1/session", { headers })).status;
 }
 
-/** Who comes in with a new token of the user's own. */
+/** The principal of a new token that the user made. */
 async function principalOf(user: User, body: object = {}): Promise<Principal> {
   const { token } = await issue(sessionPrincipal(user), { name: "maker", ...body });
   return tokenPrincipal(user, { id: token.id, scopes: [...token.scopes] });
@@ -65,7 +65,7 @@ test("a token's secret is nowhere in the database", async () => {
   expect(dump).not.toContain(secret.slice(17));
 });
 
-test("a token makes none with more scopes than its own", async () => {
+test("a token makes no token with more scopes than its own", async () => {
   const principal = await principalOf(ada, { scopes: ["write"] });
   const wider = { as: principal, body: { name: "x", scopes: ["read", "write"] } };
   expect((await refusal("createToken", wider)).code).toBe("not_permitted");
@@ -74,7 +74,7 @@ test("a token makes none with more scopes than its own", async () => {
   expect((await refusal("createToken", reader)).code).toBe("not_permitted");
 });
 
-test("the local access is no user: it names one, and the token acts as that user", async () => {
+test("the local access names a user, and the token acts as that user", async () => {
   const request = { as: localPrincipal(), body: { name: "x" } };
   expect((await refusal("createToken", request)).param).toBe("user_id");
   const { token, secret } = await issue(localPrincipal(), { name: "x", user_id: "bob" });
@@ -82,7 +82,7 @@ test("the local access is no user: it names one, and the token acts as that user
   expect(await signedInWith(secret)).toBe(200);
 });
 
-test("only operators make tokens of others", async () => {
+test("only operators make tokens for others", async () => {
   const request = { as: sessionPrincipal(bob), body: { name: "x", user_id: "ada" } };
   expect((await refusal("createToken", request)).code).toBe("not_found");
   expect((await issue(sessionPrincipal(bob), { name: "x", user_id: "bob" })).token.user_id).toBe(
@@ -90,13 +90,13 @@ test("only operators make tokens of others", async () => {
   );
 });
 
-test("a user that was disabled meanwhile gets no token", async () => {
+test("a user disabled meanwhile gets no token", async () => {
   await harness.store.change(({ users }) => users.update({ ...bob, disabledAt: 5 }));
   const request = { as: sessionPrincipal(bob), body: { name: "x" } };
   expect((await refusal("createToken", request)).code).toBe("not_found");
 });
 
-test("everybody sees own tokens; operators see all, or those of one user", async () => {
+test("users see their own tokens; operators see all, or those of one user", async () => {
   await issue(sessionPrincipal(ada));
   await issue(sessionPrincipal(bob));
   expect(await listed(sessionPrincipal(bob))).toEqual(["bob@example.com"]);
@@ -119,7 +119,7 @@ test("a revoked token stops at once, and revoking it again changes nothing", asy
   expect(items.map(({ action }) => action)).toEqual(["token.revoke", "token.create"]);
 });
 
-test("a token of another is revoked by operators only", async () => {
+test("only operators revoke tokens of others", async () => {
   const { token } = await issue(sessionPrincipal(ada));
   const request = { as: sessionPrincipal(bob), id: token.id };
   expect((await refusal("revokeToken", request)).code).toBe("not_found");
@@ -128,7 +128,7 @@ test("a token of another is revoked by operators only", async () => {
   expect(await signedInWith(own.secret)).toBe(401);
 });
 
-test("what was made with a token ends with it, down to what was made with that", async () => {
+test("tokens made with a token end with it, recursively", async () => {
   const maker = await principalOf(ada);
   const child = await issue(maker, { name: "child", user_id: "bob" });
   const asChild = tokenPrincipal(bob, { id: child.token.id, scopes: [...child.token.scopes] });
@@ -151,7 +151,7 @@ test("what was made with a token ends with it, down to what was made with that",
   }
 });
 
-test("no token works longer than the one that it was made with", async () => {
+test("no token lives longer than the one that made it", async () => {
   const maker = await principalOf(ada, { expires_in_days: 2 });
   harness.clock.advance(86_400_000);
   const child = await issue(maker, { name: "child", expires_in_days: 365 });
@@ -166,14 +166,14 @@ test("no token works longer than the one that it was made with", async () => {
   expect(await signedInWith(child.secret)).toBe(401);
 });
 
-test("a token that ended while the request was on its way makes no other", async () => {
+test("a token that ended during the request makes no other", async () => {
   const maker = await principalOf(ada, { expires_in_days: 1 });
   harness.clock.advance(86_400_000);
   const request = { as: maker, body: { name: "late" } };
   expect((await refusal("createToken", request)).code).toBe("not_signed_in");
 });
 
-test("what a user's tokens made for others ends when the user is disabled", async () => {
+test("tokens made for others with a user's tokens end when the user is disabled", async () => {
   const carl = await harness.addUser("carl");
   const forBob = { name: "child", user_id: "bob" };
   const withToken = await issue(await principalOf(carl), forBob);

@@ -24,7 +24,7 @@ const user = async (operationId: string, request?: FixtureRequest): Promise<User
 const refusal = async (operationId: string, request?: FixtureRequest): Promise<GatewayError> =>
   gatewayErrorOf(harness.run(operationId, request));
 
-test("a user that was made can sign in", async () => {
+test("a new user can sign in", async () => {
   const body = { email: " Bob@Example.com", name: "Bob", role: "auditor", password: testPassword };
   const made = await user("createUser", { body });
   expect(made).toMatchObject({ email: "bob@example.com", role: "auditor", has_password: true });
@@ -32,14 +32,14 @@ test("a user that was made can sign in", async () => {
   expect((await new TestBrowser(harness).signIn("bob@example.com")).status).toBe(200);
 });
 
-test("an email address is taken once, whatever its case", async () => {
+test("an email address is unique, ignoring case", async () => {
   const error = await refusal("createUser", {
     body: { email: "ADA@example.com", role: "auditor" },
   });
   expect([error.code, error.param]).toEqual(["already_exists", "email"]);
 });
 
-test("role and account have to go together", async () => {
+test("role and account must fit together", async () => {
   for (const body of [
     { role: "account_holder" },
     { role: "account_holder", account_id: null },
@@ -52,7 +52,7 @@ test("role and account have to go together", async () => {
   }
 });
 
-test("bad passwords, addresses and unknown fields are refused by name", async () => {
+test("bad passwords, addresses and unknown fields are refused with their field", async () => {
   for (const [fields, param] of [
     [{ password: "password1234" }, "password"],
     [{ password: "bob@example.com" }, "password"],
@@ -122,7 +122,7 @@ test("the last enabled operator can be neither removed, demoted nor disabled", a
   expect((await refusal("getUser", { id: "ada" })).code).toBe("not_found");
 });
 
-test("a removed user's session is gone with it", async () => {
+test("a removed user's session is removed too", async () => {
   await harness.addUser("bob");
   const browser = new TestBrowser(harness);
   await browser.signIn("bob@example.com");
@@ -130,7 +130,7 @@ test("a removed user's session is gone with it", async () => {
   expect(await isIn(browser)).toBe(false);
 });
 
-test("an auditor of one account sees its users only, and changes nobody", async () => {
+test("an auditor of one account sees only its users, and changes none", async () => {
   await harness.addUser("holder", { role: "account_holder", accountId: "acct_a" });
   const auditor = await harness.addUser("reader", { role: "auditor", accountId: "acct_a" });
   const principal = sessionPrincipal(auditor);
@@ -155,7 +155,7 @@ test("users are found by email, role and page by page", async () => {
   expect(second.next_cursor).toBeNull();
 });
 
-test("the audit tells what changed, and of a password only that it is new", async () => {
+test("the audit has what changed, and of a password only that it is new", async () => {
   const body = { revision: 1, name: "Countess", password: "eleven green kettles" };
   await user("updateUser", { id: "ada", body });
   const { items } = await harness.store.read(({ audit }) => audit.list({}, { limit: 10 }));

@@ -21,7 +21,7 @@ export interface UserServices extends Pick<
   readonly passwords: Passwords;
 }
 
-/** `/admin/v1/users`: who may sign in, as what. */
+/** `/admin/v1/users`: the users and their roles. */
 export function userOperations(services: UserServices): readonly Operation[] {
   const users = new ResourceOperations(
     {

@@ -9,7 +9,7 @@ import { SqlKeyStore } from "../../repositories/key-store.ts";
 import { migrations } from "./migrations.ts";
 import { firstSchema } from "../migrations/first-schema.ts";
 
-/** As the first version of Sluice would have left them: two applications of one name. */
+/** Keys of the first version of Sluice, with two applications of one name. */
 const oldKeys = [
   {
     id: "key_1",
@@ -36,7 +36,7 @@ function withFolder(run: (folder: string) => Promise<void>): () => Promise<void>
   };
 }
 
-/** A database of an earlier schema, filled when it was of the first. */
+/** A database of an earlier schema, filled at the first one. */
 function writeDatabase(path: string, version: number): void {
   using database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
@@ -50,9 +50,9 @@ function writeDatabase(path: string, version: number): void {
 function fillFirstSchema(database: Database): void {
   const insertKey = database.query("INSERT INTO keys VALUES (?, ?, ?, 'standard', ?, ?, ?, ?)");
   const insertSecret = database.query("INSERT INTO secrets VALUES (?, ?, ?, ?, ?)");
-  for (const [place, key] of oldKeys.entries()) {
+  for (const [index, key] of oldKeys.entries()) {
     const [requests, tokens] = key.limits ?? [null, null];
-    const createdAt = 1_000 - place;
+    const createdAt = 1_000 - index;
     insertKey.run(
       key.id,
       key.application,
@@ -62,7 +62,7 @@ function fillFirstSchema(database: Database): void {
       createdAt,
       key.revokedAt,
     );
-    insertSecret.run(`public${place}`, key.id, digestOf(key.id), createdAt, null);
+    insertSecret.run(`public${index}`, key.id, digestOf(key.id), createdAt, null);
   }
   insertSecret.run("rotated", "key_1", digestOf("rotated"), 900, 9_000_000_000_000);
   const insertCall = database.query(
@@ -70,19 +70,19 @@ function fillFirstSchema(database: Database): void {
        ?, ?, ?, 0, 1, 12.5, 80.25)`,
   );
   database.transaction(() => {
-    for (let place = 0; place < usageRows; place += 1) {
-      const key = place % 5 === 4 ? { ...oldKeys[0], id: "key_gone" } : oldKeys[place % 4];
-      const isGood = place % 10 !== 0;
+    for (let index = 0; index < usageRows; index += 1) {
+      const key = index % 5 === 4 ? { ...oldKeys[0], id: "key_gone" } : oldKeys[index % 4];
+      const isGood = index % 10 !== 0;
       insertCall.run(
-        `req_${place}`,
-        1_700_000_000_000 + place * 60_000,
+        `req_${index}`,
+        1_700_000_000_000 + index * 60_000,
         key?.environment ?? "",
         key?.application ?? "",
         key?.id ?? "",
         isGood ? "bedrock/a" : null,
-        place,
-        2 * place,
-        place % 3,
+        index,
+        2 * index,
+        index % 3,
         isGood ? "completed" : "failed",
         isGood ? 200 : 503,
         isGood ? null : "model_unavailable",
@@ -106,11 +106,11 @@ function sumsOf(database: Database): unknown {
     .all();
 }
 
-const earlier = Array.from({ length: migrations.length - 1 }, (_, place) => place + 1);
+const earlier = Array.from({ length: migrations.length - 1 }, (_, index) => index + 1);
 
 describe.each(earlier)("a filled database of schema %i", (version) => {
   test(
-    "keeps its keys, their limits and their secrets, and those that were revoked stay so",
+    "keeps its keys with their limits and secrets, and revoked ones stay revoked",
     withFolder(async (folder) => {
       const path = join(folder, "sluice.db");
       writeDatabase(path, version);
@@ -119,7 +119,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
       const { changes } = await keys.loadKeys(0, 100);
       const live = new Map(changes.map((change) => [change.keyId, change.live]));
       expect(live.size).toBe(oldKeys.length);
-      for (const [place, key] of oldKeys.entries()) {
+      for (const [index, key] of oldKeys.entries()) {
         const found = live.get(key.id);
         if (key.revokedAt !== null) {
           expect(found).toBeUndefined();
@@ -131,7 +131,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
           plan: "standard",
           provisionedUnits: 0,
           provisionedPool: undefined,
-          createdAt: 1_000 - place,
+          createdAt: 1_000 - index,
           revision: 1,
         });
         const [requestsPerMinute, tokensPerMinute] = key.limits ?? [];
@@ -140,7 +140,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
             ? undefined
             : { requestsPerMinute, tokensPerMinute },
         );
-        const secret = found?.secrets.find(({ publicId }) => publicId === `public${place}`);
+        const secret = found?.secrets.find(({ publicId }) => publicId === `public${index}`);
         expect(Buffer.from(secret?.digest ?? []).equals(digestOf(key.id))).toBe(true);
       }
       const rotated = live.get("key_1")?.secrets.find(({ publicId }) => publicId === "rotated");
@@ -150,7 +150,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
   );
 
   test(
-    "gets one account, an application for each name and environment, and can be changed",
+    "gets one account, an application for each name and environment, and accepts changes",
     withFolder(async (folder) => {
       const path = join(folder, "sluice.db");
       writeDatabase(path, version);
@@ -176,7 +176,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
   );
 
   test(
-    "keeps every call and every sum, and calls of known keys get their account and application",
+    "keeps all calls and sums, and calls of known keys get their account and application",
     withFolder(async (folder) => {
       const path = join(folder, "sluice.db");
       const first = new Database(":memory:");
@@ -203,7 +203,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
   );
 
   test(
-    "is sound afterwards: whole, and every reference has what it refers to",
+    "is sound afterwards, with every reference intact",
     withFolder(async (folder) => {
       const path = join(folder, "sluice.db");
       writeDatabase(path, version);
@@ -217,7 +217,7 @@ describe.each(earlier)("a filled database of schema %i", (version) => {
   );
 });
 
-/** Opens the database at a path and says how many keys it has. */
+/** Opens the database at a path and prints its number of keys. */
 const program = `
   const { SqliteConnection } = await import(process.argv[1]);
   const connection = new SqliteConnection({ path: process.argv[2], busyTimeoutMs: 10, lockWaitMs: 30000 });
@@ -246,12 +246,12 @@ test(
 );
 
 test(
-  "a step that fails leaves the database as it was",
+  "a failed step leaves the database unchanged",
   withFolder(async (folder) => {
     const path = join(folder, "sluice.db");
     writeDatabase(path, 1);
     const spoiler = new Database(path);
-    // A table of this name is in the way of a later step.
+    // A later step fails because of a table of this name.
     spoiler.run("CREATE TABLE replies (id TEXT)");
     const before = sumsOf(spoiler);
     await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
@@ -264,7 +264,7 @@ test(
 );
 
 test(
-  "a database that is up to date is opened again without a change",
+  "an up-to-date database is opened without a change",
   withFolder(async (folder) => {
     const path = join(folder, "sluice.db");
     const versionOf = (connection: SqliteConnection): Promise<unknown> =>
