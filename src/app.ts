@@ -118,7 +118,9 @@ class RunningApp implements App {
     telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
     this.admin = this.#createAdminServices();
     const onBootstrapToken = overrides.onBootstrapToken ?? ((): undefined => undefined);
-    this.#control = new ControlPlane({ config, services: this.admin, events, onBootstrapToken });
+    const { passwords } = overrides;
+    const services = this.admin;
+    this.#control = new ControlPlane({ config, services, events, passwords, onBootstrapToken });
   }
 
   get dataUrl(): string {

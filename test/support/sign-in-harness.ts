@@ -1,7 +1,7 @@
 import type { AdminSettings, SsoSettings } from "../../src/config/config.ts";
 import { Bootstrap } from "../../src/control/sign-in/bootstrap/bootstrap.ts";
 import { createAdminGate } from "../../src/control/sign-in/admin-gate.ts";
-import { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
+import { cheapPasswords } from "./cheap-passwords.ts";
 import { signInRoutes } from "../../src/control/sign-in/routes.ts";
 import type { SignInRefusal } from "../../src/control/sign-in/services.ts";
 import type { AdminGate } from "../../src/edge/dispatch/admin-access.ts";
@@ -42,7 +42,7 @@ export class SignInHarness implements AsyncDisposable {
     seals: new AuditSeals(testPeppers()),
   });
   readonly store: SqlControlStore;
-  readonly passwords = new Passwords();
+  readonly passwords = cheapPasswords();
   readonly refusals: SignInRefusal[] = [];
   readonly bootstrapTokens: string[] = [];
   readonly publicUrl: string;
