@@ -14,8 +14,8 @@ import { startGateway } from "../support/gateway.ts";
 import { bearer } from "../support/operator.ts";
 import { isComplete } from "../support/requirement.ts";
 
-const guesses = isComplete ? 1_000_000 : 100_000;
-const guessesOverHttp = isComplete ? 20_000 : 3_000;
+const guesses = isComplete ? 1_000_000 : 20_000;
+const guessesOverHttp = isComplete ? 20_000 : 1_000;
 const liveKeys = 500;
 /** Kept of refusals to nobody in particular. */
 const strangers = Math.ceil(refusalLogDefaults.limit / 5);

@@ -7,7 +7,7 @@ import { mixSections, planCall, wholeMix } from "../support/ledger-truth-mix.ts"
 import { checkLedger, sumRollUps, sumRows, type LedgerReport } from "../support/ledger-truth.ts";
 import { isComplete } from "../support/requirement.ts";
 
-const callCount = isComplete ? 40_000 : 3_000;
+const callCount = isComplete ? 40_000 : 1_000;
 const callersAtOnce = 64;
 const seed = 20_260_104;
 

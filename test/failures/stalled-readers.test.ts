@@ -8,6 +8,8 @@ import { simulatorUpstream, targetAt, upstreamKinds } from "../support/gateway.t
 import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
+/** What the gateway keeps of a stream is the same for all kinds, so one is enough for a quick run. */
+const kinds = upstreamKinds.slice(0, isComplete ? undefined : 1);
 const mebibyte = 1024 * 1024;
 const readerCount = isComplete ? 500 : 40;
 const writeTimeoutMs = isComplete ? 10_000 : 3_000;
@@ -33,7 +35,7 @@ const readerBytesPerSecond = (80 * mebibyte) / readerCount;
 const othersMeanwhile = 3;
 const sampleIntervalMs = 100;
 
-describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kind %s:`, (kind) => {
+describe.each(kinds)(`${readerCount} readers that never read, behind kind %s:`, (kind) => {
   let simulator: Simulator;
   let gateway: FaultProcess;
   let readers: readonly LeavingCaller[] = [];

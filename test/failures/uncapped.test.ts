@@ -7,7 +7,7 @@ import { isComplete } from "../support/requirement.ts";
 
 const limit = 20_000;
 const overrunFactor = 3;
-const minutes = isComplete ? 60 : 10;
+const minutes = isComplete ? 60 : 4;
 
 const models = `
   chat-model:

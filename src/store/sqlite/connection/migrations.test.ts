@@ -40,6 +40,7 @@ function withFolder(run: (folder: string) => Promise<void>): () => Promise<void>
 function writeDatabase(path: string, version: number): void {
   using database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
+  database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA foreign_keys = ON");
   database.run(firstSchema);
   fillFirstSchema(database);

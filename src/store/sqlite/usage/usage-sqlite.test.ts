@@ -201,7 +201,7 @@ test("a call that is younger than all others is in the hour and the day at once"
 test("sums of calls from before there were sums are those that calls of today would have", async () => {
   await withFile(async (path) => {
     // Of that time: nobody counted what was written to caches.
-    const records = randomRecords(randomOf(31), 800, 3).map((record) => ({
+    const records = randomRecords(randomOf(31), 300, 3).map((record) => ({
       ...record,
       cacheWriteTokens: undefined,
     }));
