@@ -5,7 +5,7 @@ import { chatRequest, LeavingCaller } from "../support/fault-callers.ts";
 import { hasSocketTable, StallWatch } from "../support/fault-sockets.ts";
 import { startFaultProcess, type FaultProcess } from "../support/fault-process.ts";
 import { simulatorUpstream, targetAt, upstreamKinds } from "../support/gateway.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, testWhere } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 /** What the gateway keeps of a stream is the same for all kinds, so one is enough for a quick run. */
@@ -131,7 +131,7 @@ describe.each(kinds)(`${readerCount} readers that never read, behind kind %s:`, 
     }
   });
 
-  test.skipIf(!hasSocketTable)(
+  testWhere(hasSocketTable, "this system has no list of its connections")(
     "they were given up when they had not read for as long as is allowed",
     () => {
       const stalls = readers.map(({ localPort }) => watch?.stalls.get(localPort));
