@@ -3,11 +3,11 @@ import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { isComplete } from "../support/requirement.ts";
+import { sizeOf } from "../support/requirement.ts";
 
 const limit = 20_000;
 const overrunFactor = 3;
-const minutes = isComplete ? 60 : 4;
+const minutes = sizeOf({ quick: 4, all: 15, measured: 60 });
 
 const models = `
   chat-model:

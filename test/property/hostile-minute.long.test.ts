@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UncappedOutput } from "../../src/domain/limits/plan.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { isComplete } from "../support/requirement.ts";
+import { sizeOf } from "../support/requirement.ts";
 import { TenantWorld, type Said, type WorldOptions } from "../support/tenant-world.ts";
 
 /** Whatever tenants, upstreams and the process do: what keys use of their limits. */
@@ -10,7 +10,7 @@ import { TenantWorld, type Said, type WorldOptions } from "../support/tenant-wor
 const accounts = 3;
 const limits = { requestsPerMinute: 40, tokensPerMinute: 1_000 };
 const overrunFactor = 3;
-const numRuns = isComplete ? 5_000 : 400;
+const numRuns = sizeOf({ quick: 400, all: 1_500, measured: 5_000 });
 
 const said = fc.oneof<fc.WeightedArbitrary<Said>[]>(
   { weight: 5, arbitrary: fc.constantFrom<Said>("right", "nothing", "too-little") },

@@ -1,7 +1,23 @@
 import { test } from "bun:test";
 
+const run = process.env["SLUICE_TEST_ALL"];
+
 /** True when every test must run, even without what it needs (`npm run test:all`). */
-export const isComplete = process.env["SLUICE_TEST_ALL"] === "1";
+export const isComplete = run === "1" || run === "measured";
+
+/** How much of something a test has. */
+export interface Size {
+  readonly quick: number;
+  /** In a complete run. */
+  readonly all: number;
+  /** Where the figures of docs/reliability.md are measured (`npm run scorecard -- --all`). */
+  readonly measured: number;
+}
+
+export function sizeOf({ quick, all, measured }: Size): number {
+  if (run === "measured") return measured;
+  return isComplete ? all : quick;
+}
 
 /**
  * `test` where the machine has what it needs; else a test that is skipped with one line of
