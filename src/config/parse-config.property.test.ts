@@ -3,10 +3,8 @@ import fc from "fast-check";
 import { stringify } from "yaml";
 import { demoConfigText } from "./demo.ts";
 import { formatProblems, parseConfig } from "./load.ts";
-import { isComplete } from "../../test/support/requirement.ts";
+import { runsOf } from "../../test/support/requirement.ts";
 import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
-
-const share = isComplete ? 1 : 0.25;
 
 const demo = demoConfigText({
   simulator: {
@@ -38,7 +36,7 @@ test("any text has an answer", () => {
 
 test("any text of YAML's own characters has an answer", () => {
   const unit = fc.constantFrom(..."a1:-{}[],&*!|>'\"%@`#?~ \n\t$\\=<".split(""), "${", "\n  ");
-  fc.assert(fc.property(fc.string({ unit, maxLength: 80 }), mustAnswer), { numRuns: 300 * share });
+  fc.assert(fc.property(fc.string({ unit, maxLength: 80 }), mustAnswer), { numRuns: runsOf(300) });
 });
 
 test("any part of a valid file lost, doubled or replaced has an answer", () => {
@@ -47,7 +45,7 @@ test("any part of a valid file lost, doubled or replaced has an answer", () => {
     fc.property(position, position, fc.string({ maxLength: 8 }), (from, to, middle) => {
       mustAnswer(demo.slice(0, from) + middle + demo.slice(to));
     }),
-    { numRuns: Math.ceil(150 * share) },
+    { numRuns: runsOf(150) },
   );
 });
 
@@ -76,7 +74,7 @@ test("any tree has an answer, with known keys in any place", () => {
   );
   fc.assert(
     fc.property(file, (value) => mustAnswer(stringify(value, { aliasDuplicateObjects: false }))),
-    { numRuns: 300 * share },
+    { numRuns: runsOf(300) },
   );
 });
 

@@ -5,13 +5,13 @@ import { chatRequest, LeavingCaller } from "../support/fault-callers.ts";
 import { hasSocketTable, StallWatch } from "../support/fault-sockets.ts";
 import { startFaultProcess, type FaultProcess } from "../support/fault-process.ts";
 import { simulatorUpstream, targetAt, upstreamKinds } from "../support/gateway.ts";
-import { isComplete, testWhere } from "../support/requirement.ts";
+import { isComplete, sizeOf, testWhere } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 /** What the gateway keeps of a stream is the same for all kinds, so one is enough for a quick run. */
 const kinds = upstreamKinds.slice(0, isComplete ? undefined : 1);
 const mebibyte = 1024 * 1024;
-const readerCount = isComplete ? 500 : 40;
+const readerCount = sizeOf({ quick: 40, all: 150, measured: 500 });
 const writeTimeoutMs = isComplete ? 10_000 : 3_000;
 /** Of the promise; the machine may be busy, which must not fail the test. */
 const promisedPrecisionMs = 2_000;

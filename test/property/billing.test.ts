@@ -14,7 +14,7 @@ import {
   upstreamOf,
 } from "../support/pipeline-fixtures.ts";
 import { ToldUpstream } from "../support/told-upstream.ts";
-import { isComplete } from "../support/requirement.ts";
+import { runsOf } from "../support/requirement.ts";
 
 /** Whatever upstreams say, and whenever callers leave: what is billed of one call, and of others. */
 
@@ -109,7 +109,7 @@ test("no row is below what the upstream said, nor below the reservation of what 
     expect(row?.outputTokens).toBeGreaterThanOrEqual(told.output > 0 ? told.output : delivered);
     expect(row?.inputTokens).toBe(told.input > 0 ? told.input : reservedInput);
   });
-  await fc.assert(property, { numRuns: isComplete ? 150 : 50, endOnFailure: true });
+  await fc.assert(property, { numRuns: runsOf(150), endOnFailure: true });
 }, 120_000);
 
 interface Answered {
@@ -194,5 +194,5 @@ test("whatever one account's upstreams say, another's calls reserve and are bill
     }
     expect(outcomes[1]).toEqual(outcomes[0]);
   });
-  await fc.assert(property, { numRuns: isComplete ? 40 : 10, endOnFailure: true });
+  await fc.assert(property, { numRuns: runsOf(40), endOnFailure: true });
 }, 120_000);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { errorBodyProblem, errorShapeProblem } from "../http/error-shape.ts";
 import { parseStream } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
-import { isComplete } from "../support/requirement.ts";
+import { runsOf } from "../support/requirement.ts";
 import { fuzzedBody, type FuzzedBody } from "./mutated-bodies.ts";
 
 const unhandled: unknown[] = [];
@@ -42,7 +42,7 @@ async function problemWith({ path, bytes }: FuzzedBody): Promise<string | undefi
 }
 
 test("no body, however spoiled, gets anything but an answer or OpenAI's error", async () => {
-  const runs = isComplete ? 320 : 80;
+  const runs = runsOf(320);
   const bodies = fc.array(fuzzedBody, { minLength: together, maxLength: together });
   await fc.assert(
     fc.asyncProperty(bodies, async (batch) => {

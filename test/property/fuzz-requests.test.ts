@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { errorShapeProblem } from "../http/error-shape.ts";
 import { RawConnection } from "../http/raw-connection.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
-import { isComplete } from "../support/requirement.ts";
+import { runsOf } from "../support/requirement.ts";
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -112,7 +112,7 @@ test("whatever the path, method and headers are, the answer is below 500 and sha
         }),
       );
     }),
-    { numRuns: isComplete ? 100 : 40, endOnFailure: true },
+    { numRuns: runsOf(100), endOnFailure: true },
   );
   // Else it would have looked at one corner only.
   expect([200, 204, 401, 404, 405].filter((status) => !statuses.has(status))).toEqual([]);
@@ -152,7 +152,7 @@ test("bytes lost and bytes added make no request hang or fail inside", async () 
         }),
       );
     }),
-    { numRuns: isComplete ? 8 : 2, endOnFailure: true },
+    { numRuns: runsOf(8), endOnFailure: true },
   );
 }, 120_000);
 

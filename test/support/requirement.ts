@@ -5,6 +5,11 @@ const run = process.env["SLUICE_TEST_ALL"];
 /** True when every test must run, even without what it needs (`npm run test:all`). */
 export const isComplete = run === "1" || run === "measured";
 
+/** Runs of a property: all of them in a complete run, a fifth in a quick one. */
+export function runsOf(all: number): number {
+  return isComplete ? all : Math.ceil(all / 5);
+}
+
 /** How much of something a test has. */
 export interface Size {
   readonly quick: number;
