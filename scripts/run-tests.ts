@@ -3,8 +3,9 @@
  *
  * `npm test` leaves out the files named `.long.test.ts`, which take more than some seconds each;
  * `npm run test:long` runs those. Both skip tests that need a program that is not installed.
- * `npm run test:all` runs everything at full size, one file after the other, and fails where a
- * program is missing. Arguments after the options are passed on as filters of `bun test`.
+ * `npm run test:all` runs everything in larger sizes, one file after the other, in less than twenty
+ * minutes, and fails where a program is missing; `npm run scorecard -- --all` measures the figures
+ * of docs/reliability.md. Arguments after the options are passed on as filters of `bun test`.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
