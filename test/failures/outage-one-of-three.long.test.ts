@@ -8,7 +8,7 @@ import { report } from "../support/scorecard.ts";
 
 const perSecond = isComplete ? 200 : 100;
 const warmSeconds = isComplete ? 2 : 0.5;
-const seconds = sizeOf({ quick: 3, all: 12, measured: 25 });
+const seconds = sizeOf({ quick: 3, all: 8, measured: 25 });
 const ejectedWithinMs = 1_000;
 const mostErrorsAfter = 0.001;
 /** What fails the test, on a machine that is busy with other work. */

@@ -10,7 +10,7 @@ import { TenantWorld, type Said, type WorldOptions } from "../support/tenant-wor
 const accounts = 3;
 const limits = { requestsPerMinute: 40, tokensPerMinute: 1_000 };
 const overrunFactor = 3;
-const numRuns = sizeOf({ quick: 400, all: 800, measured: 5_000 });
+const numRuns = sizeOf({ quick: 150, all: 400, measured: 5_000 });
 
 const said = fc.oneof<fc.WeightedArbitrary<Said>[]>(
   { weight: 5, arbitrary: fc.constantFrom<Said>("right", "nothing", "too-little") },

@@ -4,7 +4,7 @@ import { simulate, simulateSeed } from "../simulation/simulate.ts";
 import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
-const seeds = sizeOf({ quick: 200, all: 3_000, measured: 10_000 });
+const seeds = sizeOf({ quick: 200, all: 2_000, measured: 10_000 });
 const processes = isComplete ? 2 : 1;
 /** What 10,000 seeds may take, and what a machine that does other things as well may make of it. */
 const promisedMs = 300_000;
