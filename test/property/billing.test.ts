@@ -14,6 +14,7 @@ import {
   upstreamOf,
 } from "../support/pipeline-fixtures.ts";
 import { ScriptedUpstream } from "../support/scripted-upstream.ts";
+import { runsOf } from "../support/requirement.ts";
 
 /** The billing of calls for any counts of upstreams and any moment at which callers leave. */
 
@@ -110,7 +111,7 @@ test("no row is below the upstream's count, or below the reservation if there is
     );
     expect(row?.inputTokens).toBe(reported.input > 0 ? reported.input : reservedInput);
   });
-  await fc.assert(property, { numRuns: 150, endOnFailure: true });
+  await fc.assert(property, { numRuns: runsOf(150), endOnFailure: true });
 }, 120_000);
 
 interface Answered {
@@ -195,5 +196,5 @@ test("the counts of one account's upstreams do not change another's reservations
     }
     expect(outcomes[1]).toEqual(outcomes[0]);
   });
-  await fc.assert(property, { numRuns: 40, endOnFailure: true });
+  await fc.assert(property, { numRuns: runsOf(40), endOnFailure: true });
 }, 120_000);

@@ -10,7 +10,7 @@ import {
   type OperationResult,
 } from "../../src/control/operation/run-operation.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../src/control/services.ts";
-import { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
+import { cheapPasswords } from "./cheap-passwords.ts";
 import { localPrincipal } from "../../src/control/sign-in/principals.ts";
 import type { Application } from "../../src/domain/accounts/account.ts";
 import type { AuditRecord } from "../../src/domain/audit/audit.ts";
@@ -104,7 +104,7 @@ export class AdminFixture implements AsyncDisposable {
       return Promise.resolve();
     },
   };
-  readonly operations = adminOperations({ ...this.services, passwords: new Passwords() });
+  readonly operations = adminOperations({ ...this.services, passwords: cheapPasswords() });
   readonly runOperation = createRunOperation(this.services);
   platform: Platform = testPlatform;
 

@@ -1,8 +1,8 @@
 import type { AdminSettings, SsoSettings } from "../../src/config/config.ts";
 import { Bootstrap } from "../../src/control/sign-in/bootstrap/bootstrap.ts";
 import { createAdminGate } from "../../src/control/sign-in/admin-gate.ts";
-import { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
 import { createRunOperation } from "../../src/control/operation/run-operation.ts";
+import { cheapPasswords } from "./cheap-passwords.ts";
 import { signInRoutes } from "../../src/control/sign-in/routes.ts";
 import type { SignInRefusal } from "../../src/control/sign-in/services.ts";
 import { tokenOperations } from "../../src/control/users/tokens.ts";
@@ -46,7 +46,7 @@ export class SignInHarness implements AsyncDisposable {
     seals: new AuditSeals(testPeppers()),
   });
   readonly store: SqlControlStore;
-  readonly passwords = new Passwords();
+  readonly passwords = cheapPasswords();
   readonly refusals: SignInRefusal[] = [];
   readonly bootstrapTokens: string[] = [];
   readonly publicUrl: string;

@@ -1,4 +1,5 @@
 import type { BootstrapOptions } from "../../control/sign-in/bootstrap/bootstrap.ts";
+import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CallServices } from "../../call/services.ts";
@@ -37,6 +38,7 @@ export interface AppOverrides {
   readonly limits?: LimitStore;
   /** Endpoints of further dialects, on the data listener. */
   readonly surfaces?: (parts: HandlerParts) => readonly Route[];
+  readonly passwords?: Passwords;
   readonly resolveHost?: CallServices["resolveHost"];
   /** Run after those of the configuration. */
   readonly hooks?: readonly CallHook[];

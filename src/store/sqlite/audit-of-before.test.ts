@@ -28,6 +28,7 @@ function withPath(run: (path: string) => Promise<void>): () => Promise<void> {
 /** A database of the version before seals, with entries from one number to another. */
 function writeDatabase(path: string, first: number, last: number): void {
   using database = new Database(path);
+  database.run("PRAGMA synchronous = OFF");
   for (const step of migrations.slice(0, versionWithSeals - 1)) database.run(step);
   database.run(`PRAGMA user_version = ${versionWithSeals - 1}`);
   let previousDigest = firstDigest;

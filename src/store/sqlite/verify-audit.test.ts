@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testPeppers } from "../../../test/support/test-peppers.ts";
@@ -20,18 +20,31 @@ const withoutTriggers = `
 describe("a tampered audit", () => {
   const { signal } = new AbortController();
   const seals = new AuditSeals(testPeppers());
+  const folder = temporaryFolder();
+  const filled = join(folder.path, "filled.db");
+  const path = join(folder.path, "tampered.db");
   let connection: SqliteConnection;
   let store: SqlControlStore;
 
-  beforeEach(async () => {
-    connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
-    store = new SqlControlStore(connection);
-    await store.change(async (to) => {
+  beforeAll(async () => {
+    await using first = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
+    await new SqlControlStore(first).change(async (to) => {
       for (let at = 1; at <= 1_200; at += 1) {
         await to.audit.append(auditEntryOf(at, { after: { note: `note ${at}` } }));
       }
     });
+    await first.use((database) => database.query("VACUUM INTO ?").run(filled));
   });
+
+  beforeEach(() => {
+    copyFileSync(filled, path);
+    connection = new SqliteConnection({ path, busyTimeoutMs: 10, seals });
+    store = new SqlControlStore(connection);
+  });
+
+  afterEach(() => connection.close());
+
+  afterAll(() => folder[Symbol.dispose]());
 
   async function verdictAfter(sql: string): Promise<unknown> {
     await connection.use((database) => database.run(withoutTriggers + sql));

@@ -4,7 +4,7 @@ import { tooMany } from "./rate-window.ts";
  * Argon2id with 19 MiB and two passes, the least that OWASP's Password Storage Cheat Sheet names:
  * about 40 ms of a core. More would let sign-ins crowd out calls.
  */
-const cost = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+const ownCost = { memoryCost: 19_456, timeCost: 2 };
 
 /** The hash of a discarded random text, at the same cost; unknown users are checked against it. */
 const nobody =
@@ -19,10 +19,16 @@ const waitingLimit = 64;
 /** Hashes passwords and checks them, a few at a time, off the event loop. */
 export class Passwords {
   readonly #waiting: (() => void)[] = [];
+  readonly #cost: typeof ownCost;
   #running = 0;
+
+  constructor(cost = ownCost) {
+    this.#cost = cost;
+  }
 
   /** Throws 429 when too many wait. */
   hash(password: string, signal: AbortSignal): Promise<string> {
+    const cost = { algorithm: "argon2id", ...this.#cost } as const;
     return this.#inTurn(() => Bun.password.hash(password.normalize("NFC"), cost), signal);
   }
 

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,6 +40,7 @@ function withFolder(run: (folder: string) => Promise<void>): () => Promise<void>
 function writeDatabase(path: string, version: number): void {
   using database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
+  database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA foreign_keys = ON");
   database.run(firstSchema);
   fillFirstSchema(database);
@@ -109,112 +110,101 @@ function sumsOf(database: Database): unknown {
 const earlier = Array.from({ length: migrations.length - 1 }, (_, index) => index + 1);
 
 describe.each(earlier)("a filled database of schema %i", (version) => {
-  test(
-    "keeps its keys with their limits and secrets, and revoked ones stay revoked",
-    withFolder(async (folder) => {
-      const path = join(folder, "sluice.db");
-      writeDatabase(path, version);
-      await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      const keys = new SqlKeyStore(connection, { now: () => 10_000 });
-      const { changes } = await keys.loadKeys(0, 100);
-      const live = new Map(changes.map((change) => [change.keyId, change.live]));
-      expect(live.size).toBe(oldKeys.length);
-      for (const [index, key] of oldKeys.entries()) {
-        const found = live.get(key.id);
-        if (key.revokedAt !== null) {
-          expect(found).toBeUndefined();
-          continue;
-        }
-        expect(found?.key).toMatchObject({
-          environment: key.environment,
-          application: key.application,
-          plan: "standard",
-          provisionedUnits: 0,
-          provisionedPool: undefined,
-          createdAt: 1_000 - index,
-          revision: 1,
-        });
-        const [requestsPerMinute, tokensPerMinute] = key.limits ?? [];
-        expect(found?.key.limits).toEqual(
-          requestsPerMinute === undefined || tokensPerMinute === undefined
-            ? undefined
-            : { requestsPerMinute, tokensPerMinute },
-        );
-        const secret = found?.secrets.find(({ publicId }) => publicId === `public${index}`);
-        expect(Buffer.from(secret?.digest ?? []).equals(digestOf(key.id))).toBe(true);
+  let folder: string;
+  let connection: SqliteConnection;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "sluice-migrations-"));
+    const path = join(folder, "sluice.db");
+    writeDatabase(path, version);
+    connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
+  });
+
+  afterAll(async () => {
+    await connection.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("keeps its keys, their limits and their secrets, and those that were revoked stay so", async () => {
+    const keys = new SqlKeyStore(connection, { now: () => 10_000 });
+    const { changes } = await keys.loadKeys(0, 100);
+    const live = new Map(changes.map((change) => [change.keyId, change.live]));
+    expect(live.size).toBe(oldKeys.length);
+    for (const [place, key] of oldKeys.entries()) {
+      const found = live.get(key.id);
+      if (key.revokedAt !== null) {
+        expect(found).toBeUndefined();
+        continue;
       }
-      const rotated = live.get("key_1")?.secrets.find(({ publicId }) => publicId === "rotated");
-      expect(rotated?.expiresAt).toBe(9_000_000_000_000);
-      expect(Buffer.from(rotated?.digest ?? []).equals(digestOf("rotated"))).toBe(true);
-    }),
-  );
+      expect(found?.key).toMatchObject({
+        environment: key.environment,
+        application: key.application,
+        plan: "standard",
+        provisionedUnits: 0,
+        provisionedPool: undefined,
+        createdAt: 1_000 - place,
+        revision: 1,
+      });
+      const [requestsPerMinute, tokensPerMinute] = key.limits ?? [];
+      expect(found?.key.limits).toEqual(
+        requestsPerMinute === undefined || tokensPerMinute === undefined
+          ? undefined
+          : { requestsPerMinute, tokensPerMinute },
+      );
+      const secret = found?.secrets.find(({ publicId }) => publicId === `public${place}`);
+      expect(Buffer.from(secret?.digest ?? []).equals(digestOf(key.id))).toBe(true);
+    }
+    const rotated = live.get("key_1")?.secrets.find(({ publicId }) => publicId === "rotated");
+    expect(rotated?.expiresAt).toBe(9_000_000_000_000);
+    expect(Buffer.from(rotated?.digest ?? []).equals(digestOf("rotated"))).toBe(true);
+  });
 
-  test(
-    "gets one account, an application for each name and environment, and accepts changes",
-    withFolder(async (folder) => {
-      const path = join(folder, "sluice.db");
-      writeDatabase(path, version);
-      await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      const store = new SqlControlStore(connection);
-      const page = { limit: 100 };
-      const accounts = await store.read((view) => view.accounts.list({}, page));
-      expect(accounts.items.map(({ name, revision }) => [name, revision])).toEqual([
-        ["default", 1],
-      ]);
-      const applications = await store.read((view) => view.applications.list({}, page));
-      const names = applications.items.map(({ environment, name }) => `${environment}/${name}`);
-      expect(names.toSorted()).toEqual(["production/chat", "production/search", "staging/search"]);
-      const revoked = await store.read((view) => view.keys.get("key_2"));
-      expect(revoked?.revokedAt).toBe(5_000);
-      const key = await store.read((view) => view.keys.get("key_1"));
-      if (key === undefined) throw new Error("the key is gone");
-      const { epoch } = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(0, 100);
-      await store.change((to) => to.keys.update({ ...key, note: "after" }));
-      const later = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(epoch, 100);
-      expect(later.changes.map(({ keyId }) => keyId)).toEqual(["key_1"]);
-    }),
-  );
+  test("gets one account, an application for each name and environment, and can be changed", async () => {
+    const store = new SqlControlStore(connection);
+    const page = { limit: 100 };
+    const accounts = await store.read((view) => view.accounts.list({}, page));
+    expect(accounts.items.map(({ name, revision }) => [name, revision])).toEqual([["default", 1]]);
+    const applications = await store.read((view) => view.applications.list({}, page));
+    const names = applications.items.map(({ environment, name }) => `${environment}/${name}`);
+    expect(names.toSorted()).toEqual(["production/chat", "production/search", "staging/search"]);
+    const revoked = await store.read((view) => view.keys.get("key_2"));
+    expect(revoked?.revokedAt).toBe(5_000);
+    const key = await store.read((view) => view.keys.get("key_1"));
+    if (key === undefined) throw new Error("the key is gone");
+    const { epoch } = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(0, 100);
+    await store.change((to) => to.keys.update({ ...key, note: "after" }));
+    const later = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(epoch, 100);
+    expect(later.changes.map(({ keyId }) => keyId)).toEqual(["key_1"]);
+  });
 
-  test(
-    "keeps all calls and sums, and calls of known keys get their account and application",
-    withFolder(async (folder) => {
-      const path = join(folder, "sluice.db");
-      const first = new Database(":memory:");
-      first.run(firstSchema);
-      fillFirstSchema(first);
-      writeDatabase(path, version);
-      await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      expect(await connection.use(sumsOf)).toEqual(sumsOf(first));
-      const owners = await connection.use((database) =>
-        database
-          .query<{ key_id: string; fits: number; calls: number }, []>(
-            `SELECT key_id, count(*) AS calls,
+  test("keeps every call and every sum, and calls of known keys get their account and application", async () => {
+    const first = new Database(":memory:");
+    first.run(firstSchema);
+    fillFirstSchema(first);
+    expect(await connection.use(sumsOf)).toEqual(sumsOf(first));
+    const owners = await connection.use((database) =>
+      database
+        .query<{ key_id: string; fits: number; calls: number }, []>(
+          `SELECT key_id, count(*) AS calls,
                usage.application_id = coalesce(keys.application_id, '')
                  AND usage.account_id = coalesce(keys.account_id, '') AS fits
              FROM usage LEFT JOIN keys ON keys.id = usage.key_id GROUP BY key_id, fits ORDER BY key_id`,
-          )
-          .all(),
-      );
-      const calls = { key_1: 200, key_2: 200, key_3: 200, key_4: 200, key_gone: 200 };
-      expect(owners).toEqual(
-        Object.entries(calls).map(([keyId, count]) => ({ key_id: keyId, fits: 1, calls: count })),
-      );
-    }),
-  );
+        )
+        .all(),
+    );
+    const calls = { key_1: 200, key_2: 200, key_3: 200, key_4: 200, key_gone: 200 };
+    expect(owners).toEqual(
+      Object.entries(calls).map(([keyId, count]) => ({ key_id: keyId, fits: 1, calls: count })),
+    );
+  });
 
-  test(
-    "is sound afterwards, with every reference intact",
-    withFolder(async (folder) => {
-      const path = join(folder, "sluice.db");
-      writeDatabase(path, version);
-      await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      const check = (pragma: string): Promise<unknown> =>
-        connection.use((database) => database.query(`PRAGMA ${pragma}`).all());
-      expect(await check("integrity_check")).toEqual([{ integrity_check: "ok" }]);
-      expect(await check("foreign_key_check")).toEqual([]);
-      expect(await check("user_version")).toEqual([{ user_version: migrations.length }]);
-    }),
-  );
+  test("is sound afterwards: whole, and every reference has what it refers to", async () => {
+    const check = (pragma: string): Promise<unknown> =>
+      connection.use((database) => database.query(`PRAGMA ${pragma}`).all());
+    expect(await check("integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    expect(await check("foreign_key_check")).toEqual([]);
+    expect(await check("user_version")).toEqual([{ user_version: migrations.length }]);
+  });
 });
 
 /** Opens the database at a path and prints its number of keys. */
