@@ -3,8 +3,9 @@
  *
  * `npm test` leaves out the files named `.long.test.ts`, which take more than some seconds each;
  * `npm run test:long` runs those. Both skip tests that need a program that is not installed.
- * `npm run test:all` runs everything at full size, one file after the other, and fails where a
- * program is missing. Arguments after the options are passed on as filters of `bun test`.
+ * `npm run test:all` runs everything in larger sizes, the long files one after the other, and fails
+ * where a program is missing; `npm run scorecard -- --all` measures the figures of
+ * docs/reliability.md. Arguments after the options are parts of file names: only those files run.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,11 +13,18 @@ import { join } from "node:path";
 
 /** Suites of real processes mostly wait, but more than two at once slow each other down. */
 const inParallel = "--parallel=2";
+interface Part {
+  readonly isLong: boolean;
+  readonly options: readonly string[];
+}
 const choices = {
-  "--quick": [inParallel, "--path-ignore-patterns=**/*.long.test.ts"],
-  "--long": [inParallel],
-  "--all": [],
-} as const;
+  "--quick": [{ isLong: false, options: [inParallel] }],
+  "--long": [{ isLong: true, options: [inParallel] }],
+  "--all": [
+    { isLong: false, options: [inParallel] },
+    { isLong: true, options: [] },
+  ],
+} satisfies Record<string, readonly Part[]>;
 
 /** Files that take at least so long are listed. */
 const slowSeconds = 20;
@@ -28,6 +36,27 @@ async function main(): Promise<number> {
     console.error(`run-tests: ${option} is none of ${Object.keys(choices).join(", ")}`);
     return 2;
   }
+  const sum = { passed: 0, failed: 0, skipped: 0 };
+  let hasFailed = false;
+  for (const part of choices[option]) {
+    const files = filesOf(part);
+    if (files.length === 0) continue;
+    const { exitCode, counts } = await run(part, files);
+    hasFailed ||= exitCode !== 0;
+    sum.passed += counts.passed;
+    sum.failed += counts.failed;
+    sum.skipped += counts.skipped;
+  }
+  console.log(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`);
+  return !hasFailed && sum.failed === 0 && sum.passed > 0 ? 0 : 1;
+}
+
+interface Finished {
+  readonly exitCode: number;
+  readonly counts: Counts;
+}
+
+async function run({ options }: Part, files: readonly string[]): Promise<Finished> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-tests-"));
   const report = join(folder, "report.xml");
   try {
@@ -39,10 +68,10 @@ async function main(): Promise<number> {
         "--timeout=60000",
         // Only failures are printed; passes are counted.
         "--only-failures",
-        ...choices[option],
+        ...options,
         "--reporter=junit",
         `--reporter-outfile=${report}`,
-        ...(option === "--long" ? longFiles() : filters),
+        ...files,
       ],
       {
         stdio: ["ignore", "inherit", "inherit"],
@@ -55,12 +84,10 @@ async function main(): Promise<number> {
       },
     );
     const exitCode = await child.exited;
-    const counts = readCounts(report);
     for (const { file, seconds } of slowestFiles(report)) {
       console.log(`${seconds.toFixed(0).padStart(5)} s  ${file}`);
     }
-    console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-    return exitCode === 0 && counts.failed === 0 && counts.passed > 0 ? 0 : 1;
+    return { exitCode, counts: readCounts(report) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -70,9 +97,11 @@ function isChoice(text: string): text is keyof typeof choices {
   return Object.hasOwn(choices, text);
 }
 
-function longFiles(): readonly string[] {
-  return [...new Bun.Glob("{src,test}/**/*.long.test.ts").scanSync(".")]
+function filesOf({ isLong }: Part): readonly string[] {
+  return [...new Bun.Glob("{bench,scripts,src,test}/**/*.test.ts").scanSync(".")]
+    .filter((file) => file.endsWith(".long.test.ts") === isLong)
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
+    .toSorted()
     .map((file) => `./${file}`);
 }
 

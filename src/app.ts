@@ -44,6 +44,7 @@ class SingleProcess implements App {
     this.#control = new ControlServer({
       ...shared,
       onBootstrapToken: overrides.onBootstrapToken ?? ((): undefined => undefined),
+      passwords: overrides.passwords,
       onKeysChanged: () => this.#data.reloadKeys(),
       renderMetrics: () => telemetry.metrics.render(),
       whyNotReady: () => this.#data.whyNotReady(),

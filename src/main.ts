@@ -143,5 +143,7 @@ function endOnFailure(report: (thrown: unknown) => void): void {
 
 function describeFailure(thrown: unknown): string {
   const { error, positions } = failureFacts(thrown);
-  return [`sluice crashed: ${error}`, ...positions.map((place) => `    at ${place}`)].join("\n");
+  return [`sluice crashed: ${error}`, ...positions.map((position) => `    at ${position}`)].join(
+    "\n",
+  );
 }

@@ -15,7 +15,7 @@ import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { UpstreamAdapter, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { EnterResult } from "../admission/capacity/place.ts";
 import { runChat } from "./chat/chat-call.ts";
-import type { PipelineServices } from "./services.ts";
+import type { CallServices } from "./services.ts";
 
 /** A server whose answers depend on the credential. */
 function serve(respond: (authorization: string) => Response) {
@@ -56,7 +56,7 @@ function unable(param: string): UpstreamAdapter {
 }
 
 /** Runs a chat call over targets in the order of the adapters. */
-async function run(adapters: readonly UpstreamAdapter[], services: Partial<PipelineServices> = {}) {
+async function run(adapters: readonly UpstreamAdapter[], services: Partial<CallServices> = {}) {
   const upstreams = adapters.map((adapter, index) => upstreamOf(`up${index}`, { adapter }));
   const targets = upstreams.map(({ name }, index) => targetOf(name, { priority: index + 1 }));
   const model = modelOf({ targets });
@@ -141,11 +141,10 @@ test("a target that is busy for the retry with a fresh credential counts as busy
   let entries = 0;
   const enter = (): EnterResult => {
     entries += 1;
-    return entries === 1 ? { place: freePlace } : fullPool;
+    return entries === 1 ? { place: freePlace, at: 0, refused: [] } : { refused: [fullPool] };
   };
   const capacity = {
-    tryEnter: enter,
-    enter: () => Promise.resolve(enter()),
+    enter,
     requestPlaces: noRequest,
     draining: () => undefined,
   };

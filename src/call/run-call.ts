@@ -15,7 +15,7 @@ import { untilEnded } from "./hooks/hooked-call.ts";
 import type { CallWork } from "./call-work.ts";
 import { resolveModel } from "../snapshot/resolve-model.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
-import type { PipelineServices } from "./services.ts";
+import type { CallServices } from "./services.ts";
 
 /** A running answer and its meter, which the receiver must close. */
 export interface StartedCall<Answer> {
@@ -35,7 +35,7 @@ export interface StartedCall<Answer> {
 export async function runCall<Answer>(
   arriving: Call,
   work: CallWork<Answer>,
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<StartedCall<Answer>> {
   if (!services.ledger.hasRoom) throw ledgerFull();
   const model = resolveModel(arriving, work.alias, work.kind);

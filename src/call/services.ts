@@ -15,7 +15,7 @@ import type { TargetProber } from "./attempts/target-prober.ts";
 import type { Transport } from "../upstream-client/transport.ts";
 
 /** What the steps of a call depend on; `app.ts` builds it once. */
-export interface PipelineServices extends MeterServices {
+export interface CallServices extends MeterServices {
   readonly estimator: TokenEstimator;
   readonly random: () => number;
   readonly transport: Transport;

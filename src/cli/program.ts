@@ -4,8 +4,8 @@ import type { SettingsArguments } from "./serve/load-settings.ts";
 const program = "npm run -s sluice --";
 
 /** A complete command line; `words` follow the name of the program. */
-export function commandLine(words: string, place: SettingsArguments = {}): string {
-  const { config, "data-dir": dataDir } = place;
+export function commandLine(words: string, settings: SettingsArguments = {}): string {
+  const { config, "data-dir": dataDir } = settings;
   return [
     `${program} ${words}`,
     ...(config === undefined ? [] : [`--config ${shellWord(config)}`]),

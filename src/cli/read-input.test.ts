@@ -4,7 +4,7 @@ import { readPassword } from "./read-input.ts";
 
 interface Typed {
   readonly io: Pick<CommandIo, "input" | "report">;
-  /** In their order: what was switched and said. */
+  /** Switches of the echo and messages, in order. */
   readonly events: string[];
 }
 

@@ -66,7 +66,7 @@ describe("the settings of the control plane", () => {
     });
   }
 
-  test("take hosts as names, addresses, networks and for any", () => {
+  test("take hosts as names, addresses, networks and `*`", () => {
     const { hosts } = read(
       "admin: { hosts: [Prom.internal, 10.0.0.0/8, '::1', '[::2]', '*'] }",
     ).admin;
@@ -76,7 +76,7 @@ describe("the settings of the control plane", () => {
     }
   });
 
-  test("refuse sessions that are silent for longer than they live", () => {
+  test("refuse an idle time longer than the lifetime of sessions", () => {
     expect(refuse("admin: { session_idle: 2h, session_absolute: 1h }")).toContain(
       "must not be shorter than admin.session_idle",
     );
@@ -91,7 +91,7 @@ describe("an admin address that other machines reach", () => {
   const warningsOf = (sections: string): readonly string[] => configWarnings(read(sections), 0);
   const open = "listen: { admin: 0.0.0.0:8081 }";
 
-  test("is warned of unless TLS is in front or only this machine is meant", () => {
+  test("causes a warning unless TLS is in front or only this machine is meant", () => {
     for (const sections of [open, `${open}\nadmin: { public_url: "http://admin.example.com" }`]) {
       const [warning, ...others] = warningsOf(sections);
       expect(warning).toContain("listen.admin: 0.0.0.0");

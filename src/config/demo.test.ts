@@ -55,7 +55,7 @@ test("the demo offers every alias on every host through one upstream", () => {
   expect(config.listen.admin).toEqual({ hostname: "::1", port: 0 });
 });
 
-test("the demo names no model that had ended when it was written, and allows what each writes", () => {
+test("the demo has no model that had ended when it was written, and allows each its full output", () => {
   expect(checkWarnings(readDemo("./data"), Date.parse("2026-11-23"))).toEqual([]);
 });
 

@@ -25,7 +25,7 @@ test("the path of the file and the limit of fetches come from the environment", 
   expect(environment.variables["SLUICE_CONFIG"]).toBe("/etc/sluice.yaml");
 });
 
-test("empty variables, and numbers that are none, count as absent", () => {
+test("empty variables and invalid numbers count as absent", () => {
   set("SLUICE_CONFIG", "");
   set("BUN_CONFIG_MAX_HTTP_REQUESTS", "many");
   expect(readEnvironment()).toMatchObject({ configPath: undefined, maxHttpRequests: undefined });

@@ -127,7 +127,7 @@ describe("a valid file", () => {
     });
   });
 
-  test("keeps an upstream's credential where nothing prints it", () => {
+  test("keeps an upstream's credential as a secret that is never printed", () => {
     const config = read(upstream("api_key: ${KEY}"), { KEY: "sk-live-1234" });
     const { settings } = upstreamOfKind(config, "openai", "local-vllm");
     expect(settings.apiKey?.reveal()).toBe("sk-live-1234");
@@ -166,7 +166,7 @@ describe("a valid file", () => {
     });
   });
 
-  test("offers all models where an environment says '*'", () => {
+  test("offers all models in an environment with '*'", () => {
     const environments = "[{ name: p, hosts: ['*'], models: ['*'] }]";
     const [environment] = read(fileText({ environments })).environments;
     expect(environment?.models.size).toBe(2);
@@ -191,7 +191,7 @@ describe("a valid file", () => {
     expect(model?.created).toBe(seconds);
   });
 
-  test("has four plans, of which the file replaces and adds some", () => {
+  test("has four plans, which the file may replace and extend", () => {
     const { plans } = read(
       fileText({
         plans:
@@ -251,7 +251,7 @@ describe("a valid file", () => {
     expect(read(fileText({ http })).http.bodyLimitBytes).toBe(bytes);
   });
 
-  test("keeps a database in memory when told so", () => {
+  test("keeps a database in memory if configured", () => {
     expect(read(fileText({ storage: "{ url: 'sqlite::memory:' }" })).storage.path).toBe(":memory:");
   });
 
@@ -292,7 +292,7 @@ describe("a valid file", () => {
 });
 
 describe("a file with mistakes", () => {
-  test("has all of them told in one text, by line, with the count", () => {
+  test("gets all of them in one text, by line, with the count", () => {
     const text = `listen: { data: 8080 }
 environments:
   - { name: production, hosts: ["*"], models: [chat-b] }
@@ -326,7 +326,7 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     expect(refuse(fileText(sections))).toEndWith(message);
   });
 
-  test("is told of white space around a model's identifier, which no upstream knows", () => {
+  test("is refused for white space around a model's identifier", () => {
     for (const model of [" a", "a ", "a\\n"]) {
       const targets = `targets: [{ upstream: local-vllm, model: "${model}" }]`;
       const chat = `{ kind: chat, context_window: 2000, ${targets} }`;
@@ -336,12 +336,12 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     }
   });
 
-  test("is told which key of which kind of model is unknown", () => {
+  test("gets the unknown key and the kind of model", () => {
     expect(refuse(chatModel("fan_out: 2"))).toContain("models.chat-a.fan_out: unknown key");
     expect(refuse(chatModel("max_outputtokens: 2"))).toContain("did you mean 'max_output_tokens'?");
   });
 
-  test("is told which upstream key is meant", () => {
+  test("gets a suggestion for a misspelt key of an upstream", () => {
     expect(refuse(upstream("timeouts: { firstbyte: 1s }"))).toContain(
       "upstreams.local-vllm.timeouts.firstbyte: unknown key; did you mean 'first_byte'?",
     );
@@ -467,11 +467,11 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     ["model: a, pool: p", "model: a, pool: q", "[0].pool: has", "names another pool"],
     ["model: a, pool: p", "model: a", "[0]: has", "names another pool"],
     ["model: a", "model: a, pool: p", "[0].pool: has", "names no pool"],
-  ])("may not sell one capacity twice: %p beside %p", (one, other, place, what) => {
+  ])("may not sell one capacity twice: %p beside %p", (one, other, position, what) => {
     const problem = refuse(pooled(one, other));
     expect(problem).toContain("1 problem");
     expect(problem).toContain(
-      `models.chat-1.targets${place} the same upstream and model as models.chat-0.targets[0], ` +
+      `models.chat-1.targets${position} the same upstream and model as models.chat-0.targets[0], ` +
         `which ${what}: the same capacity would be sold twice; let both name the same pool`,
     );
   });
@@ -496,7 +496,7 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     expect(refuse(fileText({ environments: `[${first}, { ${fields} }]` }))).toContain(message);
   });
 
-  test("never has a value quoted in a problem", () => {
+  test("never gets a value quoted in a problem", () => {
     const secret = "sk-very-secret";
     const texts = [
       upstream("api_key: '${KEY} x'"),
@@ -521,7 +521,7 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     }
   });
 
-  test("says that a space is missing between a key and its value", () => {
+  test("is refused for a missing space between a key and its value", () => {
     expect(refuse(upstream("api_key:sk-1"))).toContain(
       'upstreams.local-vllm."api_key...": unknown key; write a space after its colon',
     );

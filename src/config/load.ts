@@ -41,7 +41,7 @@ export function parseConfig(
   if (parsed.success && found.length === 0) {
     return { ok: true, config: buildConfig(parsed.data, kinds) };
   }
-  return { ok: false, problems: found.map((problem) => place(problem, yaml.tree)) };
+  return { ok: false, problems: found.map((problem) => located(problem, yaml.tree)) };
 }
 
 /** Drops problems of values with an unset variable, which is reported itself. */
@@ -57,6 +57,6 @@ function pathKey(path: ConfigPath): string {
   return JSON.stringify(path);
 }
 
-function place({ path, ...rest }: SettingProblem, tree: YamlTree): ConfigProblem {
+function located({ path, ...rest }: SettingProblem, tree: YamlTree): ConfigProblem {
   return { path: formatPath(path), ...tree.locate(path), ...rest };
 }

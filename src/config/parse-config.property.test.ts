@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { stringify } from "yaml";
 import { demoConfigText } from "./demo.ts";
 import { formatProblems, parseConfig } from "./load.ts";
+import { runsOf } from "../../test/support/requirement.ts";
 import { configInputSchema, isSchema, type JsonSchema } from "./json-schema.ts";
 
 const demo = demoConfigText({
@@ -35,7 +36,7 @@ test("any text has an answer", () => {
 
 test("any text of YAML's own characters has an answer", () => {
   const unit = fc.constantFrom(..."a1:-{}[],&*!|>'\"%@`#?~ \n\t$\\=<".split(""), "${", "\n  ");
-  fc.assert(fc.property(fc.string({ unit, maxLength: 80 }), mustAnswer), { numRuns: 300 });
+  fc.assert(fc.property(fc.string({ unit, maxLength: 80 }), mustAnswer), { numRuns: runsOf(300) });
 });
 
 test("any part of a valid file lost, doubled or replaced has an answer", () => {
@@ -44,11 +45,11 @@ test("any part of a valid file lost, doubled or replaced has an answer", () => {
     fc.property(position, position, fc.string({ maxLength: 8 }), (from, to, middle) => {
       mustAnswer(demo.slice(0, from) + middle + demo.slice(to));
     }),
-    { numRuns: 150 },
+    { numRuns: runsOf(150) },
   );
 });
 
-test("any tree has an answer, with known keys in any place", () => {
+test("any tree has an answer, with known keys at any position", () => {
   const keys = [...collectKeys(configInputSchema())];
   const key = fc.oneof(fc.constantFrom(...keys, "__proto__", "toString"), fc.string());
   const leaf = fc.oneof(
@@ -73,7 +74,7 @@ test("any tree has an answer, with known keys in any place", () => {
   );
   fc.assert(
     fc.property(file, (value) => mustAnswer(stringify(value, { aliasDuplicateObjects: false }))),
-    { numRuns: 300 },
+    { numRuns: runsOf(300) },
   );
 });
 

@@ -24,11 +24,11 @@ const examples = [...documentation.matchAll(/```yaml\n([\s\S]*?)```/g)]
 
 const env = { VLLM_API_KEY: "k", AZURE_API_KEY: "k", AWS_BEARER_TOKEN_BEDROCK: "k" };
 
-test("the published JSON Schema is the one that the schema gives", async () => {
+test("the published JSON Schema is generated from the schema", async () => {
   expect(await Bun.file(schemaFile).text()).toBe(schemaText());
 });
 
-test("the documentation has the reference that the schema gives", () => {
+test("the reference in the documentation is generated from the schema", () => {
   expect(documentation).toBe(withReference(documentation));
 });
 
@@ -49,7 +49,7 @@ test("every key has a meaning, a type and a default or the word required", () =>
   }
 });
 
-test("a key that kinds of upstream or model share tells where they differ, others whose they are", () => {
+test("the reference marks where kinds differ in a key, and keys of a single kind", () => {
   const rows = new Map(
     referenceSections().flatMap((section) => section.rows.map((row) => [row.key, row] as const)),
   );
@@ -71,7 +71,7 @@ test("the reference begins with the keys of the file, in their order", () => {
   expect(keys).toEqual(Object.keys(configFileSchema(upstreamKinds).shape));
 });
 
-test("the reference tells the limits of the plans that always exist", () => {
+test("the reference has the limits of the default plans", () => {
   const about = referenceSections().find(({ key }) => key === "plans")?.about ?? "";
   for (const name of ["pilot", "standard", "pro"] as const) {
     const plan = defaultPlans[name];
@@ -103,7 +103,7 @@ test("the examples and the demo are valid under the published JSON Schema, mista
     listenData: "127.0.0.1:8080",
     listenAdmin: "127.0.0.1:8081",
   });
-  // Editors know no environment: a quoted placeholder is all they see.
+  // Editors see only the quoted placeholder, not the environment.
   for (const text of [
     ...examples.map((example) => example.replaceAll(/(?<!")\$\{\w+\}/g, '"$&"')),
     demo,

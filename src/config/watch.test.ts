@@ -20,7 +20,7 @@ function readText(text: string): Config {
   return result.config;
 }
 
-/** What a watch says, in order; `next` waits for one more. */
+/** The calls of a watch, in order; `next` waits for one more. */
 class Heard {
   readonly events: string[] = [];
   readonly configs: Config[] = [];
@@ -93,7 +93,7 @@ describe("watchConfig", () => {
     expect(others).toEqual(["depth 11"]);
   });
 
-  test("passes on every file that is written in place", async () => {
+  test("passes on every file that is rewritten", async () => {
     const path = startWithFile();
     writeFileSync(path, fileText(11));
     await heard.next(1);

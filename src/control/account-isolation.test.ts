@@ -12,7 +12,7 @@ import type { Principal } from "../domain/accounts/user.ts";
 import { recordOf } from "../../test/contracts/usage-fixtures.ts";
 import { isDownload } from "./operation/run-operation.ts";
 
-/** Everything of the second account has this in its name, and the first account nothing. */
+/** Part of every name of the second account and of no name of the first. */
 const mark = "secondparty";
 
 let admin: AdminFixture;
@@ -151,7 +151,7 @@ function attacks(): Record<string, FixtureRequest[]> {
   };
 }
 
-/** What came of it, as text; refusals by their status. */
+/** The outcome as text: the answer, or the status of the refusal. */
 async function attempt(operationId: string, request: FixtureRequest): Promise<string> {
   try {
     const { body } = await admin.result(operationId, request);
@@ -163,7 +163,7 @@ async function attempt(operationId: string, request: FixtureRequest): Promise<st
   }
 }
 
-test("every operation is attacked here", () => {
+test("every operation has an attack in this file", () => {
   expect(admin.operations.map(({ id }) => id).toSorted()).toEqual(
     Object.keys(attacks()).toSorted(),
   );
@@ -174,7 +174,7 @@ test("an account holder sees and changes nothing of another account by any opera
   for (const [operationId, requests] of Object.entries(attacks())) {
     for (const request of requests) {
       const outcome = await attempt(operationId, { ...request, as: holder });
-      // What the request said may come back; nothing else of the other account may.
+      // The answer may repeat the request; it must contain nothing else of the other account.
       expect(outcome).not.toContain(mark);
       for (const id of [others.accountId, others.applicationId, others.keyId]) {
         expect(outcome).not.toContain(id);
@@ -186,7 +186,7 @@ test("an account holder sees and changes nothing of another account by any opera
   expect(await state()).toEqual(before);
 });
 
-test("the same requests of an operator do find it, so that the attacks aim well", async () => {
+test("the same requests by an operator do find the other account", async () => {
   const reading = ["listKeys", "getKey", "getPool", "listCalls", "getCall", "listAudit"];
   for (const operationId of reading) {
     for (const request of attacks()[operationId] ?? []) {
@@ -198,7 +198,7 @@ test("the same requests of an operator do find it, so that the attacks aim well"
   expect(await attempt("exportUsage", { query: { format: "ndjson" } })).toContain(mark);
 });
 
-test("what another account has is told apart from nothing by no answer", async () => {
+test("no answer distinguishes an entity of another account from a missing one", async () => {
   const nothing = { id: "nothing", name: "nothing" };
   const ofOne = ["getAccount", "getApplication", "getKey", "getPool", "getCall", "getRefusal"];
   for (const operationId of ofOne) {
@@ -208,7 +208,7 @@ test("what another account has is told apart from nothing by no answer", async (
   }
 });
 
-test("an auditor changes nothing by any operation, and one of an account sees that account", async () => {
+test("an auditor changes nothing by any operation, and an account's auditor sees that account", async () => {
   const before = await state();
   const changing = admin.operations.filter(({ method }) => method !== "GET");
   for (const { id } of changing.filter((operation) => !operation.id.endsWith("Token"))) {

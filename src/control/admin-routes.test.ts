@@ -23,7 +23,7 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What the dispatch hands to a route once it knows who calls. */
+/** Calls a route as the dispatch does after authentication. */
 async function send(method: string, path: string, sent: Sent = {}): Promise<Reply> {
   const route = routes.find((candidate) => candidate.method === method && candidate.path === path);
   if (route?.access !== "principal") throw new Error(`${method} ${path} is no operation`);
@@ -65,7 +65,7 @@ describe("routes of operations", () => {
     }
   });
 
-  test("say where what was made is found", async () => {
+  test("answer a creation with its location", async () => {
     const made = await send("POST", "/admin/v1/accounts", { body: '{"name":"a"}' });
     expect(made.status).toBe(201);
     const account = jsonOf(made) as { id: string };
@@ -81,7 +81,7 @@ describe("routes of operations", () => {
     expect(rotated.headers["location"]).toBe(`/admin/v1/keys/${key.id}`);
   });
 
-  test("mark an answer that comes again, and give the same bytes", async () => {
+  test("mark a replayed answer, with the same bytes", async () => {
     const sent = { body: '{"name":"a"}', headers: { "idempotency-key": "k" } };
     const first = await send("POST", "/admin/v1/accounts", sent);
     const again = await send("POST", "/admin/v1/accounts", sent);
@@ -90,7 +90,7 @@ describe("routes of operations", () => {
     expect([again.status, again.body]).toEqual([first.status, first.body]);
   });
 
-  test("refuse a parameter that is there twice, and a body that two would read differently", async () => {
+  test("refuse a repeated parameter and an ambiguous body", async () => {
     const query = "limit=1&limit=2";
     expect((await refusal(send("GET", "/admin/v1/keys", { query }))).param).toBe("limit");
     const body = '{"name":"a","name":"b"}';
@@ -109,8 +109,8 @@ describe("routes of operations", () => {
   });
 });
 
-describe("storage that does not answer", () => {
-  test("is a 503 that says when to try again, for reading, changing and downloads", async () => {
+describe("unavailable storage", () => {
+  test("is a 503 with retry-after, for reads, changes and downloads", async () => {
     await admin[Symbol.asyncDispose]();
     for (const reply of [
       send("GET", "/admin/v1/keys"),
@@ -128,7 +128,7 @@ describe("storage that does not answer", () => {
     }
   });
 
-  test("that fails when keys are followed does not undo the change", async () => {
+  test("does not undo a change when the reload of keys fails", async () => {
     const services = {
       ...admin.services,
       onKeysChanged: () => Promise.reject(new StorageUnavailable("gone")),

@@ -53,7 +53,7 @@ function configure(...pools: readonly PlatformPool[]): void {
 }
 
 describe("the pool of units", () => {
-  test("is the only one there is, or the one that is named", async () => {
+  test("is the only one of the configuration, or the named one", async () => {
     expect(await create({ provisioned_units: 2 })).toMatchObject({
       provisioned_units: 2,
       provisioned_pool: "main",
@@ -65,7 +65,7 @@ describe("the pool of units", () => {
     expect((await update(named.id, { provisioned_units: 3 })).provisioned_pool).toBe("second");
   });
 
-  test("must be configured and serve the key's environment, and the refusal says what does", async () => {
+  test("must be configured and serve the key's environment, and the refusal lists those that do", async () => {
     const staging = { models: [{ environment: "staging", alias: "gamma-large" }] };
     configure(poolOf("main"), poolOf("far", staging));
     for (const [provisioned_pool, advice] of [
@@ -84,7 +84,7 @@ describe("the pool of units", () => {
     expect((await refuse({ provisioned_units: 1 })).message).toContain("add one to 'pools'");
   });
 
-  test("goes with the last unit, and a key without units takes none", async () => {
+  test("is removed with the last unit, and refused for a key without units", async () => {
     const { id } = await create({ provisioned_units: 2 });
     const cleared = await update(id, { provisioned_units: 0 });
     expect([cleared.provisioned_units, cleared.provisioned_pool]).toEqual([0, null]);
@@ -93,7 +93,7 @@ describe("the pool of units", () => {
     expect((await create({ provisioned_pool: null })).provisioned_pool).toBeNull();
   });
 
-  test("is asked of nobody who changes something else, though it left the configuration", async () => {
+  test("is not checked by other changes after it left the configuration", async () => {
     const { id } = await create({ provisioned_units: 2 });
     configure();
     const noted = await update(id, { note: "changed" });
@@ -102,7 +102,7 @@ describe("the pool of units", () => {
     expect((await update(id, { provisioned_units: 0 })).provisioned_pool).toBeNull();
   });
 
-  test("is found for units of before there were pools when somebody sets them", async () => {
+  test("is added to units from before there were pools when they are set", async () => {
     const { key } = await admin.issue(applicationId, { plan: "pro", provisionedUnits: 4 });
     expect((await update(key.id, { note: "n" })).provisioned_pool).toBeNull();
     expect((await pool()).sold_units).toBe(0);
@@ -110,7 +110,7 @@ describe("the pool of units", () => {
     expect((await pool()).sold_units).toBe(4);
   });
 
-  test("is an operator's to set, and is in the audit", async () => {
+  test("is set by operators only, and is in the audit", async () => {
     const { id } = await create({ provisioned_units: 2 });
     const as = holderOf(accountId);
     const body = { revision: 1, provisioned_pool: "main" };
@@ -126,7 +126,7 @@ describe("the pool of units", () => {
 });
 
 describe("overselling", () => {
-  test("is refused with its sum, and what is left can still be sold", async () => {
+  test("is refused with the arithmetic, and the remaining units can still be sold", async () => {
     await create({ provisioned_units: 60 });
     const refusal = await refuse({ provisioned_units: 30 });
     expect([refusal.status, refusal.code, refusal.param]).toEqual([
@@ -162,7 +162,7 @@ describe("overselling", () => {
     expect((await refuse({ provisioned_units: 1 })).message).toContain("1 more unit:");
   });
 
-  test("counts a raise by its difference, and a move whole", async () => {
+  test("counts a raise by its difference, and a move in full", async () => {
     configure(poolOf("main"), poolOf("second"));
     const main = { provisioned_pool: "main" };
     const { id } = await create({ ...main, provisioned_units: 70 });
@@ -179,7 +179,7 @@ describe("overselling", () => {
     expect((await pool("main")).sold_units).toBe(0);
   });
 
-  test("counts keys that are disabled, also above them, not those revoked or expired", async () => {
+  test("counts keys that are disabled themselves or by an owner, not revoked or expired ones", async () => {
     const { id: disabled } = await create({ provisioned_units: 30 });
     await update(disabled, { disabled: true });
     await admin.result("updateAccount", { id: accountId, body: { revision: 1, disabled: true } });
@@ -191,7 +191,7 @@ describe("overselling", () => {
     admin.clock.advance(86_400_000);
     const { id: revoked } = await create({ provisioned_units: 48 });
     expect((await update(disabled, { disabled: false })).provisioned_units).toBe(30);
-    // To put the end off would sell the 40 again.
+    // Postponing the end would sell the 40 again.
     const back = await refuseUpdate(expiring, { expires_at: null });
     expect(back.toBody().error).toMatchObject({ details: { sold_units: 78, requested_units: 40 } });
     expect((await update(expiring, { note: "n" })).status).toBe("expired");
@@ -200,7 +200,7 @@ describe("overselling", () => {
     expect((await pool()).sold_units).toBe(70);
   });
 
-  test("tells account holders nothing of what others have", async () => {
+  test("reveals nothing of others' units to account holders", async () => {
     const { id } = await create({ provisioned_units: 5, expires_at: "2026-01-02T00:00:00Z" });
     admin.clock.advance(86_400_000);
     await create({ provisioned_units: sellable });
@@ -212,7 +212,7 @@ describe("overselling", () => {
     expect(refusal.toBody().error).not.toHaveProperty("details");
   });
 
-  test("by a configuration that shrank the pool stops sales, and nothing else", async () => {
+  test("by a smaller pool in the configuration stops only sales", async () => {
     const { id } = await create({ provisioned_units: sellable });
     configure(poolOf("main", { tokensPerMinute: 500_000 }));
     expect((await pool()).status).toBe("oversold");
@@ -222,7 +222,7 @@ describe("overselling", () => {
     expect(await pool()).toMatchObject({ sellable_units: 39, units_left: 0, sold_units: 50 });
   });
 
-  test("a pool that is gone is told with what its reader can do about it", async () => {
+  test("a missing pool is reported with advice for its reader", async () => {
     const { id } = await create({ provisioned_units: 5, expires_at: "2026-01-02T00:00:00Z" });
     admin.clock.advance(86_400_000);
     configure(poolOf("other"));
@@ -234,30 +234,30 @@ describe("overselling", () => {
     expect(ofHolder.param).toBe("provisioned_pool");
   });
 
-  test("cannot happen however many sales run at once, also beside the command line", async () => {
+  test("cannot happen with concurrent sales, including the command line's", async () => {
     const offline = createRunOffline(admin.services, admin.operations);
     const { id } = await create({ provisioned_units: 1 });
     const { signal } = new AbortController();
     const call = { id: "req_test", signal, address: undefined, principal: operator };
-    const sales = Array.from({ length: 60 }, async (_, place) => {
-      const body = bodyOf({ provisioned_units: (place % 5) + 1 });
-      if (place % 3 > 0) return admin.result("createKey", { body }).catch(() => undefined);
+    const sales = Array.from({ length: 60 }, async (_, index) => {
+      const body = bodyOf({ provisioned_units: (index % 5) + 1 });
+      if (index % 3 > 0) return admin.result("createKey", { body }).catch(() => undefined);
       return offline({ method: "POST", path: "/admin/v1/keys", body, call });
     });
-    const raises = Array.from({ length: 20 }, (_, place) =>
-      update(id, { provisioned_units: place + 2 }).catch(() => undefined),
+    const raises = Array.from({ length: 20 }, (_, index) =>
+      update(id, { provisioned_units: index + 2 }).catch(() => undefined),
     );
     await Promise.all([...sales, ...raises]);
     const { sold_units: sold } = await pool();
     const room = heldTokens(guaranteedTokens(sold, poolOf("main"))) + floorTokens(poolOf("main"));
     expect(room).toBeLessThanOrEqual(1_000_000);
-    // All were asked for far more than there is, one unit among them.
+    // Together they asked for far more than there is, in steps down to one unit.
     expect(sold).toBe(sellable);
   });
 });
 
 describe("pools", () => {
-  test("show their capacity, what is sold and to whom", async () => {
+  test("show their capacity, the sold units and their keys", async () => {
     configure(poolOf("main"), poolOf("own", { kind: "dedicated", onDemandFloorPercent: 0 }));
     const first = await create({ provisioned_units: 2, provisioned_pool: "main" });
     admin.clock.advance(1);
@@ -298,7 +298,7 @@ describe("pools", () => {
     expect((await admin.refusal("getPool", { name: "none" })).status).toBe(404);
   });
 
-  test("that left the configuration are shown while keys have units of them", async () => {
+  test("are shown after they left the configuration while keys have their units", async () => {
     await create({ provisioned_units: 2 });
     configure(poolOf("second"));
     const { data } = await admin.run(poolsSchema, "listPools");
@@ -309,7 +309,7 @@ describe("pools", () => {
     expect(await pool()).toMatchObject({ kind: null, sold_units: 2, sellable_units: 0 });
   });
 
-  test("show account holders what their keys have of them, and nothing of others", async () => {
+  test("show account holders the units of their keys, and nothing of others", async () => {
     const other = await admin.application("other");
     await create({ provisioned_units: 2 });
     await admin.issue(other.id, { plan: "pro", provisionedUnits: 5, provisionedPool: "main" });
@@ -337,13 +337,13 @@ describe("pools", () => {
     }
   });
 
-  test("name the first 500 keys, and say that there are more", async () => {
+  test("list the first 500 keys, and mark that there are more", async () => {
     configure(poolOf("main", { unitTokensPerMinute: 1 }));
     await admin.services.store.change(async (to) => {
       const application = await to.applications.get(applicationId);
       if (application === undefined) throw new Error("the application is gone");
-      for (let place = 0; place < 501; place += 1) {
-        const own = { id: `key_${place}`, accountId, applicationId, createdAt: place };
+      for (let index = 0; index < 501; index += 1) {
+        const own = { id: `key_${index}`, accountId, applicationId, createdAt: index };
         const units = { provisionedUnits: 1, provisionedPool: "main", plan: "pro" };
         const { environment, name } = application;
         await to.keys.insert(plainKey({ ...own, ...units, environment, application: name }));

@@ -1,4 +1,4 @@
-import type { PipelineServices } from "../call/services.ts";
+import type { CallServices } from "../call/services.ts";
 import type { AnswerSharing } from "../idempotency/repeatable-calls.ts";
 
 /** Configuration of handlers beside the snapshot of a call. */
@@ -15,7 +15,7 @@ export interface ApiSettings {
 
 /** Dependencies of handlers of calls. */
 export interface HandlerParts {
-  readonly services: PipelineServices;
+  readonly services: CallServices;
   /** Read for each call: a reload changes it. */
   readonly settings: () => ApiSettings;
   readonly sharing: AnswerSharing;

@@ -98,9 +98,9 @@ describe("a sealed answer", () => {
 
   test("does not open with any one bit changed", () => {
     const sealed = sealAnswer(answer, namesOf(), random);
-    for (let place = 0; place < sealed.byteLength; place += 1) {
+    for (let index = 0; index < sealed.byteLength; index += 1) {
       const changed = Uint8Array.from(sealed);
-      changed[place] = (changed[place] ?? 0) ^ 1;
+      changed[index] = (changed[index] ?? 0) ^ 1;
       expect(() => openAnswer(changed, namesOf())).toThrow();
     }
   });

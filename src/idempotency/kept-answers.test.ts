@@ -258,7 +258,7 @@ describe("while the store is unavailable", () => {
 
   test("a run ends after a few failures, and the next one starts with other answers", async () => {
     store.isWritable = false;
-    const keys = Array.from({ length: 10 }, (_, place) => `key-${place}`);
+    const keys = Array.from({ length: 10 }, (_, index) => `key-${index}`);
     for (const key of keys) await keep(key, undefined);
     store.puts = 0;
     expect(answers.find(namesOf("another"))).rejects.toMatchObject({ status: 503 });

@@ -37,8 +37,8 @@ class Trial {
   constructor(seed: number) {
     this.#random = randomOf(seed);
     this.#isWhole = this.#random() < 0.8;
-    const texts = Array.from({ length: this.#below(30) }, (_, place) =>
-      frame(`${place}-${"x".repeat(this.#below(200))}`),
+    const texts = Array.from({ length: this.#below(30) }, (_, index) =>
+      frame(`${index}-${"x".repeat(this.#below(200))}`),
     );
     this.#frames = [...texts, this.#isWhole ? done : failure];
     this.#limitBytes = 200 + this.#below(4_000);

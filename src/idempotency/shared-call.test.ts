@@ -144,7 +144,7 @@ describe("a streamed answer that is shared", () => {
 });
 
 describe("an answer that is too large", () => {
-  const long = Array.from({ length: 20 }, (_, place) => frame(`${place}`.padStart(100, "x")));
+  const long = Array.from({ length: 20 }, (_, index) => frame(`${index}`.padStart(100, "x")));
   const longAnswer = [...long, done];
 
   test("reaches its readers, cannot be joined any more, and is recorded as too large", async () => {
@@ -223,7 +223,7 @@ describe("an answer that is too large", () => {
 describe("when the memory of all calls is used up", () => {
   const calls = 10;
   const memoryLimitBytes = 450_000;
-  const pieces = Array.from({ length: 20 }, (_, place) => frame(`${place}`.padStart(10_000, "x")));
+  const pieces = Array.from({ length: 20 }, (_, index) => frame(`${index}`.padStart(10_000, "x")));
   const answer = [...pieces, done];
 
   /** Of one whose answer has begun. */

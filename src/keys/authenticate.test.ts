@@ -380,8 +380,8 @@ test("of 20,000 random texts and near misses, none is accepted", async () => {
     refusalOf(() => authenticate(sent, production, () => "192.0.2.1"));
   const random = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(48))).toString();
   for (let index = 0; index < 5_000; index += 1) {
-    const place = index % text.length;
-    const near = `${text.slice(0, place)}${text.charAt(place) === "x" ? "y" : "x"}${text.slice(place + 1)}`;
+    const position = index % text.length;
+    const near = `${text.slice(0, position)}${text.charAt(position) === "x" ? "y" : "x"}${text.slice(position + 1)}`;
     for (const sent of [newText(), forge(text), near, random()]) {
       expect(refused(sent).status).toBe(401);
     }

@@ -52,8 +52,8 @@ function summaryOf({ rule, at }: KeyFault, form = bearer): string {
 export function invalidKey(fault: KeyFault, sent: SentKey, key?: Key): GatewayError {
   return new GatewayError("invalid_api_key", {
     message:
-      `${whatIsWrong(sent)} Send the key of your application for this environment ` +
-      `${sent.form.place}.`,
+      `${whatIsWrong(sent)} Send the key of your application for this environment in ` +
+      `the ${sent.form.header}.`,
     explanation: explain(fault.rule, summaryOf(fault, sent.form), { sent, key }),
   });
 }

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { mkdirSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import {
   closedCall,
@@ -10,7 +10,9 @@ import {
   spoolNames,
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
+import { canMount, mountDisk } from "../../test/support/ledger-truth-disk.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { testWhere } from "../../test/support/requirement.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { Ledger, type LedgerFlow } from "./ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
@@ -236,36 +238,10 @@ test("a folder that is a file is refused by name", () => {
   expect(() => new Ledger({ folder: path, ...options })).toThrow("spool");
 });
 
-const mayMount = process.platform === "linux" && process.getuid?.() === 0 && canMount();
-
-function canMount(): boolean {
-  using folder = new TestFolder();
-  const options = ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder.path];
-  if (!Bun.spawnSync(["mount", ...options]).success) return false;
-  return Bun.spawnSync(["umount", folder.path]).success;
-}
-
-/** Mounts a file system of this many KiB on the folder. */
-class SmallDisk implements Disposable {
-  readonly path: string;
-
-  constructor(folder: TestFolder, kibibytes: number) {
-    this.path = join(folder.path, "disk");
-    mkdirSync(this.path);
-    const options = ["-t", "tmpfs", "-o", `size=${kibibytes}k`, "tmpfs", this.path];
-    if (!Bun.spawnSync(["mount", ...options]).success) throw new Error("cannot mount");
-  }
-
-  [Symbol.dispose](): void {
-    Bun.spawnSync(["umount", this.path]);
-  }
-}
-
-test.skipIf(!mayMount)(
+testWhere(canMount, "small disks cannot be mounted")(
   "a real disk that fills up loses nothing (needs the right to mount)",
   async () => {
-    using folder = new TestFolder();
-    using disk = new SmallDisk(folder, 1_024);
+    using disk = mountDisk("1m");
     const store = new FallibleStore();
     const log = new LedgerLog();
     const settings = { ...ledgerFlow, segmentBytes: 65_536, queueRows: 100_000 };

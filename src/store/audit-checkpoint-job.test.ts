@@ -17,7 +17,7 @@ const intervalMs = 3_600_000;
 
 class Bench implements AsyncDisposable {
   readonly clock = new ManualClock();
-  /** What is to run after the interval. */
+  /** The scheduled callback. */
   due: (() => void) | undefined;
   readonly connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
   readonly store = new SqlControlStore(this.connection);
@@ -52,14 +52,14 @@ class Bench implements AsyncDisposable {
     });
   }
 
-  /** As somebody who can write the database. */
+  /** Changes the database as an attacker with write access. */
   attack(sql: string): Promise<unknown> {
     return this.connection.use((database) =>
       database.run(`DROP TRIGGER IF EXISTS audit_is_never_cut; ${sql}`),
     );
   }
 
-  /** How many entries each checkpoint tells of. */
+  /** The entry count of each checkpoint. */
   counts(): readonly (number | undefined)[] {
     return this.lines.map((line) => readCheckpoint(line, seals)?.sequence);
   }
@@ -82,7 +82,7 @@ class MemoryFile implements CheckpointFile {
   }
 }
 
-test("tells of the end at the start, every interval and when it stops", async () => {
+test("publishes the end at start, every interval and at stop", async () => {
   await using bench = new Bench();
   await bench.append(2);
   const job = bench.job();
@@ -98,7 +98,7 @@ test("tells of the end at the start, every interval and when it stops", async ()
   expect([bench.broken, bench.failures]).toEqual([[], []]);
 });
 
-test("what it tells is signed: nobody without the pepper can write it", async () => {
+test("signs checkpoints, so that they cannot be forged without the pepper", async () => {
   await using bench = new Bench();
   await bench.append(2);
   await bench.job().make();
@@ -110,7 +110,7 @@ test("what it tells is signed: nobody without the pepper can write it", async ()
   expect(readCheckpoint("[]", seals)).toBeUndefined();
 });
 
-test("notices an end that was cut off, and entries put back to what they were before", async () => {
+test("detects an end that was cut off, and a restored older state", async () => {
   await using bench = new Bench();
   const job = bench.job();
   await bench.append(2);
@@ -122,14 +122,14 @@ test("notices an end that was cut off, and entries put back to what they were be
   await bench.attack("DELETE FROM audit WHERE sequence > 2");
   await job.make();
   expect(bench.broken).toEqual(["its end is not what this installation wrote"]);
-  // The note of the end too, as it once was: all that the database says of itself is right.
+  // The head is restored too, so the database is consistent in itself.
   const { digest, seal } = head ?? {};
   await bench.attack(`UPDATE audit_head SET sequence = 2, digest = '${digest}', seal = '${seal}'`);
   await job.make();
   expect(bench.broken.slice(1)).toEqual(["entries are gone that a checkpoint told of"]);
 });
 
-test("a restart knows by the file what was told before it", async () => {
+test("a restart reads the last checkpoint from the file", async () => {
   await using bench = new Bench();
   const file = new MemoryFile();
   await bench.append(3);
@@ -143,7 +143,7 @@ test("a restart knows by the file what was told before it", async () => {
   expect(other.broken).toEqual(["entries are gone that a checkpoint told of"]);
 });
 
-test("what retention removed is not missed", async () => {
+test("entries removed by retention are not missing", async () => {
   await using bench = new Bench();
   const job = bench.job();
   await bench.append(3);
@@ -154,7 +154,7 @@ test("what retention removed is not missed", async () => {
   expect(bench.broken).toEqual([]);
 });
 
-test("a file that cannot be written fails that checkpoint, and the next is written", async () => {
+test("an unwritable file fails that checkpoint, and the next one is written", async () => {
   await using bench = new Bench();
   const failure = new Error("the disk is full");
   const file = new MemoryFile();
@@ -170,7 +170,7 @@ test("a file that cannot be written fails that checkpoint, and the next is writt
   expect(file.lines).toHaveLength(1);
 });
 
-test("the file has a line for each, is its owner's alone, and is never written anew", async () => {
+test("the file has a line for each checkpoint, is private to its owner, and is only appended to", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-checkpoints-"));
   try {
     const path = join(folder, "checkpoints.jsonl");

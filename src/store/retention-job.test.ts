@@ -16,7 +16,7 @@ const settings = {
   batchRows: 10,
 };
 
-/** A job over tables of so many rows that are too old, and what it was asked and told. */
+/** A job over tables with this many expired rows, and its calls. */
 function jobOver(rows: { usage: number; control: number }, values: Partial<RetentionOptions> = {}) {
   const asked: (UsageRetention | ControlRetention)[] = [];
   const failures: unknown[] = [];
@@ -53,7 +53,7 @@ function jobOver(rows: { usage: number; control: number }, values: Partial<Reten
 
 const never = new AbortController().signal;
 
-test("a run removes batch after batch until nothing is left, and tells how much", async () => {
+test("a run removes batch after batch until nothing is left, and reports the count", async () => {
   const { job, rows, removals, runs } = jobOver({ usage: 35, control: 12 });
   expect(await job.runOnce(never)).toBe(47);
   expect(rows).toEqual({ usage: 0, control: 0 });
@@ -83,14 +83,14 @@ test("each kind of data has its own age; access ends now and replies after a day
   ]);
 });
 
-test("a run is bounded, and the next one goes on", async () => {
+test("a run is bounded, and the next one continues", async () => {
   const { job, rows } = jobOver({ usage: 10_015, control: 0 });
   expect(await job.runOnce(never)).toBe(10_000);
   expect(await job.runOnce(never)).toBe(15);
   expect(rows.usage).toBe(0);
 });
 
-test("other work of the process gets its turn between two batches", async () => {
+test("other work of the process runs between two batches", async () => {
   const turns: string[] = [];
   const { job } = jobOver(
     { usage: 0, control: 0 },
@@ -108,7 +108,7 @@ test("other work of the process gets its turn between two batches", async () => 
   expect(turns.slice(0, 6)).toEqual(["batch", "other", "batch", "other", "batch", "other"]);
 });
 
-test("a failure is told and ends the run, and what was removed before it counts", async () => {
+test("a failure is reported and ends the run, and rows removed before it count", async () => {
   const failure = new Error("locked");
   const { job, failures, removals, runs } = jobOver(
     { usage: 25, control: 0 },
@@ -120,7 +120,7 @@ test("a failure is told and ends the run, and what was removed before it counts"
   expect(runs.done).toBe(0);
 });
 
-test("a job that is stopped removes nothing any more, and waits for the batch that runs", async () => {
+test("a stopped job removes nothing more, and waits for the running batch", async () => {
   const started = Promise.withResolvers<void>();
   const batch = Promise.withResolvers<number>();
   let batches = 0;
@@ -170,7 +170,7 @@ test("a job runs at once and again after every interval", async () => {
   expect(runs).toBeGreaterThanOrEqual(3);
 });
 
-test("a job that is held removes nothing until it may go on", async () => {
+test("a held job removes nothing until it may continue", async () => {
   let isHeld = true;
   const { job, rows } = jobOver({ usage: 5, control: 0 }, { isHeld: () => isHeld });
   job.start();

@@ -4,6 +4,7 @@ import { internalError } from "../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import { recordOf } from "../../test/contracts/usage-store-contract.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { zeroGauges } from "../../test/support/zero-gauges.ts";
 import { TelemetryEvents } from "./events/events.ts";
 import { createLogger, type LogLevel } from "./log/logger.ts";
 import { Metrics } from "./metrics/metrics.ts";
@@ -17,14 +18,7 @@ function setUp(
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const logger = createLogger({ level, format, clock: new ManualClock(), write });
-  const gauges = {
-    openRequests: () => 3,
-    queuedUsageRows: () => 4,
-    spoolBytes: () => 6,
-    keysAgeSeconds: () => 0.5,
-    residentBytes: () => 5,
-    droppedLogLines: () => 0,
-  };
+  const gauges = { ...zeroGauges, openRequests: () => 3, queuedUsageRows: () => 4 };
   const metrics = new Metrics(gauges);
   return { lines, metrics, events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }) };
 }

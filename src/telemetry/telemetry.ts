@@ -42,7 +42,7 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
     events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }),
     storage: new StorageEvents({ logger, clock }),
     ledger: new LedgerTelemetry({ logger, metrics, clock }),
-    overload: new OverloadEvents({ logger, metrics: metrics.overload, clock }),
-    routing: new RoutingEvents({ logger, metrics: metrics.routing, capacity: metrics.capacity }),
+    overload: new OverloadEvents({ logger, metrics, clock }),
+    routing: new RoutingEvents({ logger, metrics }),
   };
 }

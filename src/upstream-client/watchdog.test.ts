@@ -71,7 +71,7 @@ describe("a watchdog", () => {
     expect([quick.watchdog.failure, waiting.watchdog.failure]).toEqual([undefined, undefined]);
   });
 
-  test("counts headers as a connection, whatever a later probe finds", () => {
+  test("counts headers as a connection, with any result of a later probe", () => {
     const { watchdog, passTo, questions } = watch(false);
     passTo(60);
     watchdog.connected();

@@ -27,7 +27,7 @@ export interface UpstreamKind<
   /** Problems of a target at its upstream. */
   targetProblems?(target: WrittenTarget, context: TargetContext): readonly SettingProblem[];
   /** Where a target serves; without it, at its upstream. */
-  places?(target: WrittenTarget): readonly TargetPlace[];
+  sites?(target: WrittenTarget): readonly TargetSite[];
   /** An upstream of the file becomes one or several, such as one for each region. */
   build(upstream: FileUpstream<Fields, Sections>): readonly BuiltUpstream<Settings>[];
   createAdapter(settings: Settings, services: AdapterServices): UpstreamAdapter;
@@ -60,10 +60,10 @@ export interface TargetContext {
 }
 
 /** A target at one of the upstreams that were built. */
-export interface TargetPlace {
+export interface TargetSite {
   readonly upstream: string;
   readonly model: string;
-  /** From 0 to 99: places of a lower turn are tried first, all before the next priority. */
+  /** From 0 to 99: sites of a lower turn are tried first, all before the next priority. */
   readonly turn: number;
   /** The model's identifier for some environments, by their name. */
   readonly modelFor: Readonly<Record<string, string>>;
@@ -106,10 +106,10 @@ export function kindNamed(kinds: readonly UpstreamKind[], name: string): Upstrea
 }
 
 /** Where a target serves: as its kind decides, or else at its upstream. */
-export function placesOf(
+export function sitesOf(
   kind: UpstreamKind | undefined,
   target: WrittenTarget,
-): readonly TargetPlace[] {
+): readonly TargetSite[] {
   const { model, upstream } = target;
-  return kind?.places?.(target) ?? [{ upstream: upstream.name, model, turn: 0, modelFor: {} }];
+  return kind?.sites?.(target) ?? [{ upstream: upstream.name, model, turn: 0, modelFor: {} }];
 }

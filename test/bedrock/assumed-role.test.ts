@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
 import { CredentialHome } from "../support/credential-sources.ts";
+import { until } from "../support/ledger-truth-process.ts";
 import { createKeyOf } from "../support/process-key.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { TokenService } from "../support/token-service.ts";
@@ -100,6 +101,7 @@ test("a role that does not trust the gateway is 503 for callers, and told in the
   await using service = startTokenService();
   await using gateway = await serve(service, "another");
   expect(await gateway.call()).toBe(503);
-  expect(gateway.process.text()).toContain("the role was not assumed (");
+  // What the process writes is read some time after its answer.
+  await until("it is told", () => gateway.process.text().includes("the role was not assumed ("));
   expect(gateway.process.text()).toContain(`the role ${roleArn} must trust what assumes it`);
 });

@@ -11,6 +11,7 @@ import { familyOf } from "../../src/upstreams/bedrock/models/model-families.ts";
 import { identifiers } from "../support/bedrock-identifiers.ts";
 import { startGateway, targetAt, type TestGateway } from "../support/gateway.ts";
 import { encodeChecked, modelWith } from "./checked-encode.ts";
+import { runsOf } from "../support/requirement.ts";
 
 const text = fc.constantFrom("", " ", "\n\t", "hi", "Tell me a joke. ");
 const content = fc.oneof(
@@ -60,7 +61,7 @@ describe.each(Object.entries(identifiers))("a model of the family %s", (family, 
       const counted = recordOf(parseJson(encodeCountTokens(asked, model)));
       countInputTokens(counted, identifier, row);
     });
-    fc.assert(property, { numRuns: 200 });
+    fc.assert(property, { numRuns: runsOf(200) });
   });
 });
 

@@ -7,6 +7,7 @@ import {
   qwenPrompt,
   type SpokenConversation,
 } from "../../src/upstreams/bedrock/invoke/prompt-template.ts";
+import { runsOf } from "../support/requirement.ts";
 
 const templates = { llama: llamaPrompt, mistral: mistralPrompt, qwen: qwenPrompt } as const;
 
@@ -71,7 +72,7 @@ test.each(["llama", "mistral", "qwen"] as const)(
         expect(read.map((turn) => plain(turn.text))).toEqual([...instructions, ...said, ...open]);
         expect(read[0]?.role).toBe(system === "" ? "user" : "system");
       }),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   },
 );

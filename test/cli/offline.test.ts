@@ -230,6 +230,15 @@ describe("keys", () => {
     expect(two).toEqual(one);
   });
 
+  test("a repeat under its idempotency key may end a key after a while", async () => {
+    const options = ["--plan", "pilot", "--expires", "30d", "--idempotency-key", "deploy-18"];
+    const one = await create(...options);
+    const two = await create(...options);
+    expect(two).toEqual(one);
+    const { created_at: made, expires_at: end } = one["key"] as Record<string, string>;
+    expect(Date.parse(end ?? "") - Date.parse(made ?? "")).toBe(30 * 86_400_000);
+  });
+
   test("that leaked are found in any text and ended, and only told about with --keep", async () => {
     const { key, api_key: text } = (await create("--plan", "pilot")) as {
       key: JsonRecord;

@@ -12,10 +12,10 @@ import type { KeyStore } from "../../src/store/store.ts";
 import { AdminFixture } from "../support/admin-fixture.ts";
 import { startGateway } from "../support/gateway.ts";
 import { bearer } from "../support/operator.ts";
-import { isComplete } from "../support/requirement.ts";
+import { sizeOf } from "../support/requirement.ts";
 
-const guesses = isComplete ? 1_000_000 : 100_000;
-const guessesOverHttp = isComplete ? 20_000 : 3_000;
+const guesses = sizeOf({ quick: 20_000, all: 200_000, measured: 1_000_000 });
+const guessesOverHttp = sizeOf({ quick: 1_000, all: 5_000, measured: 20_000 });
 const liveKeys = 500;
 /** The number of kept refusals without a key. */
 const strangers = Math.ceil(refusalLogDefaults.limit / 5);

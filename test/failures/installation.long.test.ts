@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -10,7 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { installation } from "../../src/store/sqlite/migrations/installation.ts";
 import { migrations } from "../../src/store/sqlite/connection/migrations.ts";
 import { createKeyOf } from "../support/process-key.ts";
@@ -26,19 +27,35 @@ interface UsedFolder extends ProcessFolder {
   readonly spoolPath: string;
 }
 
-/** The state after a run that served a call; the rows are in its database. */
+/** One of each pepper, which tests get copies of: to fill it takes a start of the gateway. */
+const used = new Map<string | null, Promise<UsedFolder>>();
+
+afterAll(async () => {
+  for (const folder of used.values()) await (await folder)[Symbol.asyncDispose]();
+});
+
+/** After a run in which a call was served; its database has its rows. */
 async function makeUsedFolder(pepper: string | null = null): Promise<UsedFolder> {
+  const filling = used.get(pepper) ?? makeOtherFolder(pepper);
+  used.set(pepper, filling);
+  const filled = await filling;
+  const folder = makeProcessFolder({ pepper });
+  cpSync(filled.dataDir, folder.dataDir, { recursive: true });
+  cpSync(dirname(filled.databasePath), dirname(folder.databasePath), { recursive: true });
+  return withPaths(folder, filled.key);
+}
+
+/** As `makeUsedFolder`, of an installation that no other test has. */
+async function makeOtherFolder(pepper: string | null = null): Promise<UsedFolder> {
   const folder = makeProcessFolder({ pepper });
   const key = await createKeyOf(folder.configPath);
   await serveOnce(folder, key);
-  const { dataDir } = folder;
-  return {
-    ...folder,
-    key,
-    pepperPath: join(dataDir, "pepper"),
-    spoolPath: join(dataDir, "spool"),
-    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
-  };
+  return withPaths(folder, key);
+}
+
+function withPaths(folder: ProcessFolder, key: string): UsedFolder {
+  const pepperPath = join(folder.dataDir, "pepper");
+  return { ...folder, key, pepperPath, spoolPath: join(folder.dataDir, "spool") };
 }
 
 async function serveOnce({ configPath }: ProcessFolder, key: string, status = 200): Promise<void> {
@@ -167,7 +184,7 @@ describe("a start is refused", () => {
 
   test("when the database belongs to another installation", async () => {
     await using folder = await makeUsedFolder();
-    await using other = await makeUsedFolder();
+    await using other = await makeOtherFolder();
     removeDatabase(folder);
     copyFileSync(other.databasePath, folder.databasePath);
     await expectRefused(folder, "belongs to another installation.");
@@ -191,7 +208,7 @@ describe("a start is refused", () => {
 
   test("when the file has another pepper", async () => {
     await using folder = await makeUsedFolder();
-    await using other = await makeUsedFolder();
+    await using other = await makeOtherFolder();
     copyFileSync(other.pepperPath, folder.pepperPath);
     await expectRefused(folder, `another pepper than that of ${folder.pepperPath}`);
   }, 60_000);
@@ -307,7 +324,7 @@ describe("with --init", () => {
 
   test("a database of another installation is adopted, with its keys if their pepper is there", async () => {
     await using folder = await makeUsedFolder();
-    await using other = await makeUsedFolder();
+    await using other = await makeOtherFolder();
     removeDatabase(folder);
     copyFileSync(other.databasePath, folder.databasePath);
     copyFileSync(other.pepperPath, folder.pepperPath);

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { join } from "node:path";
 import { Random } from "../../src/simulator/answer/random.ts";
 import {
@@ -17,12 +17,11 @@ import {
   type ProcessBenchOptions,
 } from "../support/ledger-truth-process.ts";
 import { checkLedger, sumRows, type LedgerReport } from "../support/ledger-truth.ts";
-import { testNeeding } from "../support/requirement.ts";
+import { testNeeding, testWhere } from "../support/requirement.ts";
 import { runSluice, type ServingProcess } from "../support/sluice-process.ts";
 
 const callers = 24;
-if (!canMount) process.stdout.write("skipped: small disks cannot be mounted\n");
-const testMounting = canMount ? test : test.skip;
+const testMounting = testWhere(canMount, "small disks cannot be mounted");
 
 testMounting("a full disk under the spool turns calls away and loses none", async () => {
   using disk = mountDisk("1m");
@@ -84,8 +83,8 @@ testNeeding("prlimit")("calls are refused while files cannot grow, and none is l
   }));
 });
 
-(canTrace ? test : test.skip)(
-  "calls are refused while the spool is read-only, and none is lost",
+testWhere(canTrace, "system calls cannot be traced")(
+  "a spool that becomes read-only turns calls away and loses none",
   async () => {
     await suffer({}, ({ workerPid }, { folder }) => {
       const names = Array.from({ length: 99 }, (_, index) => String(index + 1).padStart(8, "0"));

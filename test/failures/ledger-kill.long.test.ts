@@ -9,10 +9,10 @@ import {
 } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
 import { checkLedger, sumRows } from "../support/ledger-truth.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 import type { ServingProcess } from "../support/sluice-process.ts";
 
-const kills = isComplete ? 25 : 3;
+const kills = sizeOf({ quick: 3, all: 10, measured: 25 });
 const streams = isComplete ? 200 : 60;
 const shortCallers = 32;
 const seed = 77;

@@ -5,9 +5,9 @@ import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { makeCall, type CallPlace, type SeenCall } from "../support/ledger-truth-caller.ts";
 import { mixSections, planCall, wholeMix } from "../support/ledger-truth-mix.ts";
 import { checkLedger, sumRollUps, sumRows, type LedgerReport } from "../support/ledger-truth.ts";
-import { isComplete } from "../support/requirement.ts";
+import { sizeOf } from "../support/requirement.ts";
 
-const callCount = isComplete ? 40_000 : 3_000;
+const callCount = sizeOf({ quick: 1_000, all: 10_000, measured: 40_000 });
 const callersAtOnce = 64;
 const seed = 20_260_104;
 

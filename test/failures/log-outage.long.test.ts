@@ -6,6 +6,7 @@ import { canMount, mountDisk } from "../support/ledger-truth-disk.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { ReadablePipe } from "../support/readable-pipe.ts";
 import { workerOf } from "../support/sluice-process.ts";
+import { testWhere } from "../support/requirement.ts";
 import { serveCommand, TerminalSession } from "../support/terminal-session.ts";
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -143,24 +144,26 @@ describe("a log that cannot be written ends no process, and reports lost lines a
     expect(await gateway.exited).toBe(0);
   });
 
-  const onSmallDisk = canMount ? test : test.skip;
-  onSmallDisk("a full disk that has room again", async () => {
-    using disk = mountDisk("64k");
-    const path = join(disk.path, "log");
-    await using gateway = await LoggingGateway.start(openSync(path, "a"));
-    const before = gateway.workerPid;
-    const read = (): string => readFileSync(path, "utf8");
-    disk.fill();
-    await askOften(gateway, 500);
-    const dropped = await droppedLines(gateway);
-    expect(dropped).toBeGreaterThan(0);
-    expect(toldIn(read())).toBe(0);
-    disk.free();
-    await untilTold(gateway, read);
-    await askOften(gateway, 50);
-    await until("lines are written again", () => linesOf(read()).at(-1)?.message === "request");
-    expect(gateway.workerPid).toBe(before);
-  });
+  testWhere(canMount, "small disks cannot be mounted")(
+    "a full disk that has room again",
+    async () => {
+      using disk = mountDisk("64k");
+      const path = join(disk.path, "log");
+      await using gateway = await LoggingGateway.start(openSync(path, "a"));
+      const before = gateway.workerPid;
+      const read = (): string => readFileSync(path, "utf8");
+      disk.fill();
+      await askOften(gateway, 500);
+      const dropped = await droppedLines(gateway);
+      expect(dropped).toBeGreaterThan(0);
+      expect(toldIn(read())).toBe(0);
+      disk.free();
+      await untilTold(gateway, read);
+      await askOften(gateway, 50);
+      await until("lines are written again", () => linesOf(read()).at(-1)?.message === "request");
+      expect(gateway.workerPid).toBe(before);
+    },
+  );
 
   test("a pipe whose reader is replaced by another", async () => {
     using pipe = new ReadablePipe(bench.folder);

@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { sendCall, type LoadedCall } from "../support/fault-load.ts";
 import { startFaultUpstreams } from "../support/fault-upstreams.ts";
 import { upstreamKinds } from "../support/gateway.ts";
-import { isComplete } from "../support/requirement.ts";
+import { sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
-/** For both wires together. */
-const callCount = isComplete ? 10_000 : 600;
+/** Of both wires together. */
+const callCount = sizeOf({ quick: 600, all: 3_000, measured: 10_000 });
 const callersAtOnce = 50;
 const testTimeoutMs = 300_000;
 

@@ -3,12 +3,12 @@ import type { FaultMode } from "../../src/simulator/faults/fault-mode.ts";
 import { mostAtOnce, sendCalls, type LoadedCall } from "../support/fault-load.ts";
 import { startFaultUpstreams } from "../support/fault-upstreams.ts";
 import { upstreamKinds, type UpstreamKind } from "../support/gateway.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 const perSecond = isComplete ? 200 : 100;
 const warmSeconds = isComplete ? 2 : 0.5;
-const seconds = isComplete ? 25 : 3;
+const seconds = sizeOf({ quick: 3, all: 8, measured: 25 });
 const ejectedWithinMs = 1_000;
 const mostErrorsAfter = 0.001;
 /** The bound of the test, on a machine that is busy with other work. */

@@ -3,12 +3,12 @@ import type { FaultMode } from "../../src/simulator/faults/fault-mode.ts";
 import { sendCalls } from "../support/fault-load.ts";
 import { startFaultUpstreams } from "../support/fault-upstreams.ts";
 import { upstreamKinds, type TestGateway, type UpstreamKind } from "../support/gateway.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 const perSecond = isComplete ? 500 : 150;
-const seconds = isComplete ? 12 : 2;
-/** Retries: at most a fifth of the calls, plus the numbers below for each target. */
+const seconds = sizeOf({ quick: 2, all: 6, measured: 12 });
+/** Beyond the first attempt of each call: a fifth of them, and for each target what is below. */
 const mostAttemptsPerCall = 1.2;
 /** Failures that eject a target, and its floor of retries in ten seconds. */
 const failuresToEject = 5;

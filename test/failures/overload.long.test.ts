@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpuMicroseconds } from "../../bench/stand/process-usage.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { OverloadBench } from "./overload-bench.ts";
 import type { Load, LoadResult } from "./overload-load-result.ts";
@@ -46,9 +46,12 @@ beforeAll(async () => {
   const perSecond = 3 * peak.usefulPerSecond;
   obedient = await overload(
     { kind: "obedient", callers: Math.round(perSecond) },
-    isComplete ? 60_000 : 6_000,
+    sizeOf({ quick: 6_000, all: 20_000, measured: 60_000 }),
   );
-  steady = await overload({ kind: "steady", perSecond }, isComplete ? 20_000 : 5_000);
+  steady = await overload(
+    { kind: "steady", perSecond },
+    sizeOf({ quick: 5_000, all: 10_000, measured: 20_000 }),
+  );
   after = await only(
     bench.load({
       authorization,

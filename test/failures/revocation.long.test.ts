@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { bearer, Operator } from "../support/operator.ts";
-import { isComplete } from "../support/requirement.ts";
+import { sizeOf } from "../support/requirement.ts";
 
-const revocations = isComplete ? 50 : 10;
+const revocations = sizeOf({ quick: 10, all: 20, measured: 50 });
 const atOnce = 5;
 /** How long calls continue after a key was stopped. */
 const watchMs = 1_600;

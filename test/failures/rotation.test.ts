@@ -3,10 +3,10 @@ import { rotatedKeySchema } from "../../src/control/contract/keys.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { bearer, Operator } from "../support/operator.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 
-const rotations = 20;
-const liveCalls = isComplete ? 10_000 : 1_500;
+const rotations = isComplete ? 20 : 5;
+const liveCalls = sizeOf({ quick: 400, all: 2_000, measured: 10_000 });
 const clients = 12;
 
 const chat = (isStreamed = false) => ({

@@ -5,11 +5,13 @@ import { chatRequest, LeavingCaller } from "../support/fault-callers.ts";
 import { hasSocketTable, StallWatch } from "../support/fault-sockets.ts";
 import { startFaultProcess, type FaultProcess } from "../support/fault-process.ts";
 import { simulatorUpstream, targetAt, upstreamKinds } from "../support/gateway.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf, testWhere } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
+/** What the gateway keeps of a stream is the same for all kinds, so one is enough for a quick run. */
+const kinds = upstreamKinds.slice(0, isComplete ? undefined : 1);
 const mebibyte = 1024 * 1024;
-const readerCount = isComplete ? 500 : 40;
+const readerCount = sizeOf({ quick: 40, all: 150, measured: 500 });
 const writeTimeoutMs = isComplete ? 10_000 : 3_000;
 /** The tolerance of the guaranteed time, because the machine may be busy. */
 const promisedPrecisionMs = 2_000;
@@ -33,7 +35,7 @@ const readerBytesPerSecond = (80 * mebibyte) / readerCount;
 const othersMeanwhile = 3;
 const sampleIntervalMs = 100;
 
-describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kind %s:`, (kind) => {
+describe.each(kinds)(`${readerCount} readers that never read, behind kind %s:`, (kind) => {
   let simulator: Simulator;
   let gateway: FaultProcess;
   let readers: readonly LeavingCaller[] = [];
@@ -129,8 +131,8 @@ describe.each(upstreamKinds)(`${readerCount} readers that never read, behind kin
     }
   });
 
-  test.skipIf(!hasSocketTable)(
-    "they were closed after they had not read for the allowed time",
+  testWhere(hasSocketTable, "this system has no list of its connections")(
+    "they were given up when they had not read for as long as is allowed",
     () => {
       const stalls = readers.map(({ localPort }) => watch?.stalls.get(localPort));
       const stalledAt = stalls.map((stall) => stall?.stalledAtMs ?? Number.NaN);

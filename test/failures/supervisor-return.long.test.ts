@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { Random } from "../../src/simulator/answer/random.ts";
 import { planCall, wholeMix } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { standbysOf, workerOf, type ServingProcess } from "../support/sluice-process.ts";
 
-const kills = isComplete ? 15 : 3;
+const kills = sizeOf({ quick: 3, all: 6, measured: 15 });
 const callers = 8;
 const shortMix = wholeMix.map(({ tokens, ...part }) =>
   tokens === undefined ? part : { ...part, tokens: [1, 12] as const },

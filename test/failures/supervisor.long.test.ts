@@ -12,11 +12,11 @@ import {
 } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
 import { checkLedger, sumRows } from "../support/ledger-truth.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 
-const kills = isComplete ? 10 : 2;
+const kills = sizeOf({ quick: 2, all: 4, measured: 10 });
 const streams = 20;
 const shortCallers = 16;
 const shortMix = wholeMix.map(({ tokens, ...part }) =>

@@ -300,6 +300,7 @@ describe("the input of a tool is the answer where a family knows no schemas:", (
     const answer = new Answer(alias).heldText("Here ", "it is.").answerCall(forecast);
     const { steps } = answer.end("tool_use", '"stop"', counts);
     await expectSteps(alias, steps, request);
+    if (!wires.includes(alias)) return;
     for (const exception of inStream) await expectEndings(alias, steps, exception, request);
   });
 

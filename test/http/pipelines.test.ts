@@ -7,7 +7,7 @@ import { RawConnection } from "./raw-connection.ts";
 let gateway: TestGateway;
 beforeAll(async () => {
   // Slow enough that bytes in the next packet come while the call runs.
-  gateway = await startGateway({ simulator: { firstTokenDelayMs: 500, tokensPerSecond: 40 } });
+  gateway = await startGateway({ simulator: { firstTokenDelayMs: 300, tokensPerSecond: 40 } });
 });
 afterAll(async () => {
   expect(gateway.log.filter((line) => line.includes(`"level":"error"`))).toEqual([]);

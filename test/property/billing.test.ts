@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
-import type { PipelineServices } from "../../src/call/services.ts";
+import type { CallServices } from "../../src/call/services.ts";
 import {
   adapterOf,
   callerOf,
@@ -14,6 +14,7 @@ import {
   upstreamOf,
 } from "../support/pipeline-fixtures.ts";
 import { ScriptedUpstream } from "../support/scripted-upstream.ts";
+import { runsOf } from "../support/requirement.ts";
 
 /** The billing of calls for any counts of upstreams and any moment at which callers leave. */
 
@@ -110,7 +111,7 @@ test("no row is below the upstream's count, or below the reservation if there is
     );
     expect(row?.inputTokens).toBe(reported.input > 0 ? reported.input : reservedInput);
   });
-  await fc.assert(property, { numRuns: 150, endOnFailure: true });
+  await fc.assert(property, { numRuns: runsOf(150), endOnFailure: true });
 }, 120_000);
 
 interface Answered {
@@ -129,7 +130,7 @@ const answered = fc.record({
 async function callAs(
   accountId: string,
   calls: readonly Answered[],
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<void> {
   for (const { input, output, bodyBytes: length } of calls) {
     await using server = countingServer({ prompt_tokens: input, completion_tokens: output });
@@ -195,5 +196,5 @@ test("the counts of one account's upstreams do not change another's reservations
     }
     expect(outcomes[1]).toEqual(outcomes[0]);
   });
-  await fc.assert(property, { numRuns: 40, endOnFailure: true });
+  await fc.assert(property, { numRuns: runsOf(40), endOnFailure: true });
 }, 120_000);

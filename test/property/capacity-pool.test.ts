@@ -16,6 +16,7 @@ import {
   plainPool,
   type Asked,
 } from "../support/capacity-world.ts";
+import { runsOf } from "../support/requirement.ts";
 
 type Step =
   | { kind: "ask"; account: string; of: CapacityClass; tokens: number; waitMs: number }
@@ -290,7 +291,7 @@ describe("in every history of a pool", () => {
         for (const next of steps) witness.run(next);
         witness.finish();
       }),
-      { numRuns: 1_500 },
+      { numRuns: runsOf(1_500) },
     );
   }, 120_000);
 
@@ -317,7 +318,7 @@ describe("in every history of a pool", () => {
           }
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: runsOf(1_000) },
     );
   }, 120_000);
 
@@ -339,7 +340,7 @@ describe("in every history of a pool", () => {
           expect(times).toEqual(times.toSorted((one, other) => one - other));
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   }, 120_000);
 });

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { errorShapeProblem } from "../http/error-shape.ts";
 import { RawConnection } from "../http/raw-connection.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { runsOf } from "../support/requirement.ts";
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -111,7 +112,7 @@ test("the answer to any path, method and headers is below 500 and has the error'
         }),
       );
     }),
-    { numRuns: 100, endOnFailure: true },
+    { numRuns: runsOf(100), endOnFailure: true },
   );
   // Otherwise the requests would test only one part.
   expect([200, 204, 401, 404, 405].filter((status) => !statuses.has(status))).toEqual([]);
@@ -151,7 +152,7 @@ test("lost or added bytes make no request hang or fail internally", async () => 
         }),
       );
     }),
-    { numRuns: 8, endOnFailure: true },
+    { numRuns: runsOf(8), endOnFailure: true },
   );
 }, 120_000);
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UncappedOutput } from "../../src/domain/limits/plan.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { isComplete } from "../support/requirement.ts";
+import { sizeOf } from "../support/requirement.ts";
 import { TenantWorld, type Report, type WorldOptions } from "../support/tenant-world.ts";
 
 /** The use of limits under any actions of tenants, upstreams and the process. */
@@ -10,7 +10,7 @@ import { TenantWorld, type Report, type WorldOptions } from "../support/tenant-w
 const accounts = 3;
 const limits = { requestsPerMinute: 40, tokensPerMinute: 1_000 };
 const overrunFactor = 3;
-const numRuns = isComplete ? 5_000 : 400;
+const numRuns = sizeOf({ quick: 150, all: 400, measured: 5_000 });
 
 const report = fc.oneof<fc.WeightedArbitrary<Report>[]>(
   { weight: 5, arbitrary: fc.constantFrom<Report>("right", "nothing", "too-little") },

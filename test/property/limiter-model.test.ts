@@ -5,6 +5,7 @@ import { minuteScopes, type LimitScope } from "../../src/domain/limits/limit-sco
 import type { LimitDecision } from "../../src/store/store.ts";
 import { LimitModel } from "../support/limit-model.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { runsOf } from "../support/requirement.ts";
 
 const reservationTtlMs = 90_000;
 const scopeIds = ["key", "account", "pool"] as const;
@@ -191,6 +192,6 @@ test("the limiter answers and counts like its plain model in every history", () 
       const comparison = new Comparison(drawn);
       for (const next of drawn.steps) comparison.run(next);
     }),
-    { numRuns: 2_500, includeErrorInReport: true },
+    { numRuns: runsOf(2_500), includeErrorInReport: true },
   );
 }, 60_000);

@@ -7,6 +7,7 @@ import {
 } from "../../src/store/coordinator/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
+import { runsOf } from "../support/requirement.ts";
 
 const windowMs = 60_000;
 
@@ -129,7 +130,7 @@ describe("the ceiling of any 60 seconds", () => {
         }
         expectWithinBound(witness, limits);
       }),
-      { numRuns: 5_000 },
+      { numRuns: runsOf(5_000) },
     );
   }, 60_000);
 
@@ -150,7 +151,7 @@ describe("the ceiling of any 60 seconds", () => {
           expect(tokens).toBeLessThanOrEqual(limits.tokensPerMinute);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: runsOf(1_000) },
     );
   }, 60_000);
 
@@ -173,7 +174,7 @@ describe("the ceiling of any 60 seconds", () => {
           expect(recent).toBeLessThanOrEqual(tokensPerMinute);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: runsOf(1_000) },
     );
   }, 60_000);
 });
@@ -198,7 +199,7 @@ describe("a caller that obeys Retry-After", () => {
         witness.clock.advance(decision.retryAfterMs ?? 0);
         expect(witness.store.acquire(request).isAdmitted).toBe(true);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runsOf(1_000) },
     );
   }, 60_000);
 });
@@ -216,7 +217,7 @@ describe("a scope", () => {
         });
         expect(admitted).toHaveLength(Math.min(20, secrets.length));
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 });

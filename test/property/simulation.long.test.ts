@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { makeScenario } from "../simulation/make-scenario.ts";
 import { simulate, simulateSeed } from "../simulation/simulate.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
-const seeds = isComplete ? 10_000 : 200;
+const seeds = sizeOf({ quick: 200, all: 2_000, measured: 10_000 });
 const processes = isComplete ? 2 : 1;
 /** The guaranteed time of 10,000 seeds, and the bound on a busy machine. */
 const promisedMs = 300_000;

@@ -152,7 +152,7 @@ async function callsAtPools({ adminUrl }: TestGateway): Promise<number> {
 
 test("the places of a key are free while a long burst of another key holds all others", async () => {
   await using gateway = await startGateway({
-    simulator: { firstTokenDelayMs: 3_000 },
+    simulator: { firstTokenDelayMs: 1_500 },
     sections: {
       models,
       pools: `

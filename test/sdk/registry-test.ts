@@ -1,8 +1,8 @@
-import { test } from "bun:test";
+import type { test } from "bun:test";
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isComplete, testNeeding } from "../support/requirement.ts";
+import { testWhere } from "../support/requirement.ts";
 import type { SdkGateway } from "./sdk-gateway.ts";
 
 /** Fetching and building a client may take as long. */
@@ -10,9 +10,7 @@ export const installTimeoutMs = 300_000;
 
 /** A test whose client comes from a package registry: only a complete run takes that long. */
 export function testNeedingRegistry(program: string): typeof test {
-  if (isComplete) return testNeeding(program);
-  process.stdout.write(`skipped: clients for ${program} are fetched in a complete run only\n`);
-  return test.skip;
+  return testWhere(false, `clients for ${program} are fetched in a complete run only`);
 }
 
 /** A folder outside the repository that survives until what it was made from changes. */

@@ -6,7 +6,7 @@ import type { Call } from "../../src/snapshot/call.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
 import { runEmbeddings } from "../../src/call/embeddings/embedding-call.ts";
 import type { MeteredStream } from "../../src/call/metering/metered-stream.ts";
-import type { PipelineServices } from "../../src/call/services.ts";
+import type { CallServices } from "../../src/call/services.ts";
 import type { GatewayProcess } from "./gateway-process.ts";
 import type { CallRecord } from "./records.ts";
 import { violate, type World } from "./world.ts";
@@ -16,7 +16,7 @@ export class SimulatedCaller {
   readonly #world: World;
   readonly #process: GatewayProcess;
   readonly #record: CallRecord;
-  readonly #services: PipelineServices;
+  readonly #services: CallServices;
   readonly #controller = new AbortController();
   #cancelStream: () => void = () => undefined;
 

@@ -1,25 +1,25 @@
 import type { Pool } from "../../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage/usage.ts";
-import type {
-  CapacityGate,
-  EnterResult,
-  Place,
-  PlaceRequest,
-  PlaceWait,
+import {
+  classAt,
+  type CapacityGate,
+  type EnterResult,
+  type Place,
+  type PlaceAsk,
+  type PlaceCandidate,
+  type PlaceHolder,
 } from "../../src/admission/capacity/place.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { SharedLimiter } from "./limiter.ts";
 import { violate, type World } from "./world.ts";
 
-type Where = Parameters<CapacityGate["tryEnter"]>[0];
-
-interface Wait {
-  readonly keyId: string;
-  readonly accountId: string;
-  readonly capacityClass: CapacityClass;
+/** A call at one of its candidates. */
+interface Asking extends PlaceHolder {
+  readonly callId: string;
+  readonly gate: Gate;
+  readonly target: string;
   readonly since: number;
-  readonly upstream: string;
 }
 
 /** The state of one pool, or of an upstream's targets without a pool. */
@@ -32,7 +32,7 @@ interface Gate {
   readonly heldByKey: Map<string, number>;
   /** Pending requests, which may already hold a place. */
   readonly asking: Set<object>;
-  readonly waits: Set<Wait>;
+  readonly waits: Set<Asking>;
 }
 
 export interface AuditOptions {
@@ -70,47 +70,54 @@ export class CapacityAudit implements CapacityGate {
     return this.#waited;
   }
 
-  tryEnter(
-    where: Where,
-    request: PlaceRequest,
-    snapshot: Snapshot,
-  ): EnterResult | Promise<EnterResult> {
-    const gate = this.#gateOf(where, snapshot);
-    const entering = this.#inner.tryEnter(where, request, snapshot);
-    if (!(entering instanceof Promise)) return this.#entered(gate, request, entering);
-    gate.asking.add(request);
-    return entering
-      .finally(() => gate.asking.delete(request))
-      .then((entered) => {
-        return this.#entered(gate, request, entered);
-      });
+  enter(ask: PlaceAsk): EnterResult | Promise<EnterResult> {
+    const { request, candidates, snapshot, waitMs, signal } = ask;
+    const { time } = this.#options.world;
+    const since = time.now;
+    const asking = candidates.map((candidate): Asking => {
+      const gate = this.#gateOf(candidate, snapshot);
+      const { callId, keyId } = request;
+      const capacityClass = classAt(request, candidate.target.pool);
+      return { callId, keyId, capacityClass, gate, target: candidate.target.id, since };
+    });
+    const entering = this.#inner.enter(ask);
+    if (!(entering instanceof Promise)) {
+      for (const [index] of entering.refused.entries()) this.#checkBusy(asking[index]);
+      return this.#entered(asking, entering);
+    }
+    let leftAt: number | undefined;
+    signal.addEventListener("abort", () => (leftAt = time.now), { once: true });
+    for (const each of asking) (waitMs > 0 ? each.gate.waits : each.gate.asking).add(each);
+    const forget = (): void => {
+      for (const each of asking) {
+        each.gate.waits.delete(each);
+        each.gate.asking.delete(each);
+      }
+    };
+    return entering.finally(forget).then((entered) => {
+      const waitedMs = time.now - since;
+      // Who asked the limiter takes its answer, to give back what it may have got.
+      const askingMs = this.#longestAskMs(asking);
+      if (waitedMs > waitMs + askingMs) {
+        this.#wrong(request.callId, `waited ${waitedMs} of ${waitMs} ms`);
+      }
+      if (leftAt !== undefined && leftAt + askingMs < time.now) {
+        this.#wrong(request.callId, `stayed ${time.now - leftAt} ms after its caller left`);
+      }
+      const served = "place" in entered && waitMs > 0 ? asking[entered.at] : undefined;
+      if (served !== undefined && waitedMs > 0) {
+        this.#waited += 1;
+        this.#checkOrder(served, askingMs);
+      }
+      // Why others refused it is long ago.
+      if (!("place" in entered) && waitMs > 0) this.#checkBusy(asking[0]);
+      return this.#entered(asking, entered);
+    });
   }
 
-  async enter(where: Where, wait: PlaceWait): Promise<EnterResult> {
-    const gate = this.#gateOf(where, wait.snapshot);
-    const { time } = this.#options.world;
-    const { keyId, accountId, capacityClass, callId } = wait;
-    const since = time.now;
-    const waiting = { keyId, accountId, capacityClass, since, upstream: where.upstream.name };
-    gate.waits.add(waiting);
-    let leftAt: number | undefined;
-    wait.signal.addEventListener("abort", () => (leftAt = time.now), { once: true });
-    const entered = await this.#inner.enter(where, wait);
-    gate.waits.delete(waiting);
-    const waitedMs = time.now - since;
-    // A request that left still takes the limiter's answer, to return a granted place.
-    const askingMs = this.#options.limiter.longestAnswerMs + leastMs;
-    if (waitedMs > wait.waitMs + askingMs) {
-      this.#wrong(callId, `waited ${waitedMs} of ${wait.waitMs} ms`);
-    }
-    if (leftAt !== undefined && leftAt + askingMs < time.now) {
-      this.#wrong(callId, `stayed in the queue ${time.now - leftAt} ms after its caller left`);
-    }
-    if ("place" in entered && waitedMs > 0) {
-      this.#waited += 1;
-      this.#checkOrder(gate, waiting, callId);
-    }
-    return this.#entered(gate, wait, entered);
+  /** The store is asked at each candidate, and once more from the queue. */
+  #longestAskMs({ length }: readonly Asking[]): number {
+    return (length + 1) * this.#options.limiter.longestAnswerMs + leastMs;
   }
 
   requestPlaces: CapacityGate["requestPlaces"] = (upstream, terms) =>
@@ -118,17 +125,15 @@ export class CapacityAudit implements CapacityGate {
 
   draining: CapacityGate["draining"] = (upstream) => this.#inner.draining(upstream);
 
-  #entered(gate: Gate, request: PlaceRequest, entered: EnterResult): EnterResult {
-    if (!("place" in entered)) {
-      this.#checkBusy(gate, request);
-      return entered;
-    }
-    count(gate, request, 1);
-    this.#checkBounds(gate, request);
-    return { place: this.#watch(gate, request, entered.place) };
+  #entered(asking: readonly Asking[], entered: EnterResult): EnterResult {
+    const held = "place" in entered ? asking[entered.at] : undefined;
+    if (!("place" in entered) || held === undefined) return entered;
+    count(held, 1);
+    this.#checkBounds(held);
+    return { ...entered, place: this.#watch(held, entered.place) };
   }
 
-  #watch(gate: Gate, request: PlaceRequest, place: Place): Place {
+  #watch(held: Asking, place: Place): Place {
     let isHeld = true;
     return {
       waitedMs: place.waitedMs,
@@ -139,36 +144,29 @@ export class CapacityAudit implements CapacityGate {
       whenOpen: (wait) => place.whenOpen(wait),
       close: () => place.close(),
       leave: () => {
-        if (isHeld) count(gate, request, -1);
+        if (isHeld) count(held, -1);
         isHeld = false;
         place.leave();
       },
     };
   }
 
-  /**
-   * Within one account and class at one upstream, and with a guarantee within one key, calls are
-   * served in the order of their arrival.
-   */
-  #checkOrder(gate: Gate, served: Wait, callId: string): void {
-    // A call is not in the queue before the limiter has answered.
-    const queuedBefore = served.since - this.#options.limiter.longestAnswerMs - leastMs;
-    for (const other of gate.waits) {
-      const isProvisioned = served.capacityClass === "provisioned";
-      const isSame = isProvisioned
-        ? other.keyId === served.keyId
-        : other.accountId === served.accountId;
-      const isAlike =
-        isSame &&
+  /** Within one key and class nobody gets a place at a target before who came for it earlier. */
+  #checkOrder(served: Asking, askingMs: number): void {
+    // Until the limiter has answered nobody is in the queue yet.
+    const queuedBefore = served.since - askingMs;
+    for (const other of served.gate.waits) {
+      const isSame =
+        other.keyId === served.keyId &&
         other.capacityClass === served.capacityClass &&
-        (isProvisioned || other.upstream === served.upstream);
-      if (isAlike && other.since < queuedBefore) {
-        this.#wrong(callId, `overtook somebody in the queue of ${gate.name}`);
+        (served.capacityClass === "provisioned" || other.target === served.target);
+      if (isSame && other.since < queuedBefore) {
+        this.#wrong(served.callId, `overtook somebody in the queue of ${served.gate.name}`);
       }
     }
   }
 
-  #checkBounds(gate: Gate, { callId, capacityClass }: PlaceRequest): void {
+  #checkBounds({ gate, callId, capacityClass }: Asking): void {
     const { world, keys } = this.#options;
     const isProvisioned = capacityClass === "provisioned";
     if (gate.pool?.kind === "dedicated" && !isProvisioned) {
@@ -185,10 +183,11 @@ export class CapacityAudit implements CapacityGate {
     }
   }
 
-  /** P1: a call within a guarantee is delayed only by other guarantees and their places. */
-  #checkBusy(gate: Gate, { callId, keyId, capacityClass }: PlaceRequest): void {
+  /** P1: within a guarantee, only others within theirs can be in the way, and places owed to them. */
+  #checkBusy(refused: Asking | undefined): void {
     const { world, keys } = this.#options;
-    if (capacityClass !== "provisioned") return;
+    if (refused?.capacityClass !== "provisioned") return;
+    const { gate, callId, keyId } = refused;
     const waiting = [...gate.waits].filter((wait) => wait.capacityClass === "provisioned");
     // One more may be about to get its place from the queue.
     const held = heldAt(gate) + gate.asking.size + 1;
@@ -232,16 +231,18 @@ export class CapacityAudit implements CapacityGate {
     return Math.max(all - Math.ceil(all * share), all > 1 ? 1 : 0);
   }
 
-  #gateOf({ target, upstream }: Where, snapshot: Snapshot): Gate {
+  #gateOf({ target }: PlaceCandidate, snapshot: Snapshot): Gate {
     const pool = target.pool === undefined ? undefined : snapshot.pools.get(target.pool);
-    const name = pool === undefined ? `upstream ${upstream.name}` : `pool ${pool.name}`;
+    const name = pool === undefined ? `upstream ${target.upstream}` : `pool ${pool.name}`;
     const known = this.#gates.get(name);
     if (known !== undefined) return known;
     const gate: Gate = {
       name,
       pool,
       places: () =>
-        pool === undefined ? this.#options.placesAt(upstream.name) : (pool.maxInFlight ?? Infinity),
+        pool === undefined
+          ? this.#options.placesAt(target.upstream)
+          : (pool.maxInFlight ?? Infinity),
       held: new Map(),
       heldByKey: new Map(),
       asking: new Set(),
@@ -256,7 +257,7 @@ export class CapacityAudit implements CapacityGate {
   }
 }
 
-function count(gate: Gate, { capacityClass, keyId }: PlaceRequest, more: number): void {
+function count({ gate, capacityClass, keyId }: Asking, more: number): void {
   gate.held.set(capacityClass, (gate.held.get(capacityClass) ?? 0) + more);
   if (capacityClass !== "provisioned") return;
   gate.heldByKey.set(keyId, (gate.heldByKey.get(keyId) ?? 0) + more);

@@ -5,7 +5,7 @@ import type { Environment, Model } from "../../src/domain/model.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
 import { RefusalLog } from "../../src/admission/refusals/refusal-log.ts";
 import { RunningCalls } from "../../src/call/running-calls.ts";
-import type { PipelineServices } from "../../src/call/services.ts";
+import type { CallServices } from "../../src/call/services.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import type { TransportRequest } from "../../src/upstream-client/transport.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
@@ -46,7 +46,7 @@ export interface ProcessPlan {
 export class GatewayProcess {
   readonly name: string;
   readonly clock: ProcessClock;
-  readonly services: PipelineServices;
+  readonly services: CallServices;
   readonly ledger: ProcessLedger;
   readonly connections = new Set<Connection>();
   snapshot: Snapshot;
@@ -109,7 +109,7 @@ export class GatewayProcess {
   }
 
   /** Random numbers of one call do not change those of another. */
-  servicesFor(callId: string): PipelineServices {
+  servicesFor(callId: string): CallServices {
     return { ...this.services, random: this.#random.fork(callId).next };
   }
 
@@ -124,7 +124,7 @@ export class GatewayProcess {
     this.ledger.crash(folder);
   }
 
-  #makeServices(name: string): PipelineServices & RoutingServices {
+  #makeServices(name: string): CallServices & RoutingServices {
     const { world, limiter, keys } = this.#around;
     const { clock, running } = this;
     const none = (): number => 0;

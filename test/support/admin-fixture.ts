@@ -6,10 +6,11 @@ import type { Operation } from "../../src/control/operation/operation.ts";
 import { adminOperations } from "../../src/control/operations.ts";
 import {
   createRunOperation,
+  type OperationRequest,
   type OperationResult,
 } from "../../src/control/operation/run-operation.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../src/control/services.ts";
-import { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
+import { cheapPasswords } from "./cheap-passwords.ts";
 import { localPrincipal } from "../../src/control/sign-in/principals.ts";
 import type { Application } from "../../src/domain/accounts/account.ts";
 import type { AuditRecord } from "../../src/domain/audit/audit.ts";
@@ -52,6 +53,23 @@ export interface FixtureRequest {
   readonly signal?: AbortSignal;
 }
 
+/** The input of an operation. */
+export function requestOf(request: FixtureRequest): OperationRequest {
+  const { as = operator, id, name, publicId, query, body, key } = request;
+  const signal = request.signal ?? new AbortController().signal;
+  return {
+    call: { id: "req_test", principal: as, signal, address: "192.0.2.7" },
+    parameters: {
+      ...(id !== undefined && { id }),
+      ...(name !== undefined && { name }),
+      ...(publicId !== undefined && { public_id: publicId }),
+    },
+    query,
+    body,
+    idempotencyKey: key,
+  };
+}
+
 /** The operations of the control plane on an in-memory database, with a stopped clock. */
 export class AdminFixture implements AsyncDisposable {
   readonly clock = new ManualClock();
@@ -86,7 +104,7 @@ export class AdminFixture implements AsyncDisposable {
       return Promise.resolve();
     },
   };
-  readonly operations = adminOperations({ ...this.services, passwords: new Passwords() });
+  readonly operations = adminOperations({ ...this.services, passwords: cheapPasswords() });
   readonly runOperation = createRunOperation(this.services);
   platform: Platform = testPlatform;
 
@@ -97,19 +115,7 @@ export class AdminFixture implements AsyncDisposable {
   }
 
   result(operationId: string, request: FixtureRequest = {}): Promise<OperationResult> {
-    const { as = operator, id, name, publicId, query, body, key } = request;
-    const signal = request.signal ?? new AbortController().signal;
-    return this.runOperation(this.operation(operationId), {
-      call: { id: "req_test", principal: as, signal, address: "192.0.2.7" },
-      parameters: {
-        ...(id !== undefined && { id }),
-        ...(name !== undefined && { name }),
-        ...(publicId !== undefined && { public_id: publicId }),
-      },
-      query,
-      body,
-      idempotencyKey: key,
-    });
+    return this.runOperation(this.operation(operationId), requestOf(request));
   }
 
   /** The body of the answer, read by the schema that it is expected to fit. */

@@ -2,7 +2,14 @@ import { drainMicrotasks } from "bun:jsc";
 import type { Pool, UnitHoldings } from "../../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage/usage.ts";
 import { Capacity, type PoolName } from "../../src/admission/capacity/capacity.ts";
-import type { EnterResult, Place, PlaceRequest } from "../../src/admission/capacity/place.ts";
+import type {
+  BusyPool,
+  EnterResult,
+  Place,
+  PlaceCandidate,
+  PlaceRequest,
+} from "../../src/admission/capacity/place.ts";
+import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Waited } from "../../src/admission/capacity/waiter.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
@@ -23,19 +30,25 @@ const plainAccount = "account";
 /** Tests of pools are not limited by upstreams. */
 const roomy = upstreamOf("up", { maxInFlight: Infinity });
 
+/** What a call got: a place, or why there is none at its first candidate. */
+export type AskResult = { readonly place: Place; readonly at: number } | BusyPool;
+
 /** A call that asked for a place: it waits, or has a result. */
 export interface Asked {
   readonly request: PlaceRequest;
   readonly askedAt: number;
   /** Undefined while it waits. */
-  result: EnterResult | undefined;
+  result: AskResult | undefined;
   endedAt: number | undefined;
   readonly leave: () => void;
 }
 
 export interface HowToAsk {
-  /** Default: the pool `shared`. */
-  readonly at?: string;
+  /**
+   * Default: the pool `shared`; `pool@upstream` names the upstream of its target. Several are the
+   * candidates, in this order.
+   */
+  readonly at?: string | readonly string[];
   /** The upstream of the pool's target; default `up`. */
   readonly upstream?: string;
   /** Default 0. */
@@ -63,6 +76,7 @@ export class CapacityWorld {
   });
   readonly capacity: Capacity;
   readonly waits: (PoolName & Waited)[] = [];
+  readonly #limits = new Map<string, ConcurrencyLimit>();
   /** Units of keys, by pool. */
   readonly #sold = new Map<string, Map<string, number>>();
   queueLimit: number;
@@ -79,6 +93,7 @@ export class CapacityWorld {
         holdings: (pool) => this.#holdings(pool),
         unitsOf: (pool, keyId) => this.soldTo(keyId, pool),
       },
+      limitOf: (targetId) => this.limitOf(targetId),
       onWaited: (place, waited) => void this.waits.push({ ...place, ...waited }),
     });
     this.#snapshot = snapshotWith(pools, upstreams);
@@ -104,29 +119,45 @@ export class CapacityWorld {
     return this.#sold.get(pool)?.get(key) ?? 0;
   }
 
-  /** Asks at a pool, or with `upstream:<name>` at an upstream, and waits for `waitMs` at most. */
+  /**
+   * Asks at pools, or with `upstream:<name>` at upstreams, and waits for `waitMs` at most. The key is
+   * in the first pool.
+   */
   ask(wish: Partial<PlaceRequest> = {}, how: HowToAsk = {}): Asked {
     const { at = "shared", upstream, waitMs = 0, onPlace } = how;
-    const request = this.#requestFor(wish);
+    const candidates = [at].flat().map((each) => this.#candidateAt(each, upstream));
+    const request = this.#requestFor(wish, candidates);
     const caller = new AbortController();
     const leave = (): void => caller.abort();
     const askedAt = this.time.now;
     const asked: Asked = { request, askedAt, result: undefined, endedAt: undefined, leave };
     const { signal } = caller;
     const { snapshot } = this;
-    const wait = { ...request, snapshot, signal, waitMs };
-    void this.capacity.enter(this.#where(at, upstream), wait).then((result) => {
-      asked.result = result;
+    const entering = this.capacity.enter({ request, candidates, snapshot, signal, waitMs });
+    void Promise.resolve(entering).then((entered) => {
+      asked.result = resultOf(entered);
       asked.endedAt = this.time.now;
-      if ("place" in result) onPlace?.(result.place);
+      if ("place" in entered) onPlace?.(entered.place);
     });
     drainMicrotasks();
     return asked;
   }
 
   /** Asks for a place without waiting. */
-  tryAsk(wish: Partial<PlaceRequest> = {}, at = "shared"): EnterResult | Promise<EnterResult> {
-    return this.capacity.tryEnter(this.#where(at), this.#requestFor(wish), this.#snapshot);
+  tryAsk(wish: Partial<PlaceRequest> = {}, at = "shared"): AskResult | Promise<AskResult> {
+    const candidates = [this.#candidateAt(at)];
+    const request = this.#requestFor(wish, candidates);
+    const { signal } = new AbortController();
+    const ask = { request, candidates, snapshot: this.#snapshot, signal, waitMs: 0 };
+    const entering = this.capacity.enter(ask);
+    return entering instanceof Promise ? entering.then(resultOf) : resultOf(entering);
+  }
+
+  /** The concurrency limit of a target; there is one target for each pool and upstream. */
+  limitOf(targetId: string): ConcurrencyLimit {
+    const limit = this.#limits.get(targetId) ?? new ConcurrencyLimit();
+    this.#limits.set(targetId, limit);
+    return limit;
   }
 
   pass(durationMs: number): void {
@@ -148,12 +179,13 @@ export class CapacityWorld {
   }
 
   /** Each account has one key, of its name. */
-  #requestFor(wish: Partial<PlaceRequest>): PlaceRequest {
+  #requestFor(wish: Partial<PlaceRequest>, [first]: readonly PlaceCandidate[]): PlaceRequest {
     this.#calls += 1;
     const { accountId = plainAccount } = wish;
     return {
       callId: `call ${this.#calls}`,
       capacityClass: "on-demand",
+      provisionedPool: first?.target.pool,
       accountId,
       keyId: accountId,
       tokens: 100,
@@ -173,19 +205,23 @@ export class CapacityWorld {
     return this.capacity.views().find((view) => view.name === name);
   }
 
-  #where(at: string, ofPool = roomy.name) {
+  #candidateAt(at: string, ofPool = roomy.name): PlaceCandidate {
     const [kind, name = ""] = at.split(":");
-    const upstream = kind === "upstream" ? name : ofPool;
-    return {
-      target: targetOf(upstream, kind === "upstream" ? {} : { pool: at }),
-      upstream:
-        this.#snapshot.upstreams.get(upstream) ?? upstreamOf(upstream, { maxInFlight: Infinity }),
-    };
+    if (kind === "upstream") return { target: targetOf(name) };
+    const [pool = "", upstream = ofPool] = at.split("@");
+    return { target: targetOf(upstream, { id: `${upstream}/${pool}`, pool }) };
   }
 }
 
+function resultOf(entered: EnterResult): AskResult {
+  if ("place" in entered) return { place: entered.place, at: entered.at };
+  const [refused] = entered.refused;
+  if (refused === undefined) throw new Error("refused without a reason");
+  return refused;
+}
+
 /** The granted place; throws if there is none. */
-export function placeOf(asked: EnterResult | Asked | Promise<EnterResult>): Place {
+export function placeOf(asked: AskResult | Asked | Promise<AskResult>): Place {
   const result = "request" in asked ? asked.result : asked;
   if (result !== undefined && "place" in result) return result.place;
   throw new Error(`no place: ${JSON.stringify(result)}`);

@@ -43,7 +43,7 @@ export const echoKind: UpstreamKind<typeof fields, typeof targetSections, EchoSe
   targetSections,
   targetProblems: ({ model }, { path }) =>
     model === "mute" ? [{ path: [...path, "model"], message: "says nothing" }] : [],
-  places: ({ model, upstream: { name } }) =>
+  sites: ({ model, upstream: { name } }) =>
     ["near", "far"].map((side, turn) => ({
       upstream: `${name}@${side}`,
       model,

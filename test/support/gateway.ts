@@ -14,6 +14,7 @@ import {
   type Simulator,
   type SimulatorOptions,
 } from "../../src/simulator/simulator.ts";
+import { cheapPasswords } from "./cheap-passwords.ts";
 import type { UpstreamKind as ConfiguredKind } from "../../src/upstreams/kind.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 
@@ -80,7 +81,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const config = build({});
   const log: string[] = [];
   const sink = { ...noLog, write: (line: string): void => void log.push(line) };
-  const app = await createApp(config, { log: sink, ...options.overrides });
+  const passwords = cheapPasswords();
+  const app = await createApp(config, { log: sink, passwords, ...options.overrides });
   const createKey: TestGateway["createKey"] = async (wanted = {}) => {
     const {
       account = "test-account",

@@ -10,7 +10,7 @@ const notes: Dialect = {
   credential: {
     read: (headers) => headers.get("x-api-key") ?? "",
     name: "x-api-key header",
-    place: "in the x-api-key header (x-api-key: YOUR_KEY)",
+    header: "x-api-key header (x-api-key: YOUR_KEY)",
     challenge: {},
   },
   endpoints: { chat: "/v1/notes", embedding: "/v1/embeddings", list: "/v1/models" },

@@ -14,7 +14,7 @@ import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/call/images/image-memory.ts";
 import { fetchTransport } from "../../src/upstream-client/transport.ts";
 import { RunningCalls } from "../../src/call/running-calls.ts";
-import type { PipelineServices } from "../../src/call/services.ts";
+import type { CallServices } from "../../src/call/services.ts";
 import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { plainKey } from "./plain-key.ts";
@@ -172,14 +172,14 @@ export function adapterOf(
 
 /** The services of a real pipeline, with a record of its reports. */
 export interface TestPipeline {
-  readonly services: PipelineServices;
+  readonly services: CallServices;
   readonly records: readonly UsageRecord[];
   readonly failures: readonly UpstreamFailure[];
   readonly running: RunningCalls;
   readonly placesAt: (upstream: Upstream) => UpstreamPlaces;
 }
 
-export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline {
+export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
   const ledger = new KeptLedger();
   const failures: UpstreamFailure[] = [];
   const clock = systemClock;
@@ -192,7 +192,7 @@ export function pipelineOf(values: Partial<PipelineServices> = {}): TestPipeline
   });
   const running = new RunningCalls(() => true, undefined, values.clock);
   const routing = routingOf(clock, limits);
-  const services: PipelineServices = {
+  const services: CallServices = {
     clock,
     random,
     limits,

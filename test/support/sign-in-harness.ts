@@ -1,9 +1,12 @@
 import type { AdminSettings, SsoSettings } from "../../src/config/config.ts";
 import { Bootstrap } from "../../src/control/sign-in/bootstrap/bootstrap.ts";
 import { createAdminGate } from "../../src/control/sign-in/admin-gate.ts";
-import { Passwords } from "../../src/control/sign-in/guard/passwords.ts";
+import { createRunOperation } from "../../src/control/operation/run-operation.ts";
+import { cheapPasswords } from "./cheap-passwords.ts";
 import { signInRoutes } from "../../src/control/sign-in/routes.ts";
 import type { SignInRefusal } from "../../src/control/sign-in/services.ts";
+import { tokenOperations } from "../../src/control/users/tokens.ts";
+import { userOperations } from "../../src/control/users/users.ts";
 import type { AdminGate } from "../../src/edge/dispatch/admin-access.ts";
 import { CorsPolicy } from "../../src/edge/cors.ts";
 import { createDispatch, type Dispatch } from "../../src/edge/dispatch/dispatch.ts";
@@ -14,6 +17,7 @@ import type { User } from "../../src/domain/accounts/user.ts";
 import { userOf } from "../contracts/control-fixtures.ts";
 import { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
 import { SqlControlStore } from "../../src/store/repositories/control-store.ts";
+import { requestOf, type FixtureRequest } from "./admin-fixture.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { bodyLimitsOf } from "./body-limits.ts";
 import { AuditSeals } from "../../src/domain/audit/audit-seals.ts";
@@ -42,7 +46,7 @@ export class SignInHarness implements AsyncDisposable {
     seals: new AuditSeals(testPeppers()),
   });
   readonly store: SqlControlStore;
-  readonly passwords = new Passwords();
+  readonly passwords = cheapPasswords();
   readonly refusals: SignInRefusal[] = [];
   readonly bootstrapTokens: string[] = [];
   readonly publicUrl: string;
@@ -97,6 +101,17 @@ export class SignInHarness implements AsyncDisposable {
     const user = userOf(id, { passwordHash, ...values });
     await this.store.change(({ users }) => users.insert(user));
     return user;
+  }
+
+  /** Runs an operation of users or tokens; resolves to its answer. */
+  async run(operationId: string, request: FixtureRequest = {}): Promise<unknown> {
+    const { store, clock, random, passwords } = this;
+    const onKeysChanged = (): Promise<void> => Promise.resolve();
+    const services = { store, clock, random, peppers: testPeppers(), passwords, onKeysChanged };
+    const operations = [...userOperations(services), ...tokenOperations(services)];
+    const operation = operations.find(({ id }) => id === operationId);
+    if (operation === undefined) throw new Error(`there is no operation ${operationId}`);
+    return (await createRunOperation(services)(operation, requestOf(request))).body;
   }
 
   async send(request: Request, address = "192.0.2.1"): Promise<Response> {

@@ -27,8 +27,22 @@ export function start() {
     onEjected: (event) => void ejected.push(event),
     onReturned: (event) => void returned.push(event),
   });
-  const tryBegin = (terms: Partial<AttemptTerms> = {}): AttemptWatch | undefined =>
-    health.tryBegin(up, { key: "k", isStreamed: true, ...terms });
+  /** With a place, as the gate takes and gives it back. */
+  const tryBegin = (terms: Partial<AttemptTerms> = {}): AttemptWatch | undefined => {
+    const { key = "k", isGuaranteed = false } = terms;
+    const limit = health.limitOf(up.id);
+    if (!isGuaranteed && !limit.hasRoom(key, clock.monotonic())) return undefined;
+    const watch = health.tryBegin(up, { isStreamed: true, ...terms, key });
+    if (watch === undefined) return undefined;
+    limit.take(key);
+    let isHeld = true;
+    const ended: AttemptWatch["ended"] = (outcome) => {
+      watch.ended(outcome);
+      if (isHeld) limit.giveBack(key);
+      isHeld = false;
+    };
+    return { ...watch, ended };
+  };
   /** As the last resort, so ejections do not matter. */
   const begin = (key = "k"): AttemptWatch => {
     const watch = tryBegin({ key, hasToServe: true });

@@ -50,6 +50,7 @@ const reasons: Readonly<
     rule: "pool_busy",
     summary: "All places that calls of this class may take at the pool or upstream are taken.",
   },
+  limit: { rule: "pool_busy", summary: "The target is at its concurrency limit." },
   tokens: {
     rule: "pool_busy",
     summary: "The tokens per minute of the pool that are not sold are used up.",

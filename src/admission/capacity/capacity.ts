@@ -2,20 +2,32 @@ import type { Pool } from "../../domain/limits/capacity.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { TokenLimits } from "../../store/store.ts";
-import type { Candidate } from "../../routing/candidates.ts";
 import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
-import type { CapacityGate, Draining, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
+import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
+import {
+  busy,
+  type BusyPool,
+  type CapacityGate,
+  type Draining,
+  type EnterResult,
+  type Place,
+  type PlaceAsk,
+  type PlaceCandidate,
+  type Spot,
+} from "./place.ts";
 import { boundsOfPool, boundsOfUpstream, type PoolBounds, type PoolUnits } from "./pool-bounds.ts";
 import { PoolGate } from "./pool-gate.ts";
 import { RequestPlaces, type RequestTerms } from "../places/request-places.ts";
 import { UpstreamPlaces } from "../places/upstream-places.ts";
-import type { Waited } from "./waiter.ts";
+import { Waiter, type Waited } from "./waiter.ts";
 
 export interface CapacityOptions {
   readonly clock: Clock;
   readonly limits: TokenLimits;
   readonly settings: () => { readonly queueLimit: number };
   readonly units: PoolUnits;
+  /** The concurrency limit of a target. */
+  readonly limitOf: (targetId: string) => ConcurrencyLimit;
   /** A wait in the queue of a pool, or of an upstream, has ended. Must not throw. */
   readonly onWaited?: (place: PoolName, waited: Waited) => void;
 }
@@ -30,8 +42,6 @@ export interface PoolView extends PoolName {
   readonly inFlight: Readonly<Record<CapacityClass, number>>;
   readonly queued: Readonly<Record<CapacityClass, number>>;
 }
-
-type Where = Pick<Candidate, "target" | "upstream">;
 
 /** A gate and the newest configuration of its pool. */
 interface PoolEntry {
@@ -62,20 +72,8 @@ export class Capacity implements CapacityGate {
     this.#options = options;
   }
 
-  /** A place at once, or none. A promise only if the limit store returns one. */
-  tryEnter(
-    where: Where,
-    request: PlaceRequest,
-    snapshot: Snapshot,
-  ): EnterResult | Promise<EnterResult> {
-    const entry = this.at(where.upstream, snapshot);
-    return this.#gateOf(where, snapshot, entry).tryEnter(request, entry.places);
-  }
-
-  /** Waits for a place in the fair queue of the pool. */
-  enter(where: Where, wait: PlaceWait): Promise<EnterResult> {
-    const entry = this.at(where.upstream, wait.snapshot);
-    return this.#gateOf(where, wait.snapshot, entry).enter(wait, entry.places);
+  enter(ask: PlaceAsk): EnterResult | Promise<EnterResult> {
+    return this.#try(ask, []);
   }
 
   requestPlaces(upstream: Upstream, { isBound }: RequestTerms): RequestPlaces {
@@ -96,15 +94,19 @@ export class Capacity implements CapacityGate {
   /** Sets the bounds of this snapshot, and removes unused pools and upstreams that it lacks. */
   follow(snapshot: Snapshot): void {
     this.#newest = snapshot;
-    for (const [name, entry] of this.#upstreams) {
-      const upstream = snapshot.upstreams.get(name);
-      if (upstream !== undefined) setLimits(entry, upstream);
-      else if (isUnused(entry)) this.#upstreams.delete(name);
-    }
     for (const [name, entry] of this.#pools) {
       const pool = snapshot.pools.get(name);
       if (pool !== undefined) entry.source = pool;
       else if (entry.gate.isIdle) this.#pools.delete(name);
+    }
+    // A higher limit serves calls at once, so all lower bounds apply before.
+    for (const [name, { places }] of this.#upstreams) {
+      places.limit = Math.min(places.limit, snapshot.upstreams.get(name)?.maxInFlight ?? Infinity);
+    }
+    for (const [name, entry] of this.#upstreams) {
+      const upstream = snapshot.upstreams.get(name);
+      if (upstream !== undefined) setLimits(entry, upstream);
+      else if (isUnused(entry)) this.#upstreams.delete(name);
     }
     for (const { gate } of this.#upstreams.values()) gate?.serve();
     for (const { gate } of this.#pools.values()) gate.serve();
@@ -125,21 +127,62 @@ export class Capacity implements CapacityGate {
   }
 
   /** The state of an upstream. */
-  at(called: Upstream, snapshot?: Snapshot): UpstreamEntry {
-    if (this.#newest === undefined && snapshot !== undefined) this.follow(snapshot);
-    return this.#upstreams.get(called.name) ?? this.#addUpstream(called);
+  at(called: Upstream): UpstreamEntry {
+    return this.#upstreams.get(called.name) ?? this.#addUpstream(called.name, called);
   }
 
-  #gateOf({ target, upstream }: Where, snapshot: Snapshot, entry: UpstreamEntry): PoolGate {
-    if (target.pool !== undefined) {
-      const known = this.#pools.get(target.pool);
-      if (known !== undefined) return known.gate;
-      // A call keeps the snapshot it began with, which may have pools that the newest lacks.
-      const pool = this.#newest?.pools.get(target.pool) ?? snapshot.pools.get(target.pool);
-      if (pool !== undefined) return this.#addPool(pool);
+  /** Tries the candidates behind those that refused; `result`: of the next one, if it was tried. */
+  #try(
+    ask: PlaceAsk,
+    refused: BusyPool[],
+    result?: Place | BusyPool,
+  ): EnterResult | Promise<EnterResult> {
+    for (let tried = result; ;) {
+      if (tried !== undefined && !("busy" in tried)) {
+        return { place: tried, at: refused.length, refused };
+      }
+      if (tried !== undefined) refused.push(tried);
+      const candidate = ask.candidates[refused.length];
+      if (candidate === undefined) break;
+      const { gate, spot } = this.#find(candidate, refused.length, ask.snapshot);
+      const trying = gate.tryEnter(ask.request, spot);
+      if (trying instanceof Promise) return trying.then((late) => this.#try(ask, refused, late));
+      tried = trying;
     }
-    const { name } = upstream;
-    return (entry.gate ??= this.#newGate({ kind: "upstream", name }, () => boundsOfUpstream));
+    return ask.waitMs > 0 ? this.#wait(ask, refused) : { refused };
+  }
+
+  /** Waits in the queues of all pools where a retry may succeed. */
+  #wait(ask: PlaceAsk, refused: readonly BusyPool[]): EnterResult | Promise<EnterResult> {
+    if (ask.signal.aborted) return { refused: [busy("left", 0)] };
+    const spots = new Map<PoolGate, Spot[]>();
+    for (const [at, candidate] of ask.candidates.entries()) {
+      if (refused[at]?.retryAfterMs === Infinity) continue;
+      const { gate, spot } = this.#find(candidate, at, ask.snapshot);
+      spots.set(gate, [...(spots.get(gate) ?? []), spot]);
+    }
+    if (spots.size === 0) return { refused };
+    return new Waiter(ask.request, this.#options.clock).wait(ask, spots);
+  }
+
+  #find({ target }: PlaceCandidate, at: number, snapshot: Snapshot) {
+    if (this.#newest === undefined) this.follow(snapshot);
+    const { upstream: name, pool } = target;
+    const upstream =
+      this.#upstreams.get(name) ?? this.#addUpstream(name, snapshot.upstreams.get(name));
+    const gate =
+      (pool === undefined ? undefined : this.#poolAt(pool, snapshot)) ??
+      (upstream.gate ??= this.#newGate({ kind: "upstream", name }, () => boundsOfUpstream));
+    const spot: Spot = { at, upstream: upstream.places, target: this.#options.limitOf(target.id) };
+    return { gate, spot };
+  }
+
+  #poolAt(name: string, snapshot: Snapshot): PoolGate | undefined {
+    const known = this.#pools.get(name);
+    if (known !== undefined) return known.gate;
+    // A call keeps the snapshot it began with, which may have pools that the newest lacks.
+    const pool = this.#newest?.pools.get(name) ?? snapshot.pools.get(name);
+    return pool && this.#addPool(pool);
   }
 
   #addPool(pool: Pool): PoolGate {
@@ -153,15 +196,15 @@ export class Capacity implements CapacityGate {
     return entry.gate;
   }
 
-  #addUpstream(called: Upstream): UpstreamEntry {
-    const { name } = called;
+  #addUpstream(name: string, called: Upstream | undefined): UpstreamEntry {
     const entry = {
       places: new UpstreamPlaces(0),
       readingOn: new UpstreamPlaces(0),
       gate: undefined,
       draining: undefined,
     };
-    setLimits(entry, this.#newest?.upstreams.get(name) ?? called);
+    const upstream = this.#newest?.upstreams.get(name) ?? called;
+    if (upstream !== undefined) setLimits(entry, upstream);
     this.#upstreams.set(name, entry);
     return entry;
   }
@@ -174,7 +217,7 @@ export class Capacity implements CapacityGate {
       scopeId: `${place.kind}:${place.name}`,
       bounds,
       unitsOf: (keyId) => (place.kind === "pool" ? units.unitsOf(place.name, keyId) : 0),
-      passesUpstreams: place.kind === "pool",
+      pool: place.kind === "pool" ? place.name : undefined,
       queueLimit: () => settings().queueLimit,
       onWaited: (waited) => onWaited?.(place, waited),
     });

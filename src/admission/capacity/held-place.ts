@@ -1,50 +1,40 @@
-import type { Place, PlaceHolder } from "./place.ts";
+import type { Place, PlaceHolder, Spot } from "./place.ts";
 import type { Reservation } from "./pool-tokens.ts";
 import { RequestPlaces } from "../places/request-places.ts";
-import type { UpstreamPlaces } from "../places/upstream-places.ts";
 
 /** The pool that gave a place. */
 export interface PlaceKeeper {
-  /** Whether the limits of upstreams apply to the holder. */
-  isBound(holder: PlaceHolder): boolean;
   settle(reservation: Reservation, usedTokens: number): void;
-  takeBack(holder: PlaceHolder): void;
+  /** Takes back the places at pool and target. */
+  takeBack(taken: TakenPlaces): void;
+  /** Serves waiting calls. */
+  serve(): void;
 }
 
-/** A place at a pool, and its requests' places at the upstream, of which the first was taken. */
+/** Places that were taken in one step. */
+export interface TakenPlaces {
+  readonly holder: PlaceHolder;
+  readonly spot: Spot;
+  /** Whether the limit of the upstream applies. */
+  readonly isBound: boolean;
+}
+
+/** A place at a pool and a target, and at their upstream one for each request. */
 export class HeldPlace extends RequestPlaces implements Place {
+  waitedMs = 0;
+  position: number | undefined;
   readonly #keeper: PlaceKeeper;
-  readonly #holder: PlaceHolder;
-  #waitedMs = 0;
-  #position: number | undefined;
+  readonly #taken: TakenPlaces;
   #reservation: Reservation | undefined;
   #isHeld = true;
 
-  constructor(keeper: PlaceKeeper, holder: PlaceHolder, upstream: UpstreamPlaces) {
-    super(upstream, keeper.isBound(holder), 1);
+  constructor(keeper: PlaceKeeper, taken: TakenPlaces, reservation?: Reservation) {
+    super(taken.spot.upstream, taken.isBound, 1);
     this.#keeper = keeper;
     // A stream is long: the rest of the request must not stay in memory.
-    this.#holder = { capacityClass: holder.capacityClass, keyId: holder.keyId };
-  }
-
-  get waitedMs(): number {
-    return this.#waitedMs;
-  }
-
-  get position(): number | undefined {
-    return this.#position;
-  }
-
-  /** Sets the tokens that were granted with it. */
-  reserved(reservation: Reservation | undefined): this {
+    const { capacityClass, keyId } = taken.holder;
+    this.#taken = { ...taken, holder: { capacityClass, keyId } };
     this.#reservation = reservation;
-    return this;
-  }
-
-  afterWait(waitedMs: number, position: number): this {
-    this.#waitedMs = waitedMs;
-    this.#position = position;
-    return this;
   }
 
   settle(tokens: number): void {
@@ -58,7 +48,9 @@ export class HeldPlace extends RequestPlaces implements Place {
     if (!this.#isHeld) return;
     this.settle(0);
     this.#isHeld = false;
+    // A waiting call is served once all are back, so that it finds them together.
+    this.#keeper.takeBack(this.#taken);
     this.release();
-    this.#keeper.takeBack(this.#holder);
+    this.#keeper.serve();
   }
 }

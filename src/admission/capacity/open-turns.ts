@@ -1,16 +1,16 @@
 import type { FairQueue } from "../places/queue/fair-queue.ts";
 import type { PlaceRequest } from "./place.ts";
 import type { PoolTokens } from "./pool-tokens.ts";
-import type { Waiter } from "./waiter.ts";
+import type { QueueTurn } from "./waiter.ts";
 
 /** Picks the next call without a guarantee when tokens may be scarce. */
 export class OpenTurns {
-  readonly #queue: FairQueue<Waiter>;
+  readonly #queue: FairQueue<QueueTurn>;
   readonly #tokens: PoolTokens;
   #yieldMs = 0;
-  #isUpstreamFull = false;
+  #isElsewhereFull = false;
 
-  constructor(queue: FairQueue<Waiter>, tokens: PoolTokens) {
+  constructor(queue: FairQueue<QueueTurn>, tokens: PoolTokens) {
     this.#queue = queue;
     this.#tokens = tokens;
   }
@@ -20,30 +20,33 @@ export class OpenTurns {
     return this.#yieldMs;
   }
 
-  /** Whether the pool had room for the waiting calls, but their upstreams had none. */
-  get isUpstreamFull(): boolean {
-    return this.#isUpstreamFull;
+  /** Whether the pool had room for the waiting calls, but their upstreams or targets had none. */
+  get isElsewhereFull(): boolean {
+    return this.#isElsewhereFull;
   }
 
   /** Called when the pool itself has no room. */
   stop(): void {
-    this.#isUpstreamFull = false;
+    this.#isElsewhereFull = false;
   }
 
   /**
    * The call in turn that may enter, or the first of a lighter account if that call has to leave
    * tokens to lighter accounts.
    */
-  next(openTokens: number | undefined, mayEnter: (waiter: Waiter) => boolean): Waiter | undefined {
+  next(
+    openTokens: number | undefined,
+    mayEnter: (turn: QueueTurn) => boolean,
+  ): QueueTurn | undefined {
     this.#yieldMs = 0;
     const first = this.#queue.firstOpen();
     const next = first === undefined || mayEnter(first) ? first : this.#queue.findAnyOpen(mayEnter);
-    this.#isUpstreamFull = first !== undefined && next === undefined;
+    this.#isElsewhereFull = first !== undefined && next === undefined;
     if (next === undefined || openTokens === undefined) return next;
-    const yieldMs = this.#tokens.yieldMs(next.request, openTokens);
+    const yieldMs = this.#tokens.yieldMs(next, openTokens);
     if (yieldMs === 0) return next;
     const light = this.#queue.findOpen(
-      (waiter) => mayEnter(waiter) && this.#tokens.isLight(waiter.request, openTokens),
+      (turn) => mayEnter(turn) && this.#tokens.isLight(turn, openTokens),
     );
     if (light === undefined) this.#yieldMs = yieldMs;
     return light;
@@ -52,8 +55,7 @@ export class OpenTurns {
   /** Whether a newcomer of a lighter account may pass the queue; it never passes its own calls. */
   mayPass(request: PlaceRequest, openTokens: number | undefined): boolean {
     if (this.#yieldMs === 0 || openTokens === undefined) return false;
-    const { capacityClass, accountId } = request;
-    if (capacityClass === "provisioned" || this.#queue.hasOpen(accountId)) return false;
+    if (this.#queue.hasOpen(request.accountId)) return false;
     return this.#tokens.isLight(request, openTokens);
   }
 }

@@ -1,5 +1,6 @@
+import type { Target } from "../../domain/model.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { Candidate } from "../../routing/candidates.ts";
+import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { RequestPlaces, RequestTerms } from "../places/request-places.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
 import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
@@ -11,12 +12,49 @@ export interface PlaceHolder {
   readonly keyId: string;
 }
 
-/** A call's request for a place at the pool of a target. */
-export interface PlaceRequest extends PlaceHolder {
+/** What the turn of a call depends on, at each of its candidates. */
+export interface PlaceRequest {
   readonly callId: string;
+  readonly keyId: string;
   readonly accountId: string;
+  readonly capacityClass: CapacityClass;
+  /** The pool of the key's units. */
+  readonly provisionedPool: string | undefined;
   /** The call's reservation. */
   readonly tokens: number;
+}
+
+/** A provisioned call counts as spillover outside its own pool. */
+export function classAt(
+  { capacityClass, provisionedPool }: Pick<PlaceRequest, "capacityClass" | "provisionedPool">,
+  pool: string | undefined,
+): CapacityClass {
+  const isGuest = capacityClass === "provisioned" && pool !== provisionedPool;
+  return isGuest ? "spillover" : capacityClass;
+}
+
+/** A target at which a call may take a place. */
+export interface PlaceCandidate {
+  readonly target: Pick<Target, "id" | "upstream" | "pool">;
+}
+
+/** Asks for a place at the first of the candidates that has one. */
+export interface PlaceAsk {
+  readonly request: PlaceRequest;
+  readonly candidates: readonly PlaceCandidate[];
+  readonly snapshot: Snapshot;
+  /** Ends the wait at once. */
+  readonly signal: AbortSignal;
+  /** How long it waits, in the queues of all candidates, if none has a place now. */
+  readonly waitMs: number;
+}
+
+/** One place of each is taken together with one of the pool. */
+export interface Spot {
+  /** Index of the candidate. */
+  readonly at: number;
+  readonly upstream: UpstreamPlaces;
+  readonly target: ConcurrencyLimit;
 }
 
 /**
@@ -34,10 +72,10 @@ export interface Place extends Pick<RequestPlaces, "extend" | "tryOpen" | "whenO
 }
 
 /**
- * Why there is no place: all places of the class are taken; the tokens of the minute are used up;
- * the queue is full; the wait timed out; the caller left.
+ * Why there is no place: all places of the class are taken; the target is at its concurrency limit;
+ * the tokens of the minute are used up; the queue is full; the wait timed out; the caller left.
  */
-export type BusyReason = "full" | "tokens" | "queue-full" | "deadline" | "left";
+export type BusyReason = "full" | "limit" | "tokens" | "queue-full" | "deadline" | "left";
 
 export interface BusyPool {
   readonly busy: BusyReason;
@@ -48,20 +86,18 @@ export interface BusyPool {
   readonly waitedMs: number;
 }
 
-export type EnterResult = { readonly place: Place } | BusyPool;
-
 /** The result for a call that did not wait. */
 export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
   return { busy: reason, retryAfterMs, position: undefined, waitedMs: 0 };
 }
 
-/** How a call waits for a place. */
-export interface PlaceWait extends PlaceRequest {
-  readonly snapshot: Snapshot;
-  /** Removes the call from the queue at once. */
-  readonly signal: AbortSignal;
-  readonly waitMs: number;
-}
+/**
+ * A place and the index of its candidate, with why those before it gave none; or why none gave one,
+ * after a wait only why it ended.
+ */
+export type EnterResult =
+  | { readonly place: Place; readonly at: number; readonly refused: readonly BusyPool[] }
+  | { readonly refused: readonly BusyPool[] };
 
 /** How answers of one upstream are drained after their callers have left. */
 export interface Draining {
@@ -73,13 +109,8 @@ export interface Draining {
 
 /** Places at the pools of targets and at their upstreams; each upstream has a pool of its own. */
 export interface CapacityGate {
-  /** Synchronous for targets without a pool. */
-  tryEnter(
-    candidate: Pick<Candidate, "target" | "upstream">,
-    request: PlaceRequest,
-    snapshot: Snapshot,
-  ): EnterResult | Promise<EnterResult>;
-  enter(candidate: Pick<Candidate, "target" | "upstream">, wait: PlaceWait): Promise<EnterResult>;
+  /** A promise only for calls that wait, or if the limit store returns one. */
+  enter(ask: PlaceAsk): EnterResult | Promise<EnterResult>;
   /** The places of a request outside any attempt. */
   requestPlaces(upstream: Upstream, terms: RequestTerms): RequestPlaces;
   /** Undefined: a stream whose caller has left is aborted. */

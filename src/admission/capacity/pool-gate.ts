@@ -1,58 +1,60 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { LimitDecision, TokenLimits } from "../../store/store.ts";
+import type { LimitDecision } from "../../store/store.ts";
 import { FairQueue } from "../places/queue/fair-queue.ts";
-import type { PlaceKeeper } from "./held-place.ts";
+import { HeldPlace, type PlaceKeeper, type TakenPlaces } from "./held-place.ts";
 import { GatePoll } from "./gate-poll.ts";
 import { LeavePace } from "./leave-pace.ts";
 import { OpenTurns } from "./open-turns.ts";
 import {
   busy,
-  type BusyReason,
-  type EnterResult,
+  classAt,
+  type BusyPool,
+  type PlaceHolder,
   type PlaceRequest,
-  type PlaceWait,
+  type Spot,
 } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
-import { PoolPlaces } from "./pool-places.ts";
-import { PoolTokens, type Reservation } from "./pool-tokens.ts";
-import type { UpstreamPlaces } from "../places/upstream-places.ts";
-import { Waiter, type Waited } from "./waiter.ts";
+import { PoolPlaces, type PoolPlacesOptions } from "./pool-places.ts";
+import { PoolTokens, type PoolTokensOptions, type Reservation } from "./pool-tokens.ts";
+import type { PlaceQueue, QueueTurn, Waited, Waiter } from "./waiter.ts";
 
-export interface PoolGateOptions {
+export interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
   readonly clock: Clock;
-  readonly limits: TokenLimits;
-  /** The scope of the tokens of calls without a guarantee. */
-  readonly scopeId: string;
   readonly bounds: () => PoolBounds;
   readonly unitsOf: (keyId: string) => number;
-  /** Whether the limits of upstreams do not apply to calls within guarantees. */
-  readonly passesUpstreams: boolean;
   /** Most calls in one lane of the queue. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
 }
 
+/** Places that are taken while the store is asked for the tokens. */
+interface Asked<Taken = TakenPlaces> {
+  readonly taken: Taken;
+  readonly reservation: Reservation;
+}
+
+interface TakenTurn extends TakenPlaces {
+  readonly holder: QueueTurn;
+}
+
 /** One pool: the calls that hold its places, and the calls that wait for one. */
-export class PoolGate {
+export class PoolGate implements PlaceQueue {
   readonly #options: PoolGateOptions;
-  readonly #queue: FairQueue<Waiter>;
+  readonly #queue: FairQueue<QueueTurn>;
   readonly #tokens: PoolTokens;
   readonly #turns: OpenTurns;
   readonly #keeper: PlaceKeeper = {
-    isBound: ({ capacityClass }) =>
-      capacityClass !== "provisioned" || !this.#options.passesUpstreams,
     settle: (reservation, used) => {
       this.#tokens.settle(reservation, used);
-      if (used < reservation.tokens && this.#hasWaiting()) this.serve();
+      if (used < reservation.tokens) this.serve();
     },
-    takeBack: (holder) => {
-      this.#places.held.giveBack(holder);
+    takeBack: (taken) => {
+      this.#places.giveBackKept(taken);
       this.#pace.left(this.#options.clock.monotonic());
-      if (this.#hasWaiting()) this.serve();
     },
+    serve: () => this.serve(),
   };
-  readonly #serve = (): void => this.serve();
   readonly #places: PoolPlaces;
   readonly #pace = new LeavePace();
   #isServing = false;
@@ -65,15 +67,16 @@ export class PoolGate {
 
   constructor(options: PoolGateOptions) {
     this.#options = options;
+    const onRoom = (): void => this.serve();
     this.#queue = new FairQueue(options.queueLimit, options.unitsOf);
     this.#tokens = new PoolTokens(options);
     this.#turns = new OpenTurns(this.#queue, this.#tokens);
-    this.#poll = new GatePoll(options.clock, this.#serve);
-    this.#places = new PoolPlaces({ keeper: this.#keeper, onRoom: this.#serve });
+    this.#poll = new GatePoll(options.clock, onRoom);
+    this.#places = new PoolPlaces(options, onRoom);
   }
 
   held(capacityClass: CapacityClass): number {
-    return this.#places.held.of(capacityClass);
+    return this.#places.of(capacityClass);
   }
 
   waiting(capacityClass: CapacityClass): number {
@@ -81,36 +84,57 @@ export class PoolGate {
   }
 
   get isIdle(): boolean {
-    return this.#places.held.all === 0 && !this.#hasWaiting();
+    return this.#places.all === 0 && !this.#hasWaiting();
+  }
+
+  get retryAfterMs(): number {
+    return this.#pace.retryAfterMs(this.#queue.countBefore("on-demand"));
   }
 
   /** A place now, or none; no call overtakes calls that wait for the same places. */
-  tryEnter(request: PlaceRequest, upstream: UpstreamPlaces): EnterResult | Promise<EnterResult> {
+  tryEnter(
+    request: PlaceRequest,
+    spot: Spot,
+  ): HeldPlace | BusyPool | Promise<HeldPlace | BusyPool> {
     const bounds = this.#options.bounds();
-    const { capacityClass } = request;
-    if (capacityClass !== "provisioned" && bounds.isDedicated) return busy("full", Infinity);
-    if (!this.#places.held.hasFree(request, bounds)) return busy("full", this.#retryAfterMs());
-    if (this.#isOthersTurn(request, bounds)) return this.#othersFirst();
-    if (!this.#places.hasUpstream(request, upstream)) return busy("full", this.#retryAfterMs());
-    const { openTokens } = bounds;
-    if (capacityClass === "provisioned" || openTokens === undefined) {
-      this.#places.take(request, upstream);
-      return { place: this.#places.place(request, upstream) };
+    const nowMs = this.#options.clock.monotonic();
+    // A limit of the target that has ended lets waiting calls enter first.
+    spot.target.limitAt(nowMs);
+    const holder = this.#holderOf(request);
+    const isGuaranteed = holder.capacityClass === "provisioned";
+    if (!isGuaranteed && bounds.isDedicated) return busy("full", Infinity);
+    if (!this.#places.hasFree(holder, bounds)) return busy("full", this.retryAfterMs);
+    if (this.#isOthersTurn(request, holder, bounds)) return this.#othersFirst();
+    const full = this.#places.fullAt(holder, spot, nowMs);
+    if (full !== undefined) return busy(full === spot.target ? "limit" : "full", this.retryAfterMs);
+    if (isGuaranteed || bounds.openTokens === undefined) {
+      return new HeldPlace(this.#keeper, this.#places.take(holder, spot));
     }
-    return this.#tryTokens({ request, upstream }, openTokens);
+    const yieldMs = this.#tokens.yieldMs(request, bounds.openTokens);
+    if (yieldMs > 0) return busy("tokens", yieldMs);
+    const reservation = this.#tokens.newReservation(request);
+    const taken = this.#places.take(holder, spot);
+    return this.#tryTokens({ taken, reservation }, bounds.openTokens);
   }
 
-  /** As `tryEnter`, but waits for its turn. */
-  async enter(wait: PlaceWait, upstream: UpstreamPlaces): Promise<EnterResult> {
-    const { signal, waitMs } = wait;
-    if (signal.aborted) return busy("left", 0);
-    const entered = await this.tryEnter(wait, upstream);
-    if (signal.aborted) {
-      if ("place" in entered) entered.place.leave();
-      return busy("left", 0);
-    }
-    if ("place" in entered || waitMs <= 0 || entered.retryAfterMs === Infinity) return entered;
-    return this.#wait(wait, upstream);
+  newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn {
+    const holder = this.#holderOf(waiter.request);
+    const { accountId, tokens } = waiter.request;
+    const position = this.#queue.countBefore(holder.capacityClass) + 1;
+    return { ...holder, accountId, tokens, position, waiter, spots, queue: this };
+  }
+
+  join(turn: QueueTurn): void {
+    const displaced = this.#queue.add(turn);
+    displaced?.waiter.refused(displaced, "queue-full", this.retryAfterMs);
+  }
+
+  remove(turn: QueueTurn): void {
+    this.#queue.remove(turn);
+  }
+
+  onWaited(waited: Waited): void {
+    this.#options.onWaited(waited);
   }
 
   /** Serves waiting calls, after a place was given back or bounds may have changed. */
@@ -119,62 +143,37 @@ export class PoolGate {
     if (this.#isServing) return;
     this.#isServing = true;
     try {
-      const bounds = this.#options.bounds();
-      while (this.#hasToServeAgain) {
+      while (this.#hasToServeAgain && this.#hasWaiting()) {
         this.#hasToServeAgain = false;
+        const bounds = this.#options.bounds();
         this.#serveProvisioned(bounds);
         this.#serveOpen(bounds);
       }
     } finally {
       this.#isServing = false;
-      this.#poll.plan(!this.#isAsking && this.#hasWaiting());
+      this.#planPoll();
     }
   }
 
-  #isOthersTurn(request: PlaceRequest, bounds: PoolBounds): boolean {
-    const { capacityClass, keyId } = request;
+  #isOthersTurn(request: PlaceRequest, holder: PlaceHolder, bounds: PoolBounds): boolean {
+    const { capacityClass, keyId } = holder;
     if (this.#queue.countBefore(capacityClass) === 0) return false;
-    // The waiting calls wait only for places at other upstreams.
-    if (this.#turns.isUpstreamFull && this.#queue.count("provisioned") === 0) return false;
+    // The waiting calls wait only for places at other upstreams and targets.
+    if (this.#turns.isElsewhereFull && this.#queue.count("provisioned") === 0) return false;
     if (capacityClass !== "provisioned") return !this.#turns.mayPass(request, bounds.openTokens);
     // No other key can have the places of a key.
-    return this.#queue.hasProvisioned(keyId) || !this.#places.held.isWithinOwn(request, bounds);
-  }
-
-  #wait(request: PlaceWait, upstream: UpstreamPlaces): Promise<EnterResult> {
-    const { clock } = this.#options;
-    const position = this.#queue.countBefore(request.capacityClass) + 1;
-    const waiter = new Waiter({ request, upstream, position, since: clock.monotonic() });
-    const displaced = this.#queue.add(waiter);
-    if (displaced !== undefined) this.#turnAway(displaced, "queue-full", this.#retryAfterMs());
-    if (waiter.isOver) return waiter.result;
-    waiter.watch(request, clock, (reason) =>
-      this.#turnAway(waiter, reason, reason === "left" ? 0 : this.#retryAfterMs()),
-    );
-    this.serve();
-    return waiter.result;
-  }
-
-  #turnAway(waiter: Waiter, reason: BusyReason, retryAfterMs: number): void {
-    if (waiter.isOver) return;
-    this.#queue.remove(waiter);
-    const waitedMs = this.#options.clock.monotonic() - waiter.since;
-    waiter.end({ busy: reason, retryAfterMs, position: waiter.position, waitedMs });
-    this.#options.onWaited({ capacityClass: waiter.capacityClass, waitedMs, outcome: reason });
-    // All others may have waited behind it.
-    this.serve();
+    return this.#queue.hasProvisioned(keyId) || !this.#places.isWithinOwn(holder, bounds);
   }
 
   #serveProvisioned(bounds: PoolBounds): void {
     for (;;) {
-      const waiter = this.#queue.nextProvisioned({
-        heldBy: (keyId) => this.#places.held.ofKey(keyId),
-        mayEnter: (waiter) =>
-          this.#places.held.hasFree(waiter.request, bounds) && this.#places.mayEnter(waiter),
+      const turn = this.#queue.nextProvisioned({
+        heldBy: (keyId) => this.#places.ofKey(keyId),
+        mayEnter: (turn) => this.#places.hasFree(turn, bounds) && this.#mayEnter(turn),
       });
-      if (waiter === undefined) return;
-      this.#places.take(waiter.request, waiter.upstream);
-      this.#grant(waiter, undefined);
+      const spot = turn && this.#places.spotFor(turn);
+      if (turn === undefined || spot === undefined) return;
+      this.#grant(this.#places.take(turn, spot));
     }
   }
 
@@ -183,104 +182,107 @@ export class PoolGate {
     this.#isAnswerOld = this.#isAsking;
     this.#turns.stop();
     while (!this.#isAsking && this.#queue.count("provisioned") === 0) {
-      const waiter = this.#turns.next(bounds.openTokens, this.#places.mayEnter);
-      if (waiter === undefined) {
+      const turn = this.#turns.next(bounds.openTokens, this.#mayEnter);
+      const spot = turn && this.#places.spotFor(turn);
+      if (turn === undefined || spot === undefined) {
         this.#poll.tokensFreeIn(this.#turns.yieldMs);
         return;
       }
       if (bounds.isDedicated) {
-        this.#turnAway(waiter, "full", Infinity);
+        turn.waiter.refused(turn, "full", Infinity);
         continue;
       }
-      if (!this.#places.held.hasFree(waiter.request, bounds)) return;
-      this.#places.take(waiter.request, waiter.upstream);
+      if (!this.#places.hasFree(turn, bounds)) return;
+      const taken = this.#places.take(turn, spot);
       if (bounds.openTokens === undefined) {
-        this.#grant(waiter, undefined);
+        this.#grant(taken);
         continue;
       }
-      const reservation = this.#tokens.newReservation(waiter.request);
+      const reservation = this.#tokens.newReservation(turn.waiter.request);
       const asked = this.#tokens.ask(reservation, bounds.openTokens);
-      if (asked instanceof Promise) {
-        this.#answerLater(waiter, reservation, asked);
-        return;
-      }
-      if (!this.#decide(waiter, reservation, asked)) return;
+      if (asked instanceof Promise) return this.#answerLater({ taken, reservation }, asked);
+      if (!this.#decide({ taken, reservation }, asked)) return;
     }
   }
 
-  #answerLater(waiter: Waiter, reservation: Reservation, asked: Promise<LimitDecision>): void {
+  #answerLater(asked: Asked<TakenTurn>, answer: Promise<LimitDecision>): void {
     this.#isAsking = true;
-    asked.then(
+    answer.then(
       (decision) => {
         this.#isAsking = false;
-        const isNextOnesTurn = this.#decide(waiter, reservation, decision);
+        const isNextOnesTurn = this.#decide(asked, decision);
         if (isNextOnesTurn || this.#isAnswerOld) this.serve();
-        else this.#poll.plan(!this.#isAsking && this.#hasWaiting());
+        else this.#planPoll();
       },
       (error: unknown) => {
         this.#isAsking = false;
-        this.#places.giveBack(waiter.request, waiter.upstream);
-        this.#queue.remove(waiter);
-        waiter.fail(error);
+        this.#places.giveBack(asked.taken);
+        asked.taken.holder.waiter.fail(error);
         this.serve();
       },
     );
   }
 
   /** Returns whether it is the next call's turn. */
-  #decide(waiter: Waiter, reservation: Reservation, decision: LimitDecision): boolean {
+  #decide({ taken, reservation }: Asked<TakenTurn>, decision: LimitDecision): boolean {
     if (decision.isAdmitted) {
       this.#tokens.granted(reservation);
-      this.#grant(waiter, reservation);
+      this.#grant(taken, reservation);
       return true;
     }
-    this.#places.giveBack(waiter.request, waiter.upstream);
+    const { holder: turn } = taken;
+    this.#places.giveBack(taken);
     if (decision.freeAfterMs !== undefined) {
       this.#poll.tokensFreeIn(decision.freeAfterMs);
-      return waiter.isOver;
+      return turn.waiter.isOver;
     }
     // A request that never fits must not keep others waiting.
-    this.#turnAway(waiter, "tokens", Infinity);
+    turn.waiter.refused(turn, "tokens", Infinity);
     return true;
   }
 
-  /** Hands over a place that was taken for a call; if the call has just left, it is given back. */
-  #grant(waiter: Waiter, reservation: Reservation | undefined): void {
-    const { request, upstream, position } = waiter;
-    const waitedMs = this.#options.clock.monotonic() - waiter.since;
-    const place = this.#places.place(request, upstream).reserved(reservation);
-    place.afterWait(waitedMs, position);
-    if (waiter.isOver) return place.leave();
-    this.#queue.served(waiter);
-    waiter.end({ place });
-    this.#options.onWaited({ capacityClass: request.capacityClass, waitedMs, outcome: "served" });
+  /** Hands over a place that was taken for a call; if its wait has just ended, it is given back. */
+  #grant(taken: TakenTurn, reservation?: Reservation): void {
+    const { holder: turn, spot } = taken;
+    const place = new HeldPlace(this.#keeper, taken, reservation);
+    if (turn.waiter.isOver) return place.leave();
+    this.#queue.served(turn);
+    turn.waiter.served(turn, place, spot);
   }
 
+  /** Keeps the place that was taken if the store grants its tokens. */
   #tryTokens(
-    { request, upstream }: Pick<Waiter, "request" | "upstream">,
-    tokensPerMinute: number,
-  ): EnterResult | Promise<EnterResult> {
-    const yieldMs = this.#tokens.yieldMs(request, tokensPerMinute);
-    if (yieldMs > 0) return busy("tokens", yieldMs);
-    this.#places.take(request, upstream);
-    const reservation = this.#tokens.newReservation(request);
-    const finish = (decision: LimitDecision): EnterResult => {
+    { taken, reservation }: Asked,
+    openTokens: number,
+  ): HeldPlace | BusyPool | Promise<HeldPlace | BusyPool> {
+    const finish = (decision: LimitDecision): HeldPlace | BusyPool => {
       if (decision.isAdmitted) {
         this.#tokens.granted(reservation);
-        return { place: this.#places.place(request, upstream).reserved(reservation) };
+        return new HeldPlace(this.#keeper, taken, reservation);
       }
-      this.#places.giveBack(request, upstream);
+      this.#places.giveBack(taken);
       // A call may have come to wait for this place in the meantime.
       if (asked instanceof Promise) this.serve();
       return busy("tokens", decision.retryAfterMs ?? Infinity);
     };
-    const asked = this.#tokens.ask(reservation, tokensPerMinute);
+    const asked = this.#tokens.ask(reservation, openTokens);
     if (!(asked instanceof Promise)) return finish(asked);
     return asked.then(finish, (error: unknown) => {
-      this.#places.giveBack(request, upstream);
+      this.#places.giveBack(taken);
       this.serve();
       throw error;
     });
+  }
+
+  readonly #mayEnter = (turn: QueueTurn): boolean => this.#places.spotFor(turn) !== undefined;
+
+  #holderOf(request: PlaceRequest): PlaceHolder {
+    const capacityClass = classAt(request, this.#options.pool);
+    return { capacityClass, keyId: request.keyId };
+  }
+
+  #planPoll(): void {
+    this.#poll.plan(!this.#isAsking && this.#hasWaiting());
   }
 
   #hasWaiting(): boolean {
@@ -288,12 +290,8 @@ export class PoolGate {
   }
 
   /** There is a place, but it is another call's turn. */
-  #othersFirst(): EnterResult {
+  #othersFirst(): BusyPool {
     const waitMs = this.#poll.tokensWaitMs;
-    return waitMs > 0 ? busy("tokens", waitMs) : busy("full", this.#retryAfterMs());
-  }
-
-  #retryAfterMs(): number {
-    return this.#pace.retryAfterMs(this.#queue.countBefore("on-demand"));
+    return waitMs > 0 ? busy("tokens", waitMs) : busy("full", this.retryAfterMs);
   }
 }

@@ -1,51 +1,124 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
-import { HeldCount } from "./held-count.ts";
-import { HeldPlace, type PlaceKeeper } from "./held-place.ts";
-import type { PlaceHolder } from "./place.ts";
+import type { TakenPlaces } from "./held-place.ts";
+import type { PlaceHolder, Spot } from "./place.ts";
+import type { PoolBounds } from "./pool-bounds.ts";
 
 export interface PoolPlacesOptions {
-  readonly keeper: PlaceKeeper;
-  /** Called when an upstream without room has room again. */
-  readonly onRoom: () => void;
+  readonly clock: Pick<Clock, "monotonic">;
+  /** Its name; undefined for the targets of an upstream that name none. */
+  readonly pool: string | undefined;
 }
 
-interface Wanted {
-  readonly request: PlaceHolder;
-  readonly upstream: UpstreamPlaces;
-}
-
-/** The places of one pool, each of which is taken together with one at a target's upstream. */
+/** The places of one pool, each of which is taken together with one at an upstream and a target. */
 export class PoolPlaces {
-  readonly held = new HeldCount();
   readonly #options: PoolPlacesOptions;
-
-  constructor(options: PoolPlacesOptions) {
-    this.#options = options;
-  }
-
-  hasUpstream(holder: PlaceHolder, upstream: UpstreamPlaces): boolean {
-    return upstream.free > 0 || !this.#options.keeper.isBound(holder);
-  }
-
-  /** Whether a waiting call has room at its upstream; if not, `onRoom` is called when it may. */
-  readonly mayEnter = ({ request, upstream }: Wanted): boolean => {
-    if (this.hasUpstream(request, upstream)) return true;
-    upstream.whenFree(this.#options.onRoom);
-    return false;
+  /** Called when an upstream or a target without room has room again. */
+  readonly #onRoom: () => void;
+  readonly #counts: Record<CapacityClass, number> = {
+    provisioned: 0,
+    spillover: 0,
+    "on-demand": 0,
   };
+  /** Provisioned places by key. */
+  readonly #keys = new Map<string, number>();
 
-  /** Each place that is taken becomes a `place`, or is given back. */
-  take(holder: PlaceHolder, upstream: UpstreamPlaces): void {
-    this.held.take(holder);
-    upstream.take();
+  constructor(options: PoolPlacesOptions, onRoom: () => void) {
+    this.#options = options;
+    this.#onRoom = onRoom;
   }
 
-  giveBack(holder: PlaceHolder, upstream: UpstreamPlaces): void {
-    this.held.giveBack(holder);
-    upstream.giveBack();
+  of(capacityClass: CapacityClass): number {
+    return this.#counts[capacityClass];
   }
 
-  place(holder: PlaceHolder, upstream: UpstreamPlaces): HeldPlace {
-    return new HeldPlace(this.#options.keeper, holder, upstream);
+  /** The places of a key within its guarantee. */
+  ofKey(keyId: string): number {
+    return this.#keys.get(keyId) ?? 0;
+  }
+
+  get all(): number {
+    return this.#counts.provisioned + this.#open();
+  }
+
+  /** They must be given back once. */
+  take<Holder extends PlaceHolder>(holder: Holder, spot: Spot) {
+    const { capacityClass, keyId } = holder;
+    this.#counts[capacityClass] += 1;
+    if (capacityClass === "provisioned") this.#keys.set(keyId, this.ofKey(keyId) + 1);
+    spot.target.take(keyId);
+    spot.upstream.take();
+    return { holder, spot, isBound: this.#isBound(holder) };
+  }
+
+  giveBack(taken: TakenPlaces): void {
+    this.giveBackKept(taken);
+    taken.spot.upstream.giveBack();
+  }
+
+  /** For a holder that gives back its places at the upstream itself. */
+  giveBackKept({ holder: { capacityClass, keyId }, spot }: TakenPlaces): void {
+    spot.target.giveBack(keyId);
+    this.#counts[capacityClass] -= 1;
+    if (capacityClass !== "provisioned") return;
+    const held = this.ofKey(keyId) - 1;
+    if (held === 0) this.#keys.delete(keyId);
+    else this.#keys.set(keyId, held);
+  }
+
+  /** Whether the next place is one that the key's units guarantee. */
+  isWithinOwn({ capacityClass, keyId }: PlaceHolder, { ownPlaces }: PoolBounds): boolean {
+    return capacityClass === "provisioned" && this.ofKey(keyId) < ownPlaces(keyId);
+  }
+
+  /** Whether the pool itself has room. More places may be held than there are, after a reload. */
+  hasFree(holder: PlaceHolder, bounds: PoolBounds): boolean {
+    if (this.all >= bounds.places) return false;
+    if (this.isWithinOwn(holder, bounds)) return true;
+    const isOpen = holder.capacityClass !== "provisioned";
+    if (isOpen && this.#open() >= bounds.openPlaces) return false;
+    const spare = bounds.places - this.all;
+    return spare > bounds.keptPlaces || spare > this.#unusedOwn(bounds);
+  }
+
+  /** What has no room for the holder at the spot; undefined if both have. */
+  fullAt(
+    holder: PlaceHolder,
+    { upstream, target }: Spot,
+    nowMs: number,
+  ): UpstreamPlaces | ConcurrencyLimit | undefined {
+    if (upstream.free === 0 && this.#isBound(holder)) return upstream;
+    const isGuaranteed = holder.capacityClass === "provisioned";
+    return isGuaranteed || target.hasRoom(holder.keyId, nowMs) ? undefined : target;
+  }
+
+  /** The first spot of a waiting call with room; if there is none, `onRoom` is called later. */
+  spotFor(waiting: PlaceHolder & { readonly spots: readonly Spot[] }): Spot | undefined {
+    const nowMs = this.#options.clock.monotonic();
+    for (const spot of waiting.spots) {
+      const full = this.fullAt(waiting, spot, nowMs);
+      if (full === undefined) return spot;
+      full.whenFree(this.#onRoom);
+    }
+    return undefined;
+  }
+
+  /** Whether the limits of upstreams apply: not to calls within the guarantees of a pool. */
+  #isBound({ capacityClass }: PlaceHolder): boolean {
+    return capacityClass !== "provisioned" || this.#options.pool === undefined;
+  }
+
+  /** Guaranteed places that their keys do not use now. */
+  #unusedOwn({ keptPlaces, ownPlaces }: PoolBounds): number {
+    let unused = keptPlaces;
+    for (const [keyId, held] of this.#keys) unused -= Math.min(held, ownPlaces(keyId));
+    return Math.max(0, unused);
+  }
+
+  /** Held by spillover and on demand, outside any guarantee. */
+  #open(): number {
+    return this.#counts.spillover + this.#counts["on-demand"];
   }
 }

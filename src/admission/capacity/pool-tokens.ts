@@ -13,6 +13,8 @@ export interface Reservation {
   slot: number | undefined;
 }
 
+type TokenWish = Pick<PlaceRequest, "accountId" | "tokens">;
+
 export interface PoolTokensOptions {
   readonly clock: Pick<Clock, "monotonic">;
   readonly limits: TokenLimits;
@@ -31,13 +33,13 @@ export class PoolTokens {
     this.#shares = new AccountShares(options.clock.monotonic());
   }
 
-  isLight({ accountId, tokens }: PlaceRequest, tokensPerMinute: number): boolean {
+  isLight({ accountId, tokens }: TokenWish, tokensPerMinute: number): boolean {
     const now = this.#options.clock.monotonic();
     return this.#shares.isLight({ accountId, tokens, tokensPerMinute }, now);
   }
 
   /** How long a request has to wait so that enough is left for lighter accounts. */
-  yieldMs({ accountId, tokens }: PlaceRequest, tokensPerMinute: number): number {
+  yieldMs({ accountId, tokens }: TokenWish, tokensPerMinute: number): number {
     const now = this.#options.clock.monotonic();
     return this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
   }

@@ -1,96 +1,141 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { BusyReason, EnterResult, PlaceRequest, PlaceWait } from "./place.ts";
-import type { UpstreamPlaces } from "../places/upstream-places.ts";
+import type { Waiting } from "../places/queue/fair-queue.ts";
+import type { HeldPlace } from "./held-place.ts";
+import type { BusyPool, BusyReason, EnterResult, PlaceAsk, PlaceRequest, Spot } from "./place.ts";
 
-export type WaitEnd = Pick<PlaceWait, "signal" | "waitMs">;
-
-/** How a wait in a queue ended. */
+/** How a wait ended; it counts in the queue that ended it. */
 export interface Waited {
   readonly capacityClass: CapacityClass;
   readonly waitedMs: number;
   readonly outcome: "served" | BusyReason;
 }
 
-export interface WaiterParts {
-  readonly request: PlaceRequest;
-  readonly upstream: UpstreamPlaces;
-  /** Its position in the queue, from 1. */
-  readonly position: number;
-  /** Monotonic milliseconds. */
-  readonly since: number;
+/** A queue of a pool. */
+export interface PlaceQueue {
+  readonly retryAfterMs: number;
+  /** The call's turn in this queue, which it does not have until `join`. */
+  newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn;
+  join(turn: QueueTurn): void;
+  remove(turn: QueueTurn): void;
+  /** Serves waiting calls. */
+  serve(): void;
+  onWaited(waited: Waited): void;
 }
 
-/** A call that waits for a place; it ends once, with or without a place. */
+/** A waiting call in one of its queues. */
+export interface QueueTurn extends Waiting {
+  readonly waiter: Waiter;
+  readonly queue: PlaceQueue;
+  /** The candidates of this pool, best first. */
+  readonly spots: readonly Spot[];
+  /** Its position in the queue, from 1. */
+  readonly position: number;
+}
+
+/** A call that waits in the queues of all its pools; it ends once, with or without a place. */
 export class Waiter {
   readonly request: PlaceRequest;
-  readonly upstream: UpstreamPlaces;
-  readonly position: number;
-  readonly since: number;
-  readonly result: Promise<EnterResult>;
-  readonly #resolve: (result: EnterResult) => void;
-  readonly #reject: (error: unknown) => void;
+  readonly #clock: Clock;
+  readonly #since: number;
+  readonly #end = Promise.withResolvers<EnterResult>();
+  /** In the order of its candidates. */
+  readonly #turns = new Set<QueueTurn>();
+  /** The refusal after which a retry may succeed soonest. */
+  #refusal: BusyPool | undefined;
   #isOver = false;
-  #disarm: (() => void) | undefined;
+  #disarm = (): void => undefined;
 
-  constructor({ request, upstream, position, since }: WaiterParts) {
+  constructor(request: PlaceRequest, clock: Clock) {
     this.request = request;
-    this.upstream = upstream;
-    this.position = position;
-    this.since = since;
-    const { promise, resolve, reject } = Promise.withResolvers<EnterResult>();
-    this.result = promise;
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
-
-  get capacityClass(): CapacityClass {
-    return this.request.capacityClass;
-  }
-
-  get keyId(): string {
-    return this.request.keyId;
-  }
-
-  get accountId(): string {
-    return this.request.accountId;
-  }
-
-  get tokens(): number {
-    return this.request.tokens;
+    this.#clock = clock;
+    this.#since = clock.monotonic();
   }
 
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Calls `onGone` after the timeout or when the caller leaves, unless it is over before. */
-  watch(
-    { signal, waitMs }: WaitEnd,
-    clock: Pick<Clock, "schedule">,
-    onGone: (reason: "left" | "deadline") => void,
-  ): void {
-    const onAbort = (): void => onGone("left");
-    const cancel = clock.schedule(() => onGone("deadline"), waitMs);
+  /** Waits in each of the queues. */
+  wait(
+    { signal, waitMs }: Pick<PlaceAsk, "signal" | "waitMs">,
+    queues: ReadonlyMap<PlaceQueue, readonly Spot[]>,
+  ): Promise<EnterResult> {
+    const onAbort = (): void => this.#giveUp("left");
+    const cancel = this.#clock.schedule(() => this.#giveUp("deadline"), waitMs);
     signal.addEventListener("abort", onAbort, { once: true });
     this.#disarm = () => {
       cancel();
       signal.removeEventListener("abort", onAbort);
     };
+    for (const [queue, spots] of queues) this.#turns.add(queue.newTurn(this, spots));
+    const turns = [...this.#turns];
+    for (const turn of turns) if (!this.#isOver) turn.queue.join(turn);
+    for (const { queue } of turns) queue.serve();
+    return this.#end.promise;
   }
 
-  end(result: EnterResult): void {
-    if (this.#finish()) this.#resolve(result);
+  served(turn: QueueTurn, place: HeldPlace, { at }: Spot): void {
+    place.waitedMs = this.#waitedMs;
+    place.position = turn.position;
+    this.#turns.delete(turn);
+    this.#report(turn, "served");
+    this.#end.resolve({ place, at, refused: [] });
+    this.#finish();
+  }
+
+  /** One of its queues no longer serves it; without another one, or its guarantee, it is refused. */
+  refused(turn: QueueTurn, reason: BusyReason, retryAfterMs: number): void {
+    if (!this.#turns.has(turn)) return;
+    if (retryAfterMs < (this.#refusal?.retryAfterMs ?? Infinity) || this.#refusal === undefined) {
+      this.#refusal = this.#busy(turn, reason, retryAfterMs);
+    }
+    const isLast = this.#turns.size === 1 || turn.capacityClass === "provisioned";
+    if (isLast) return this.#refuse(turn, reason, this.#refusal);
+    this.#turns.delete(turn);
+    turn.queue.remove(turn);
+    turn.queue.serve();
   }
 
   fail(error: unknown): void {
-    if (this.#finish()) this.#reject(error);
+    if (this.#isOver) return;
+    this.#end.reject(error);
+    this.#finish();
   }
 
-  #finish(): boolean {
-    if (this.#isOver) return false;
+  #giveUp(reason: "left" | "deadline"): void {
+    const [first] = this.#turns;
+    if (first === undefined) return;
+    const waits = [...this.#turns].map(({ queue }) => queue.retryAfterMs);
+    const retryAfterMs = reason === "left" ? 0 : Math.min(...waits);
+    this.#refuse(first, reason, this.#busy(first, reason, retryAfterMs));
+  }
+
+  #refuse(turn: QueueTurn, outcome: BusyReason, refusal: BusyPool): void {
+    this.#report(turn, outcome);
+    this.#end.resolve({ refused: [refusal] });
+    this.#finish();
+  }
+
+  #finish(): void {
     this.#isOver = true;
-    this.#disarm?.();
-    return true;
+    this.#disarm();
+    const turns = [...this.#turns];
+    this.#turns.clear();
+    for (const turn of turns) turn.queue.remove(turn);
+    // All others may have waited behind it.
+    for (const { queue } of turns) queue.serve();
+  }
+
+  #busy({ position }: QueueTurn, reason: BusyReason, retryAfterMs: number): BusyPool {
+    return { busy: reason, retryAfterMs, position, waitedMs: this.#waitedMs };
+  }
+
+  #report({ queue, capacityClass }: QueueTurn, outcome: Waited["outcome"]): void {
+    queue.onWaited({ capacityClass, waitedMs: this.#waitedMs, outcome });
+  }
+
+  get #waitedMs(): number {
+    return this.#clock.monotonic() - this.#since;
   }
 }

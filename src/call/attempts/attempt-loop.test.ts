@@ -12,7 +12,7 @@ import {
 import type { CallRouting } from "../../domain/usage/call-routing.ts";
 import type { ChatResult } from "../../domain/chat/chat.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Model } from "../../domain/model.ts";
+import type { Model, Target } from "../../domain/model.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import {
@@ -20,9 +20,9 @@ import {
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamAdapter } from "../../upstreams/adapter.ts";
-import { plainCall, type CallOptions } from "../../snapshot/call.ts";
+import { plainCall, type Call, type CallOptions } from "../../snapshot/call.ts";
 import { runChat } from "../chat/chat-call.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 
 const queueingPlan: Plan = {
   name: "queueing",
@@ -76,7 +76,7 @@ function scripted(script: Script): UpstreamAdapter {
 }
 
 /** A transport with empty answers: the scripts decide. */
-const transport: PipelineServices["transport"] = () => Promise.resolve(new Response(""));
+const transport: CallServices["transport"] = () => Promise.resolve(new Response(""));
 
 interface Scene {
   /** Targets of the model, by priority. */
@@ -307,36 +307,81 @@ test("a target in service that failed once is retried before a paused one", asyn
   expect(attempts).toEqual(["up0: unavailable, tried again after 30 ms", "up0: answered"]);
 });
 
-test("a call that waits while every target is at its limit goes to the first with a free slot", async () => {
+/** An attempt of another call of the key. */
+function beginAt(target: Target, call: Call, { capacity, health }: CallServices) {
+  const { id: keyId, accountId } = call.caller.key;
+  const request = {
+    callId: "other",
+    keyId,
+    accountId,
+    capacityClass: "on-demand",
+    provisionedPool: undefined,
+    tokens: 1,
+  } as const;
+  const { snapshot, signal } = call;
+  const entered = capacity.enter({
+    request,
+    candidates: [{ target }],
+    snapshot,
+    signal,
+    waitMs: 0,
+  });
+  const place = "place" in entered ? entered.place : undefined;
+  return { place, watch: health.tryBegin(target, { key: keyId, isStreamed: false }) };
+}
+
+/** A call that waits for a place, at two upstreams of so many. */
+function waitingCall(maxInFlight: number) {
   const { model, models, snapshot, pipeline } = world({ own: [["answer"], ["answer"]] });
-  const { services } = pipeline;
   const basic = callOf({ environment: { name: "test", models } });
+  const upstreams = [...snapshot.upstreams.values()].map((each) => ({ ...each, maxInFlight }));
   const call = callOf({
     environment: { name: "test", models },
-    snapshot: { ...snapshot, plans: new Map([[basic.caller.key.plan, queueingPlan]]) },
-  });
-  const filled = model.targets.map((target) => {
-    const terms = { key: call.caller.key.id, isStreamed: false, hasToServe: false };
-    const watches = Array.from({ length: 40 }, () =>
-      services.health.tryBegin(target, { ...terms, isGuaranteed: false }),
-    );
-    const overloaded = watches.splice(0, 6);
-    for (const watch of watches) watch?.answered();
-    for (const watch of overloaded) watch?.ended({ kind: "overloaded", message: "too much" });
-    return watches;
+    snapshot: {
+      ...snapshot,
+      upstreams: new Map(upstreams.map((each) => [each.name, each])),
+      plans: new Map([[basic.caller.key.plan, queueingPlan]]),
+    },
   });
   const messages = [{ role: "user" as const, content: "hi" }];
-  const started = runChat(
-    call,
-    { request: { model: model.alias, messages }, bodyBytes: 9 },
-    services,
-  );
+  const chat = { request: { model: model.alias, messages }, bodyBytes: 9 };
+  const run = () => runChat(call, chat, pipeline.services);
+  return { model, call, run, pipeline };
+}
+
+test("a call that waits while every target is at its limit goes to the first with a free slot", async () => {
+  const { model, call, run, pipeline } = waitingCall(100);
+  const { services } = pipeline;
+  const filled = model.targets.map((target) => {
+    const attempts = Array.from({ length: 40 }, () => beginAt(target, call, services));
+    const overloaded = attempts.splice(0, 6);
+    for (const { watch } of attempts) watch?.answered();
+    for (const { watch, place } of overloaded) {
+      watch?.ended({ kind: "overloaded", message: "too much" });
+      place?.leave();
+    }
+    return attempts;
+  });
+  const started = run();
   await Bun.sleep(100);
   expect(pipeline.records).toEqual([]);
-  for (const watch of filled[1] ?? []) watch?.ended("left");
+  for (const { place } of filled[1] ?? []) place?.leave();
   await started;
   const attempts = pipeline.records[0]?.routing?.attempts ?? [];
   expect(attempts.map(({ target }) => target)).toEqual(["up1/m"]);
+});
+
+test("a call that waits at two upstreams takes the first place that comes free", async () => {
+  const { model, call, run, pipeline } = waitingCall(1);
+  const { services, records } = pipeline;
+  const [, second] = model.targets.map((target) => beginAt(target, call, services).place);
+  const started = run();
+  await Bun.sleep(20);
+  expect(records).toEqual([]);
+  second?.leave();
+  expect(beginAt(targetOf("up1"), call, services).place).toBeUndefined();
+  await started;
+  expect(records[0]?.routing?.attempts.map(({ target }) => target)).toEqual(["up1/m"]);
 });
 
 describe("an outage that lasts", () => {

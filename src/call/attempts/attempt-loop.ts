@@ -23,7 +23,7 @@ import {
   describeSlowness,
 } from "../../routing/describe-decision.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import { anyTerms } from "./turn-terms.ts";
 import { untilSlow, type Slowness } from "./until-slow.ts";
@@ -35,7 +35,7 @@ export interface AttemptPlan<Answer> {
   readonly admission: Admission;
   readonly work: CallWork<Answer>;
   readonly meter: Meter;
-  readonly services: PipelineServices;
+  readonly services: CallServices;
 }
 
 /** An answer and its attempt, which goes on as long as the answer does. */
@@ -70,7 +70,7 @@ class AttemptLoop<Answer> {
   async run(): Promise<Answered<Answer>> {
     const { admission, services } = this.#plan;
     services.budget.hedges.began(admission.model.alias);
-    let attempt = (await this.#turns.first()) ?? (await this.#turns.queue());
+    let attempt = await this.#turns.first();
     for (;;) {
       try {
         return await this.#answerOf(attempt);

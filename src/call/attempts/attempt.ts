@@ -13,12 +13,12 @@ import { untilEnded } from "../hooks/hooked-call.ts";
 import type { Meter } from "../metering/meter.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 
 export interface AttemptContext {
   readonly call: Call;
   readonly meter: Meter;
-  readonly services: PipelineServices;
+  readonly services: CallServices;
   /** Of the attempt; undefined for a request that is part of none. */
   readonly place?: Place;
   /** Another target could take what this one refuses. */

@@ -11,13 +11,13 @@ import {
   type FoundTarget,
   type TargetGroup,
 } from "../../routing/candidates.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 
 export interface CandidateSearch {
   readonly call: Call;
   readonly admission: Admission;
   readonly work: Pick<CallWork<unknown>, "check">;
-  readonly services: Pick<PipelineServices, "health" | "prober" | "random">;
+  readonly services: Pick<CallServices, "health" | "prober" | "random">;
 }
 
 export interface FoundCandidates {

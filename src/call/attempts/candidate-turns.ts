@@ -1,18 +1,22 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { busyError } from "../../admission/capacity/busy-error.ts";
-import type { BusyPool, EnterResult, PlaceRequest } from "../../admission/capacity/place.ts";
+import {
+  classAt,
+  type BusyPool,
+  type EnterResult,
+  type Place,
+  type PlaceRequest,
+} from "../../admission/capacity/place.ts";
 import { atLimit, noTarget } from "./failed-attempt.ts";
 import type { Meter } from "../metering/meter.ts";
 import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { RunningAttempt } from "./running-attempt.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 import { anyTerms, type Terms } from "./turn-terms.ts";
-import { wait } from "../../domain/waiting/wait.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 export interface TurnsOptions {
@@ -22,11 +26,10 @@ export interface TurnsOptions {
   readonly admission: Admission;
   readonly work: Pick<CallWork<unknown>, "isStreamed">;
   readonly meter: Pick<Meter, "path">;
-  readonly services: Pick<PipelineServices, "capacity" | "health" | "budget" | "clock">;
+  readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
 }
 
-/** How often a call checks whether a target at its limit has room again. */
-const limitPollMs = 25;
+const nowhere = { place: undefined, at: -1 };
 /** Minimum time that a provisioned call waits for a place. */
 const leastQueueMs = 2_000;
 
@@ -36,6 +39,7 @@ const leastQueueMs = 2_000;
  */
 export class CandidateTurns {
   readonly #plan: TurnsOptions;
+  readonly #request: PlaceRequest;
   readonly #count: number;
   #candidates: readonly Candidate[];
   /** Turns that were used, or found busy, since the last reset. */
@@ -45,11 +49,15 @@ export class CandidateTurns {
   /** The largest context window that was too small. */
   #tooSmallWindow = 0;
   #attempts = 0;
-  /** The pool that will have a free place soonest. */
-  #busy: FoundBusy | undefined;
+  /** Of the pool that will have a free place soonest. */
+  #busy: BusyPool | undefined;
 
   constructor(candidates: readonly Candidate[], options: TurnsOptions) {
+    const { call, admission } = options;
+    const { id: keyId, accountId, provisionedPool } = call.caller.key;
+    const { capacityClass, reservedTokens: tokens } = admission;
     this.#plan = options;
+    this.#request = { callId: call.id, keyId, accountId, capacityClass, provisionedPool, tokens };
     this.#candidates = candidates;
     this.#count = new Set(candidates.map(({ target }) => target.id)).size;
   }
@@ -120,10 +128,14 @@ export class CandidateTurns {
     }
   }
 
-  /** Like `next`, for the first attempt: lists again if targets filled up in between. */
-  async first(): Promise<RunningAttempt | undefined> {
+  /** The first attempt: lists again if targets filled up in between, and waits if all are busy. */
+  async first(): Promise<RunningAttempt> {
     const attempt = await this.next();
-    if (attempt !== undefined || this.foundBusy) return attempt;
+    if (attempt !== undefined) return attempt;
+    return (this.foundBusy ? undefined : await this.#relisted()) ?? (await this.#queue());
+  }
+
+  #relisted(): Promise<RunningAttempt | undefined> {
     this.refresh();
     this.#tried.clear();
     return this.next();
@@ -131,48 +143,69 @@ export class CandidateTurns {
 
   /** Begins at the first candidate that has its turn left and a free place. */
   async next(terms: Terms = anyTerms): Promise<RunningAttempt | undefined> {
-    const refused: string[] = [];
-    for (const candidate of this.#candidates) {
-      if (this.#tried.has(candidate.turn) || !terms.isFit(candidate)) continue;
-      const attempt = await this.begin(candidate, terms);
-      if (attempt !== undefined || !terms.isWanted()) return attempt;
-      if (terms.keepsTurn) refused.push(candidate.turn);
+    const fit = this.#candidates.filter(
+      (candidate) => !this.#tried.has(candidate.turn) && terms.isFit(candidate),
+    );
+    let rest: readonly Candidate[] = fit;
+    while (rest.length > 0) {
+      const entering = this.#enter(rest, 0);
+      const entered = entering instanceof Promise ? await entering : entering;
+      const attempt = this.#beginAt(rest, entered, terms);
+      if (attempt !== undefined) return attempt;
+      if (!("place" in entered) || !terms.isWanted()) break;
+      rest = rest.slice(entered.at + 1);
     }
-    for (const turn of refused) this.#tried.delete(turn);
+    if (terms.keepsTurn) for (const { turn } of fit) this.#tried.delete(turn);
     return undefined;
   }
 
-  async begin(candidate: Candidate, terms = anyTerms): Promise<RunningAttempt | undefined> {
-    const { call, services } = this.#plan;
-    this.#tried.add(candidate.turn);
-    const entering = services.capacity.tryEnter(candidate, this.#wish(candidate), call.snapshot);
-    const entered = entering instanceof Promise ? await entering : entering;
-    if (terms.isWanted()) return this.#enter(candidate, entered, terms);
-    this.#tried.delete(candidate.turn);
-    if ("place" in entered) entered.place.leave();
-    return undefined;
+  /** Begins at this candidate, whether it has its turn left or not. */
+  async begin(candidate: Candidate, terms: Terms): Promise<RunningAttempt | undefined> {
+    return this.#beginAt([candidate], await this.#enter([candidate], 0), terms);
   }
 
-  #enter(
-    candidate: Candidate,
+  #enter(candidates: readonly Candidate[], waitMs: number): EnterResult | Promise<EnterResult> {
+    const { snapshot, signal } = this.#plan.call;
+    const ask = { request: this.#request, candidates, snapshot, signal, waitMs };
+    return this.#plan.services.capacity.enter(ask);
+  }
+
+  /** Begins at the candidate that gave a place, and notes why those before it gave none. */
+  #beginAt(
+    candidates: readonly Candidate[],
     entered: EnterResult,
-    { mayBegin, isPaid }: Terms = anyTerms,
+    terms: Terms,
   ): RunningAttempt | undefined {
-    const { call, meter, services } = this.#plan;
+    const { signal } = this.#plan.call;
+    const { place, at } = "place" in entered ? entered : nowhere;
     // The caller may have left while the limiter or the queue took time.
-    if (call.signal.aborted) {
-      if ("place" in entered) entered.place.leave();
-      throw whyEnded(call.signal);
-    }
-    if (!("place" in entered)) {
-      const isSooner = entered.retryAfterMs < (this.#busy?.pool.retryAfterMs ?? Infinity);
-      if (this.#busy === undefined || isSooner) this.#busy = { pool: entered, candidate };
-      meter.path.skipped(candidate, "its pool is busy");
+    if (!terms.isWanted() || signal.aborted) {
+      place?.leave();
+      if (terms.isWanted()) throw whyEnded(signal);
       return undefined;
     }
-    const { place } = entered;
+    for (const [index, candidate] of candidates.entries()) {
+      const refused = entered.refused[index];
+      if (refused !== undefined) this.#noteBusy(candidate, refused);
+      if (refused !== undefined || index === at) this.#tried.add(candidate.turn);
+      if (place !== undefined && index === at) return this.#attempt(candidate, place, terms);
+    }
+    return undefined;
+  }
+
+  #noteBusy(candidate: Candidate, refused: BusyPool): void {
+    const { path } = this.#plan.meter;
+    if (refused.busy === "limit") return path.skipped(candidate, "it is at its concurrency limit");
+    const isSooner = refused.retryAfterMs < (this.#busy?.retryAfterMs ?? Infinity);
+    if (this.#busy === undefined || isSooner) this.#busy = refused;
+    path.skipped(candidate, "its pool is busy");
+  }
+
+  /** Begins an attempt with the place, or gives it back. */
+  #attempt(candidate: Candidate, place: Place, terms: Terms): RunningAttempt | undefined {
+    const { call, meter, services } = this.#plan;
     const watch = this.#watch(candidate);
-    if (watch === undefined || !mayBegin() || !this.#isInBudget(candidate, isPaid)) {
+    if (watch === undefined || !terms.mayBegin() || !this.#isInBudget(candidate, terms.isPaid)) {
       watch?.ended("left");
       place.leave();
       return undefined;
@@ -194,8 +227,8 @@ export class CandidateTurns {
       key: call.caller.key.id,
       isStreamed: work.isStreamed,
       hasToServe: candidate.hasToServe,
-      // Provisioned calls are exempt from slow start and concurrency limit.
-      isGuaranteed: this.classAt(candidate) === "provisioned",
+      // Provisioned calls are exempt from slow start.
+      isGuaranteed: classAt(this.#request, candidate.target.pool) === "provisioned",
     });
     if (watch === undefined) meter.path.skipped(candidate, this.#whyClosed(candidate));
     return watch;
@@ -206,7 +239,6 @@ export class CandidateTurns {
     const view = services.health.view(target.id, call.caller.key.id);
     if (view.isEjected) return `it was ejected: ${view.because}`;
     if (view.pausedForMs > 0) return "it was paused, as its provider asked";
-    if (view.inFlight + 1 > view.limit) return "it is at its concurrency limit";
     return "it came back a moment ago and starts slowly";
   }
 
@@ -224,42 +256,29 @@ export class CandidateTurns {
     return true;
   }
 
-  /** Waits for a place at one of the candidates, all of which were busy. */
-  async queue(): Promise<RunningAttempt> {
+  /** Waits for a place at any of the candidates, all of which were busy. */
+  async #queue(): Promise<RunningAttempt> {
     const { clock } = this.#plan.services;
     const end = clock.monotonic() + this.#queueTimeoutMs();
     for (;;) {
       if (this.#candidates.length === 0) throw noTarget(this.#plan.admission.model);
       const waitMs = end - clock.monotonic();
       if (waitMs <= 0) throw this.busyError();
-      const busy = this.#busy?.candidate;
-      const attempt = await (busy === undefined ? this.#poll(waitMs) : this.#queueAt(busy, waitMs));
+      // Of two turns the second one counts, which a slow start does not stop.
+      const byTarget = new Map(this.#candidates.map((each) => [each.target.id, each]));
+      const candidates = [...byTarget.values()];
+      const entered = await this.#enter(candidates, waitMs);
+      if (!("place" in entered)) {
+        const [ended] = entered.refused;
+        // A wait for concurrency limits alone is no wait for a pool.
+        if (this.foundBusy || ended?.busy !== "deadline") this.#busy = ended;
+        throw this.busyError();
+      }
+      this.#busy = undefined;
+      // The target may have been ejected or paused during the wait.
+      const attempt = this.#beginAt(candidates, entered, anyTerms) ?? (await this.#relisted());
       if (attempt !== undefined) return attempt;
     }
-  }
-
-  /** Queues where a place will be free soonest; the target may be at its limit even then. */
-  async #queueAt(candidate: Candidate, waitMs: number): Promise<RunningAttempt | undefined> {
-    const { call, services } = this.#plan;
-    const entered = await services.capacity.enter(candidate, {
-      ...this.#wish(candidate),
-      snapshot: call.snapshot,
-      signal: call.signal,
-      waitMs,
-    });
-    this.#busy = undefined;
-    const attempt = this.#enter(candidate, entered);
-    if (attempt === undefined && !("place" in entered)) throw this.busyError();
-    return attempt;
-  }
-
-  async #poll(waitMs: number): Promise<RunningAttempt | undefined> {
-    const { call, services } = this.#plan;
-    await wait(Math.min(limitPollMs, waitMs), call.signal, services.clock);
-    if (call.signal.aborted) throw whyEnded(call.signal);
-    this.refresh();
-    this.#tried.clear();
-    return this.next();
   }
 
   /** Provisioned calls wait for a minimum time, until other calls have left their places. */
@@ -272,26 +291,6 @@ export class CandidateTurns {
   busyError(): GatewayError | UpstreamFailure {
     const { call, admission } = this.#plan;
     if (this.#busy === undefined) return atLimit();
-    return busyError(this.#busy.pool, { call, model: admission.model });
+    return busyError(this.#busy, { call, model: admission.model });
   }
-
-  #wish(candidate: Candidate): PlaceRequest {
-    const { id: callId, caller } = this.#plan.call;
-    const { id: keyId, accountId } = caller.key;
-    const { reservedTokens: tokens } = this.#plan.admission;
-    return { callId, capacityClass: this.classAt(candidate), keyId, accountId, tokens };
-  }
-
-  /** A provisioned call counts as spillover outside its own pool. */
-  classAt({ target }: Candidate): CapacityClass {
-    const { call, admission } = this.#plan;
-    const { capacityClass } = admission;
-    const isGuest = target.pool !== call.caller.key.provisionedPool;
-    return capacityClass === "provisioned" && isGuest ? "spillover" : capacityClass;
-  }
-}
-
-interface FoundBusy {
-  readonly pool: BusyPool;
-  readonly candidate: Candidate;
 }

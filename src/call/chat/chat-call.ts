@@ -23,7 +23,7 @@ import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
 import { MeteredStream, type MeteredStreamOptions } from "../metering/metered-stream.ts";
 import type { CallWork } from "../call-work.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 
 export interface ChatCall {
   readonly request: ChatRequest;
@@ -35,7 +35,7 @@ export interface ChatCall {
 export async function runChat(
   arriving: Call,
   read: ChatCall,
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<StartedCall<ChatResult>> {
   const { call, chat } = await throughHooks(arriving, read, services);
   using images = new CallImages(chat.request);
@@ -58,7 +58,7 @@ export async function runChat(
 export async function openChatStream(
   arriving: Call,
   read: ChatCall,
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<StartedCall<MeteredStream>> {
   const { call, chat } = await throughHooks(arriving, read, services);
   using images = new CallImages(chat.request);
@@ -79,7 +79,7 @@ export async function openChatStream(
 }
 
 /** The call with its hooks, and what they made of its request. */
-async function throughHooks(arriving: Call, read: ChatCall, services: PipelineServices) {
+async function throughHooks(arriving: Call, read: ChatCall, services: CallServices) {
   const call = beginHooks(arriving, services.onHookFailed);
   const asked = { kind: "chat", request: read.request } as const;
   const changed = await changedByHooks(call, asked, services.clock);

@@ -9,8 +9,8 @@ export class ChoiceProgress extends AnsweredParts<ChatChoice> {
   /** `result` has a choice for each of `indexes`, in order; throws `broken-answer` if not. */
   addResult(indexes: readonly number[], result: ChatResult): void {
     this.#first ??= result;
-    const choices = indexes.flatMap((index, place) => {
-      const choice = result.choices[place];
+    const choices = indexes.flatMap((index, position) => {
+      const choice = result.choices[position];
       return choice === undefined ? [] : [{ ...choice, index }];
     });
     this.add(indexes, choices, result.usage);

@@ -22,7 +22,7 @@ import { possibleTargets } from "../attempts/possible-targets.ts";
 import { beginHooks } from "../hooks/begin-hooks.ts";
 import { changedByHooks } from "../hooks/hooked-call.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
-import type { PipelineServices } from "../services.ts";
+import type { CallServices } from "../services.ts";
 
 export interface EmbeddingCall {
   readonly request: EmbeddingRequest;
@@ -36,7 +36,7 @@ export interface EmbeddingCall {
 export async function runEmbeddings(
   arriving: Call,
   read: EmbeddingCall,
-  services: PipelineServices,
+  services: CallServices,
 ): Promise<StartedCall<EmbeddingResult>> {
   const call = beginHooks(arriving, services.onHookFailed);
   const asked = { kind: "embedding", request: read.request } as const;

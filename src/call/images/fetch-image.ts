@@ -78,7 +78,7 @@ async function connect(source: ImageSource, signal: AbortSignal): Promise<Respon
   throw new ImageFailure("it could not be downloaded", { cause: failure });
 }
 
-/** Puts the address in place of the name, so that no second lookup decides the destination. */
+/** Puts the address instead of the name, so that no second lookup decides the destination. */
 function request(url: URL, address: string, signal: AbortSignal): Promise<Response> {
   const pinned = new URL(url);
   pinned.hostname = address.includes(":") ? `[${address}]` : address;

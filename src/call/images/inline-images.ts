@@ -48,10 +48,10 @@ export function findAddresses({ messages }: ChatRequest): ReadonlyMap<string, st
   const params = new Map<string, string>();
   for (const [message, { content }] of messages.entries()) {
     if (content === undefined || content === null || typeof content === "string") continue;
-    for (const [place, part] of content.entries()) {
+    for (const [position, part] of content.entries()) {
       const address = addressOf(part);
       if (address === undefined || params.has(address)) continue;
-      params.set(address, `messages[${message}].content[${place}].image_url.url`);
+      params.set(address, `messages[${message}].content[${position}].image_url.url`);
     }
   }
   return params;

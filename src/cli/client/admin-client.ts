@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { CommandError } from "../command.ts";
+import { readPart } from "../output/reply-fields.ts";
 
 /** Access to the control plane: of a running gateway, or in this process on its database. */
 export interface AdminClient extends AsyncDisposable {
@@ -50,14 +51,12 @@ export class AdminRefusal extends CommandError {
 
 /** Reads an error of the control plane; any other body is reported by its status. */
 export function readRefusal(status: number, body: unknown): AdminRefusal {
-  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
-  const { message, code } = error;
-  const param = typeof error["param"] === "string" ? error["param"] : null;
+  const { message, code, param } = (isObject(body) ? readPart(body, "error") : undefined) ?? {};
   return new AdminRefusal({
     status,
     code: typeof code === "string" ? code : null,
     message: typeof message === "string" ? message : `the answer was an error of status ${status}`,
-    param,
+    param: typeof param === "string" ? param : null,
   });
 }
 

@@ -7,6 +7,7 @@ import { CommandError, unreadable, UsageError, type CommandIo } from "../command
 import { createHttpClient } from "./http-client.ts";
 import { loadSettings, readTextFile, type SettingsArguments } from "../serve/load-settings.ts";
 import { createOfflineClient } from "./offline-client.ts";
+import { readRecord, readText } from "../output/reply-fields.ts";
 import { commandLine } from "../program.ts";
 
 /** Options of every command that uses the control plane, with their help texts. */
@@ -104,13 +105,9 @@ machine, its --url and --token-file; or add --offline to work on the database.`,
 
 function parseAccess(text: string, path: string): { url: string; token: string } {
   try {
-    const access: unknown = JSON.parse(text);
-    if (typeof access === "object" && access !== null && "url" in access && "token" in access) {
-      const { url, token } = access;
-      if (typeof url === "string" && typeof token === "string") return { url, token };
-    }
+    const access = readRecord(JSON.parse(text));
+    return { url: readText(access, "url"), token: readText(access, "token") };
   } catch {
-    // Reported below, as any other invalid content.
+    throw new CommandError(`${path}: holds no address and token of a gateway`);
   }
-  throw new CommandError(`${path}: holds no address and token of a gateway`);
 }

@@ -3,7 +3,7 @@ import { Secret } from "../../domain/keys/secret.ts";
 import { AdminRefusal, type AdminClient } from "./admin-client.ts";
 import { createHttpClient } from "./http-client.ts";
 
-/** What a request looked like when it arrived. */
+/** A request as it arrived. */
 interface Seen {
   readonly line: string;
   readonly authorization: string | null;
@@ -22,7 +22,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-/** Answers with what `reply` says; the number counts requests from 1. */
+/** Answers with `reply`, which gets the number of the request from 1. */
 function listen(reply: (count: number) => Response | Promise<Response>): FakeGateway {
   const seen: Seen[] = [];
   const server = Bun.serve({
@@ -84,7 +84,7 @@ async function failureOf(work: Promise<unknown>): Promise<Error> {
   throw new Error("it did not fail");
 }
 
-test("a request has the token, its parameters and its body; what is undefined is left out", async () => {
+test("a request has the token, its parameters and its body, without undefined values", async () => {
   const gateway = listen(() => Response.json({ ok: true }));
   await using client = clientOf(`${gateway.url}/`);
   const query = { name: "a b", cursor: undefined, limit: 5 };
@@ -126,7 +126,7 @@ test("after a lost connection a change is repeated once, with the same key", asy
   expect(keys[1]).toBe(keys[0] ?? "");
 });
 
-test("a connection that is lost twice is reported, and not tried a third time", async () => {
+test("a connection lost twice is reported, without a third try", async () => {
   const { url, requests } = listenAndCut(5, "");
   const failure = await failureOf(clientOf(url).request("POST", "/keys", { body: {} }));
   expect(failure.message).toContain(`no answer from ${url}`);
@@ -164,7 +164,7 @@ test("a stream is passed on in pieces, and an error before it is reported like a
   expect(failure).toMatchObject({ status: 403, message: "No." });
 });
 
-test("a stream that is cut is an error and not a shorter answer", async () => {
+test("a cut stream is an error, not a shorter answer", async () => {
   const server = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,

@@ -7,7 +7,6 @@ import {
   textsOf,
   type AdminClient,
   type AdminMethod,
-  type AdminQuery,
   type AdminRequestDetails,
 } from "./admin-client.ts";
 import { CommandError } from "../command.ts";
@@ -31,7 +30,13 @@ export function createHttpClient(options: HttpClientOptions): AdminClient {
   return {
     isOffline: false,
     async request(method, path, details = {}) {
-      const { status, body } = await askTwice(options, prepare(options, { method, path, details }));
+      const { url, init } = prepare(options, { method, path, details });
+      // Safe to repeat, because every change has an idempotency key.
+      const { status, body } = await attempt(options, 2, async () => {
+        const signal = AbortSignal.any([options.signal, AbortSignal.timeout(requestTimeoutMs)]);
+        const response = await fetch(url, { ...init, signal });
+        return { status: response.status, body: await readJson(response, options) };
+      });
       if (status >= 400) throw readRefusal(status, body);
       return body;
     },
@@ -51,14 +56,10 @@ interface Prepared {
   readonly init: BunFetchRequestInit;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-}
-
 function prepare(options: HttpClientOptions, { method = "GET", path, details }: Wanted): Prepared {
   const { query, body, idempotencyKey } = details;
-  const url = addressOf(options.url, path, query ?? {});
+  const url = new URL(`${options.url.replace(/\/+$/, "")}/admin/v1${path}`);
+  url.search = new URLSearchParams(textsOf(query ?? {})).toString();
   const headers: Record<string, string> = { authorization: `Bearer ${options.token.reveal()}` };
   if (method !== "GET") {
     headers["idempotency-key"] = idempotencyKey ?? `cli-${randomBase62(24, options.random)}`;
@@ -76,34 +77,20 @@ function prepare(options: HttpClientOptions, { method = "GET", path, details }: 
   return { url, init };
 }
 
-function addressOf(base: string, path: string, query: AdminQuery): URL {
-  const url = new URL(`${base.replace(/\/+$/, "")}/admin/v1${path}`);
-  url.search = new URLSearchParams(textsOf(query)).toString();
-  return url;
-}
-
-/**
- * Repeats a request once after a lost connection, which is safe because every change has an
- * idempotency key.
- */
-async function askTwice(options: HttpClientOptions, prepared: Prepared): Promise<Answer> {
+/** Makes a request again after a lost connection. */
+async function attempt<Result>(
+  options: HttpClientOptions,
+  times: number,
+  request: () => Promise<Result>,
+): Promise<Result> {
   try {
-    return await ask(options, prepared);
+    return await request();
   } catch (error) {
     if (error instanceof CommandError || options.signal.aborted) throw error;
+    if (times > 1) return attempt(options, times - 1, request);
+    const { url, advice } = options;
+    throw new CommandError(`no answer from ${url} (${reasonOf(error)}). ${advice}`);
   }
-  try {
-    return await ask(options, prepared);
-  } catch (error) {
-    if (error instanceof CommandError || options.signal.aborted) throw error;
-    throw unreachable(options, error);
-  }
-}
-
-async function ask(options: HttpClientOptions, { url, init }: Prepared): Promise<Answer> {
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(requestTimeoutMs)]);
-  const response = await fetch(url, { ...init, signal });
-  return { status: response.status, body: await readJson(response, options) };
 }
 
 async function readJson(response: Response, options: HttpClientOptions): Promise<unknown> {
@@ -119,19 +106,14 @@ async function* readStream(
   options: HttpClientOptions,
   { url, init }: Prepared,
 ): AsyncGenerator<Uint8Array> {
-  let response: Response;
-  try {
-    response = await fetch(url, { ...init, signal: options.signal });
-  } catch (error) {
-    if (options.signal.aborted) throw error;
-    throw unreachable(options, error);
-  }
+  const { signal } = options;
+  const response = await attempt(options, 1, () => fetch(url, { ...init, signal }));
   if (response.status >= 400) throw readRefusal(response.status, await readJson(response, options));
   if (response.status !== 200 || response.body === null) throw notSluice(response.status, options);
   try {
     yield* response.body;
   } catch (error) {
-    if (options.signal.aborted) throw error;
+    if (signal.aborted) throw error;
     // The output is incomplete, which a script has to notice.
     throw new CommandError(`the connection was lost in the middle: ${reasonOf(error)}`);
   }
@@ -141,10 +123,6 @@ function notSluice(status: number, { url }: HttpClientOptions): CommandError {
   return new CommandError(
     `${url} answered with status ${status} and nothing of a control plane's; is it the admin address of a gateway?`,
   );
-}
-
-function unreachable(options: HttpClientOptions, error: unknown): CommandError {
-  return new CommandError(`no answer from ${options.url} (${reasonOf(error)}). ${options.advice}`);
 }
 
 function reasonOf(error: unknown): string {

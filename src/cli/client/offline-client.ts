@@ -1,11 +1,17 @@
 import { Download } from "../../control/operation/download.ts";
 import type { OperationCall } from "../../control/operation/operation.ts";
 import { adminOperations } from "../../control/operations.ts";
-import { createRunOffline, type OfflineRequest } from "../../control/operation/run-offline.ts";
+import { createRunOffline } from "../../control/operation/run-offline.ts";
 import { localPrincipal } from "../../control/sign-in/principals.ts";
 import type { Config } from "../../config/config.ts";
 import { createRequestId } from "../../domain/request-id.ts";
-import { readRefusal, textsOf, type AdminClient } from "./admin-client.ts";
+import {
+  readRefusal,
+  textsOf,
+  type AdminClient,
+  type AdminMethod,
+  type AdminRequestDetails,
+} from "./admin-client.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { openServices } from "../serve/open-services.ts";
 
@@ -14,21 +20,22 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
   const opened = await openServices(config, io);
   const { admin } = opened;
   const run = createRunOffline(admin, adminOperations(admin));
-  const ask = async (request: Omit<OfflineRequest, "call">): Promise<unknown> => {
+  const ask = async (
+    method: AdminMethod,
+    path: string,
+    { query = {}, ...details }: AdminRequestDetails,
+  ): Promise<unknown> => {
+    const texts = textsOf(query);
+    const request = { ...details, method, path: `/admin/v1${path}`, query: texts };
     const { status, body } = await run({ ...request, call: createCall(io) });
     if (status >= 400) throw readRefusal(status, body);
     return body;
   };
   return {
     isOffline: true,
-    request: (method, path, { query = {}, body, idempotencyKey } = {}) =>
-      ask({ method, path: `/admin/v1${path}`, query: textsOf(query), body, idempotencyKey }),
+    request: (method, path, details = {}) => ask(method, path, details),
     async *stream(path, query) {
-      const download = await ask({
-        method: "GET",
-        path: `/admin/v1${path}`,
-        query: textsOf(query),
-      });
+      const download = await ask("GET", path, { query });
       if (!(download instanceof Download)) throw new CommandError(`${path} is no download`);
       const encoder = new TextEncoder();
       for await (const text of download.chunks) yield encoder.encode(text);

@@ -6,66 +6,59 @@ import {
   readRecords,
   type ReplyRecord,
 } from "../output/reply-fields.ts";
+import { formatFacts, type Fact } from "./facts.ts";
 import { formatWindowChart } from "./window-chart.ts";
 
 /** Formats a refusal for people: its rule, the caller, and the content of the window. */
 export function formatRefusal(refusal: ReplyRecord): string {
-  const code = refusal["code"] === null ? "" : ` ${cellOf(refusal, "code")}`;
-  const head = `Refused with ${cellOf(refusal, "status")}${code} at ${cellOf(refusal, "at")} UTC: ${cellOf(refusal, "summary")}`;
+  const of = (name: string): string | number => cellOf(refusal, name);
+  const code = refusal["code"] === null ? "" : ` ${of("code")}`;
+  const head = `Refused with ${of("status")}${code} at ${of("at")} UTC: ${of("summary")}`;
+  const environment = typeof refusal["environment"] === "string" ? ` in ${of("environment")}` : "";
   const window = readPart(refusal, "window");
-  const facts = [
-    ["Rule", cellOf(refusal, "rule")],
+  const facts: readonly Fact[] = [
+    ["Rule", of("rule")],
     ["Key", formatKey(refusal)],
-    ["Application", formatApplication(refusal)],
-    ["Account", cellOf(refusal, "account_id")],
-    ["Model", cellOf(refusal, "model")],
+    ["Application", `${of("application")}${environment}`],
+    ["Account", of("account_id")],
+    ["Model", of("model")],
     ...(window === undefined ? [] : windowFacts(refusal, window)),
-  ] as const;
-  const lines = facts
-    .filter(([, value]) => value !== "-")
-    .map(([name, value]) => `  ${name.padEnd(11)}  ${value}`);
-  const chart = window === undefined ? "" : formatChart(refusal, window);
-  return [head, "", ...lines, ...(chart === "" ? [] : ["", chart])].join("\n");
+  ];
+  const lines = formatFacts(facts.filter(([, value]) => value !== "-"));
+  return [head, "", ...lines, ...(window === undefined ? [] : formatChart(refusal, window))].join(
+    "\n",
+  );
 }
 
 function formatKey(refusal: ReplyRecord): string | number {
-  const secret = refusal["public_id"];
+  const { key_id: id, public_id: secret } = refusal;
   if (typeof secret !== "string") return cellOf(refusal, "key_id");
   const shown = formatValue(`sk-slc_${secret}`);
-  return typeof refusal["key_id"] === "string" ? `${cellOf(refusal, "key_id")} (${shown})` : shown;
+  return typeof id === "string" ? `${cellOf(refusal, "key_id")} (${shown})` : shown;
 }
 
-function formatApplication(refusal: ReplyRecord): string | number {
-  if (typeof refusal["environment"] !== "string") return cellOf(refusal, "application");
-  return `${cellOf(refusal, "application")} in ${cellOf(refusal, "environment")}`;
-}
-
-function windowFacts(
-  refusal: ReplyRecord,
-  window: ReplyRecord,
-): readonly (readonly [string, string])[] {
-  const [limit, used, requested] = ["limit", "used", "requested"].map((name) =>
-    cellOf(window, name),
-  );
+function windowFacts(refusal: ReplyRecord, window: ReplyRecord): readonly Fact[] {
+  const of = (name: string): string | number => cellOf(window, name);
+  const free = window["free_at"];
+  const waitMs = Date.parse(String(free)) - Date.parse(String(refusal["at"]));
   return [
-    ["Window", `${used} of ${limit} used; the request needed ${requested}`],
-    ["Free", formatFree(refusal, window)],
+    ["Window", `${of("used")} of ${of("limit")} used; the request needed ${of("requested")}`],
+    [
+      "Free",
+      typeof free === "string"
+        ? `${formatDuration(waitMs)} later, at ${of("free_at")} UTC, if nothing else came`
+        : "never: the request is larger than the limit itself",
+    ],
   ];
 }
 
-function formatFree(refusal: ReplyRecord, window: ReplyRecord): string {
-  const free = window["free_at"];
-  if (typeof free !== "string") return "never: the request is larger than the limit itself";
-  const waitMs = Date.parse(free) - Date.parse(String(refusal["at"]));
-  return `${formatDuration(waitMs)} later, at ${cellOf(window, "free_at")} UTC, if nothing else came`;
-}
-
-function formatChart(refusal: ReplyRecord, window: ReplyRecord): string {
+function formatChart(refusal: ReplyRecord, window: ReplyRecord): readonly string[] {
   const unit = refusal["rule"] === "requests_per_minute" ? "requests" : "tokens";
   const slots = readRecords(window, "slots").map((slot) => ({
     ageMs: Number(slot["age_ms"]),
     amount: Number(slot[unit]),
   }));
-  if (slots.length === 0) return "";
-  return `  What the window held, ${unit} by the second of their admission:\n\n${formatWindowChart(slots)}`;
+  if (slots.length === 0) return [];
+  const title = `  What the window held, ${unit} by the second of their admission:`;
+  return ["", title, "", formatWindowChart(slots)];
 }

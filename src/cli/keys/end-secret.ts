@@ -6,7 +6,7 @@ import type { VerbCall } from "../verbs/verb.ts";
 /** Ends a secret by its name, which identifies its key. */
 export async function endSecret({ argument, client, io, isJson }: VerbCall): Promise<number> {
   const secret = readSecretName(argument ?? "");
-  const key = await findEntity(client, { entity: entities.key, named: secret, places: {} });
+  const key = await findEntity(client, { entity: entities.key, named: secret, owners: {} });
   const path = `/keys/${readText(key, "id")}/secrets/${secret.slice("sk-slc_".length)}`;
   const answer = await client.request("DELETE", path);
   if (isJson) io.print(JSON.stringify(answer));

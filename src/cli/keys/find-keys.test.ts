@@ -21,7 +21,7 @@ test.each([1, 7, 64, 65, 200, 100_000])(
   },
 );
 
-test("a text that is too short, or of another service, is no key", async () => {
+test("a text that is too short, or another service's key, is no key", async () => {
   const cut = newKey().slice(0, -1);
   expect(await findKeys(inPieces(`${cut} sk-abc_12345678_ slc-mgt_abcdefgh`, 16))).toEqual([]);
 });

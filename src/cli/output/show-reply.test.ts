@@ -7,7 +7,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-/** Gives `count` accounts in pages, as a control plane would; tells what was asked for. */
+/** Serves `count` accounts in pages, and records the queries. */
 function listenWith(count: number): { readonly url: string; readonly queries: string[] } {
   const queries: string[] = [];
   const server = Bun.serve({

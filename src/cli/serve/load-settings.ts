@@ -80,7 +80,7 @@ export function withDataDir(
 ): Config {
   const dataDir = chosen["data-dir"];
   if (dataDir === undefined || path === undefined) return config;
-  // The database moves with the data directory unless the file places it elsewhere.
+  // The database moves with the data directory unless the file sets its path.
   const isInside = resolve(config.storage.path) === resolve(config.dataDir, "sluice.db");
   const storage = isInside
     ? { ...config.storage, path: join(dataDir, "sluice.db") }

@@ -22,19 +22,21 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
     io.report("--init: nothing is missing, and nothing was changed. Leave it out from now on.");
     return;
   }
-  const told = (line: string): void => io.report(`--init: ${line}`);
-  if (isOther) told(`${describe(facts)} ${putAside(installation, io)}`);
+  const report = (line: string): void => io.report(`--init: ${line}`);
+  if (isOther) report(`${describe(facts)} ${putAside(installation, io)}`);
   installation.keepPepper();
   const { connection } = openStores(path, io.clock, { peppers: installation.peppers });
   await using _ = connection;
   await connection.use(forgetPepper);
   if (!hasWrongPepper) return;
   await connection.change((queries) => new AuditEnds(queries, connection.seals).sealAll());
-  told("the audit is sealed anew as it is: nothing tells any more whether it was changed before.");
+  report(
+    "the audit is sealed anew as it is: nothing tells any more whether it was changed before.",
+  );
   const keys = facts.hasSecrets
     ? " None of the API keys in it works any more: rotate each (`keys rotate`)."
     : "";
-  told(`${path} goes with the pepper of ${installation.pepper.source} from now on.${keys}`);
+  report(`${path} goes with the pepper of ${installation.pepper.source} from now on.${keys}`);
 }
 
 function inspect(path: string): DatabaseFacts {

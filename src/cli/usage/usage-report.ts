@@ -18,7 +18,7 @@ export interface UsageReport {
   readonly limit: number | undefined;
 }
 
-interface Place {
+interface ReportIo {
   readonly client: AdminClient;
   readonly io: Pick<CommandIo, "print" | "report">;
 }
@@ -38,7 +38,10 @@ const sumColumns: readonly Column[] = [
 ];
 
 /** Prints sums as a table: the names of groups, a line for all, and whether groups are left out. */
-export async function showUsageReport({ client, io }: Place, report: UsageReport): Promise<void> {
+export async function showUsageReport(
+  { client, io }: ReportIo,
+  report: UsageReport,
+): Promise<void> {
   const { path, by, filter, limit = defaultLimit } = report;
   // One more than is shown reveals whether there are more.
   const asked = Math.min(limit + 1, largestGroupLimit);

@@ -30,7 +30,7 @@ export const entities = {
   token: { noun: "token", prefix: "tok", name: "name", read: readTokenName },
 } as const satisfies Readonly<Record<string, Entity>>;
 
-export interface Places {
+export interface Owners {
   readonly account?: string | undefined;
   readonly environment?: string | undefined;
 }
@@ -38,7 +38,7 @@ export interface Places {
 export interface Wanted {
   readonly entity: Entity;
   readonly named: string;
-  readonly places: Places;
+  readonly owners: Owners;
 }
 
 /** Finds an object by its id or by a unique name. */
@@ -99,8 +99,8 @@ function isId(prefix: string, text: string): boolean {
 async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRecord> {
   const { noun, parameter = "name" } = wanted.entity;
   const { named } = wanted;
-  const places = noun === "application" ? await idsOf(client, wanted.places) : {};
-  const query = { ...places, [parameter]: named, limit: 20 };
+  const owners = noun === "application" ? await idsOf(client, wanted.owners) : {};
+  const query = { ...owners, [parameter]: named, limit: 20 };
   const answer = await client.request("GET", `/${noun}s`, { query });
   const [found, ...others] = readRecords(answer, "data");
   if (found === undefined) {
@@ -117,8 +117,8 @@ async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRec
   );
 }
 
-async function idsOf(client: AdminClient, { account, environment }: Places): Promise<AdminQuery> {
+async function idsOf(client: AdminClient, { account, environment }: Owners): Promise<AdminQuery> {
   if (account === undefined) return { environment };
-  const wanted = { entity: entities.account, named: account, places: {} };
+  const wanted = { entity: entities.account, named: account, owners: {} };
   return { environment, account_id: await findId(client, wanted) };
 }

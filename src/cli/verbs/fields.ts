@@ -4,6 +4,7 @@ import { UsageError } from "../command.ts";
 import type { DescribedOperation } from "./described-operations.ts";
 import { entities, type Entity } from "./entities.ts";
 import {
+  FromNow,
   limitUpTo,
   readCount,
   readDays,
@@ -55,6 +56,7 @@ const commonTexts: FieldTexts = {
     value: "30d|time",
     about: "When it stops working; `never`: it does not.",
   },
+  expires_in_seconds: { option: "expires" },
   expires_in_days: {
     option: "expires-in",
     value: "90d",
@@ -204,7 +206,8 @@ export function assemble(
   const inner = new Map<string, Record<string, unknown>>();
   for (const [{ path }, value] of values) {
     const [name, part] = path;
-    if (part === undefined) made[name] = value;
+    if (value instanceof FromNow) made[name.replace(/_at$/, "_in_seconds")] = value.seconds;
+    else if (part === undefined) made[name] = value;
     else inner.set(name, { ...inner.get(name), [part]: value });
   }
   for (const [name, parts] of inner) {

@@ -41,19 +41,32 @@ export function readDays(text: string): number {
   throw new InvalidArgumentError("It takes whole days, from 1d to 365d.");
 }
 
-/** A future time as ISO 8601, from a date, an ISO time or a duration. */
-export function readTime(text: string, nowMs: number): string {
-  return timeOf(text, (durationMs) => nowMs + durationMs);
+/** A duration from the change on, for the field `..._in_seconds` that goes with `..._at`. */
+export class FromNow {
+  readonly seconds: number;
+
+  constructor(seconds: number) {
+    this.seconds = seconds;
+  }
 }
 
-/** A past time in the same forms; a duration counts back. */
-export function readPastTime(text: string, nowMs: number): string {
-  return timeOf(text, (durationMs) => nowMs - durationMs);
-}
-
-function timeOf(text: string, at: (durationMs: number) => number): string {
+/**
+ * A future time as ISO 8601, from a date or an ISO time. A duration stays one, so that a repeated
+ * command is the same request.
+ */
+export function readTime(text: string): string | FromNow {
   const durationMs = readDurationMs(text);
-  const timeMs = durationMs === undefined ? readTimeMs(text) : at(durationMs);
+  return durationMs === undefined ? timeOf(text) : new FromNow(durationMs / 1000);
+}
+
+/** A past time as ISO 8601; a duration counts back. */
+export function readPastTime(text: string, nowMs: number): string {
+  const durationMs = readDurationMs(text);
+  return durationMs === undefined ? timeOf(text) : new Date(nowMs - durationMs).toISOString();
+}
+
+function timeOf(text: string): string {
+  const timeMs = readTimeMs(text);
   if (timeMs !== undefined) return new Date(timeMs).toISOString();
   throw new InvalidArgumentError(
     "It takes a date (2026-11-21), a time (2026-11-21T09:00 in UTC, or with Z or +02:00 at its " +

@@ -5,7 +5,7 @@ import { readRecord, readRecords, readText, type ReplyRecord } from "../output/r
 import { readPassword } from "../read-input.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { connectLate } from "./connect-late.ts";
-import { findEntity, findId, titleOf, type Places } from "./entities.ts";
+import { findEntity, findId, titleOf, type Owners } from "./entities.ts";
 import { assemble } from "./fields.ts";
 import { readList } from "./read-list.ts";
 import type { Typed, Verb, VerbCall } from "./verb.ts";
@@ -39,8 +39,8 @@ async function withPassword({ values }: Typed, io: CommandIo): Promise<Typed["va
 async function runOperation(typed: VerbCall): Promise<number> {
   const { verb, client } = typed;
   const { spec, entity, operation } = verb;
-  const places = placesOf(typed);
-  const wanted = entity && { entity, named: typed.argument ?? "", places };
+  const owners = ownersOf(typed);
+  const wanted = entity && { entity, named: typed.argument ?? "", owners };
   const found = wanted && (await findEntity(client, wanted));
   const call = { ...typed, found };
   spec.check?.(call);
@@ -98,16 +98,16 @@ function bodyOf({ verb, argument, found }: VerbCall, fields: ReplyRecord): Reply
 /** The fields that were given, with ids instead of names. */
 export async function readFields(call: VerbCall): Promise<ReplyRecord> {
   const values = new Map(call.values);
-  const places = placesOf(call);
+  const owners = ownersOf(call);
   for (const [field, value] of values) {
     const { entity } = field;
     if (entity === undefined || typeof value !== "string") continue;
-    values.set(field, await findId(call.client, { entity, named: value, places }));
+    values.set(field, await findId(call.client, { entity, named: value, owners }));
   }
   return assemble(call.verb.fields, values);
 }
 
-function placesOf({ options }: Typed): Places {
+function ownersOf({ options }: Typed): Owners {
   const { account, environment } = options;
   return {
     account: typeof account === "string" ? account : undefined,

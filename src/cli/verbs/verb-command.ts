@@ -23,7 +23,7 @@ export interface ResourceSpec {
   readonly defaultVerb?: string;
 }
 
-interface Place {
+interface CommandRun {
   readonly args: readonly string[];
   readonly nowMs: number;
   readonly run: (verb: Verb, typed: Typed) => Promise<void>;
@@ -76,7 +76,7 @@ function requireVerb({ name, verbs, defaultVerb }: ResourceSpec, first = "-"): v
   throw new UsageError(`say what to do: ${names.join(", ")}${unknown}`);
 }
 
-function parserOf(resource: ResourceSpec, place: Place): Parser {
+function parserOf(resource: ResourceSpec, commandRun: CommandRun): Parser {
   const { name, about, verbs, defaultVerb } = resource;
   const program = new Parser("sluice")
     .helpOption("-h, --help", "Show this help.")
@@ -86,13 +86,13 @@ function parserOf(resource: ResourceSpec, place: Place): Parser {
       getOutHelpWidth: () => 100,
     });
   const made = program.command(name).description(about);
-  const all = verbs.map((spec) => verbOf(spec, place.nowMs));
+  const all = verbs.map((spec) => verbOf(spec, commandRun.nowMs));
   const [only] = all;
-  if (only?.spec.name === name) return addVerb(made, { resource, verb: only }, place);
+  if (only?.spec.name === name) return addVerb(made, { resource, verb: only }, commandRun);
   made.usage("VERB [options]").helpCommand(false).commandsGroup("Verbs:");
   for (const verb of all) {
     const isDefault = verb.spec.name === defaultVerb;
-    addVerb(made.command(verb.spec.name, { isDefault }), { resource, verb }, place);
+    addVerb(made.command(verb.spec.name, { isDefault }), { resource, verb }, commandRun);
   }
   const examples = all.flatMap((verb) => examplesOf(resource, verb).slice(0, 1));
   return made.addHelpText("after", endOfHelp(examples));
@@ -103,7 +103,7 @@ interface Named {
   readonly verb: Verb;
 }
 
-function addVerb(made: Parser, { resource, verb }: Named, { args, run }: Place): Parser {
+function addVerb(made: Parser, { resource, verb }: Named, { args, run }: CommandRun): Parser {
   const { spec, operation, argument } = verb;
   const summary = spec.summary ?? operation.summary.replace(/\.$/, "");
   made.summary(summary).addHelpText("after", endOfHelp(examplesOf(resource, verb)));

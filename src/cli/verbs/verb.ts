@@ -80,8 +80,11 @@ export interface VerbCall extends Typed {
   readonly found?: ReplyRecord | undefined;
 }
 
-/** Fields without an option: `revision` comes from the look-up, `disabled` from two verbs. */
-const never = new Set(["revision", "disabled"]);
+/**
+ * Fields without an option of their own: `revision` comes from the look-up, `disabled` from two
+ * verbs, `expires_in_seconds` from `--expires`.
+ */
+const never = new Set(["revision", "disabled", "expires_in_seconds"]);
 
 export function verbOf(spec: VerbSpec, nowMs: number): Verb {
   const operation = describedOperation(spec.operation);
@@ -108,10 +111,10 @@ function optionsOf(
   const made = options.map(([flags, about]) => new Option(flags, about));
   const named = [entity, ...fields.map((field) => field.entity)];
   if (!named.includes(entities.application)) return made;
-  const places = [
+  const owners = [
     new Option("--account <account>", "Whose application it is, by id or name."),
     new Option("--environment <name>", "Where the application is."),
   ];
   const isNew = ({ long }: Option): boolean => fields.every(({ option }) => option.long !== long);
-  return [...made, ...places.filter(isNew)];
+  return [...made, ...owners.filter(isNew)];
 }

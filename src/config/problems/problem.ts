@@ -1,18 +1,18 @@
 import type { ConfigPath, SettingProblem } from "../../settings/problem.ts";
 
-/** A problem and its place in the file. */
+/** A problem and its position in the file. */
 export interface ConfigProblem extends Omit<SettingProblem, "path"> {
   /** Key at fault, such as `environments[0].hosts`; empty for the whole file. */
   readonly path: string;
-  /** From 1; undefined when the file has no such place. */
+  /** From 1; undefined when the file has no such key. */
   readonly line?: number;
   readonly column?: number;
 }
 
-/** All problems in one text: a headline with the count, then one line each, by place. */
+/** All problems in one text: a headline with the count, then one line each, by position. */
 export function formatProblems(name: string, problems: readonly ConfigProblem[]): string {
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
-  const lines = problems.toSorted(comparePlaces).map((problem) => formatProblem(name, problem));
+  const lines = problems.toSorted(comparePositions).map((problem) => formatProblem(name, problem));
   return [`${name}: ${count}`, ...lines].join("\n");
 }
 
@@ -36,13 +36,13 @@ function formatKey(key: string): string {
 }
 
 function formatProblem(name: string, problem: ConfigProblem): string {
-  const place =
+  const position =
     problem.line === undefined ? name : `${name}:${problem.line}:${problem.column ?? 1}`;
-  const subject = problem.path === "" ? `${place}:` : `${place} ${problem.path}:`;
+  const subject = problem.path === "" ? `${position}:` : `${position} ${problem.path}:`;
   const hint = problem.suggestion === undefined ? "" : `; did you mean '${problem.suggestion}'?`;
   return `${subject} ${problem.message}${hint}`;
 }
 
-function comparePlaces(one: ConfigProblem, other: ConfigProblem): number {
+function comparePositions(one: ConfigProblem, other: ConfigProblem): number {
   return (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0);
 }

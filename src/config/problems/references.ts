@@ -2,7 +2,7 @@ import { z } from "zod";
 import { withSuggestion, type SettingProblem } from "../../settings/problem.ts";
 import { suggest } from "../../settings/suggest.ts";
 import {
-  placesOf,
+  sitesOf,
   type TargetContext,
   type UpstreamKind,
   type WrittenTarget,
@@ -103,13 +103,13 @@ function kindProblems(
   ];
 }
 
-/** The ids of a target at all places of its upstream, in all environments. */
+/** The ids of a target at all sites of its upstream, in all environments. */
 function targetIds(target: TargetOutline, outline: Outline): readonly string[] {
   const { kind, written } = atKind(target, outline);
   if (written === undefined) return [];
-  return placesOf(kind, written).flatMap((place) =>
-    [place.model, ...new Set(Object.values(place.modelFor))].map(
-      (model) => `${place.upstream}/${model}`,
+  return sitesOf(kind, written).flatMap((site) =>
+    [site.model, ...new Set(Object.values(site.modelFor))].map(
+      (model) => `${site.upstream}/${model}`,
     ),
   );
 }

@@ -8,7 +8,7 @@ import {
   text,
   wholeNumber,
 } from "../../settings/values.ts";
-import { kindNamed, placesOf, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
+import { kindNamed, sitesOf, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
 import type { UpstreamsFile } from "./upstreams.ts";
 
 const mostTokens = 100_000_000;
@@ -242,12 +242,12 @@ function buildTargets(
   if (configured === undefined) return [];
   const kind = kindNamed(kinds, configured.kind);
   const upstream = { name, fields: configured.fields };
-  const places = placesOf(kind, { model: identifier, upstream, section: sections[kind.name] });
-  return places.map(({ upstream: at, turn, ...place }) => {
-    const model = place.modelFor[environment] ?? place.model;
+  const sites = sitesOf(kind, { model: identifier, upstream, section: sections[kind.name] });
+  return sites.map(({ upstream: at, turn, ...site }) => {
+    const model = site.modelFor[environment] ?? site.model;
     // Computed in hundredths, because a sum of fractions is not exact.
-    const placed = { priority: (priority * 100 + turn) / 100, weight, pool };
-    return { id: `${at}/${model}`, upstream: at, model, ...placed };
+    const preference = { priority: (priority * 100 + turn) / 100, weight, pool };
+    return { id: `${at}/${model}`, upstream: at, model, ...preference };
   });
 }
 

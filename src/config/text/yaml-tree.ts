@@ -63,11 +63,11 @@ function readDocument(text: string): YamlResult {
     resolveKnownTags: false,
     logLevel: "error",
   });
-  const place = (offset: number): Position => {
+  const locate = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems = syntaxProblems(document, place);
+  const problems = syntaxProblems(document, locate);
   if (problems.length > 0) return { ok: false, problems };
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) {
@@ -76,17 +76,17 @@ function readDocument(text: string): YamlResult {
   const plain: unknown = document.toJS({ maxAliasCount: mostAliasedValues });
   const value = new TreeCopy(hidden).copy(plain, 0);
   if (!isObject(value)) return refuse("must be a map of keys and values, such as 'listen: ...'");
-  return { ok: true, tree: { value, locate: (path) => place(findOffset(document, path)) } };
+  return { ok: true, tree: { value, locate: (path) => locate(findOffset(document, path)) } };
 }
 
 function syntaxProblems(
   document: Document,
-  place: (offset: number) => Position,
+  locate: (offset: number) => Position,
 ): readonly ConfigProblem[] {
   // One mistake often causes several errors on the same line.
   const byLine = new Map<number, ConfigProblem>();
   for (const error of [...document.errors, ...document.warnings]) {
-    const position = place(error.pos[0]);
+    const position = locate(error.pos[0]);
     if (byLine.has(position.line) || byLine.size >= mostSyntaxProblems) continue;
     byLine.set(position.line, { path: "", ...position, message: describeSyntaxError(error.code) });
   }

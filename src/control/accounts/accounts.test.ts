@@ -18,7 +18,7 @@ beforeEach(() => {
 afterEach(() => admin[Symbol.asyncDispose]());
 
 describe("accounts", () => {
-  test("one made without words may have 100 keys, on no plan", async () => {
+  test("a new account may have 100 keys and has no plan", async () => {
     const body = { name: "first" };
     const account = await admin.run(accountSchema, "createAccount", { body });
     expect(account).toMatchObject({
@@ -32,7 +32,7 @@ describe("accounts", () => {
     expect(await admin.run(accountSchema, "getAccount", { id: account.id })).toEqual(account);
   });
 
-  test("a name is taken once, also by a change", async () => {
+  test("a name is unique, also after a change", async () => {
     const { id } = await admin.account();
     const other = await admin.account("other");
     expect((await admin.refusal("createAccount", { body: { name: "first" } })).status).toBe(409);
@@ -44,7 +44,7 @@ describe("accounts", () => {
     expect(found.data.map((account) => account.id)).toEqual([id]);
   });
 
-  test("names are one line, plans those of the configuration", async () => {
+  test("names are one line, and plans must be in the configuration", async () => {
     for (const [body, param] of [
       [{ name: "" }, "name"],
       [{ name: " padded" }, "name"],
@@ -57,7 +57,7 @@ describe("accounts", () => {
     await admin.run(accountSchema, "createAccount", { body: { name: "Müller & Söhne" } });
   });
 
-  test("to disable is a change with a time, which keys follow, and can be taken back", async () => {
+  test("disabling an account has a time, disables its keys and can be undone", async () => {
     const { id } = await admin.account();
     const body = { revision: 1, disabled: true };
     const disabled = await admin.run(accountSchema, "updateAccount", { id, body });
@@ -73,7 +73,7 @@ describe("accounts", () => {
     expect([enabled.disabled_at, enabled.revision]).toEqual([null, 3]);
   });
 
-  test("one with applications cannot be removed, an empty one can", async () => {
+  test("an account with applications cannot be removed, an empty one can", async () => {
     const { id } = await admin.account();
     const body = { account_id: id, environment: "staging", name: "a" };
     const application = await admin.run(applicationSchema, "createApplication", { body });
@@ -85,7 +85,7 @@ describe("accounts", () => {
 });
 
 describe("applications", () => {
-  test("an operator says for which account, an account holder need not", async () => {
+  test("an operator names the account, an account holder need not", async () => {
     const { id } = await admin.account();
     const body = { environment: "production", name: "app: one/two" };
     expect((await admin.refusal("createApplication", { body })).param).toBe("account_id");
@@ -100,7 +100,7 @@ describe("applications", () => {
     expect(twice.code).toBe("already_exists");
   });
 
-  test("one goes with its revoked keys, and stays while a key is not revoked", async () => {
+  test("an application is removed with its revoked keys, and not while a key is live", async () => {
     const { id } = await admin.application("owner");
     const { key } = await admin.issue(id);
     const { key: disabled } = await admin.issue(id);
@@ -117,7 +117,7 @@ describe("applications", () => {
     expect(new Set([entry?.before?.["keys"]].flat())).toEqual(new Set([disabled.id, key.id]));
   });
 
-  test("a new name is the name its keys show", async () => {
+  test("keys show the new name of a renamed application", async () => {
     const { id } = await admin.application("owner");
     const { key } = await admin.issue(id);
     await admin.result("updateApplication", { id, body: { revision: 1, name: "renamed" } });
@@ -129,7 +129,7 @@ describe("applications", () => {
 });
 
 describe("the audit", () => {
-  test("has one entry for each change, with what differs, and none for what was refused", async () => {
+  test("has one entry with the differences for each change, and none for a refused one", async () => {
     const { id: account } = await admin.account();
     const application = await admin.run(applicationSchema, "createApplication", {
       body: { account_id: account, environment: "production", name: "a" },
@@ -168,7 +168,7 @@ describe("the audit", () => {
     expect(list.data.every(({ account_id }) => account_id === account)).toBe(true);
   });
 
-  test("is filtered by what an entry says, and by time", async () => {
+  test("is filtered by the fields of entries and by time", async () => {
     await admin.account("early");
     admin.clock.advance(3_600_000);
     const { id } = await admin.account("late");

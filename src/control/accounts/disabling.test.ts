@@ -42,7 +42,7 @@ async function refusedToEnable(thing: Thing, as: Principal) {
   return admin.refusal(update, { as, id: id(), body: { revision, disabled: false } });
 }
 
-test("what an operator has disabled only an operator enables", async () => {
+test("only an operator enables what an operator has disabled", async () => {
   for (const thing of things) {
     expect(await turn(thing, operator, true)).toMatchObject({ disabled_by: "operator" });
     const refusal = await refusedToEnable(thing, holder);
@@ -55,14 +55,14 @@ test("what an operator has disabled only an operator enables", async () => {
   }
 });
 
-test("what an account holder has disabled it enables again", async () => {
+test("an account holder enables what it has disabled", async () => {
   for (const thing of things) {
     expect(await turn(thing, holder, true)).toMatchObject({ disabled_by: "account_holder" });
     expect(await turn(thing, holder, false)).toMatchObject({ disabled_by: null });
   }
 });
 
-test("an operator may make a holder's disabling its own, and a holder cannot make it its own again", async () => {
+test("an operator may take over a holder's disabling, and the holder cannot undo that", async () => {
   for (const thing of things) {
     const { disabled_at: since } = await turn(thing, holder, true);
     admin.clock.advance(1_000);
@@ -73,7 +73,7 @@ test("an operator may make a holder's disabling its own, and a holder cannot mak
   }
 });
 
-test("the audit tells who disabled, and a holder may still change the rest", async () => {
+test("the audit has who disabled it, and a holder may still change the rest", async () => {
   await turn(things[0], operator, true);
   const [entry] = await admin.audit();
   expect(entry?.after).toMatchObject({ disabled_by: "operator" });
@@ -82,7 +82,7 @@ test("the audit tells who disabled, and a holder may still change the rest", asy
   expect(await admin.run(keySchema, "updateKey", request)).toMatchObject({ note: "ours" });
 });
 
-test("in a disabled account its holder looks, and changes nothing", async () => {
+test("the holder of a disabled account reads and changes nothing", async () => {
   const id = holder.accountId ?? "";
   const body = { revision: 1, disabled: true };
   await admin.run(accountSchema, "updateAccount", { id, body });
@@ -110,6 +110,6 @@ test("in a disabled account its holder looks, and changes nothing", async () => 
   expect((await admin.result("getKey", ofKey)).status).toBe(200);
   expect((await admin.result("listApplications", { as })).status).toBe(200);
   expect((await admin.result("listKeys", { as: auditor })).status).toBe(200);
-  // The operator goes on as before.
+  // The operator may still change it.
   await admin.result("updateKey", { id: keyId, body: { revision: 1, note: "seen" } });
 });

@@ -1,11 +1,9 @@
-import type { Account, Application } from "../../domain/accounts/account.ts";
-import { randomBase62 } from "../../domain/keys/base62.ts";
-import { changeOf } from "../audit/audit-fields.ts";
+import type { Application } from "../../domain/accounts/account.ts";
 import { ordinaryPlans } from "../keys/key-rules.ts";
 import { bySystem, changeAs, type Change } from "../operation/change.ts";
 import type { AdminServices } from "../services.ts";
-import { newAccount } from "./accounts.ts";
-import { newApplication } from "./applications.ts";
+import { insertAccount } from "./accounts.ts";
+import { insertApplication } from "./applications.ts";
 
 export interface ApplicationNames {
   readonly account: string;
@@ -24,32 +22,18 @@ export function ensureApplication(
     const { applications } = changing.transaction;
     const accountId = await ensureAccount(changing, account, services);
     const { items } = await applications.list({ accountId, environment, name }, { limit: 1 });
-    if (items[0] !== undefined) return items[0];
-    const application: Application = {
-      ...newApplication,
-      id: `app_${randomBase62(16, services.random)}`,
-      accountId,
-      environment,
-      name,
-      createdAt: changing.now,
-    };
-    await applications.insert(application);
-    await changing.audit(changeOf("application", "create", { after: application }));
-    return application;
+    const facts = { accountId, environment, name };
+    return items[0] ?? insertApplication(changing, facts, services);
   });
 }
 
 async function ensureAccount(
-  { transaction, now, audit }: Change,
+  changing: Change,
   name: string,
   services: EnsureServices,
 ): Promise<string> {
-  const { items } = await transaction.accounts.list({ name }, { limit: 1 });
+  const { items } = await changing.transaction.accounts.list({ name }, { limit: 1 });
   if (items[0] !== undefined) return items[0].id;
-  const id = `acct_${randomBase62(16, services.random)}`;
   const plans = ordinaryPlans(services.platform());
-  const account: Account = { ...newAccount, id, name, plans, createdAt: now };
-  await transaction.accounts.insert(account);
-  await audit(changeOf("account", "create", { after: account }));
-  return id;
+  return (await insertAccount(changing, { name, plans }, services)).id;
 }

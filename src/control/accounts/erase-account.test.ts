@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => admin[Symbol.asyncDispose]());
 
 describe("erasure", () => {
-  test("takes all that belongs to the account, and nothing of another", async () => {
+  test("removes everything of the account, and nothing of another", async () => {
     const mine = await admin.application("mine");
     const other = await admin.application("other");
     const records = [mine, other].flatMap(({ accountId, id }) =>
@@ -44,7 +44,7 @@ describe("erasure", () => {
     expect(await admin.run(erasedSchema, "eraseAccount", request)).toEqual(erased);
   });
 
-  test("one that was broken off is finished by asking again", async () => {
+  test("an interrupted erasure is finished by a repeated request", async () => {
     const mine = await admin.application("mine");
     await admin.issue(mine.id);
     const request = { id: mine.accountId, body: { confirm: "mine" }, key: "again" };
@@ -59,7 +59,7 @@ describe("erasure", () => {
     expect(actions.filter((action) => action === "account.erase_begin")).toHaveLength(2);
   });
 
-  test("is in the audit from its beginning, with the ids of all that went, step by step", async () => {
+  test("is in the audit from its beginning, step by step, with the ids of what it removed", async () => {
     const mine = await admin.application("mine");
     const { accountId } = mine;
     const issued: string[] = [];
@@ -67,7 +67,7 @@ describe("erasure", () => {
     await admin.stores.control.change(({ users }) =>
       users.insert(userOf("user_1", { role: "account_holder", accountId })),
     );
-    // An operator has stopped it before.
+    // An operator has already disabled it.
     const body = { revision: 1, disabled: true };
     await admin.result("updateAccount", { id: accountId, body });
     await admin.result("eraseAccount", { id: accountId, body: { confirm: "mine" } });
@@ -90,7 +90,7 @@ describe("erasure", () => {
     expect(await admin.dump()).not.toContain("user_1@");
   });
 
-  test("rows of calls that come in afterwards are not kept", async () => {
+  test("rows of calls that arrive afterwards are not kept", async () => {
     const mine = await admin.application("mine");
     const { accountId } = mine;
     await admin.result("eraseAccount", { id: accountId, body: { confirm: "mine" } });

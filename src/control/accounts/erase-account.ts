@@ -25,11 +25,14 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
         "Users, keys, applications and usage go, in steps: its keys stop first, the account goes " +
         "last. After a failure in between, ask again. The audit keeps what was done.",
       ...permissions.operate,
-      status: 200,
       body: erasureSchema,
       answer: erasedSchema,
       async run({ call, parameters, body }) {
-        const account = await stopAccount(services, { call, parameters, confirm: body.confirm });
+        const account = await stopAccount(services, {
+          call,
+          id: parameters["id"] ?? "",
+          confirm: body.confirm,
+        });
         const erasure = { services, call, accountId: account.id };
         const keys = await removeAll(erasure, "keys");
         const applications = await removeAll(erasure, "applications");
@@ -49,17 +52,17 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
 
 interface ErasureWish {
   readonly call: OperationCall;
-  readonly parameters: Readonly<Record<string, string>>;
+  readonly id: string;
   readonly confirm: string;
 }
 
 /** Its keys must be refused everywhere before they are removed. */
 async function stopAccount(
   services: AdminServices,
-  { call, parameters, confirm }: ErasureWish,
+  { call, id, confirm }: ErasureWish,
 ): Promise<Account> {
   return change(services, stepOf(call), async (changing) => {
-    const before = await requireAccount(changing.transaction, parameters, call.principal);
+    const before = await requireAccount(changing.transaction, id, call.principal);
     if (confirm !== before.name) throw invalidField("confirm", "repeat the account's name");
     const wanted = { ...before, disabledAt: before.disabledAt ?? changing.now };
     const isStopped = before.disabledAt !== undefined;

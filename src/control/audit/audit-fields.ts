@@ -5,14 +5,14 @@ import type { Key } from "../../domain/keys/key.ts";
 import type { AuditedChange } from "../operation/change.ts";
 import { pickFields } from "../values/api-form.ts";
 
-interface Entities {
+export interface Entities {
   readonly account: Account;
   readonly application: Application;
   readonly key: Key;
   readonly user: User;
   readonly token: ManagementToken;
 }
-type Kind = keyof Entities;
+export type Kind = keyof Entities;
 
 /**
  * The audited fields of each entity. The list is explicit so that a secret, a digest or a password

@@ -15,7 +15,7 @@ async function filled(): Promise<AdminFixture> {
   return admin;
 }
 
-test("a digest or a checkpoint that was noted must be in the chain", async () => {
+test("a noted digest or checkpoint must be in the chain", async () => {
   await using admin = await filled();
   const verify = (query: Record<string, string> = {}) =>
     admin.run(auditVerdictSchema, "verifyAudit", { query });
@@ -46,7 +46,7 @@ test("a checkpoint that this installation did not write is refused", async () =>
   }
 });
 
-test("tells what retention removed, and that it kept less than it is to now", async () => {
+test("reports what retention removed, and that it kept less than configured now", async () => {
   await using admin = await filled();
   const at = admin.clock.now();
   const keptMs = 3_600_000;

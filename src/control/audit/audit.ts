@@ -33,7 +33,6 @@ function listAudit({ store, clock }: AdminServices): Operation {
     resource: "Audit",
     summary: "List changes, newest first",
     ...permissions.read,
-    status: 200,
     query: auditQuerySchema,
     answer: listOf(auditEntrySchema),
     run({ call, query }) {
@@ -66,7 +65,6 @@ function verifyAudit({ store, clock, peppers, auditKeptMs }: AdminServices): Ope
     summary: "Check the chain of the audit",
     description: "Reads every entry. For operators, and auditors who see all accounts.",
     ...permissions.oversee,
-    status: 200,
     query: auditVerifyQuerySchema,
     answer: auditVerdictSchema,
     async run({ call, query }) {

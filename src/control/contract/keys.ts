@@ -114,6 +114,11 @@ const keySettings = z
       .datetime({ offset: true, error: "use a time such as 2027-01-31T00:00:00Z" })
       .nullable()
       .describe("When the key stops working; null: never."),
+    expires_in_seconds: z
+      .int()
+      .min(1, "use a time that is still to come")
+      .max(100_000_000_000)
+      .describe("In place of `expires_at`: how long the key works from this change on."),
     note: noteSchema,
   })
   .partial();

@@ -33,7 +33,7 @@ function end(id: string, publicId: string, as?: Parameters<typeof holderOf>[0]) 
 const live = ({ secrets }: Awaited<ReturnType<typeof end>>): string[] =>
   secrets.filter(({ status }) => status === "live").map(({ public_id: publicId }) => publicId);
 
-test("the older secret of a rotated key ends now, and the newer one lives on", async () => {
+test("the older secret of a rotated key ends now, and the newer one stays live", async () => {
   const { id, older, newer } = await rotatedKey();
   const changes = admin.keyChanges;
   const key = await end(id, older);
@@ -50,7 +50,7 @@ test("the older secret of a rotated key ends now, and the newer one lives on", a
   });
 });
 
-test("to repeat it changes nothing, also with the secret named as it begins", async () => {
+test("repeating it changes nothing, also when the secret is named by its beginning", async () => {
   const { id, older } = await rotatedKey();
   const first = await end(id, older);
   admin.clock.advance(1_000);
@@ -69,7 +69,7 @@ test("the newer one may be ended too; the only live one may not", async () => {
   expect(await admin.audit()).toHaveLength(entries);
 });
 
-test("nothing of a revoked key is left to end", async () => {
+test("a revoked key has no secret to end", async () => {
   const { id, older } = await rotatedKey();
   await admin.result("revokeKey", { id });
   const entries = (await admin.audit()).length;
@@ -77,7 +77,7 @@ test("nothing of a revoked key is left to end", async () => {
   expect(await admin.audit()).toHaveLength(entries);
 });
 
-test("an account holder ends its own; other accounts' and other keys' are not found", async () => {
+test("an account holder ends secrets of its keys; those of other accounts and keys are not found", async () => {
   const own = await rotatedKey("owner");
   const other = await rotatedKey("other");
   expect(live(await end(own.id, own.older, own.accountId))).toEqual([own.newer]);

@@ -1,44 +1,34 @@
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import { about } from "../audit/audit-fields.ts";
-import { change, type Change } from "../operation/change.ts";
+import type { Change } from "../operation/change.ts";
 import { keySchema } from "../contract/keys.ts";
-import { defineOperation } from "../operation/define-operation.ts";
-import { requireKey } from "./key-access.ts";
-import { isLive, liveSecrets, viewKey } from "./key-view.ts";
+import { isLive, liveSecrets, type KeyOperations } from "./key-view.ts";
 import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
 import { notFound } from "../operation/scope.ts";
-import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 
-/** Ends one of two live secrets, such as the one that a rotation left for the overlap. */
-export function endSecretOperation(services: AdminServices): Operation {
-  return defineOperation({
+/** Ends one of two live secrets, such as the one still valid for the overlap of a rotation. */
+export function endSecretOperation(keys: KeyOperations): Operation {
+  return keys.change({
     id: "endSecret",
     method: "DELETE",
-    path: "/admin/v1/keys/{id}/secrets/{public_id}",
-    resource: "Keys",
+    below: "/secrets/{public_id}",
     summary: "End one secret of a key now",
     description:
       "The other one lives on; the only live one cannot be ended: rotate or revoke the key. To " +
       "repeat it changes nothing. `public_id` may also be `sk-slc_` and the public id.",
-    ...permissions.manage,
-    status: 200,
     answer: keySchema,
-    run: ({ call, parameters }) =>
-      change(services, call, async (changing) => {
-        const { transaction, now } = changing;
-        const key = await requireKey(transaction, parameters["id"] ?? "", call.principal);
-        const publicId = (parameters["public_id"] ?? "").replace(/^sk-slc_/, "");
-        const secret = await transaction.secrets.get(publicId);
-        if (secret?.keyId !== key.id) throw notFound("secret of this key");
-        if (key.revokedAt === undefined && isLive(secret, now)) {
-          await requireAnother(changing, key);
-          await endSecret(changing, { key, secret, verb: "end_secret" });
-        }
-        return viewKey(transaction, key, services);
-      }),
+    async run({ changing, entity: key, parameters, show }) {
+      const publicId = (parameters["public_id"] ?? "").replace(/^sk-slc_/, "");
+      const secret = await changing.transaction.secrets.get(publicId);
+      if (secret?.keyId !== key.id) throw notFound("secret of this key");
+      if (key.revokedAt === undefined && isLive(secret, changing.now)) {
+        await requireAnother(changing, key);
+        await endSecret(changing, { key, secret, verb: "end_secret" });
+      }
+      return show(key);
+    },
   });
 }
 

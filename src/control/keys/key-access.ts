@@ -1,5 +1,4 @@
 import type { Account, Application } from "../../domain/accounts/account.ts";
-import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Key } from "../../domain/keys/key.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { ControlView } from "../../store/control-store.ts";
@@ -36,13 +35,4 @@ export async function requireOwners(
   const account = await view.accounts.get(application.accountId);
   if (account === undefined) throw notFound("account");
   return { application, account };
-}
-
-/** Throws 409 when the entity has changed since it was read. */
-export function requireRevision(entity: { readonly revision: number }, revision: number): void {
-  if (entity.revision === revision) return;
-  throw new GatewayError("revision_conflict", {
-    message: `It has revision ${entity.revision} now, not ${revision}. Read it again, then repeat.`,
-    param: "revision",
-  });
 }

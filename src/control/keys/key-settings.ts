@@ -1,9 +1,20 @@
 import type { Key } from "../../domain/keys/key.ts";
 import type { KeySettings } from "./issue-key.ts";
 import type { WantedSettings } from "../contract/keys.ts";
+import { invalidField } from "../operation/field-error.ts";
 import { namesCapacity } from "./provisioned-rules.ts";
 import { entityForm } from "../values/api-form.ts";
 import type { Platform } from "../services.ts";
+
+/** Replaces a duration by the time at which it ends. Throws 400. */
+export function withExpiry<Body extends WantedSettings>(body: Body, now: number): Body {
+  const { expires_in_seconds: seconds, expires_at: time } = body;
+  if (seconds === undefined) return body;
+  if (time !== undefined) {
+    throw invalidField("expires_in_seconds", "send it or `expires_at`, not both");
+  }
+  return { ...body, expires_at: new Date(now + seconds * 1000).toISOString() };
+}
 
 /** The new settings of a key: the fields of the body, and the others unchanged. */
 export function applySettings(

@@ -1,26 +1,24 @@
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import { keySchema, secretSchema, type KeyStatus, type KeyView } from "../contract/keys.ts";
+import type { ResourceOperations } from "../operation/resource-operations.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, timeText, viewAs } from "../values/api-form.ts";
 
+export type KeyOperations = ResourceOperations<"key", KeyView>;
+
 type ViewServices = Pick<AdminServices, "platform" | "lastUse" | "clock">;
 
-/** A key as the API shows it, with only public ids and times of its secrets. */
-export function viewKey(view: ControlView, key: Key, services: ViewServices): Promise<KeyView> {
-  return viewIn({ view, owners: ownerStates(view) }, key, services);
-}
-
-/** As `viewKey` for many keys; looks up each owner once. */
-export async function viewKeys(
+/**
+ * Shows keys of one answer with only public ids and times of their secrets, and looks up each owner
+ * once.
+ */
+export function showKeys(
   view: ControlView,
-  keys: readonly Key[],
   services: ViewServices,
-): Promise<KeyView[]> {
-  const source = { view, owners: ownerStates(view) };
-  const views: KeyView[] = [];
-  for (const key of keys) views.push(await viewIn(source, key, services));
-  return views;
+): (key: Key) => Promise<KeyView> {
+  const owners = ownerStates(view);
+  return (key) => showKey(key, { view, owners }, services);
 }
 
 interface KeySource {
@@ -28,9 +26,9 @@ interface KeySource {
   readonly owners: ReturnType<typeof ownerStates>;
 }
 
-async function viewIn(
-  { view, owners }: KeySource,
+async function showKey(
   key: Key,
+  { view, owners }: KeySource,
   services: ViewServices,
 ): Promise<KeyView> {
   const now = services.clock.now();

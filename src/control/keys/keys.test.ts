@@ -56,7 +56,7 @@ async function disable(
 }
 
 describe("issuing", () => {
-  test("a key has what was asked for, and what holds for it", async () => {
+  test("a key shows its requested settings and its effective limits", async () => {
     const { key, api_key } = await create({
       plan: "enterprise",
       limits,
@@ -94,7 +94,7 @@ describe("issuing", () => {
     expect((await create({ plan: "pro", provisioned_units: 1 })).key.provisioned_units).toBe(1);
   });
 
-  test("what the configuration does not have is refused by the field's name", async () => {
+  test("a name missing in the configuration is refused with its field", async () => {
     const faults: [object, string][] = [
       [{ plan: "none" }, "plan"],
       [{ allowed_models: ["alpha-sonnet-4", "gamma-large"] }, "allowed_models[1]"],
@@ -102,6 +102,8 @@ describe("issuing", () => {
       [{ allowed_networks: ["10.0.0.0/33"] }, "allowed_networks[0]"],
       [{ expires_at: "2025-01-01T00:00:00Z" }, "expires_at"],
       [{ expires_at: "tomorrow" }, "expires_at"],
+      [{ expires_in_seconds: 0 }, "expires_in_seconds"],
+      [{ expires_in_seconds: 60, expires_at: null }, "expires_in_seconds"],
       [{ limits: { ...limits, tokens_per_day: 1 } }, "limits.tokens_per_day"],
       [{ limits: { requests_per_minute: 0, tokens_per_minute: 1 } }, "limits.requests_per_minute"],
       [{ surplus: 1 }, "surplus"],
@@ -117,7 +119,7 @@ describe("issuing", () => {
     expect((await refuseCreate({ application_id: "app_none" })).status).toBe(404);
   });
 
-  test("an environment that left the configuration takes no new key", async () => {
+  test("an environment removed from the configuration takes no new key", async () => {
     const [production] = admin.platform.environments;
     admin.platform = {
       ...admin.platform,
@@ -163,7 +165,7 @@ describe("account holders", () => {
     expect((await admin.refusal("updateKey", { as: holder, id: key.id, body })).status).toBe(403);
   });
 
-  test("have no more keys than their account may, where revoked ones do not count", async () => {
+  test("have at most as many keys as their account may; revoked ones do not count", async () => {
     const account = await admin.run(accountSchema, "getAccount", { id: accountId });
     const body = { revision: account.revision, max_keys: 2 };
     await admin.result("updateAccount", { id: accountId, body });
@@ -179,7 +181,7 @@ describe("account holders", () => {
 });
 
 describe("changing", () => {
-  test("fields that are absent stay, null takes a value away", async () => {
+  test("absent fields stay unchanged, null removes a value", async () => {
     const { key } = await create({ allowed_models: ["embed-text-v2"], note: "n" });
     const noted = await update(key.id, { allowed_networks: ["192.0.2.0/24"] });
     expect(noted).toMatchObject({ allowed_models: ["embed-text-v2"], note: "n", revision: 2 });
@@ -187,7 +189,7 @@ describe("changing", () => {
     expect(cleared).toMatchObject({ allowed_models: null, allowed_networks: null, revision: 3 });
   });
 
-  test("a plan with limits of its own drops the key's; units must be given back first", async () => {
+  test("a plan with its own limits drops the key's; units must be given back first", async () => {
     const { key } = await create({ plan: "enterprise", limits, provisioned_units: 2 });
     const body = { revision: 1, plan: "standard" };
     expect((await admin.refusal("updateKey", { id: key.id, body })).param).toBe(
@@ -209,11 +211,23 @@ describe("changing", () => {
     expect((await admin.run(keySchema, "getKey", { id: key.id })).note).toBe("first");
   });
 
-  test("a change of nothing is no change", async () => {
+  test("a change without a difference is none", async () => {
     const { key } = await create({ note: "same" });
     const entries = (await admin.audit()).length;
     expect((await update(key.id, { note: "same" })).revision).toBe(1);
     expect(await admin.audit()).toHaveLength(entries);
+  });
+
+  test("an end in so many seconds counts from the change, once for all its repeats", async () => {
+    const body = { application_id: applicationId, plan: "standard", expires_in_seconds: 60 };
+    const request = { body, key: "deploy-1" };
+    const made = await admin.run(issuedKeySchema, "createKey", request);
+    const end = new Date(admin.clock.now() + 60_000).toISOString();
+    expect(made.key.expires_at).toBe(end);
+    admin.clock.advance(30_000);
+    expect(await admin.run(issuedKeySchema, "createKey", request)).toEqual(made);
+    const later = new Date(admin.clock.now() + 90_000).toISOString();
+    expect((await update(made.key.id, { expires_in_seconds: 90 })).expires_at).toBe(later);
   });
 
   test("the status follows from times: active, disabled, expired, revoked", async () => {
@@ -235,7 +249,7 @@ describe("changing", () => {
     expect((await admin.refusal("updateKey", { id, body })).code).toBe("wrong_state");
   });
 
-  test("a key below something disabled, or without a live secret, is not active", async () => {
+  test("a key with a disabled owner, or without a live secret, is not active", async () => {
     const { key, api_key: first } = await create({});
     let text = first;
     const status = async () => (await admin.run(keySchema, "getKey", { id: key.id })).status;
@@ -267,7 +281,7 @@ describe("changing", () => {
     expect(await listed("inactive")).toEqual(["no_secret"]);
   });
 
-  test("what a key is itself comes before what it belongs to", async () => {
+  test("a key's own state takes precedence over its owners'", async () => {
     const { key } = await create({});
     await admin.result("updateApplication", {
       id: applicationId,
@@ -278,7 +292,7 @@ describe("changing", () => {
     expect((await admin.run(keySchema, "revokeKey", { id: key.id })).status).toBe("revoked");
   });
 
-  test("to revoke twice changes nothing the second time", async () => {
+  test("revoking twice changes nothing the second time", async () => {
     const { key } = await create({});
     const first = await admin.run(keySchema, "revokeKey", { id: key.id });
     admin.clock.advance(1000);
@@ -299,7 +313,7 @@ describe("finding", () => {
     expect((await admin.refusal("getKey", { id: "sk-slc_00000000" })).status).toBe(404);
   });
 
-  test("lists are filtered and go on where the page before ended", async () => {
+  test("lists are filtered and continue where the previous page ended", async () => {
     const other = await admin.application("owner", "chat");
     const ids: string[] = [];
     for (const plan of ["pilot", "standard", "standard"]) {
@@ -323,7 +337,7 @@ describe("finding", () => {
     expect(rest.next_cursor).toBeNull();
   });
 
-  test("queries that mean nothing are refused by name", async () => {
+  test("invalid queries are refused with their field", async () => {
     for (const [query, param] of [
       [{ limit: "0" }, "limit"],
       [{ limit: "501" }, "limit"],
@@ -339,7 +353,7 @@ describe("finding", () => {
 });
 
 describe("leaks", () => {
-  test("each text is told by what it is, and only live secrets are ended", async () => {
+  test("each text gets its status, and only live secrets are ended", async () => {
     const kept = await create({});
     const { key, api_key } = await create({});
     const rotated = await admin.run(rotatedKeySchema, "rotateKey", { id: key.id });
@@ -356,7 +370,7 @@ describe("leaks", () => {
     expect(found.status).toBe("active");
   });
 
-  test("a look without ending ends nothing", async () => {
+  test("a check without ending ends nothing", async () => {
     const { key, api_key } = await create({});
     const body = { api_keys: [api_key], disable: false };
     const { data } = await admin.run(leakFindingsSchema, "reportLeaks", { body });

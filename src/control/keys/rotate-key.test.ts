@@ -30,7 +30,7 @@ async function live(id: string): Promise<string[]> {
 }
 
 describe("rotation", () => {
-  test("the new secret works at once and the one before for a day more", async () => {
+  test("the new secret works at once, and the previous one for another day", async () => {
     const { id, publicId } = await newKey();
     const rotated = await rotate(id);
     const newest = readPublicId(rotated.api_key) ?? "";
@@ -44,14 +44,14 @@ describe("rotation", () => {
     expect(await live(id)).toEqual([newest]);
   });
 
-  test("id, limits and revision of the key stay", async () => {
+  test("id, limits and revision of the key stay the same", async () => {
     const { id } = await newKey();
     const before = await admin.run(keySchema, "getKey", { id });
     const { key } = await rotate(id);
     expect({ ...key, secrets: [] }).toEqual({ ...before, secrets: [] });
   });
 
-  test("an overlap of nothing ends the secret of before now", async () => {
+  test("an overlap of zero ends the previous secret now", async () => {
     const { id, publicId } = await newKey();
     const rotated = await rotate(id, { overlap_seconds: 0 });
     expect(rotated.ended).toEqual([publicId]);
@@ -59,7 +59,7 @@ describe("rotation", () => {
     expect(await live(id)).toEqual([readPublicId(rotated.api_key) ?? ""]);
   });
 
-  test("a newest secret that nobody used is replaced; the older keeps its end", async () => {
+  test("an unused newest secret is replaced; the older one keeps its end", async () => {
     const { id, publicId } = await newKey();
     const lost = await rotate(id, { overlap_seconds: 3600 });
     admin.clock.advance(60_000);
@@ -69,7 +69,7 @@ describe("rotation", () => {
     expect(await live(id)).toEqual([readPublicId(again.api_key) ?? "", publicId]);
   });
 
-  test("a shorter overlap that is asked for holds also when a newest secret is replaced", async () => {
+  test("a shorter requested overlap applies also when the newest secret is replaced", async () => {
     const { id, publicId } = await newKey();
     await rotate(id, { overlap_seconds: 86_400 });
     const sooner = await rotate(id, { overlap_seconds: 60 });
@@ -84,7 +84,7 @@ describe("rotation", () => {
     expect(await live(id)).toEqual([readPublicId(now.api_key) ?? ""]);
   });
 
-  test("an overlap is told to end no later than the key, and goes on when the key does", async () => {
+  test("the answer's overlap ends with the key at the latest, and lasts when the key is extended", async () => {
     const { id, publicId } = await newKey();
     const keyEnd = new Date(admin.clock.now() + hourMs).toISOString();
     await admin.result("updateKey", { id, body: { revision: 1, expires_at: keyEnd } });
@@ -97,12 +97,12 @@ describe("rotation", () => {
     );
   });
 
-  test("the older of two ends when the newest is in use, as the store or only the process knows", async () => {
-    for (const place of ["store", "process"] as const) {
+  test("the older of two ends when the newest was used, by the store's record or the process's", async () => {
+    for (const writer of ["store", "process"] as const) {
       const { id, publicId } = await newKey();
       const second = readPublicId((await rotate(id)).api_key) ?? "";
       const uses = new Map([[second, admin.clock.now()]]);
-      if (place === "store") await admin.stores.keys.recordLastUse(uses);
+      if (writer === "store") await admin.stores.keys.recordLastUse(uses);
       else admin.lastUses.set(second, admin.clock.now());
       const third = await rotate(id, { overlap_seconds: 60 });
       expect(third.ended).toEqual([publicId]);
@@ -111,7 +111,7 @@ describe("rotation", () => {
     }
   });
 
-  test("compromised ends every other secret now, whatever the overlap", async () => {
+  test("compromised ends every other secret now, with any overlap", async () => {
     const { id, publicId } = await newKey();
     const second = readPublicId((await rotate(id)).api_key) ?? "";
     const third = await rotate(id, { compromised: true, overlap_seconds: 3600 });
@@ -120,7 +120,7 @@ describe("rotation", () => {
     expect(await live(id)).toEqual([readPublicId(third.api_key) ?? ""]);
   });
 
-  test("a key whose only secret was ended by a leak gets a new one", async () => {
+  test("a key whose only secret was ended after a leak gets a new one", async () => {
     const application = await admin.application("owner");
     const { key, text } = await admin.issue(application.id);
     await admin.result("reportLeaks", { body: { api_keys: [text] } });
@@ -142,7 +142,7 @@ describe("rotation", () => {
     expect((await admin.refusal("rotateKey", { id })).status).toBe(409);
   });
 
-  test("an overlap beyond a week, or below nothing, is refused", async () => {
+  test("an overlap of more than a week, or less than zero, is refused", async () => {
     const { id } = await newKey();
     for (const overlap_seconds of [604_801, -1, 0.5]) {
       const refusal = await admin.refusal("rotateKey", { id, body: { overlap_seconds } });
@@ -150,7 +150,7 @@ describe("rotation", () => {
     }
   });
 
-  test("a lost answer can be asked for many times without a third live secret", async () => {
+  test("repeated rotations after lost answers never leave a third live secret", async () => {
     const { id, publicId } = await newKey();
     for (let time = 0; time < 130; time += 1) {
       admin.clock.advance(1000);
@@ -162,7 +162,7 @@ describe("rotation", () => {
   });
 });
 
-test("at most two secrets live, and one in use keeps its overlap, whatever happens when", async () => {
+test("at most two secrets are live, and a used one keeps its overlap, under any sequence", async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ kind: fc.constant("rotate"), overlap: fc.nat(7200) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("compromised"), overlap: fc.nat(10) }) },
@@ -208,7 +208,7 @@ test("at most two secrets live, and one in use keeps its overlap, whatever happe
   );
 });
 
-test("a rotation is audited by the public ids, not by the secret", async () => {
+test("a rotation is audited with public ids, not with the secret", async () => {
   const { id, publicId } = await newKey();
   const rotated = await rotate(id, { compromised: true });
   const [entry] = await admin.audit();
@@ -228,7 +228,7 @@ test("a rotation is audited by the public ids, not by the secret", async () => {
   expect(JSON.stringify(await admin.audit())).not.toContain(rotated.api_key.slice(16));
 });
 
-test("an issued key is followed by the process before the answer, and a refused one by nothing", async () => {
+test("the process loads an issued key before the answer, and nothing for a refused one", async () => {
   const application = await admin.application("owner");
   const body = { application_id: application.id, plan: "standard" };
   await admin.run(issuedKeySchema, "createKey", { body });

@@ -2,50 +2,39 @@ import type { z } from "zod";
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import { about } from "../audit/audit-fields.ts";
 import { rotatedKeySchema, rotationSchema } from "../contract/keys.ts";
-import { change, type Change } from "../operation/change.ts";
-import { defineOperation } from "../operation/define-operation.ts";
+import type { Change } from "../operation/change.ts";
 import type { Operation } from "../operation/operation.ts";
-import { permissions } from "../operation/permissions.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 import type { AdminServices } from "../services.ts";
 import { timeText } from "../values/api-form.ts";
 import { insertSecret } from "./issue-key.ts";
-import { requireKey } from "./key-access.ts";
-import { keyStatus, lastUseOf, liveSecrets, viewKey } from "./key-view.ts";
+import { keyStatus, lastUseOf, liveSecrets, type KeyOperations } from "./key-view.ts";
 
 /** Gives a key a new secret; never more than two are live. */
-export function rotateKey(services: AdminServices): Operation {
-  return defineOperation({
+export function rotateKey(keys: KeyOperations, services: RotateServices): Operation {
+  return keys.change({
     id: "rotateKey",
     method: "POST",
-    path: "/admin/v1/keys/{id}/rotate",
-    resource: "Keys",
+    below: "/rotate",
     summary: "Give a key a new secret",
     description:
       "The new API key works at once; the one in use works on for the overlap. At most two are " +
       "live: of two, a newest one that was never used is replaced and the other keeps its end, or " +
       "ends sooner when `overlap_seconds` says so; otherwise the older one ends now. Id, limits " +
       "and usage of the key stay.",
-    ...permissions.manage,
     status: 201,
     body: rotationSchema,
     answer: rotatedKeySchema,
     hasSecret: true,
-    run: ({ call, parameters, body }) =>
-      change(services, call, async (changing) => {
-        const { transaction } = changing;
-        const key = await requireKey(transaction, parameters["id"] ?? "", call.principal);
-        const { text, publicId, ended, overlapUntil } = await rotate(
-          changing,
-          { key, body },
-          services,
-        );
-        const told = { ended: [...ended], overlap_until: timeText(overlapUntil) };
-        const after = { public_id: publicId, ...told, compromised: body.compromised ?? false };
-        await changing.audit({ ...about("key", "rotate", key), after });
-        changing.touchesKeys();
-        return { key: await viewKey(transaction, key, services), api_key: text, ...told };
-      }),
+    async run({ changing, entity: key, body, show }) {
+      const rotated = await rotate(changing, { key, body }, services);
+      const { text, publicId, ended, overlapUntil } = rotated;
+      const told = { ended: [...ended], overlap_until: timeText(overlapUntil) };
+      const after = { public_id: publicId, ...told, compromised: body.compromised ?? false };
+      await changing.audit({ ...about("key", "rotate", key), after });
+      changing.touchesKeys();
+      return { key: await show(key), api_key: text, ...told };
+    },
   });
 }
 
@@ -76,7 +65,6 @@ async function rotate(
   }
   const made = await insertSecret(transaction, { keyId: key.id, now }, services);
   const ended = ending.map(({ publicId }) => publicId);
-  // No longer than the key.
   return { ...made, ended, overlapUntil: staying && Math.min(staying.until, endOf(key)) };
 }
 
@@ -97,12 +85,12 @@ function planRotation(
   if (isCompromised || newest === undefined || overlapMs === 0) {
     return { ending: live, staying: undefined };
   }
-  // Nobody has taken a newest that was never used: its rotation's answer was lost. Whoever calls
-  // still uses the one before, so that one stays.
+  // If the newest secret was never used, the answer of its rotation was lost: callers still use the
+  // previous one, which stays valid.
   const isLost = previous !== undefined && lastUseOf(newest, services) === undefined;
   const secret = isLost ? previous : newest;
   const ending = live.filter((other) => other !== secret);
-  // Repeated rotations do not extend its life.
+  // Repeated rotations do not extend its validity.
   const until = Math.min(now + (overlapMs ?? defaultOverlapMs), endOf(secret));
   const keepsItsEnd = isLost && overlapMs === undefined && secret.expiresAt !== undefined;
   return { ending, staying: { secret, until: keepsItsEnd ? secret.expiresAt : until } };

@@ -52,7 +52,7 @@ interface Sending {
   readonly keys?: ReportKeys;
   readonly by?: KeyObject;
   readonly keyId?: string;
-  /** What is sent in place of what was signed. */
+  /** The body to send instead of the signed one. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -87,7 +87,7 @@ const actions = async (): Promise<readonly string[]> =>
   (await admin.audit()).map(({ action }) => action);
 
 describe("a signed report", () => {
-  test("labels what was sent, in its order, and notes what is ours without ending it", async () => {
+  test("labels all items in order, and audits our credentials without ending them", async () => {
     const [key, token] = [await newKey(), await newToken()];
     const unknown = generateApiKey(admin.services.random).text;
     const near = `${key.slice(0, 16)}${unknown.slice(16)}`;
@@ -96,10 +96,10 @@ describe("a signed report", () => {
     expect(response.status).toBe(200);
     const answer = leakLabelsSchema.parse(await response.json());
     expect(answer).toEqual(
-      leaks.map(({ token: text, type }, place) => ({
+      leaks.map(({ token: text, type }, index) => ({
         token_raw: text,
         token_type: type,
-        label: place === 1 || place === 3 ? "true_positive" : "false_positive",
+        label: index === 1 || index === 3 ? "true_positive" : "false_positive",
       })),
     );
     const [ofToken, ofKey] = await admin.audit();
@@ -112,7 +112,7 @@ describe("a signed report", () => {
     expect([[...secrets.values()], [...tokens.values()]]).toEqual([[1], [2]]);
   });
 
-  test("ends what is live where the configuration says so, with what tokens made, and once", async () => {
+  test("ends live credentials once if configured, with the tokens that they made", async () => {
     const leaks = [await newKey(), await newToken()].map(leakOf);
     expect(await labelsOf(await send(leaks, { revokes: true }))).toEqual([
       "true_positive",
@@ -127,7 +127,7 @@ describe("a signed report", () => {
       "token.leak",
       "token.leak_reported",
     ]);
-    // What has ended is still ours.
+    // An ended credential is still one of ours.
     expect(await labelsOf(await send(leaks, { revokes: true }))).toEqual([
       "true_positive",
       "true_positive",
@@ -135,7 +135,7 @@ describe("a signed report", () => {
     expect(summaries.map(({ ended }) => ended)).toEqual([2, 0]);
   });
 
-  test("is refused without a signature that a configured key has made over these bytes", async () => {
+  test("is refused without a signature of a configured key over these bytes", async () => {
     const leaks = [leakOf(await newKey())];
     const before = await actions();
     const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
@@ -164,7 +164,7 @@ describe("a signed report", () => {
   });
 });
 
-describe("keys that are published", () => {
+describe("published keys", () => {
   interface Page {
     readonly keys: ReportKeys;
     readonly asked: () => number;
@@ -192,7 +192,7 @@ describe("keys that are published", () => {
     });
   }
 
-  test("are read once, and again for an unknown one, at most once a minute", async () => {
+  test("are loaded once, and again for an unknown one, at most once a minute", async () => {
     await withPage(async ({ keys, asked, publish }) => {
       const leaks = [leakOf("any")];
       const statuses = await Promise.all([1, 2, 3].map(() => send(leaks, { keys })));
@@ -209,7 +209,7 @@ describe("keys that are published", () => {
     });
   });
 
-  test("end when they are taken back, within an hour, and a page that is none changes nothing", async () => {
+  test("end within an hour of their withdrawal, and an invalid page changes nothing", async () => {
     await withPage(async ({ keys, publish }) => {
       const leaks = [leakOf("any")];
       expect((await send(leaks, { keys })).status).toBe(200);
@@ -224,7 +224,7 @@ describe("keys that are published", () => {
   });
 });
 
-test("without keys a report is taken from an operator who is signed in", async () => {
+test("without keys a signed-in operator may report", async () => {
   const body = { leaks: [leakOf(await newKey())] };
   const { data } = await admin.run(labelledReportSchema, "reportFoundLeaks", { body });
   expect(data.map(({ label }) => label)).toEqual(["true_positive"]);

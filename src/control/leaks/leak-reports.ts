@@ -1,5 +1,4 @@
 import type { AuditFields } from "../../domain/audit/audit.ts";
-import { readPublicId } from "../../domain/keys/api-key.ts";
 import { readTokenId } from "../../domain/accounts/management-token.ts";
 import { about } from "../audit/audit-fields.ts";
 import { change, type Change } from "../operation/change.ts";
@@ -11,6 +10,7 @@ import {
   type ReportedLeak,
 } from "../contract/leak-reports.ts";
 import { defineOperation } from "../operation/define-operation.ts";
+import { findSecret } from "./find-secret.ts";
 import { endSecret } from "../keys/end-secret.ts";
 import { isLive } from "../keys/key-view.ts";
 import type { Operation, OperationCall } from "../operation/operation.ts";
@@ -37,7 +37,6 @@ export function leakReportOperation(services: LeakReportServices): Operation {
       "`leaks` is what partners of secret scanning send. What is a key or a management token here " +
       "is noted in the audit; it is ended only with `admin.leak_reports.revoke`.",
     ...permissions.operate,
-    status: 200,
     body: handedReportSchema,
     answer: labelledReportSchema,
     run: ({ call, body }) => takeLeakReport(services, call, body.leaks),
@@ -86,17 +85,14 @@ async function findKey(
   leak: ReportedLeak,
   { peppers, revokesLeaks }: LeakReportServices,
 ): Promise<OwnLeak | undefined> {
-  const { secrets, keys } = changing.transaction;
-  const publicId = readPublicId(leak.token.trim());
-  const secret = publicId === undefined ? undefined : await secrets.get(publicId);
-  const isRight = peppers.match(leak.token.trim(), secret?.digest) !== undefined;
-  const key = isRight && secret !== undefined ? await keys.get(secret.keyId) : undefined;
-  if (secret === undefined || key === undefined) return undefined;
+  const found = await findSecret(changing.transaction, leak.token.trim(), peppers);
+  if (found === undefined) return undefined;
+  const { secret, key } = found;
   return {
     async note() {
       await changing.audit({
         ...about("key", "leak_reported", key),
-        after: { public_id: secret.publicId, ...placeOf(leak) },
+        after: { public_id: secret.publicId, ...foundAt(leak) },
       });
       const isEnding = revokesLeaks && key.revokedAt === undefined && isLive(secret, changing.now);
       if (isEnding) await endSecret(changing, { key, secret, verb: "leak" });
@@ -119,7 +115,7 @@ async function findToken(
   const owned = { id: token.id, accountId };
   return {
     async note() {
-      const after = { public_id: token.publicId, ...placeOf(leak) };
+      const after = { public_id: token.publicId, ...foundAt(leak) };
       await changing.audit({ ...about("token", "leak_reported", owned), after });
       const isEnding = revokesLeaks && token.revokedAt === undefined;
       if (!isEnding) return false;
@@ -131,6 +127,6 @@ async function findToken(
   };
 }
 
-function placeOf({ url, source, type }: ReportedLeak): AuditFields {
+function foundAt({ url, source, type }: ReportedLeak): AuditFields {
   return { url: url?.slice(0, keptUrlLength) ?? null, source: source ?? null, type };
 }

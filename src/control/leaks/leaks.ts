@@ -4,6 +4,7 @@ import { leakFindingsSchema, leakReportSchema, type LeakFinding } from "../contr
 import { defineOperation } from "../operation/define-operation.ts";
 import { endSecret } from "../keys/end-secret.ts";
 import { hintOf, isLive, keyStatus } from "../keys/key-view.ts";
+import { findSecret } from "./find-secret.ts";
 import { leakReportOperation } from "./leak-reports.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
@@ -23,7 +24,6 @@ export function leakOperations(services: AdminServices): readonly Operation[] {
         "Ends the secret of every text that is a live API key. The key itself stays, with its " +
         "other secret when it has one: rotate it to give its application a new one.",
       ...permissions.operate,
-      status: 200,
       body: leakReportSchema,
       answer: leakFindingsSchema,
       run: ({ call, body }) =>
@@ -55,14 +55,10 @@ async function judge(
     return { hint: maskApiKey(text), ...nobody, outcome: "not_a_key" };
   }
   const hint = hintOf(publicId);
-  const { secrets, keys } = changing.transaction;
-  const secret = await secrets.get(publicId);
-  const key = secret && (await keys.get(secret.keyId));
   // The owner is revealed only to a sender of the whole secret.
-  const isRight = peppers.match(text, secret?.digest) !== undefined;
-  if (secret === undefined || key === undefined || !isRight) {
-    return { hint, ...nobody, outcome: "unknown" };
-  }
+  const found = await findSecret(changing.transaction, text, peppers);
+  if (found === undefined) return { hint, ...nobody, outcome: "unknown" };
+  const { secret, key } = found;
   const finding = { hint, key_id: key.id, application: key.application };
   const status = keyStatus(key, changing.now);
   const isOver = status === "revoked" || status === "expired" || !isLive(secret, changing.now);

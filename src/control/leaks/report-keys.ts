@@ -78,7 +78,7 @@ export class ReportKeys {
       this.#published = new Map(keys.map(({ key_identifier: id, key }) => [id, key]));
       this.#readAt = this.#clock.monotonic();
     } catch {
-      // Keys read before remain valid for their time.
+      // Keys loaded before remain valid for `keptMs`.
     }
   }
 }

@@ -8,7 +8,7 @@ import type { ReportKeys } from "./report-keys.ts";
 import { readFields } from "../sign-in/read-fields.ts";
 import { fromStorageError } from "../operation/storage-error.ts";
 
-/** As the audit calls who signed. */
+/** The actor in the audit. */
 const scanner: Principal = {
   kind: "system",
   userId: undefined,
@@ -19,8 +19,8 @@ const scanner: Principal = {
 };
 
 /**
- * Where secret scanners send what they found, signed as GitHub's partner program does it: the
- * signature is all that lets it in.
+ * The endpoint for secret scanners, whose reports are signed as in GitHub's partner program. The
+ * signature is the only credential.
  */
 export function signedLeakReports(services: LeakReportServices, keys: ReportKeys): Route {
   return {

@@ -27,11 +27,11 @@ function described(): Described[] {
   );
 }
 
-/** Every object in the document, with the place where it is. */
-function* objects(value: unknown, place = "#"): Generator<[string, Record<string, unknown>]> {
+/** Every object in the document, with its pointer. */
+function* objects(value: unknown, pointer = "#"): Generator<[string, Record<string, unknown>]> {
   if (typeof value !== "object" || value === null) return;
-  yield [place, value as Record<string, unknown>];
-  for (const [name, part] of Object.entries(value)) yield* objects(part, `${place}/${name}`);
+  yield [pointer, value as Record<string, unknown>];
+  for (const [name, part] of Object.entries(value)) yield* objects(part, `${pointer}/${name}`);
 }
 
 function resolve(reference: string): unknown {
@@ -45,22 +45,22 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-test("the document says which version it is and whose", () => {
+test("the document has its version and title", () => {
   expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "1" } });
 });
 
-test("every reference leads to something in the document", () => {
+test("every reference resolves in the document", () => {
   let count = 0;
-  for (const [place, value] of objects(document)) {
+  for (const [pointer, value] of objects(document)) {
     if (typeof value["$ref"] !== "string") continue;
     count += 1;
-    expect(value["$ref"], place).toStartWith("#/components/");
-    expect(resolve(value["$ref"]), `${value["$ref"]} of ${place}`).toBeDefined();
+    expect(value["$ref"], pointer).toStartWith("#/components/");
+    expect(resolve(value["$ref"]), `${value["$ref"]} of ${pointer}`).toBeDefined();
   }
   expect(count).toBeGreaterThan(100);
 });
 
-test("every operation is there once, under a name of its own", () => {
+test("every operation is listed once, under its own name", () => {
   const names = described().map(({ operation }) => textOf(operation["operationId"]));
   expect(names.toSorted()).toEqual(operations.map(({ id }) => id).toSorted());
   expect(new Set(names).size).toBe(names.length);
@@ -95,7 +95,7 @@ test("each answer has a schema, and each error the one shape of errors", () => {
   }
 });
 
-test("errors are listed by the code that the answer has, also where that is null", () => {
+test("errors are listed by the code of the answer, also where it is null", () => {
   const { operation } = described().find(({ operation: each }) => "requestBody" in each) ?? {};
   const answers = operation?.["responses"] as unknown as Record<string, Json>;
   const described400 = textOf(answers["400"]?.["description"]);
@@ -106,7 +106,7 @@ test("errors are listed by the code that the answer has, also where that is null
   expect(described400 + html).not.toContain("invalid_json");
 });
 
-test("changes take an idempotency key and say what can go wrong with it", () => {
+test("changes take an idempotency key and list its errors", () => {
   for (const { method, operation } of described()) {
     const isChange = method !== "get" && !signIns.has(textOf(operation["operationId"]));
     const takesKey = JSON.stringify(operation["parameters"]).includes("idempotencyKey");
@@ -117,15 +117,15 @@ test("changes take an idempotency key and say what can go wrong with it", () => 
 
 test("every schema is plain JSON Schema with named types", () => {
   const known = ["string", "number", "integer", "boolean", "object", "array", "null"];
-  for (const [place, value] of objects(document["components"]?.["schemas"], "#/schemas")) {
+  for (const [pointer, value] of objects(document["components"]?.["schemas"], "#/schemas")) {
     const { type } = value;
-    if (typeof type === "string") expect(known, place).toContain(type);
-    expect(value["$schema"], place).toBeUndefined();
-    expect(value["$defs"], place).toBeUndefined();
+    if (typeof type === "string") expect(known, pointer).toContain(type);
+    expect(value["$schema"], pointer).toBeUndefined();
+    expect(value["$defs"], pointer).toBeUndefined();
   }
 });
 
-test("bodies refuse what they do not name", () => {
+test("bodies refuse unknown fields", () => {
   const bodies = described().filter(({ operation }) => "requestBody" in operation);
   expect(bodies.length).toBeGreaterThan(8);
   for (const { operation } of bodies) {
@@ -135,7 +135,7 @@ test("bodies refuse what they do not name", () => {
   }
 });
 
-test("the page for people shows every operation, without scripts or anything from elsewhere", () => {
+test("the reference page shows every operation, without scripts or external resources", () => {
   const { html, contentSecurityPolicy } = referencePage(operations);
   for (const { id, summary } of operations) {
     expect(html).toContain(`id="${id}"`);
@@ -149,7 +149,7 @@ test("the page for people shows every operation, without scripts or anything fro
   expect(contentSecurityPolicy).toContain("default-src 'none'");
 });
 
-test("elements of the page are closed in the order they were opened", () => {
+test("elements of the page are properly nested", () => {
   const open: string[] = [];
   for (const [, slash, name = ""] of referencePage(operations).html.matchAll(
     /<(\/?)([a-z][a-z0-9]*)\b[^>]*>/g,
@@ -161,7 +161,7 @@ test("elements of the page are closed in the order they were opened", () => {
   expect(open).toEqual([]);
 });
 
-test("what is said of signing in is what is served, with who may ask", () => {
+test("the documented requests of signing in are the served ones, with their roles", () => {
   const admin = new AdminFixture();
   const { store, clock, random } = admin.services;
   const onBootstrapToken = (): void => undefined;

@@ -4,7 +4,7 @@ import type { OperationDescription } from "../operation/operation.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** OpenAPI 3.1, made from the schemas that read the requests and let the answers through. */
+/** OpenAPI 3.1, generated from the schemas that validate requests and answers. */
 export function openApiDocument(operations: readonly OperationDescription[]): JsonObject {
   const schemas: Record<string, unknown> = {};
   const paths: Record<string, Record<string, unknown>> = {};
@@ -147,7 +147,7 @@ function errorResponses(operation: OperationDescription): JsonObject {
   );
 }
 
-/** A schema, with what it names put among the document's schemas. */
+/** A schema; the schemas that it names are added to the document's. */
 function jsonSchema(schema: z.ZodType, schemas: Record<string, unknown>): JsonObject {
   const made = z.toJSONSchema(schema, { io: "input", override: simplify });
   const { $schema: _version, $defs = {}, ...rest } = shareReferences(made);
@@ -155,7 +155,7 @@ function jsonSchema(schema: z.ZodType, schemas: Record<string, unknown>): JsonOb
   return rest;
 }
 
-/** What one schema defines for itself is shared by the document. */
+/** Moves the definitions of one schema to the document. */
 function shareReferences(made: object): JsonObject;
 function shareReferences(made: object): unknown {
   const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
@@ -164,7 +164,7 @@ function shareReferences(made: object): unknown {
 }
 
 function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
-  // The pattern of a date repeats its format, in half a page.
+  // The pattern of a date only repeats its format, at length.
   if (made.format === "date-time") delete made.pattern;
   if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
   if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;

@@ -5,11 +5,11 @@ import { referenceStyle } from "./reference-style.ts";
 
 export interface ReferencePage {
   readonly html: string;
-  /** Lets in the page's own style and nothing else. */
+  /** Allows only the page's own style. */
   readonly contentSecurityPolicy: string;
 }
 
-/** All operations on one page for people, without a script. */
+/** All operations on one HTML page, without scripts. */
 export function referencePage(operations: readonly OperationDescription[]): ReferencePage {
   const resources = [...new Set(operations.map(({ resource }) => resource))];
   const styleDigest = new Bun.CryptoHasher("sha256").update(referenceStyle).digest("base64");

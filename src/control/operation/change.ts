@@ -29,8 +29,8 @@ export interface AuditedChange {
 
 /**
  * The one way to change something: the work, its audit entries and the replayable answer share one
- * transaction, so a crash leaves no change without its entry and none that a repeated request would
- * make twice. `work` returns the operation's answer.
+ * transaction,so a crash leaves no change without its entry and no change that a
+ * repeated request would make twice. `work` returns the operation's answer.
  */
 export async function change<Answer>(
   services: Pick<AdminServices, "store" | "clock" | "onKeysChanged">,
@@ -50,7 +50,7 @@ export async function change<Answer>(
     await replies?.keep(changing.transaction, made);
     return made;
   });
-  // The change is committed; a process that cannot reload keys now does so at its next poll.
+  // The change is committed; if the reload fails, the key ring loads it at its next poll.
   if (hasTouchedKeys) await services.onKeysChanged().catch(() => undefined);
   return answer;
 }

@@ -45,12 +45,12 @@ async function refusal(body: unknown, query?: unknown): Promise<GatewayError> {
 }
 
 describe("an operation", () => {
-  test("answers only what its answer's schema names", async () => {
+  test("answers only with the fields of its answer's schema", async () => {
     const answer = await operation.run({ call, parameters: {}, query: undefined, body: good });
     expect(answer).toEqual({ painted: 1 });
   });
 
-  test("tells what is wrong with a body by the path of the field, and by code", async () => {
+  test("refuses a body with the path of the field and a code", async () => {
     const faults: [unknown, string, string | null][] = [
       [{ ...good, colour: undefined }, "missing_required_parameter", "colour"],
       [undefined, "missing_required_parameter", "colour"],
@@ -67,11 +67,11 @@ describe("an operation", () => {
     }
   });
 
-  test("refuses parameters of the query that it does not know", async () => {
+  test("refuses unknown parameters of the query", async () => {
     expect((await refusal(good, { coat: "2" })).param).toBe("coat");
   });
 
-  test("repeats no value in what it says, and no more than the beginning of a name", async () => {
+  test("its messages repeat no value, and only the beginning of a name", async () => {
     const name = "secret".repeat(100);
     const error = await refusal({ ...good, colour: "hunter2", [name]: 1 });
     expect(error.message).not.toContain("hunter2");
@@ -82,7 +82,7 @@ describe("an operation", () => {
 describe("times of a query", () => {
   const now = Date.UTC(2026, 0, 2);
 
-  test("are a point in time or so long ago", () => {
+  test("are a point in time or an age", () => {
     expect(readTime("30m", "since", now)).toBe(now - 1_800_000);
     expect(readTime("12h", "since", now)).toBe(now - 43_200_000);
     expect(readTime("7d", "since", now)).toBe(now - 604_800_000);
@@ -91,13 +91,13 @@ describe("times of a query", () => {
     expect(readTime("2026-01-01", "since", now)).toBe(Date.UTC(2026, 0, 1));
   });
 
-  test("are refused when they are neither", () => {
+  test("are refused in other forms", () => {
     for (const text of ["", "0m", "5", "1w", "2026-13-01", "2026-01-01T00:00:00", "Jan 1 2026"]) {
       expect(() => readTime(text, "since", now)).toThrow("Invalid value for 'since'");
     }
   });
 
-  test("make a range that begins before it ends, a day long without words", () => {
+  test("make a range that begins before it ends, by default a day", () => {
     expect(readRange({}, now)).toEqual({ since: now - 86_400_000, until: now });
     expect(readRange({ until: "1d" }, now)).toEqual({
       since: now - 2 * 86_400_000,

@@ -3,13 +3,15 @@ import { Download } from "./download.ts";
 import { fieldError } from "./field-error.ts";
 import type { Operation, OperationCall, OperationInput } from "./operation.ts";
 
-type NoFields = z.ZodObject<Record<never, never>, z.core.$strict>;
+export type NoFields = z.ZodObject<Record<never, never>, z.core.$strict>;
 
 export interface OperationDefinition<
   Query extends z.ZodObject,
   Body extends z.ZodObject,
   Answer extends z.ZodType,
-> extends Omit<Operation, "query" | "body" | "answer" | "run"> {
+> extends Omit<Operation, "query" | "body" | "answer" | "run" | "status"> {
+  /** Default: 200. */
+  readonly status?: Operation["status"];
   /** Strict, as `body`: unknown fields are refused. */
   readonly query?: Query;
   readonly body?: Body;
@@ -34,6 +36,7 @@ export function defineOperation<
   Body extends z.ZodObject = NoFields,
 >(definition: OperationDefinition<Query, Body, Answer>): Operation {
   return {
+    status: 200,
     ...definition,
     async run({ call, parameters, query, body }: OperationInput): Promise<unknown> {
       const typedQuery = readFields(definition.query, query);

@@ -21,7 +21,7 @@ export class Download implements DownloadText {
 /**
  * Writes a download chunk by chunk with back-pressure. The first chunk is made before the answer
  * starts, so that an early failure is a proper error; a later one breaks the connection, so that
- * the part is not mistaken for the whole.
+ * an incomplete text is not mistaken for a whole one.
  */
 export async function streamDownload({ chunks }: Download): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();

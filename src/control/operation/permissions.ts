@@ -1,13 +1,13 @@
 import type { Role, Scope } from "../../domain/accounts/user.ts";
 
-interface Permission {
+export interface Permission {
   readonly roles: readonly Role[];
   readonly scope: Scope;
 }
 
 /** The combinations of roles that operations allow. `scope.ts` limits them to accounts. */
 export const permissions = {
-  /** Everybody, each within what it may see. */
+  /** All roles, each within its account scope. */
   read: { roles: ["operator", "account_holder", "auditor"], scope: "read" },
   /** Operators, and account holders in their account. */
   manage: { roles: ["operator", "account_holder"], scope: "write" },

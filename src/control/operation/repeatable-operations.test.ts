@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { AdminFixture, holderOf, operator } from "../../../test/support/admin-fixture.ts";
+import { AdminFixture, holderOf, requestOf } from "../../../test/support/admin-fixture.ts";
 import type { ControlStore } from "../../store/control-store.ts";
 import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "../contract.ts";
 import { adminOperations } from "../operations.ts";
@@ -22,7 +22,7 @@ async function countSecrets(): Promise<number> {
   return (await admin.run(keySchema, "getKey", { id: keyId })).secrets.length;
 }
 
-test("ten equal rotations at once are one, and all ten get its answer", async () => {
+test("ten equal concurrent rotations run once, and all ten get the answer", async () => {
   const request = { id: keyId, key: "the same" };
   const results = await Promise.all(
     Array.from({ length: 10 }, () => admin.result("rotateKey", request)),
@@ -34,7 +34,7 @@ test("ten equal rotations at once are one, and all ten get its answer", async ()
   expect((await admin.audit()).filter(({ action }) => action === "key.rotate")).toHaveLength(1);
 });
 
-test("equal requests wait for the one that runs, and begin no transaction of their own", async () => {
+test("equal requests wait for the running one and begin no transaction", async () => {
   let changes = 0;
   const { control } = admin.stores;
   const store: ControlStore = {
@@ -53,67 +53,34 @@ test("equal requests wait for the one that runs, and begin no transaction of the
     ({ id }) => id === "rotateKey",
   );
   const run = createRunOperation(services);
-  const request = {
-    call: {
-      id: "req_1",
-      principal: operator,
-      signal: new AbortController().signal,
-      address: undefined,
-    },
-    parameters: { id: keyId },
-    query: undefined,
-    body: undefined,
-    idempotencyKey: "k",
-  };
+  const request = requestOf({ id: keyId, key: "k" });
   if (operation === undefined) throw new Error("no such operation");
   await Promise.all([run(operation, request), run(operation, request), run(operation, request)]);
   expect(changes).toBe(1);
 });
 
-test("two processes on one database do an equal request once", async () => {
+test("two processes on one database run an equal request once", async () => {
   const others = [1, 2, 3].map(() => createRunOperation(admin.services));
-  const request = {
-    call: {
-      id: "req_other",
-      principal: operator,
-      signal: new AbortController().signal,
-      address: undefined,
-    },
-    parameters: { id: keyId },
-    query: undefined,
-    body: undefined,
-    idempotencyKey: "shared",
-  };
+  const request = requestOf({ id: keyId, key: "shared" });
   const operation = admin.operation("rotateKey");
   const results = await Promise.all(others.map((run) => run(operation, request)));
   expect(await countSecrets()).toBe(2);
   expect(new Set(results.map(({ body }) => JSON.stringify(body))).size).toBe(1);
 });
 
-test("an answer that was lost comes again, also from a process that was started since", async () => {
+test("a lost answer is replayed, also by a process started since", async () => {
   const request = { id: keyId, key: "lost", body: { overlap_seconds: 60 } };
   const first = await admin.result("rotateKey", request);
   admin.clock.advance(9 * minuteMs);
   const again = await admin.result("rotateKey", request);
   expect(again).toEqual({ ...first, isReplayed: true });
   const restarted = createRunOperation(admin.services);
-  const replayed = await restarted(admin.operation("rotateKey"), {
-    call: {
-      id: "req_2",
-      principal: operator,
-      signal: new AbortController().signal,
-      address: undefined,
-    },
-    parameters: { id: keyId },
-    query: undefined,
-    body: { overlap_seconds: 60 },
-    idempotencyKey: "lost",
-  });
+  const replayed = await restarted(admin.operation("rotateKey"), requestOf(request));
   expect(replayed.body).toEqual(first.body);
   expect(await countSecrets()).toBe(2);
 });
 
-test("an answer with a secret is not shown after ten minutes, and the change not made again", async () => {
+test("an answer with a secret is not replayed after ten minutes, nor the change repeated", async () => {
   const request = { id: keyId, key: "late" };
   await admin.result("rotateKey", request);
   admin.clock.advance(10 * minuteMs);
@@ -122,7 +89,7 @@ test("an answer with a secret is not shown after ten minutes, and the change not
   expect(await countSecrets()).toBe(2);
 });
 
-test("an answer without a secret comes again for a day, then the request counts as new", async () => {
+test("an answer without a secret is replayed for a day, then the request is new", async () => {
   const body = { account_id: (await admin.account("other")).id, environment: "staging", name: "a" };
   const request = { body, key: "day" };
   const first = await admin.run(applicationSchema, "createApplication", request);
@@ -132,7 +99,7 @@ test("an answer without a secret comes again for a day, then the request counts 
   expect((await admin.refusal("createApplication", request)).code).toBe("already_exists");
 });
 
-test("the same key with another request is refused, whichever part of it differs", async () => {
+test("the same key with another request is refused, for a difference in any part", async () => {
   await admin.result("rotateKey", { id: keyId, key: "k", body: { overlap_seconds: 60 } });
   const otherKey = (await admin.issue(applicationId)).key.id;
   const requests = [
@@ -146,14 +113,14 @@ test("the same key with another request is refused, whichever part of it differs
   }
 });
 
-test("another request under the key of one that still runs is refused too", async () => {
+test("another request under the key of a running one is refused too", async () => {
   const one = admin.result("rotateKey", { id: keyId, key: "k" });
   const other = admin.refusal("rotateKey", { id: keyId, key: "k", body: { compromised: true } });
   expect((await other).code).toBe("idempotency_key_reused");
   await one;
 });
 
-test("keys of different principals, or of one whose rights changed, are different keys", async () => {
+test("keys are separate by principal, and by the rights of a principal", async () => {
   const { accountId } = await admin.application("owner");
   const body = { application_id: applicationId, plan: "standard" };
   const holder = holderOf(accountId);
@@ -164,7 +131,7 @@ test("keys of different principals, or of one whose rights changed, are differen
   expect((await admin.refusal("createKey", { body, key: "k", as: moved })).status).toBe(404);
 });
 
-test("a request that was refused may be tried again under its key", async () => {
+test("a refused request may be retried under its key", async () => {
   const request = { body: { name: "late" }, key: "k" };
   await admin.account("late");
   expect((await admin.refusal("createAccount", request)).code).toBe("already_exists");
@@ -175,7 +142,7 @@ test("a request that was refused may be tried again under its key", async () => 
   expect((await admin.result("createAccount", request)).isReplayed).toBe(false);
 });
 
-test("no column of the database shows a secret that was answered, nor the key it is kept under", async () => {
+test("no column of the database contains an answered secret or its idempotency key", async () => {
   const key = "an idempotency key to look for";
   const body = { application_id: applicationId, plan: "standard" };
   const issued = await admin.run(issuedKeySchema, "createKey", { body, key });
@@ -196,7 +163,7 @@ test("an idempotency key that could not be a header is refused", async () => {
   expect(await countSecrets()).toBe(1);
 });
 
-test("reading takes no notice of the key", async () => {
+test("reads ignore the key", async () => {
   for (const _time of [1, 2]) {
     expect((await admin.result("getKey", { id: keyId, key: "k" })).isReplayed).toBe(false);
   }
@@ -215,18 +182,13 @@ function pausingErasure(accountId: string) {
   );
   if (operation === undefined) throw new Error("no such operation");
   const run = createRunOperation(services);
+  const request = { id: accountId, body: { confirm: "doomed" }, key: "erase" };
   const ask = (signal = new AbortController().signal): ReturnType<typeof run> =>
-    run(operation, {
-      call: { id: "req_1", principal: operator, signal, address: undefined },
-      parameters: { id: accountId },
-      query: undefined,
-      body: { confirm: "doomed" },
-      idempotencyKey: "erase",
-    });
+    run(operation, requestOf({ ...request, signal }));
   return { ask, stopped: stopped.promise, goOn: pause.resolve };
 }
 
-test("whoever joined a running request gets its answer also when the first caller leaves", async () => {
+test("a joined request gets its answer even if the first caller leaves", async () => {
   const { ask, stopped, goOn } = pausingErasure((await admin.account("doomed")).id);
   const first = new AbortController();
   const begun = ask(first.signal);
@@ -238,7 +200,7 @@ test("whoever joined a running request gets its answer also when the first calle
   expect((await begun).status).toBe(200);
 });
 
-test("work that nobody waits for any more is given up, and begun anew for who comes then", async () => {
+test("work without a waiting caller is aborted, and starts again for the next one", async () => {
   const { ask, stopped, goOn } = pausingErasure((await admin.account("doomed")).id);
   const [first, second] = [new AbortController(), new AbortController()];
   const ended = Promise.allSettled([first, second].map(({ signal }) => ask(signal)));

@@ -28,7 +28,7 @@ test("requests find their operation by method and path, as over HTTP", async () 
   expect(items[0]).toMatchObject({ actor: { kind: "local" }, address: undefined });
 });
 
-test("exact paths are not taken for ids", async () => {
+test("exact paths are not mistaken for ids", async () => {
   const exported = await run({ path: "/admin/v1/usage/export", query: { format: "ndjson" } });
   expect(isDownload(exported.body)).toBe(true);
   expect((await run({ path: "/admin/v1/audit/verify" })).body).toMatchObject({ is_intact: true });
@@ -53,7 +53,7 @@ test("errors are answers of their status, in the shape of HTTP's", async () => {
   expect((await run({ method: "DELETE", path: "/admin/v1/keys" })).status).toBe(404);
 });
 
-test("roles hold without a listener too", async () => {
+test("roles apply without a listener too", async () => {
   const call = {
     id: "req_1",
     principal: auditor,

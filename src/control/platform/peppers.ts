@@ -24,7 +24,6 @@ export function pepperOperations({ store, peppers, clock }: AdminServices): read
         "After a rotation of `auth.peppers`: digests are renewed when a key or token is used, so that " +
         "what is never used stays under the pepper it was made under.",
       ...permissions.oversee,
-      status: 200,
       answer: peppersSchema,
       async run({ call }) {
         requireUnbound(call.principal);

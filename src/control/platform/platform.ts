@@ -15,7 +15,6 @@ export function platformOperations({ platform }: AdminServices): readonly Operat
       resource: "Platform",
       summary: "Show environments, models and plans",
       ...permissions.read,
-      status: 200,
       answer: platformSchema,
       run() {
         const { environments, plans } = platform();

@@ -36,7 +36,6 @@ function listPools({ store, platform, clock }: AdminServices): Operation {
     summary: "List pools of provisioned throughput",
     description: "Account holders see those of which their keys have units.",
     ...permissions.read,
-    status: 200,
     answer: poolsSchema,
     async run({ call: { principal } }) {
       const { accountId } = principal;
@@ -61,7 +60,6 @@ function getPool({ store, platform, clock }: AdminServices): Operation {
     resource: "Pools",
     summary: "Show a pool and the keys that have units of it",
     ...permissions.read,
-    status: 200,
     answer: poolDetailsSchema,
     run: ({ call: { principal }, parameters }) =>
       store.read(async ({ keys }) => {

@@ -22,7 +22,6 @@ export function refusalOperations({ refusals }: AdminServices): readonly Operati
       resource: "Refusals",
       summary: "List the last refusals, newest first",
       ...permissions.read,
-      status: 200,
       query: refusalQuerySchema,
       answer: refusalsSchema,
       run({ call, query }) {
@@ -40,7 +39,6 @@ export function refusalOperations({ refusals }: AdminServices): readonly Operati
       summary: "Explain a refusal",
       description: "`id` is what the header `x-request-id` of the refused request said.",
       ...permissions.read,
-      status: 200,
       answer: refusalSchema,
       run({ call, parameters }) {
         const refusal = refusals.find(parameters["id"] ?? "");

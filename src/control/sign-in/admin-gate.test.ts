@@ -7,7 +7,7 @@ import { jsonReply } from "../../edge/replies/reply.ts";
 import { accountOf, tokenOf } from "../../../test/contracts/control-fixtures.ts";
 import { refusalOf, SignInHarness, TestBrowser } from "../../../test/support/sign-in-harness.ts";
 
-/** What stands behind the gate: says who came in. */
+/** Routes behind the gate, which answer with their caller. */
 const probes: readonly Route[] = (["GET", "POST", "PATCH", "DELETE"] as const).map((method) => ({
   method,
   path: "/admin/v1/probe",
@@ -62,14 +62,14 @@ test("a session lets its user in, with the user's role", async () => {
   });
 });
 
-test("without a session or a token nobody comes in", async () => {
+test("a request without a session or a token is refused", async () => {
   const response = await browser.send(path);
   expect(response.headers.get("www-authenticate")).toBe("Bearer");
   expect(await response.clone().text()).toContain("Sign in first");
   expect(await refusalOf(response)).toEqual([401, "not_signed_in"]);
 });
 
-test("a session that has ended is told to sign in again", async () => {
+test("a request with an ended session is asked to sign in again", async () => {
   await browser.signIn("ada@example.com");
   harness.clock.advance(30 * 60_000);
   const response = await browser.send(path);
@@ -77,7 +77,7 @@ test("a session that has ended is told to sign in again", async () => {
   expect(await refusalOf(response)).toEqual([401, "not_signed_in"]);
 });
 
-test("a session ends after 30 minutes of silence", async () => {
+test("a session ends after 30 minutes without a request", async () => {
   await browser.signIn("ada@example.com");
   harness.clock.advance(29 * 60_000);
   expect((await browser.send(path)).status).toBe(200);
@@ -87,7 +87,7 @@ test("a session ends after 30 minutes of silence", async () => {
   expect(await refusalOf(await browser.send(path))).toEqual([401, "not_signed_in"]);
 });
 
-test("a session ends after 12 hours, however busy it is", async () => {
+test("a session ends after 12 hours, however active it is", async () => {
   await browser.signIn("ada@example.com");
   for (let minutes = 0; minutes < 12 * 60 - 20; minutes += 20) {
     harness.clock.advance(20 * 60_000);
@@ -97,7 +97,7 @@ test("a session ends after 12 hours, however busy it is", async () => {
   expect((await browser.send(path)).status).toBe(401);
 });
 
-test("a session that is busy all the time outlives a short idle time", async () => {
+test("an active session outlives a short idle time", async () => {
   await using strict = new SignInHarness({ routes: probes, settings: { sessionIdleMs: 60_000 } });
   await strict.addUser("ada");
   const page = new TestBrowser(strict);
@@ -108,7 +108,7 @@ test("a session that is busy all the time outlives a short idle time", async () 
   }
 });
 
-test("when a session was seen is written at most once a minute, also by requests at once", async () => {
+test("the last use of a session is written at most once a minute, also by concurrent requests", async () => {
   await browser.signIn("ada@example.com");
   const changes = async (): Promise<number> =>
     harness.connection.use(
@@ -169,13 +169,13 @@ test("a change with a session must come from a page of the console", async () =>
   }
 });
 
-test("a session's change without an origin is told which header to send", async () => {
+test("the refusal of a session's change without an origin names the header to send", async () => {
   await browser.signIn("ada@example.com");
   const refused = await browser.post(path, {}, { origin: "", "sec-fetch-site": "" });
   expect(await refused.text()).toContain(`must have the header \`origin: ${harness.publicUrl}\``);
 });
 
-test("a page of another origin reads nothing, not even with a token or before signing in", async () => {
+test("a page of another origin reads nothing, even with a token or before signing in", async () => {
   const token = await addToken();
   await browser.signIn("ada@example.com");
   const origin = "https://evil.example";
@@ -191,7 +191,7 @@ test("a page of another origin reads nothing, not even with a token or before si
   }
 });
 
-test("on loopback the console may be opened by any name of the own machine, on its own port", async () => {
+test("on loopback the console may be opened by any name of this machine, on its own port", async () => {
   await using local = new SignInHarness({ routes: probes, publicUrl: "http://127.0.0.1:8081" });
   await local.addUser("ada");
   const page = new TestBrowser(local);
@@ -207,7 +207,7 @@ test("on loopback the console may be opened by any name of the own machine, on i
   }
 });
 
-test("a form's content type changes nothing", async () => {
+test("a change with a form's content type is refused", async () => {
   await browser.signIn("ada@example.com");
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   const refused = await browser.post(path, {}, headers);
@@ -249,7 +249,7 @@ test("a key of the data plane never opens the control plane", async () => {
   expect((await browser.send(path, bearer(text))).status).toBe(401);
 });
 
-test("when a token was used is written at most once a minute", async () => {
+test("the last use of a token is written at most once a minute", async () => {
   const token = await addToken();
   const lastUse = async () =>
     (await harness.store.read(({ tokens }) => tokens.get("tok_1")))?.lastUsedAt;
@@ -275,7 +275,7 @@ test("the local token is an operator without a user", async () => {
   expect((await browser.send(path, bearer("slc-local_y"))).status).toBe(401);
 });
 
-test("without the database nobody is told to be signed out", async () => {
+test("without the database the answer is not that of an ended session", async () => {
   const token = await addToken();
   await browser.signIn("ada@example.com");
   await harness.connection.close();
@@ -284,7 +284,7 @@ test("without the database nobody is told to be signed out", async () => {
   }
 });
 
-test("a database that only reads keeps nobody out", async () => {
+test("a read-only database locks nobody out", async () => {
   const token = await addToken();
   await browser.signIn("ada@example.com");
   harness.clock.advance(120_000);
@@ -323,7 +323,7 @@ test("a user's tokens share the limit of the user", async () => {
   expect(statuses.filter((status) => status === 429)).toHaveLength(7);
 });
 
-test("the users of an account have a limit together", async () => {
+test("the users of an account share a limit", async () => {
   await using strict = new SignInHarness({ routes: probes, settings: { requestsPerMinute: 10 } });
   await strict.store.change((to) => to.accounts.insert(accountOf("acct_a")));
   const statuses: number[] = [];
@@ -339,7 +339,7 @@ test("the users of an account have a limit together", async () => {
   expect(statuses.slice(50)).toEqual(Array<number>(6).fill(429));
 });
 
-test("junk from one address is limited, and whoever is signed in there still comes in", async () => {
+test("wrong credentials from an address are limited, and users signed in there are still served", async () => {
   await using strict = new SignInHarness({ routes: probes, settings: { requestsPerMinute: 10 } });
   await strict.addUser("ada");
   const ada = new TestBrowser(strict);
@@ -349,12 +349,12 @@ test("junk from one address is limited, and whoever is signed in there still com
   for (let turn = 0; turn < 12; turn += 1) {
     statuses.push((await stranger.send(path, bearer("junk"))).status);
   }
-  // Signing in was one request of the address.
+  // The sign-in was one request of the address.
   expect(statuses).toEqual([...Array<number>(9).fill(401), 429, 429, 429]);
   expect((await ada.send(path)).status).toBe(200);
 });
 
-test("made-up tokens cause a bounded number of reads, and who is known comes in meanwhile", async () => {
+test("made-up tokens cause a bounded number of reads, and known credentials work meanwhile", async () => {
   await using strict = new SignInHarness({ routes: probes, settings: { requestsPerMinute: 10 } });
   await strict.addUser("ada");
   const ada = new TestBrowser(strict);

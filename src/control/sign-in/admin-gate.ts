@@ -28,14 +28,14 @@ export interface AdminGateOptions extends Pick<AdminServices, "store" | "clock" 
   readonly isOwnHost: (host: string) => boolean;
   /** Without a slash at its end, such as `https://console.example.com`. */
   readonly publicUrl: () => string;
-  /** Whether a text is the token of the file that is written for the machine itself. */
+  /** Whether a text is the token of the local access file. */
   readonly isLocalToken: (text: string) => boolean;
 }
 
-/** All users of an account may make as many requests together as this many alone. */
+/** The request limit of an account, as a multiple of a user's. */
 const usersPerAccount = 5;
 
-/** Lets in whoever has a session, a management token or the local token. */
+/** Identifies callers by a session, a management token or the local token. */
 export function createAdminGate(options: AdminGateOptions): AdminGate {
   const { requestsPerMinute } = options.settings;
   const requests = new RateWindow(requestsPerMinute, options.clock);
@@ -49,7 +49,7 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     async identify(admin) {
       const found = await finder.find(admin).catch((error: unknown) => {
         const refusal = fromStorageError(error);
-        // Who gets in is counted by name: others at the same address cannot lock anybody out.
+        // Only failures count by address, so that they cannot lock out users at the same address.
         if (refusal instanceof GatewayError && refusal.status < 500) countAddress(admin.address);
         throw refusal;
       });
@@ -67,13 +67,13 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
 
 interface FoundPrincipal {
   readonly principal: Principal;
-  /** The user, however many sessions and tokens it has. */
+  /** The name in the rate window: one for all sessions and tokens of a user. */
   readonly countedAs: string;
 }
 
 class PrincipalFinder {
   readonly #options: AdminGateOptions;
-  /** Ids whose sighting is being noted, so that requests at the same time note it once. */
+  /** Ids whose last use is being written, so that concurrent requests write it once. */
   readonly #noted = new Set<string>();
   readonly #lookups: LookupLimits;
 
@@ -95,7 +95,7 @@ class PrincipalFinder {
     return this.#lookUp(id, address, () => this.#findBySession(id, secret, request));
   }
 
-  /** `credential` must name the whole secret: whoever knows a part of it is not known yet. */
+  /** `credential` must identify the whole secret: a part of it, such as an id, may be public. */
   async #lookUp(
     credential: string,
     address: string,
@@ -162,7 +162,7 @@ class PrincipalFinder {
     return { principal: sessionPrincipal(enabled), countedAs: enabled.id };
   }
 
-  /** A database that only reads must not keep anybody out: the next request tries again. */
+  /** A read-only database must not lock anybody out: the next request tries again. */
   async #note(id: string, work: (transaction: ControlTransaction) => Promise<void>): Promise<void> {
     if (this.#noted.has(id)) return;
     this.#noted.add(id);
@@ -183,7 +183,7 @@ function requireEnabled(sent: keyof typeof advice, user: User | undefined): User
   return user;
 }
 
-/** Forms cannot send this header, nor this content type. Throws 403 or 415. */
+/** Forms can send neither this header nor this content type. Throws 403 or 415. */
 function requireChangeByPage(request: Request, expected: readonly string[]): void {
   const sent = request.headers.get("x-csrf-token") ?? "";
   if (!expected.some((token) => isSameText(sent, token))) {
@@ -205,7 +205,7 @@ function readBearer(authorization: string): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
 }
 
-/** A page of another site may have its own name resolve to this listener, and then read answers. */
+/** Against DNS rebinding: a page's own host could resolve to this listener and read its answers. */
 function unknownHost(host: string): GatewayError {
   return new GatewayError("unknown_host", {
     message:
@@ -218,7 +218,7 @@ function wrongToken(how: string): GatewayError {
   return notSignedIn("token", `the management token ${how}`);
 }
 
-/** What to do, by what was sent. */
+/** Messages by the credential that was sent. */
 const advice = {
   nothing:
     "Sign in first: send a session's cookie, or a management token in the header " +
@@ -229,7 +229,7 @@ const advice = {
   session: "The session has ended: sign in again.",
 } as const;
 
-/** One answer for whatever is wrong with what was sent; the reason is for `sluice explain`. */
+/** One answer for every wrong credential; the reason is for `sluice explain`. */
 function notSignedIn(sent: keyof typeof advice, reason: string): GatewayError {
   return new GatewayError("not_signed_in", {
     message: advice[sent],

@@ -32,8 +32,8 @@ export async function insertUser(change: Change, user: User): Promise<void> {
 }
 
 /**
- * Changes a user, with its entry in the audit. What changes what the user may do, or the password,
- * ends its sessions; disabling also revokes its tokens. Throws 400 and 409.
+ * Changes a user, with its entry in the audit. A change of role, account or password ends the
+ * user's sessions; disabling also revokes its tokens. Throws 400 and 409.
  */
 export async function updateUser(change: Change, before: User, wanted: User): Promise<User> {
   const { transaction, now } = change;
@@ -48,16 +48,16 @@ export async function updateUser(change: Change, before: User, wanted: User): Pr
   if (isDisabled || mayOther || hasNewPassword) await transaction.sessions.deleteOf(after.id);
   if (isDisabled) await transaction.tokens.revokeOf(after.id, now);
   const entry = changeOf("user", "update", { before, after });
-  // The hash itself is never shown, so a new one has to be told.
-  const told = { ...entry.after, ...(hasNewPassword && { has_new_password: true }) };
-  await change.audit({ ...entry, accountId: after.accountId, after: told });
+  // The hash itself is never audited, so a flag marks a new one.
+  const marked = { ...entry.after, ...(hasNewPassword && { has_new_password: true }) };
+  await change.audit({ ...entry, accountId: after.accountId, after: marked });
   return after;
 }
 
 /** Removes a user, with sessions and tokens. Throws 409 for the last operator. */
 export async function deleteUser(change: Change, user: User): Promise<void> {
   if (isEnabledOperator(user)) await requireOtherOperator(change.transaction, user);
-  // What its tokens made for others ends with them.
+  // Tokens made for others with this user's tokens are revoked too.
   await change.transaction.tokens.revokeOf(user.id, change.now);
   await change.transaction.users.delete(user.id);
   await change.audit(changeOf("user", "delete", { before: user }));
@@ -88,7 +88,7 @@ function isEnabledOperator(user: User): boolean {
   return user.role === "operator" && user.disabledAt === undefined;
 }
 
-/** Without an operator nobody could make another. */
+/** Without an operator nobody could create another. */
 async function requireOtherOperator(transaction: ControlTransaction, user: User): Promise<void> {
   let after: string | undefined;
   do {

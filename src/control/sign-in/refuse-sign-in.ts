@@ -6,7 +6,7 @@ export interface RefusedCall {
   readonly address: string;
 }
 
-/** Tells the log why, and the caller no more than that it was wrong. */
+/** Logs the reason, which the caller must not see. */
 export function refuseSignIn(
   { onSignInRefused }: Pick<SignInServices, "onSignInRefused">,
   { id, address }: RefusedCall,

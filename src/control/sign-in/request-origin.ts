@@ -3,13 +3,13 @@ import { isLoopback } from "../../domain/host-list.ts";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether a request asks to change something. */
+/** Whether a request may change something. */
 export function isUnsafe(request: Request): boolean {
   return !safeMethods.has(request.method);
 }
 
 /**
- * Refuses what a browser sends from a page of another origin (403). Scripts send none of these
+ * Refuses requests of a browser from a page of another origin (403). Scripts send none of these
  * headers and pass.
  */
 export function checkOrigin(request: Request, publicUrl: string): void {
@@ -17,11 +17,11 @@ export function checkOrigin(request: Request, publicUrl: string): void {
   if (origin !== null && !isSameOrigin(origin, publicUrl)) throw wrongOrigin(origin, publicUrl);
   const site = request.headers.get("sec-fetch-site");
   const isForeign = site !== null && site !== "same-origin" && site !== "none";
-  // Links from elsewhere may open pages; they may not change anything.
+  // Links from other sites may open pages, but not change anything.
   if (isForeign && isUnsafe(request)) throw wrongOrigin(origin ?? site, publicUrl);
 }
 
-/** For a change that comes with a cookie: something must say that the page is the console. */
+/** For changes with a cookie: a header must show that the page is the console's. */
 export function requireOrigin(request: Request, publicUrl: string): void {
   checkOrigin(request, publicUrl);
   if (request.headers.has("origin")) return;
@@ -32,7 +32,7 @@ export function requireOrigin(request: Request, publicUrl: string): void {
   }
 }
 
-/** On loopback all names of the own machine are one: which of them was typed says nothing. */
+/** All loopback names are the same origin. */
 function isSameOrigin(from: string, publicUrl: string): boolean {
   const page = URL.parse(from);
   const own = URL.parse(publicUrl);
@@ -42,7 +42,7 @@ function isSameOrigin(from: string, publicUrl: string): boolean {
   return isOwnMachine && page.protocol === own.protocol && page.port === own.port;
 }
 
-/** Browsers send it by themselves, so this is for who writes a script with a session's cookie. */
+/** For scripts that use a session's cookie; browsers always send an origin. */
 function noOrigin(publicUrl: string): GatewayError {
   const origin = URL.parse(publicUrl)?.origin ?? publicUrl;
   return new GatewayError("wrong_origin", {

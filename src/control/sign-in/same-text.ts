@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 
-/** Compares in a time that says nothing about where two texts differ. */
+/** Compares in a time that does not depend on where two texts differ. */
 export function isSameText(left: string, right: string): boolean {
   return isSameBytes(Buffer.from(left), Buffer.from(right));
 }

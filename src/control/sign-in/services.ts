@@ -7,21 +7,21 @@ import type { Bootstrap } from "./bootstrap/bootstrap.ts";
 import type { Passwords } from "./guard/passwords.ts";
 import { sessionPrincipal } from "./principals.ts";
 
-/** What signing in needs beside what all operations need. */
+/** The dependencies of signing in. */
 export interface SignInServices extends Pick<
   AdminServices,
   "store" | "clock" | "random" | "peppers" | "onKeysChanged"
 > {
   readonly settings: AdminSettings;
-  /** Where browsers reach the admin listener, without a slash at its end. */
+  /** The admin listener's address for browsers, without a slash at its end. */
   readonly publicUrl: () => string;
   readonly passwords: Passwords;
   readonly bootstrap: Bootstrap;
-  /** Somebody could not sign in; for the log. */
+  /** Called when a sign-in is refused; for the log. */
   readonly onSignInRefused: (refusal: SignInRefusal) => void;
 }
 
-/** Without the email address: people type passwords into that field. */
+/** Omits the email address, because people type passwords into that field. */
 export interface SignInRefusal {
   readonly requestId: string;
   readonly address: string;
@@ -29,7 +29,7 @@ export interface SignInRefusal {
   readonly reason: string;
 }
 
-/** The call as one of the user who is just signing in: the audit shows it as its actor. */
+/** The call with the user who is signing in as its principal, for the audit. */
 export function callOf(call: AnonymousAdminCall, user: User): OperationCall {
   const { id, signal, address } = call;
   return { id, signal, address, principal: sessionPrincipal(user), isSignIn: true };

@@ -8,12 +8,12 @@ import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
 import { usageFilter } from "./usage-filter.ts";
 
-/** Rows read from the store and held at a time. */
+/** Rows read from the store and held in memory at a time. */
 const pageRows = 500;
 
 const columns = callRowSchema.keyof().options;
 
-/** All calls of a time as one text, read from the store page by page as it is written. */
+/** All calls of a period as one text, read from the store page by page as it is written. */
 export function exportUsage({ reports, clock }: AdminServices): Operation {
   return defineOperation({
     id: "exportUsage",
@@ -25,7 +25,6 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
       "CSV with a header line, or one JSON object a line. In CSV, a text that a spreadsheet would " +
       "take for a formula begins with an apostrophe.",
     ...permissions.read,
-    status: 200,
     query: exportQuerySchema,
     answer: callRowSchema,
     downloads: ["text/csv", "application/x-ndjson"],

@@ -38,7 +38,7 @@ async function download(request: FixtureRequest): Promise<string> {
 }
 
 describe("reports", () => {
-  test("totals are those of the last day, told apart as asked for", async () => {
+  test("totals are those of the last day, grouped as requested", async () => {
     await insert(3, { model: "m1", keyId: "key_1" });
     await insert(2, { model: "m2", keyId: "key_1", outcome: "abandoned", status: 499 });
     await insert(1, { model: "old", startedAt: admin.clock.now() - 25 * 60 * minuteMs });
@@ -69,7 +69,7 @@ describe("reports", () => {
     expect(await download({ query: { format: "csv" } })).toContain(",3.1,1234.6,false\r\n");
   });
 
-  test("a series has points, in steps that suit its length or are asked for", async () => {
+  test("a series has points, in steps that suit its length or are requested", async () => {
     await insert(4);
     const step = async (query: Record<string, string>) =>
       (await admin.run(seriesSchema, "getUsageSeries", { query })).step;
@@ -85,7 +85,7 @@ describe("reports", () => {
     expect(refusal.param).toBe("step");
   });
 
-  test("what a report cannot mean is refused by name", async () => {
+  test("invalid queries are refused with their field", async () => {
     for (const [query, param] of [
       [{ by: "model,colour" }, "by"],
       [{ since: "yesterday" }, "since"],
@@ -116,7 +116,7 @@ describe("reports", () => {
   });
 });
 
-describe("a call that was tried more than once", () => {
+describe("a call with several attempts", () => {
   const attempt = { model: "alpha-sonnet-4", startMs: 0.43, durationMs: 2000, mayBeBilled: false };
   const routing = {
     candidates: [{ target: "east/m", model: "alpha-sonnet-4", why: "priority 1" }],
@@ -143,7 +143,7 @@ describe("a call that was tried more than once", () => {
     ]);
   });
 
-  test("tells its account holder the upstreams, and nowhere their own identifiers", async () => {
+  test("shows its account holder the upstreams, without their own identifiers", async () => {
     const arn = "arn:aws:bedrock:us-east-1:111122223333:provisioned-model/abcd";
     const secret = {
       candidates: [{ ...routing.candidates[0], target: `east/${arn}` }],
@@ -177,7 +177,7 @@ describe("a call that was tried more than once", () => {
     expect(byTarget.data[0]?.group).toEqual({ target: `east/${arn}` });
   });
 
-  test("is found among those that may be billed twice, in lists and downloads", async () => {
+  test("is found among calls that may be billed twice, in lists and downloads", async () => {
     await insert(3, { keyId: "key_1" });
     await insert(1, { id: "req_routed", routing, mayBeBilledTwice: true });
     const query = { may_be_billed_twice: "true" };
@@ -197,7 +197,7 @@ describe("a call that was tried more than once", () => {
 });
 
 describe("the download", () => {
-  test("has every call once, over many pages, as lines of JSON that are the rows", async () => {
+  test("has every call once, over many pages, as one line of JSON each", async () => {
     await insert(1203);
     const text = await download({ query: { format: "ndjson" } });
     const rows = text
@@ -217,13 +217,13 @@ describe("the download", () => {
     expect(end).toBe("");
   });
 
-  test("of nothing has its head alone", async () => {
+  test("without calls has only its header", async () => {
     const lines = (await download({})).split("\r\n");
     expect(lines).toHaveLength(2);
     expect(await download({ query: { format: "ndjson" } })).toBe("");
   });
 
-  test("reads no page that nobody takes, and none after its reader left", async () => {
+  test("reads no page ahead of its reader, and none after the reader left", async () => {
     await insert(2000);
     let pages = 0;
     const { reports } = admin.services;
@@ -248,7 +248,7 @@ describe("the download", () => {
     expect((await body.chunks.next()).done).toBe(true);
   });
 
-  test("whose store is gone is an error, not an empty file", async () => {
+  test("with an unavailable store is an error, not an empty file", async () => {
     const { reports } = admin.services;
     const broken = {
       totals: reports.totals.bind(reports),

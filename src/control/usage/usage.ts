@@ -27,6 +27,7 @@ import { readDimensions, usageFilter } from "./usage-filter.ts";
 
 const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 const maxSteps = 1500;
+const reading = { method: "GET", resource: "Usage", ...permissions.read } as const;
 
 /** What was used, summed up and call by call. */
 export function usageOperations(services: AdminServices): readonly Operation[] {
@@ -41,13 +42,10 @@ export function usageOperations(services: AdminServices): readonly Operation[] {
 
 function totals({ reports, clock }: AdminServices): Operation {
   return defineOperation({
+    ...reading,
     id: "getUsageTotals",
-    method: "GET",
     path: "/admin/v1/usage/totals",
-    resource: "Usage",
     summary: "Sum up usage",
-    ...permissions.read,
-    status: 200,
     query: totalsQuerySchema,
     answer: totalsSchema,
     async run({ call, query }) {
@@ -61,13 +59,10 @@ function totals({ reports, clock }: AdminServices): Operation {
 
 function series({ reports, clock }: AdminServices): Operation {
   return defineOperation({
+    ...reading,
     id: "getUsageSeries",
-    method: "GET",
     path: "/admin/v1/usage/series",
-    resource: "Usage",
     summary: "Sum up usage for each minute, hour or day",
-    ...permissions.read,
-    status: 200,
     query: seriesQuerySchema,
     answer: seriesSchema,
     async run({ call, query }) {
@@ -94,13 +89,10 @@ function checkSteps({ since, until }: TimeRange, step: UsageStep): void {
 
 function listCalls({ reports, clock }: AdminServices): Operation {
   return defineOperation({
+    ...reading,
     id: "listCalls",
-    method: "GET",
     path: "/admin/v1/usage/calls",
-    resource: "Usage",
     summary: "List calls, newest first",
-    ...permissions.read,
-    status: 200,
     query: callQuerySchema,
     answer: listOf(callRowSchema),
     async run({ call, query }) {
@@ -114,13 +106,10 @@ function listCalls({ reports, clock }: AdminServices): Operation {
 
 function getCall({ reports }: AdminServices): Operation {
   return defineOperation({
+    ...reading,
     id: "getCall",
-    method: "GET",
     path: "/admin/v1/usage/calls/{id}",
-    resource: "Usage",
     summary: "Show a call",
-    ...permissions.read,
-    status: 200,
     answer: callDetailSchema,
     async run({ call, parameters }) {
       const record = await reports.call(parameters["id"] ?? "");

@@ -2,13 +2,11 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { managementTokenPattern } from "../../domain/accounts/management-token.ts";
 import type { Principal, User } from "../../domain/accounts/user.ts";
-import { testPeppers } from "../../../test/support/test-peppers.ts";
+import type { FixtureRequest } from "../../../test/support/admin-fixture.ts";
 import { SignInHarness, TestBrowser } from "../../../test/support/sign-in-harness.ts";
 import { gatewayErrorOf } from "../../../test/support/pipeline-fixtures.ts";
 import type { TokenView } from "../contract/access.ts";
-import { createRunOperation } from "../operation/run-operation.ts";
 import { localPrincipal, sessionPrincipal, tokenPrincipal } from "../sign-in/principals.ts";
-import { tokenOperations } from "./tokens.ts";
 
 let harness: SignInHarness;
 let ada: User;
@@ -24,41 +22,17 @@ afterEach(async () => {
   await harness[Symbol.asyncDispose]();
 });
 
-interface Request {
-  readonly principal: Principal;
-  readonly id?: string;
-  readonly query?: unknown;
-  readonly body?: unknown;
-}
-
-async function run(operationId: string, request: Request): Promise<unknown> {
-  const { store, clock, random } = harness;
-  const onKeysChanged = (): Promise<void> => Promise.resolve();
-  const services = { store, clock, random, peppers: testPeppers(), onKeysChanged };
-  const operation = tokenOperations(services).find(({ id }) => id === operationId);
-  if (operation === undefined) throw new Error(`no operation ${operationId}`);
-  const { signal } = new AbortController();
-  const { principal } = request;
-  const { body } = await createRunOperation(services)(operation, {
-    call: { id: "req_1", signal, address: "192.0.2.1", principal },
-    parameters: request.id === undefined ? {} : { id: request.id },
-    query: request.query,
-    body: request.body,
-  });
-  return body;
-}
-
 interface Issued {
   readonly token: TokenView;
   readonly secret: string;
 }
 
 const issue = async (principal: Principal, body: unknown = { name: "report" }): Promise<Issued> =>
-  (await run("createToken", { principal, body })) as Issued;
-const refusal = (operationId: string, request: Request): Promise<GatewayError> =>
-  gatewayErrorOf(run(operationId, request));
-const listed = async (principal: Principal, query: unknown = {}): Promise<readonly string[]> => {
-  const page = (await run("listTokens", { principal, query })) as { data: TokenView[] };
+  (await harness.run("createToken", { as: principal, body })) as Issued;
+const refusal = (operationId: string, request: FixtureRequest): Promise<GatewayError> =>
+  gatewayErrorOf(harness.run(operationId, request));
+const listed = async (principal: Principal, query = {}): Promise<readonly string[]> => {
+  const page = (await harness.run("listTokens", { as: principal, query })) as { data: TokenView[] };
   return page.data.map(({ user }) => user);
 };
 
@@ -67,7 +41,7 @@ async function signedInWith(secret: string): Promise<number> {
   return (await new TestBrowser(harness).send("/admin/v1/session", { headers })).status;
 }
 
-/** Who comes in with a new token of the user's own. */
+/** The principal of a new token that the user made. */
 async function principalOf(user: User, body: object = {}): Promise<Principal> {
   const { token } = await issue(sessionPrincipal(user), { name: "maker", ...body });
   return tokenPrincipal(user, { id: token.id, scopes: [...token.scopes] });
@@ -91,70 +65,70 @@ test("a token's secret is nowhere in the database", async () => {
   expect(dump).not.toContain(secret.slice(17));
 });
 
-test("a token makes none with more scopes than its own", async () => {
+test("a token makes no token with more scopes than its own", async () => {
   const principal = await principalOf(ada, { scopes: ["write"] });
-  const wider = { principal, body: { name: "x", scopes: ["read", "write"] } };
+  const wider = { as: principal, body: { name: "x", scopes: ["read", "write"] } };
   expect((await refusal("createToken", wider)).code).toBe("not_permitted");
   expect((await issue(principal)).token.scopes).toEqual(["write"]);
-  const reader = { principal: await principalOf(ada, { scopes: ["read"] }), body: { name: "x" } };
+  const reader = { as: await principalOf(ada, { scopes: ["read"] }), body: { name: "x" } };
   expect((await refusal("createToken", reader)).code).toBe("not_permitted");
 });
 
-test("the local access is no user: it names one, and the token acts as that user", async () => {
-  const request = { principal: localPrincipal(), body: { name: "x" } };
+test("the local access names a user, and the token acts as that user", async () => {
+  const request = { as: localPrincipal(), body: { name: "x" } };
   expect((await refusal("createToken", request)).param).toBe("user_id");
   const { token, secret } = await issue(localPrincipal(), { name: "x", user_id: "bob" });
   expect([token.user_id, token.user]).toEqual(["bob", "bob@example.com"]);
   expect(await signedInWith(secret)).toBe(200);
 });
 
-test("only operators make tokens of others", async () => {
-  const request = { principal: sessionPrincipal(bob), body: { name: "x", user_id: "ada" } };
+test("only operators make tokens for others", async () => {
+  const request = { as: sessionPrincipal(bob), body: { name: "x", user_id: "ada" } };
   expect((await refusal("createToken", request)).code).toBe("not_found");
   expect((await issue(sessionPrincipal(bob), { name: "x", user_id: "bob" })).token.user_id).toBe(
     "bob",
   );
 });
 
-test("a user that was disabled meanwhile gets no token", async () => {
+test("a user disabled meanwhile gets no token", async () => {
   await harness.store.change(({ users }) => users.update({ ...bob, disabledAt: 5 }));
-  const request = { principal: sessionPrincipal(bob), body: { name: "x" } };
+  const request = { as: sessionPrincipal(bob), body: { name: "x" } };
   expect((await refusal("createToken", request)).code).toBe("not_found");
 });
 
-test("everybody sees own tokens; operators see all, or those of one user", async () => {
+test("users see their own tokens; operators see all, or those of one user", async () => {
   await issue(sessionPrincipal(ada));
   await issue(sessionPrincipal(bob));
   expect(await listed(sessionPrincipal(bob))).toEqual(["bob@example.com"]);
   expect(await listed(sessionPrincipal(bob), { user_id: "bob" })).toEqual(["bob@example.com"]);
   expect(await listed(sessionPrincipal(ada))).toHaveLength(2);
   expect(await listed(localPrincipal(), { user_id: "bob" })).toEqual(["bob@example.com"]);
-  const foreign = { principal: sessionPrincipal(bob), query: { user_id: "ada" } };
+  const foreign = { as: sessionPrincipal(bob), query: { user_id: "ada" } };
   expect((await refusal("listTokens", foreign)).code).toBe("not_found");
 });
 
 test("a revoked token stops at once, and revoking it again changes nothing", async () => {
   const principal = sessionPrincipal(bob);
   const { token, secret } = await issue(principal);
-  const revoked = await run("revokeToken", { principal, id: token.id });
+  const revoked = await harness.run("revokeToken", { as: principal, id: token.id });
   expect(revoked).toMatchObject({ revoked_at: new Date(harness.clock.now()).toISOString() });
   expect(await signedInWith(secret)).toBe(401);
   harness.clock.advance(60_000);
-  expect(await run("revokeToken", { principal, id: token.id })).toEqual(revoked);
+  expect(await harness.run("revokeToken", { as: principal, id: token.id })).toEqual(revoked);
   const { items } = await harness.store.read(({ audit }) => audit.list({}, { limit: 10 }));
   expect(items.map(({ action }) => action)).toEqual(["token.revoke", "token.create"]);
 });
 
-test("a token of another is revoked by operators only", async () => {
+test("only operators revoke tokens of others", async () => {
   const { token } = await issue(sessionPrincipal(ada));
-  const request = { principal: sessionPrincipal(bob), id: token.id };
+  const request = { as: sessionPrincipal(bob), id: token.id };
   expect((await refusal("revokeToken", request)).code).toBe("not_found");
   const own = await issue(sessionPrincipal(bob));
-  await run("revokeToken", { principal: sessionPrincipal(ada), id: own.token.id });
+  await harness.run("revokeToken", { as: sessionPrincipal(ada), id: own.token.id });
   expect(await signedInWith(own.secret)).toBe(401);
 });
 
-test("what was made with a token ends with it, down to what was made with that", async () => {
+test("tokens made with a token end with it, recursively", async () => {
   const maker = await principalOf(ada);
   const child = await issue(maker, { name: "child", user_id: "bob" });
   const asChild = tokenPrincipal(bob, { id: child.token.id, scopes: [...child.token.scopes] });
@@ -166,7 +140,7 @@ test("what was made with a token ends with it, down to what was made with that",
     null,
   ]);
   expect(await signedInWith(grandchild.secret)).toBe(200);
-  await run("revokeToken", { principal: sessionPrincipal(ada), id: maker.tokenId ?? "" });
+  await harness.run("revokeToken", { as: sessionPrincipal(ada), id: maker.tokenId ?? "" });
   expect(await signedInWith(child.secret)).toBe(401);
   expect(await signedInWith(grandchild.secret)).toBe(401);
   expect(await signedInWith(other.secret)).toBe(200);
@@ -177,7 +151,7 @@ test("what was made with a token ends with it, down to what was made with that",
   }
 });
 
-test("no token works longer than the one that it was made with", async () => {
+test("no token lives longer than the one that made it", async () => {
   const maker = await principalOf(ada, { expires_in_days: 2 });
   harness.clock.advance(86_400_000);
   const child = await issue(maker, { name: "child", expires_in_days: 365 });
@@ -192,14 +166,14 @@ test("no token works longer than the one that it was made with", async () => {
   expect(await signedInWith(child.secret)).toBe(401);
 });
 
-test("a token that ended while the request was on its way makes no other", async () => {
+test("a token that ended during the request makes no other", async () => {
   const maker = await principalOf(ada, { expires_in_days: 1 });
   harness.clock.advance(86_400_000);
-  const request = { principal: maker, body: { name: "late" } };
+  const request = { as: maker, body: { name: "late" } };
   expect((await refusal("createToken", request)).code).toBe("not_signed_in");
 });
 
-test("what a user's tokens made for others ends when the user is disabled", async () => {
+test("tokens made for others with a user's tokens end when the user is disabled", async () => {
   const carl = await harness.addUser("carl");
   const forBob = { name: "child", user_id: "bob" };
   const withToken = await issue(await principalOf(carl), forBob);

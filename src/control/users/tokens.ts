@@ -10,17 +10,17 @@ import {
 } from "../../domain/accounts/user.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import { changeOf } from "../audit/audit-fields.ts";
-import { change, type Change } from "../operation/change.ts";
+import type { Change } from "../operation/change.ts";
 import { tokenSchema, type TokenView } from "../contract/access.ts";
 import {
   issuedTokenSchema,
   newTokenSchema,
   tokenQuerySchema,
 } from "../contract/access-requests.ts";
-import { listOf } from "../contract/values.ts";
 import { invalidField } from "../operation/field-error.ts";
-import { defineOperation } from "../operation/define-operation.ts";
 import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import { ResourceOperations } from "../operation/resource-operations.ts";
 import { notFound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
@@ -32,119 +32,107 @@ export type TokenServices = Pick<
 
 /** `/admin/v1/tokens`: the credentials of scripts. */
 export function tokenOperations(services: TokenServices): readonly Operation[] {
-  return [createOperation(services), listOperation(services), revokeOperation(services)];
+  const tokens: TokenOperations = new ResourceOperations(
+    {
+      kind: "token",
+      reads: permissions.read,
+      changes: { roles, scope: "write" },
+      schema: tokenSchema,
+      find: findToken,
+      show: showTokens,
+    },
+    services,
+  );
+  return [createToken(tokens, services), listTokens(tokens), revokeToken(tokens)];
 }
 
-const path = "/admin/v1/tokens";
+type TokenOperations = ResourceOperations<"token", TokenView>;
+
 const dayMs = 24 * 60 * 60 * 1000;
 
-function createOperation(services: TokenServices): Operation {
-  return defineOperation({
+function createToken(tokens: TokenOperations, { random, peppers }: TokenServices): Operation {
+  return tokens.create({
     id: "createToken",
-    method: "POST",
-    path,
-    resource: "Tokens",
     summary: "Make a management token",
     description:
       "The secret is in this answer only. A token acts as its user, yours or, for operators, any, " +
       "and never allows more than its maker. One that is made with a token ends with that token, and " +
       "works no longer than it.",
-    roles,
-    scope: "write",
-    status: 201,
     body: newTokenSchema,
     answer: issuedTokenSchema,
     hasSecret: true,
-    run({ call, body }) {
-      const wanted = new Set<Scope>(body.scopes ?? call.principal.scopes);
-      requireOwnScopes(call.principal, wanted);
-      const { publicId, text } = generateManagementToken(services.random);
-      return change(services, call, async (made) => {
-        const user = await requireUser(made.transaction, call.principal, body.user_id);
-        const parent = await requireParent(made, call.principal);
-        const endsAt = made.now + body.expires_in_days * dayMs;
-        const token: ManagementToken = {
-          id: `tok_${randomBase62(16, services.random)}`,
-          userId: user.id,
-          name: body.name,
-          publicId,
-          parentId: parent?.id,
-          ...services.peppers.digest(text),
-          scopes: call.principal.scopes.filter((scope) => wanted.has(scope)),
-          createdAt: made.now,
-          expiresAt: Math.min(endsAt, parent?.expiresAt ?? endsAt),
-          lastUsedAt: undefined,
-          revokedAt: undefined,
-        };
-        await made.transaction.tokens.insert(token);
-        const entry = changeOf("token", "create", { after: token });
-        await made.audit({ ...entry, accountId: user.accountId });
-        return { token: viewToken(token, user.email), secret: text };
-      });
+    async run({ changing, call: { principal }, body, show }) {
+      const wanted = new Set<Scope>(body.scopes ?? principal.scopes);
+      requireOwnScopes(principal, wanted);
+      const { transaction, now } = changing;
+      const user = await requireUser(transaction, principal, body.user_id);
+      const parent = await requireParent(changing, principal);
+      const endsAt = now + body.expires_in_days * dayMs;
+      const { publicId, text } = generateManagementToken(random);
+      const token: ManagementToken = {
+        id: `tok_${randomBase62(16, random)}`,
+        userId: user.id,
+        name: body.name,
+        publicId,
+        parentId: parent?.id,
+        ...peppers.digest(text),
+        scopes: principal.scopes.filter((scope) => wanted.has(scope)),
+        createdAt: now,
+        expiresAt: Math.min(endsAt, parent?.expiresAt ?? endsAt),
+        lastUsedAt: undefined,
+        revokedAt: undefined,
+      };
+      await transaction.tokens.insert(token);
+      const entry = changeOf("token", "create", { after: token });
+      await changing.audit({ ...entry, accountId: user.accountId });
+      return { token: await show(token), secret: text };
     },
   });
 }
 
-function listOperation(services: TokenServices): Operation {
-  return defineOperation({
+function listTokens(tokens: TokenOperations): Operation {
+  return tokens.list({
     id: "listTokens",
-    method: "GET",
-    path,
-    resource: "Tokens",
     summary: "Management tokens, newest first: your own, for operators those of all.",
-    roles,
-    scope: "read",
-    status: 200,
     query: tokenQuerySchema,
-    answer: listOf(tokenSchema),
-    async run({ call, query }) {
-      const { principal } = call;
+    find({ view, principal, query, page }) {
       const userId = isOperator(principal) ? query.user_id : principal.userId;
       if (query.user_id !== undefined && query.user_id !== userId) throw notFound("user");
-      const { limit, cursor } = query;
-      return services.store.read(async (view) => {
-        const page = await view.tokens.list({ userId }, { limit, after: cursor });
-        const emails = await readEmails(view, page.items);
-        const data = page.items.map((token) => viewToken(token, emails.get(token.userId) ?? ""));
-        return { data, next_cursor: page.next ?? null };
-      });
+      return view.tokens.list({ userId }, page);
     },
   });
 }
 
-function revokeOperation(services: TokenServices): Operation {
-  return defineOperation({
+function revokeToken(tokens: TokenOperations): Operation {
+  return tokens.change({
     id: "revokeToken",
     method: "DELETE",
-    path: `${path}/{id}`,
-    resource: "Tokens",
     summary: "Revoke a management token; again, it changes nothing.",
     description: "Tokens that were made with it end too, and what was made with those.",
-    roles,
-    scope: "write",
-    status: 200,
     answer: tokenSchema,
-    run({ call, parameters }) {
-      return change(services, call, async (made) => {
-        const { tokens, users } = made.transaction;
-        const token = await tokens.get(parameters.id ?? "");
-        const isOwn = token?.userId === call.principal.userId;
-        if (token === undefined || !(isOwn || isOperator(call.principal))) throw notFound("token");
-        const user = await users.get(token.userId);
-        if (token.revokedAt !== undefined) return viewToken(token, user?.email ?? "");
-        const revoked = { ...token, revokedAt: made.now };
-        const ended = await tokens.revoke(token.id, made.now);
-        const madeWithIt = ended.filter((id) => id !== token.id);
-        const entry = changeOf("token", "revoke", { before: token, after: revoked });
-        const told = {
-          ...entry.after,
-          ...(madeWithIt.length > 0 && { ended_with_it: madeWithIt }),
-        };
-        await made.audit({ ...entry, accountId: user?.accountId, after: told });
-        return viewToken(revoked, user?.email ?? "");
-      });
+    async run({ changing: { transaction, now, audit }, entity: before, show }) {
+      if (before.revokedAt !== undefined) return show(before);
+      const after = { ...before, revokedAt: now };
+      const ended = await transaction.tokens.revoke(before.id, now);
+      const madeWithIt = ended.filter((id) => id !== before.id);
+      const entry = changeOf("token", "revoke", { before, after });
+      const told = { ...entry.after, ...(madeWithIt.length > 0 && { ended_with_it: madeWithIt }) };
+      const user = await transaction.users.get(before.userId);
+      await audit({ ...entry, accountId: user?.accountId, after: told });
+      return show(after);
     },
   });
+}
+
+async function findToken(
+  { tokens }: ControlView,
+  id: string,
+  principal: Principal,
+): Promise<ManagementToken> {
+  const token = await tokens.get(id);
+  const isOwn = token?.userId === principal.userId;
+  if (token === undefined || !(isOwn || isOperator(principal))) throw notFound("token");
+  return token;
 }
 
 function isOperator({ role }: Principal): boolean {
@@ -190,23 +178,17 @@ async function requireParent(
   return token;
 }
 
-/** Reads at most as many users as the page has tokens. */
-async function readEmails(
-  view: ControlView,
-  tokens: readonly ManagementToken[],
-): Promise<ReadonlyMap<string, string>> {
+/** Shows tokens of one answer; reads each user once. */
+function showTokens({ users }: ControlView): (token: ManagementToken) => Promise<TokenView> {
   const emails = new Map<string, string>();
-  for (const id of new Set(tokens.map((token) => token.userId))) {
-    emails.set(id, (await view.users.get(id))?.email ?? "");
-  }
-  return emails;
-}
-
-function viewToken(token: ManagementToken, user: string): TokenView {
-  const { parentId, publicId } = token;
-  return viewAs(tokenSchema, token, {
-    user,
-    made_with: parentId ?? null,
-    hint: tokenHint(publicId),
-  });
+  return async (token) => {
+    const { userId, parentId, publicId } = token;
+    const user = emails.get(userId) ?? (await users.get(userId))?.email ?? "";
+    emails.set(userId, user);
+    return viewAs(tokenSchema, token, {
+      user,
+      made_with: parentId ?? null,
+      hint: tokenHint(publicId),
+    });
+  };
 }

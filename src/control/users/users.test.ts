@@ -1,14 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Principal } from "../../domain/accounts/user.ts";
 import { accountOf, tokenOf } from "../../../test/contracts/control-fixtures.ts";
-import { testPeppers } from "../../../test/support/test-peppers.ts";
+import type { FixtureRequest } from "../../../test/support/admin-fixture.ts";
 import { SignInHarness, TestBrowser, testPassword } from "../../../test/support/sign-in-harness.ts";
 import { gatewayErrorOf } from "../../../test/support/pipeline-fixtures.ts";
 import type { UserView } from "../contract/access.ts";
-import { createRunOperation } from "../operation/run-operation.ts";
-import { localPrincipal, sessionPrincipal } from "../sign-in/principals.ts";
-import { userOperations } from "./users.ts";
+import { sessionPrincipal } from "../sign-in/principals.ts";
 
 let harness: SignInHarness;
 
@@ -22,36 +19,12 @@ afterEach(async () => {
   await harness[Symbol.asyncDispose]();
 });
 
-interface Request {
-  readonly id?: string;
-  readonly query?: unknown;
-  readonly body?: unknown;
-  readonly principal?: Principal;
-}
+const user = async (operationId: string, request?: FixtureRequest): Promise<UserView> =>
+  (await harness.run(operationId, request)) as UserView;
+const refusal = async (operationId: string, request?: FixtureRequest): Promise<GatewayError> =>
+  gatewayErrorOf(harness.run(operationId, request));
 
-async function run(operationId: string, request: Request = {}): Promise<unknown> {
-  const { store, clock, random, passwords } = harness;
-  const onKeysChanged = (): Promise<void> => Promise.resolve();
-  const services = { store, clock, random, peppers: testPeppers(), passwords, onKeysChanged };
-  const operation = userOperations(services).find(({ id }) => id === operationId);
-  if (operation === undefined) throw new Error(`no operation ${operationId}`);
-  const { signal } = new AbortController();
-  const principal = request.principal ?? localPrincipal();
-  const { body } = await createRunOperation(services)(operation, {
-    call: { id: "req_1", signal, address: "192.0.2.1", principal },
-    parameters: request.id === undefined ? {} : { id: request.id },
-    query: request.query,
-    body: request.body,
-  });
-  return body;
-}
-
-const user = async (operationId: string, request?: Request): Promise<UserView> =>
-  (await run(operationId, request)) as UserView;
-const refusal = async (operationId: string, request?: Request): Promise<GatewayError> =>
-  gatewayErrorOf(run(operationId, request));
-
-test("a user that was made can sign in", async () => {
+test("a new user can sign in", async () => {
   const body = { email: " Bob@Example.com", name: "Bob", role: "auditor", password: testPassword };
   const made = await user("createUser", { body });
   expect(made).toMatchObject({ email: "bob@example.com", role: "auditor", has_password: true });
@@ -59,14 +32,14 @@ test("a user that was made can sign in", async () => {
   expect((await new TestBrowser(harness).signIn("bob@example.com")).status).toBe(200);
 });
 
-test("an email address is taken once, whatever its case", async () => {
+test("an email address is unique, ignoring case", async () => {
   const error = await refusal("createUser", {
     body: { email: "ADA@example.com", role: "auditor" },
   });
   expect([error.code, error.param]).toEqual(["already_exists", "email"]);
 });
 
-test("role and account have to go together", async () => {
+test("role and account must fit together", async () => {
   for (const body of [
     { role: "account_holder" },
     { role: "account_holder", account_id: null },
@@ -79,7 +52,7 @@ test("role and account have to go together", async () => {
   }
 });
 
-test("bad passwords, addresses and unknown fields are refused by name", async () => {
+test("bad passwords, addresses and unknown fields are refused with their field", async () => {
   for (const [fields, param] of [
     [{ password: "password1234" }, "password"],
     [{ password: "bob@example.com" }, "password"],
@@ -145,44 +118,44 @@ test("the last enabled operator can be neither removed, demoted nor disabled", a
     expect(error.code).toBe("wrong_state");
   }
   await user("updateUser", { id: "reader", body: { revision: 1, role: "operator" } });
-  await run("deleteUser", { id: "ada" });
+  await harness.run("deleteUser", { id: "ada" });
   expect((await refusal("getUser", { id: "ada" })).code).toBe("not_found");
 });
 
-test("a removed user's session is gone with it", async () => {
+test("a removed user's session is removed too", async () => {
   await harness.addUser("bob");
   const browser = new TestBrowser(harness);
   await browser.signIn("bob@example.com");
-  expect(await run("deleteUser", { id: "bob" })).toEqual({ id: "bob", deleted: true });
+  expect(await harness.run("deleteUser", { id: "bob" })).toEqual({ id: "bob", deleted: true });
   expect(await isIn(browser)).toBe(false);
 });
 
-test("an auditor of one account sees its users only, and changes nobody", async () => {
+test("an auditor of one account sees only its users, and changes none", async () => {
   await harness.addUser("holder", { role: "account_holder", accountId: "acct_a" });
   const auditor = await harness.addUser("reader", { role: "auditor", accountId: "acct_a" });
   const principal = sessionPrincipal(auditor);
-  const page = (await run("listUsers", { principal })) as { data: UserView[] };
+  const page = (await harness.run("listUsers", { as: principal })) as { data: UserView[] };
   expect(page.data.map(({ id }) => id).toSorted()).toEqual(["holder", "reader"]);
-  expect((await refusal("getUser", { id: "ada", principal })).code).toBe("not_found");
-  const elsewhere = { principal, query: { account_id: "acct_b" } };
-  expect(await run("listUsers", elsewhere)).toEqual({ data: [], next_cursor: null });
-  const change = { id: "holder", principal, body: { revision: 1, disabled: true } };
+  expect((await refusal("getUser", { id: "ada", as: principal })).code).toBe("not_found");
+  const elsewhere = { as: principal, query: { account_id: "acct_b" } };
+  expect(await harness.run("listUsers", elsewhere)).toEqual({ data: [], next_cursor: null });
+  const change = { id: "holder", as: principal, body: { revision: 1, disabled: true } };
   expect((await refusal("updateUser", change)).code).toBe("not_permitted");
 });
 
 test("users are found by email, role and page by page", async () => {
   await harness.addUser("bob", { role: "auditor" });
-  const list = async (query: unknown) =>
-    (await run("listUsers", { query })) as { data: UserView[]; next_cursor: string | null };
+  const list = async (query: Record<string, string>) =>
+    (await harness.run("listUsers", { query })) as { data: UserView[]; next_cursor: string | null };
   expect((await list({ email: "BOB@example.com" })).data.map(({ id }) => id)).toEqual(["bob"]);
   expect((await list({ role: "operator" })).data.map(({ id }) => id)).toEqual(["ada"]);
   const first = await list({ limit: "1" });
-  const second = await list({ limit: "1", cursor: first.next_cursor });
+  const second = await list({ limit: "1", cursor: first.next_cursor ?? "" });
   expect([...first.data, ...second.data].map(({ id }) => id).toSorted()).toEqual(["ada", "bob"]);
   expect(second.next_cursor).toBeNull();
 });
 
-test("the audit tells what changed, and of a password only that it is new", async () => {
+test("the audit has what changed, and of a password only that it is new", async () => {
   const body = { revision: 1, name: "Countess", password: "eleven green kettles" };
   await user("updateUser", { id: "ada", body });
   const { items } = await harness.store.read(({ audit }) => audit.list({}, { limit: 10 }));

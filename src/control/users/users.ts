@@ -2,12 +2,11 @@ import type { Role, User } from "../../domain/accounts/user.ts";
 import { change } from "../operation/change.ts";
 import { userSchema } from "../contract/access.ts";
 import { newUserSchema, userChangeSchema, userQuerySchema } from "../contract/access-requests.ts";
-import { listOf, removedSchema } from "../contract/values.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import { emptyList, listAnswer, pageRequest } from "../operation/list-page.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
-import { listScope, requireVisible } from "../operation/scope.ts";
+import { ResourceOperations } from "../operation/resource-operations.ts";
+import { requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { disabledSince } from "../keys/key-settings.ts";
 import { deleteUser, insertUser, newUser, updateUser } from "../sign-in/keep-user.ts";
@@ -22,23 +21,43 @@ export interface UserServices extends Pick<
   readonly passwords: Passwords;
 }
 
-/** `/admin/v1/users`: who may sign in, as what. */
+/** `/admin/v1/users`: the users and their roles. */
 export function userOperations(services: UserServices): readonly Operation[] {
+  const users = new ResourceOperations(
+    {
+      kind: "user",
+      reads: permissions.oversee,
+      changes: permissions.operate,
+      schema: userSchema,
+      find: async (view, id, principal) =>
+        requireVisible(await view.users.get(id), principal, "user"),
+      show: () => viewUser,
+    },
+    services,
+  );
   return [
-    createOperation(services),
-    listOperation(services),
-    getOperation(services),
-    changeOperation(services),
-    deleteOperation(services),
+    createUser(services),
+    users.list({
+      id: "listUsers",
+      summary: "Who may sign in, newest first.",
+      query: userQuerySchema,
+      find: ({ view, query: { role, email }, accountId, page }) =>
+        view.users.list({ accountId, role, email }, page),
+    }),
+    users.get({ id: "getUser", summary: "One user." }),
+    changeUser(services),
+    users.delete({
+      id: "deleteUser",
+      summary: "Remove a user, with sessions and tokens.",
+      run: ({ changing, entity }) => deleteUser(changing, entity),
+    }),
   ];
 }
 
 const path = "/admin/v1/users";
-const onePath = `${path}/{id}`;
 const managing = { resource: "Users", ...permissions.operate };
-const reading = { resource: "Users", ...permissions.oversee };
 
-function createOperation(services: UserServices): Operation {
+function createUser(services: UserServices): Operation {
   return defineOperation({
     ...managing,
     id: "createUser",
@@ -63,55 +82,16 @@ function createOperation(services: UserServices): Operation {
   });
 }
 
-function listOperation(services: UserServices): Operation {
-  return defineOperation({
-    ...reading,
-    id: "listUsers",
-    method: "GET",
-    path,
-    summary: "Who may sign in, newest first.",
-    status: 200,
-    query: userQuerySchema,
-    answer: listOf(userSchema),
-    async run({ call, query }) {
-      const scope = listScope(call.principal, query.account_id);
-      if (scope.isEmpty) return emptyList;
-      const { role, email } = query;
-      const filter = { accountId: scope.accountId, role, email };
-      const request = pageRequest(query);
-      const page = await services.store.read((view) => view.users.list(filter, request));
-      return listAnswer(page, viewUser);
-    },
-  });
-}
-
-function getOperation(services: UserServices): Operation {
-  return defineOperation({
-    ...reading,
-    id: "getUser",
-    method: "GET",
-    path: onePath,
-    summary: "One user.",
-    status: 200,
-    answer: userSchema,
-    async run({ call, parameters }) {
-      const user = await services.store.read((view) => view.users.get(parameters.id ?? ""));
-      return viewUser(requireVisible(user, call.principal, "user"));
-    },
-  });
-}
-
-function changeOperation(services: UserServices): Operation {
+function changeUser(services: UserServices): Operation {
   return defineOperation({
     ...managing,
     id: "updateUser",
     method: "PATCH",
-    path: onePath,
+    path: `${path}/{id}`,
     summary: "Change a user.",
     description:
       "A new role, account or password, and disabling, end the user's sessions; disabling also " +
       "revokes the user's tokens. The last enabled operator stays one.",
-    status: 200,
     body: userChangeSchema,
     answer: userSchema,
     async run({ call, parameters, body }) {
@@ -136,26 +116,6 @@ function changeOperation(services: UserServices): Operation {
           revision: body.revision,
         };
         return viewUser(await updateUser(made, before, wanted));
-      });
-    },
-  });
-}
-
-function deleteOperation(services: UserServices): Operation {
-  return defineOperation({
-    ...managing,
-    id: "deleteUser",
-    method: "DELETE",
-    path: onePath,
-    summary: "Remove a user, with sessions and tokens.",
-    status: 200,
-    answer: removedSchema,
-    run({ call, parameters }) {
-      return change(services, call, async (made) => {
-        const found = await made.transaction.users.get(parameters.id ?? "");
-        const user = requireVisible(found, call.principal, "user");
-        await deleteUser(made, user);
-        return { id: user.id, deleted: true as const };
       });
     },
   });

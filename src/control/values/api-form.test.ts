@@ -44,7 +44,7 @@ test("a field that an entity leaves out is null", () => {
   expect(apiForm(undefined)).toBeNull();
 });
 
-test("what a request names is read back, null as undefined, and what it leaves out stays out", () => {
+test("fields of a request are read back, null as undefined, and absent ones stay absent", () => {
   const request = { max_keys: 3, limits: null, note: undefined, allowed: { tokens_per_minute: 5 } };
   expect(Object.entries(entityForm(request))).toEqual([
     ["maxKeys", 3],

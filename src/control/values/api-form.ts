@@ -82,7 +82,7 @@ export function timeText(time: number | undefined): string | null {
   return time === undefined ? null : new Date(time).toISOString();
 }
 
-/** Clocks are finer than what anybody means: an answer has tenths of a millisecond. */
+/** Answers have tenths of a millisecond; clocks are finer. */
 export function roundedMs(durationMs: number): number {
   return Math.round(durationMs * 10) / 10;
 }

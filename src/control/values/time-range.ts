@@ -2,7 +2,7 @@ import { invalidField } from "../operation/field-error.ts";
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds since the epoch of `2027-01-31T00:00:00Z`, or of so long before now: `30m`. */
+/** Milliseconds since the epoch, from `2027-01-31T00:00:00Z` or an age such as `30m`. */
 export function readTime(text: string, param: string, now: number): number {
   const [, count, unit] = /^([1-9][0-9]{0,6})([mhd])$/.exec(text) ?? [];
   if (count !== undefined && (unit === "m" || unit === "h" || unit === "d")) {

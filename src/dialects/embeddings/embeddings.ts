@@ -3,7 +3,7 @@ import { jsonTextReply, type Reply } from "../../edge/replies/reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { runEmbeddings, type EmbeddingCall } from "../../call/embeddings/embedding-call.ts";
-import type { PipelineServices } from "../../call/services.ts";
+import type { CallServices } from "../../call/services.ts";
 import type { HandlerParts } from "../handler-parts.ts";
 import { readCall } from "../read-call.ts";
 import { createTokenDecoder } from "./decode-tokens.ts";
@@ -28,11 +28,7 @@ export function createEmbeddings({
   };
 }
 
-async function reply(
-  call: Call,
-  embedding: EmbeddingCall,
-  services: PipelineServices,
-): Promise<Reply> {
+async function reply(call: Call, embedding: EmbeddingCall, services: CallServices): Promise<Reply> {
   const { request } = embedding;
   const started = await runEmbeddings(call, embedding, services);
   const { answer, meter } = started;

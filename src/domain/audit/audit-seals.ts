@@ -40,7 +40,7 @@ export class AuditSeals {
   }
 
   /** Whether the pepper of this mark is configured, so that its seals can be verified. */
-  knows(pepper: string): boolean {
+  canVerify(pepper: string): boolean {
     return this.#keys.has(pepper);
   }
 

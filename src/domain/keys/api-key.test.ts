@@ -33,9 +33,9 @@ test("no malformed text passes as a key", () => {
   );
 });
 
-test("200,000 random texts of the right form do not pass the checksum", () => {
+test("50,000 random texts of the right form do not pass the checksum", () => {
   let accepted = 0;
-  for (let index = 0; index < 200_000; index += 1) {
+  for (let index = 0; index < 50_000; index += 1) {
     const { text } = generateApiKey(random);
     // The head of one key with the tail of another: well-formed, but the checksum is wrong.
     const other = generateApiKey(random).text;

@@ -1,11 +1,11 @@
 /** How the callers of a dialect send their API key, and how they are told to. */
 export interface CredentialForm {
-  /** What stands in the place of a key; empty when there is nothing. */
+  /** The text sent as the key; empty when there is none. */
   read(headers: Headers): string;
   /** What a request must have, for operators. */
   readonly name: string;
-  /** Where the key belongs, for callers: the end of a sentence. */
-  readonly place: string;
+  /** The header of the key with an example, for callers. */
+  readonly header: string;
   /** Headers of an answer that asks for a key. */
   readonly challenge: Readonly<Record<string, string>>;
 }
@@ -14,7 +14,7 @@ export interface CredentialForm {
 export const bearer: CredentialForm = {
   read: (headers) => readBearer(headers.get("authorization")),
   name: "Authorization header with a Bearer key",
-  place: "in the Authorization header (Authorization: Bearer YOUR_KEY)",
+  header: "Authorization header (Authorization: Bearer YOUR_KEY)",
   challenge: { "www-authenticate": "Bearer" },
 };
 

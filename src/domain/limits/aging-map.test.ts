@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { AgingMap } from "./aging-map.ts";
 
 describe("aging map", () => {
-  test("keeps an entry for its lifetime and forgets it within two", () => {
+  test("keeps an entry for its lifetime and drops it within two", () => {
     for (let writtenAt = 0; writtenAt < 25; writtenAt++) {
       const map = new AgingMap<number>(10, 0);
       for (let now = 0; now <= writtenAt; now++) map.advance(now);
@@ -17,7 +17,7 @@ describe("aging map", () => {
     }
   });
 
-  test("keeps an entry for its lifetime when time passes in one leap", () => {
+  test("keeps an entry for its lifetime when time advances in one step", () => {
     for (let writtenAt = 0; writtenAt < 25; writtenAt++) {
       const map = new AgingMap<number>(10, 0);
       map.advance(writtenAt);
@@ -40,7 +40,7 @@ describe("aging map", () => {
     expect(map.size).toBe(1);
   });
 
-  test("writing again replaces an older entry and counts it once", () => {
+  test("a second write replaces an older entry and counts it once", () => {
     const map = new AgingMap<number>(10, 0);
     map.set("entry", 1);
     map.advance(10);
@@ -60,7 +60,7 @@ describe("aging map", () => {
     expect(map.size).toBe(0);
   });
 
-  test("says when it will be empty", () => {
+  test("reports when it will be empty", () => {
     const map = new AgingMap<number>(10, 0);
     map.advance(13);
     map.set("entry", 1);

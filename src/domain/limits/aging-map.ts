@@ -1,5 +1,5 @@
 /**
- * A map that forgets what nobody has written or touched for a lifetime, without timers or scans:
+ * A map that drops entries not written or touched for a lifetime, without timers or scans:
  * entries live in two generations, and the older one is dropped whole. An entry stays for at least
  * one lifetime and at most about two. Callers pass the time to `advance` before anything else.
  */

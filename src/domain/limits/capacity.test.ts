@@ -32,7 +32,7 @@ const anyPool = fc.record({
   unitTokensPerMinute: fc.integer({ min: 1, max: 100_000 }),
 });
 
-describe("the time of a guarantee", () => {
+describe("the period of a guarantee", () => {
   test.each([
     [200_000, 10_000, 1_200],
     [128_000, 10_000, 780],
@@ -48,7 +48,7 @@ describe("the time of a guarantee", () => {
     },
   );
 
-  test("holds the largest request, unless an hour does not", () => {
+  test("has room for the largest request, unless an hour does not", () => {
     fc.assert(
       fc.property(fc.nat(1_000_000), fc.integer({ min: 1, max: 1_000_000 }), (largest, rate) => {
         const seconds = guaranteeSeconds(rate, largest);
@@ -60,15 +60,15 @@ describe("the time of a guarantee", () => {
   });
 });
 
-describe("what is not sold of a pool", () => {
-  test("is open to all, and moves with every unit that is sold", () => {
+describe("the unsold part of a pool", () => {
+  test("is open to all, and shrinks with every sold unit", () => {
     expect([openTokens(pool, 0), openPlaces(pool, 0)]).toEqual([1_000_000, 100]);
     expect([openTokens(pool, 10), openPlaces(pool, 10)]).toEqual([898_305, 89]);
     expect(sellableUnits(pool)).toBe(78);
     expect([openTokens(pool, 78), openPlaces(pool, 78)]).toEqual([206_779, 20]);
   });
 
-  test("is never less than the floor while no more units are sold than can be", () => {
+  test("is never less than the floor while the pool is not oversold", () => {
     fc.assert(
       fc.property(anyPool, fc.double({ min: 0, max: 1, noNaN: true }), (drawn, share) => {
         const units = Math.floor(sellableUnits(drawn) * share);
@@ -80,7 +80,7 @@ describe("what is not sold of a pool", () => {
     );
   });
 
-  test("leaves its share of the places, and one at least where there are two", () => {
+  test("has its share of the places, and at least one if there are two", () => {
     fc.assert(
       fc.property(anyPool, fc.nat(500), (drawn, units) => {
         const places = drawn.maxInFlight ?? Infinity;
@@ -96,7 +96,7 @@ describe("what is not sold of a pool", () => {
     );
   });
 
-  test("is nothing of a pool that became smaller than what was sold", () => {
+  test("is nothing in an oversold pool", () => {
     const smaller = { ...pool, tokensPerMinute: 100_000 };
     expect([openTokens(smaller, 50), openPlaces(smaller, 50)]).toEqual([0, 0]);
     expect(openPlaces({ ...pool, maxInFlight: 1 }, 10)).toBe(0);
@@ -106,14 +106,14 @@ describe("what is not sold of a pool", () => {
 });
 
 describe("the places of keys", () => {
-  test("are the share that their units are of the pool, in whole places", () => {
+  test("are their units' share of the pool, in whole places", () => {
     const small = { ...pool, maxInFlight: 8 };
     expect([0, 1, 40].map((units) => keyPlaces(units, pool))).toEqual([0, 1, 40]);
     expect([1, 12, 13, 40].map((units) => keyPlaces(units, small))).toEqual([0, 0, 1, 3]);
     expect(keyPlaces(40, { ...pool, maxInFlight: undefined })).toBe(0);
   });
 
-  test("are kept for all keys together, and never more than leaves what others may have", () => {
+  test("are reserved for all keys together, and leave the share of other calls", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 20 }),
@@ -137,7 +137,7 @@ describe("the places of keys", () => {
     );
   });
 
-  test("leave one to whoever comes where more is sold than there is", () => {
+  test("leave one for other calls in an oversold pool", () => {
     expect(keptPlaces(pool, new Map([[70, 2]]))).toBe(99);
   });
 });

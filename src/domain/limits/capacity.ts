@@ -1,14 +1,14 @@
-/** Which capacity a caller asks for, in the header `x-sluice-capacity`. */
+/** The capacity that a caller requests with the header `x-sluice-capacity`. */
 export const capacityModes = ["auto", "provisioned-only", "on-demand-only"] as const;
 export type CapacityMode = (typeof capacityModes)[number];
 
-/** Capacity at the targets that name it, of which keys buy units. */
+/** Capacity of the targets that name it; keys buy units of it. */
 export interface Pool {
   readonly name: string;
-  /** `dedicated`: provisioned calls alone; `shared`: others get what is not sold. */
+  /** `dedicated`: only for provisioned calls; `shared`: other calls get the unsold part. */
   readonly kind: "dedicated" | "shared";
   readonly tokensPerMinute: number;
-  /** Most calls at once; undefined: as many as come. */
+  /** Most concurrent calls; undefined: unlimited. */
   readonly maxInFlight: number | undefined;
   /** Share, in percent, that is never sold. */
   readonly onDemandFloorPercent: number;
@@ -17,26 +17,26 @@ export interface Pool {
 }
 
 /**
- * A guarantee counts one second less than a minute, on the customer's side of the edge between two
- * seconds, so what it admits in the long run is this much more than what was bought.
+ * A guarantee counts one second less than a minute, in the customer's favour, so in the long run it
+ * admits more than was bought by this factor.
  */
 const guaranteeOvercount = 60 / 59;
 
-/** Tokens per minute that so many units of a pool guarantee. */
+/** Tokens per minute guaranteed by this many units of a pool. */
 export function guaranteedTokens(units: number, pool: Pool): number {
   return units * pool.unitTokensPerMinute;
 }
 
-/** What a pool must hold back, per minute, for a guarantee of so many tokens. */
+/** Tokens per minute that a pool must hold back for a guarantee. */
 export function heldTokens(tokensPerMinute: number): number {
   return Math.ceil(tokensPerMinute * guaranteeOvercount);
 }
 
 /**
- * How long a guarantee counts, in seconds: whole minutes in which it has enough tokens for the
- * largest request, so that a small one is not refused all that it was bought for. At most an hour;
- * what is larger than a guarantee has in an hour is never within it. Whole minutes, because who
- * keeps to a rate by the minute then also keeps to it in all of that time.
+ * The period of a guarantee in seconds: whole minutes in which it has enough tokens for the largest
+ * request, because a small guarantee must be usable too. At most an hour; larger requests are never
+ * within it. Whole minutes, because a caller that keeps to a rate per minute then also keeps to it
+ * over the period.
  */
 export function guaranteeSeconds(tokensPerMinute: number, largestRequestTokens: number): number {
   if (tokensPerMinute <= 0) return 60;
@@ -44,14 +44,14 @@ export function guaranteeSeconds(tokensPerMinute: number, largestRequestTokens: 
   return Math.min(Math.max(minutes, 1), 60) * 60;
 }
 
-/** Tokens per minute that calls without a guarantee may use of a pool: all that is not held back. */
+/** Tokens per minute of a pool that are not held back for guarantees. */
 export function openTokens(pool: Pool, soldUnits: number): number {
   return Math.max(0, pool.tokensPerMinute - heldTokens(guaranteedTokens(soldUnits, pool)));
 }
 
 /**
- * Calls without a guarantee that a pool may serve at once: the share of its places that is not held
- * back, and one at least where there is a second for the guarantees. Without a limit: `Infinity`.
+ * Places of a pool for calls without a guarantee: the share that is not held back, and at least one
+ * if there is a second for the guarantees. Without a limit: `Infinity`.
  */
 export function openPlaces(pool: Pool, soldUnits: number): number {
   const places = pool.maxInFlight ?? Infinity;
@@ -62,7 +62,7 @@ export function openPlaces(pool: Pool, soldUnits: number): number {
   return Math.max(places - held, places > 1 ? 1 : 0);
 }
 
-/** The units of a pool that are sold: how many keys have so many, by that number. */
+/** The sold units of a pool: the number of keys by their number of units. */
 export type UnitHoldings = ReadonlyMap<number, number>;
 
 export function unitsIn(holdings: UnitHoldings): number {
@@ -72,8 +72,8 @@ export function unitsIn(holdings: UnitHoldings): number {
 }
 
 /**
- * Places of a pool that so many units guarantee to their key: the share of all that their tokens
- * are, in whole places. None where places have no limit.
+ * Places that this many units guarantee to their key: the units' share of the pool's tokens, in
+ * whole places. None if places have no limit.
  */
 export function keyPlaces(units: number, pool: Pool): number {
   const { maxInFlight, tokensPerMinute } = pool;
@@ -81,7 +81,7 @@ export function keyPlaces(units: number, pool: Pool): number {
   return Math.floor((maxInFlight * guaranteedTokens(units, pool)) / tokensPerMinute);
 }
 
-/** What all keys are guaranteed; where more is sold than there is, one place is left to whoever comes. */
+/** Places guaranteed to all keys; even in an oversold pool, one is left for other calls. */
 export function keptPlaces(pool: Pool, holdings: UnitHoldings): number {
   let sum = 0;
   for (const [units, keys] of holdings) sum += keyPlaces(units, pool) * keys;
@@ -93,7 +93,7 @@ export function floorTokens(pool: Pool): number {
   return Math.ceil((pool.tokensPerMinute * pool.onDemandFloorPercent) / 100);
 }
 
-/** Most units of a pool that can be sold, all keys together: those that it can hold at once. */
+/** Most units of a pool that can be sold to all keys together. */
 export function sellableUnits(pool: Pool): number {
   const room = pool.tokensPerMinute - floorTokens(pool);
   let units = Math.floor(room / guaranteeOvercount / pool.unitTokensPerMinute);

@@ -43,7 +43,7 @@ test("a window's state becomes OpenAI's six headers", () => {
   });
 });
 
-test("where requests have no limit, nothing is said of them", () => {
+test("without a limit on requests, their headers are absent", () => {
   const headers = rateLimitHeaders({
     limitRequests: Infinity,
     limitTokens: 200_000,
@@ -72,6 +72,6 @@ test.each([
   });
 });
 
-test("a request that never fits is told not to come back, and given no time", () => {
+test("a request that never fits gets no time and must not be retried", () => {
   expect(retryHeaders(undefined)).toEqual({ "x-should-retry": "false" });
 });

@@ -1,8 +1,8 @@
 import type { LimitState } from "./limit-state.ts";
 
 /**
- * OpenAI's `x-ratelimit-*` headers. Resets are durations as Go prints them. Where requests have no
- * limit, nothing is said of them.
+ * OpenAI's `x-ratelimit-*` headers. Resets are durations as Go prints them. Without a
+ * limit on requests, their headers are absent.
  */
 export function rateLimitHeaders(state: LimitState): Record<string, string> {
   const limitTokens = String(state.limitTokens);
@@ -26,8 +26,8 @@ export function rateLimitHeaders(state: LimitState): Record<string, string> {
 }
 
 /**
- * Headers of a refusal. OpenAI's clients read `retry-after-ms` first, others `retry-after`. A
- * request that can never fit (undefined) says so with the header those clients obey.
+ * Headers of a refusal. OpenAI's clients read `retry-after-ms` first, others `retry-after`. For a
+ * request that can never fit (undefined), `x-should-retry` tells those clients not to retry.
  */
 export function retryHeaders(retryAfterMs: number | undefined): Record<string, string> {
   if (retryAfterMs === undefined) return { "x-should-retry": "false" };

@@ -1,57 +1,56 @@
 import type { Limits } from "./plan.ts";
 
-/** What is counted. */
+/** The unit of a limit. */
 export type LimitUnit = "requests" | "tokens";
 
 /**
- * One limit of a call: how much of a unit something, such as a key, may use in a window. A call is
- * admitted under a list of them, all or none. Each id, unit and sort of window counts apart.
+ * One limit of a call: how much of a unit a subject, such as a key, may use in a window. A call is
+ * admitted under all scopes of a list or none. Each id, unit and sort of window counts separately.
  */
 export interface LimitScope {
   readonly id: string;
   readonly unit: LimitUnit;
   readonly window: LimitWindow;
-  /** Of all the time of the window. Requests may be without limit: `Infinity`. */
+  /** The limit for the whole window. `Infinity`: no limit, possible only for requests. */
   readonly limit: number;
   /**
-   * Of several owners, such as a pool: what one uses beyond it is no debt of the others, and leaves
-   * with the second that admitted it.
+   * Set for a scope of several owners, such as a pool: excess use of one is no debt of the others,
+   * and expires with the second of its admission.
    */
   readonly isShared?: boolean;
   /**
-   * How many times the limit all calls under way may use beyond what is charged for them. Undefined:
-   * without end.
+   * The most that running calls may use beyond their charges, as a multiple of the limit.
+   * Undefined: unlimited.
    */
   readonly overrunFactor?: number | undefined;
 }
 
-/** `minute`: a cap, never exceeded in any 60 seconds, wherever they begin. */
+/** `minute`: a cap, never exceeded in any 60 seconds. */
 export type LimitWindow = "minute" | GuaranteeTime;
 
 /**
- * A guarantee errs for its owner: who uses it up and comes again after its time is never refused.
- * It counts one second less than its time, so in the long run it admits up to 60/59 of its limits.
+ * A guarantee favours its owner: use of all of it in every period is never refused. It counts one
+ * second less than its period, so in the long run it admits up to 60/59 of its limits.
  */
 export interface GuaranteeTime {
   /**
-   * From 60 to 3600: a longer time has as many more tokens. It may change with every request;
-   * nothing that was admitted is forgotten by that.
+   * From 60 to 3600; the tokens grow with it. It may change with every request without losing
+   * admitted use.
    */
   readonly seconds: number;
 }
 
-/** A request that was counted before it was known what it asks for. */
+/** A request that was counted before its model was known. */
 export interface CountedRequest {
-  /** Of the whole call. */
   readonly scopes: readonly LimitScope[];
-  /** In the store's own time. */
+  /** In the store's time. */
   readonly slot: number;
 }
 
-/** A call of a model, or one of the listings, as many of which a plan allows beside its calls. */
+/** A call of a model, or a listing, of which a plan allows as many beside its calls. */
 export type RequestKind = "call" | "listing";
 
-/** What something may use in any 60 seconds. */
+/** The scopes of limits in any 60 seconds. */
 export function minuteScopes(
   id: string,
   { requestsPerMinute, tokensPerMinute }: Limits,

@@ -1,11 +1,11 @@
-/** What the scopes of one id have left after a decision; the source of the `x-ratelimit-*` headers. */
+/** What is left in the scopes of one id after a decision, for the `x-ratelimit-*` headers. */
 export interface LimitState {
-  /** `Infinity`: none, which may be of requests alone. */
+  /** `Infinity`: no limit, possible only for requests. */
   readonly limitRequests: number;
   readonly limitTokens: number;
   readonly remainingRequests: number;
   readonly remainingTokens: number;
-  /** Milliseconds until all of the window is free again, if nothing more is used. */
+  /** Milliseconds until the whole window is free again, if nothing more is used. */
   readonly resetRequestsMs: number;
   readonly resetTokensMs: number;
 }

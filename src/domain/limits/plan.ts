@@ -1,10 +1,10 @@
-/** What a key may use in any 60 seconds. */
+/** The limits of a key in any 60 seconds. */
 export interface Limits {
   readonly requestsPerMinute: number;
   readonly tokensPerMinute: number;
 }
 
-/** A named set of limits. A custom plan has none of its own: each key on it brings its values. */
+/** A named set of limits. A custom plan has none: each of its keys has its own. */
 export interface Plan {
   readonly name: string;
   readonly limits: Limits | undefined;
@@ -12,20 +12,20 @@ export interface Plan {
   readonly provisioned: boolean;
   /** How long a call waits for a place when its pool or upstream is full. */
   readonly queueTimeoutMs: number;
-  /** Whether answers are kept for calls that are repeated with their `Idempotency-Key`. */
+  /** Whether answers are stored for repeats with the same `Idempotency-Key`. */
   readonly isIdempotent: boolean;
   readonly uncapped: UncappedOutput;
   /**
-   * How many times the limit of tokens all calls under way may use beyond what is charged for them,
-   * under `debt`.
+   * The most that running calls may use beyond their charges under `debt`, as a multiple of the
+   * limit of tokens.
    */
   readonly overrunFactor: number;
 }
 
 /**
- * What holds for calls that do not cap their output. `debt`: a guess is reserved, and what they use
- * beyond the limit is paid by the minutes that follow. `cap`: the guess is sent upstream as the cap.
- * `maximum`: all that the model can answer is reserved.
+ * The rule for calls without an output cap. `debt`: an estimate is reserved, and use beyond the
+ * limit is paid by the following minutes. `cap`: the estimate is sent upstream as the cap.
+ * `maximum`: the model's longest answer is reserved.
  */
 export const uncappedOutputs = ["debt", "cap", "maximum"] as const;
 export type UncappedOutput = (typeof uncappedOutputs)[number];

@@ -37,7 +37,7 @@ describe.each(distributions)("the 95th percentile of %s values", (_name, draw) =
     );
   });
 
-  test("stays near the true value once it was found", () => {
+  test("stays near the true value once found", () => {
     fc.assert(
       fc.property(fc.integer(), (seed) => {
         const random = randomOf(seed);
@@ -58,7 +58,7 @@ describe.each(distributions)("the 95th percentile of %s values", (_name, draw) =
 });
 
 describe("quantile estimator", () => {
-  test("begins at its start, held within its bounds", () => {
+  test("begins at its start, clamped to its bounds", () => {
     const starting = (start: number) => new QuantileEstimator({ quantile, start, ...bounds }).value;
     expect([starting(500), starting(0), starting(1e9)]).toEqual([500, 1, 100_000]);
   });
@@ -76,7 +76,7 @@ describe("quantile estimator", () => {
     );
   });
 
-  test("stays within its bounds whatever it is told", () => {
+  test("stays within its bounds for any observations", () => {
     fc.assert(
       fc.property(fc.array(fc.double(), { maxLength: 300 }), (observations) => {
         const estimator = new QuantileEstimator({ quantile, start: 100, ...bounds });
@@ -87,7 +87,7 @@ describe("quantile estimator", () => {
     );
   });
 
-  test("an absurd value moves the settled estimate no more than any other large one", () => {
+  test("an extreme value moves the settled estimate no more than any other large one", () => {
     const [absurd, large] = [1e300, 600].map((outlier) => {
       const estimator = settledAround(400);
       const before = estimator.value;
@@ -98,7 +98,7 @@ describe("quantile estimator", () => {
     expect(absurd).toBeLessThan(1.05);
   });
 
-  test("one value in a hundred that is absurd does not carry it away", () => {
+  test("one extreme value in a hundred does not distort it", () => {
     const random = randomOf(7);
     const estimator = new QuantileEstimator({ quantile, start: 1_000, ...bounds });
     for (let count = 0; count < 10_000; count++) {
@@ -125,7 +125,7 @@ describe("quantile estimator", () => {
     expect(estimator.value).toBeLessThan(0.27);
   });
 
-  test("ignores what is not a number", () => {
+  test("ignores values that are not numbers", () => {
     const estimator = new QuantileEstimator({ quantile, start: 100, ...bounds });
     for (let count = 0; count < 50; count++) estimator.observe(NaN);
     expect(estimator.value).toBe(100);

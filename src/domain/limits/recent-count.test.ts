@@ -10,7 +10,7 @@ const steps = fc.array(
   { maxLength: 200 },
 );
 
-test("it counts what lies in the last seconds and nothing else, whatever passes in between", () => {
+test("it counts exactly the events of the last seconds, with any pauses", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 12 }),
@@ -41,7 +41,7 @@ function run(
   }
 }
 
-test("a cleared count begins anew", () => {
+test("a cleared count starts again at zero", () => {
   const count = new RecentCount(10);
   count.add(500);
   count.add(2_500);

@@ -1,7 +1,7 @@
 import { SlidingSum } from "./sliding-sum.ts";
 import { slotAt } from "./slots.ts";
 
-/** How many things happened in the last seconds, the one in progress included. */
+/** Counts events of the last seconds, including the current one. */
 export class RecentCount {
   readonly #seconds: SlidingSum;
 

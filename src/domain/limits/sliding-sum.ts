@@ -1,17 +1,17 @@
 /**
- * What was added in the latest slots of time, and its sum. Slots are numbered by whoever decides how
- * long they are: `advance` to the one in progress first, then ask or add.
+ * Amounts of the latest slots of time, and their sum. The caller defines the length of slots and
+ * numbers them: call `advance` with the current slot before anything else.
  */
 export class SlidingSum {
-  /** One place more than slots are kept; the size is a power of two, so a place is a bit mask. */
+  /** One element more than kept slots; the size is a power of two, so an index is a bit mask. */
   #amounts: Float64Array;
   #slot: number;
   #counted: number;
-  /** Slots that can still be changed: as many as were ever counted. */
+  /** Number of slots that can still be changed: the most ever counted. */
   #kept: number;
   #sum = 0;
 
-  /** `counted`: the slot in progress and those before it. */
+  /** `counted`: number of slots, including the current one. */
   constructor(counted: number, slot = Number.NEGATIVE_INFINITY) {
     this.#amounts = amountsFor(counted);
     this.#slot = slot;
@@ -19,7 +19,7 @@ export class SlidingSum {
     this.#kept = counted;
   }
 
-  /** Of all slots that count. */
+  /** The sum of all counted slots. */
   get sum(): number {
     return this.#sum;
   }
@@ -37,7 +37,7 @@ export class SlidingSum {
     return this.#slot - this.#kept + 1;
   }
 
-  /** Drops what no longer counts at `slot`. Never goes back to an earlier slot. */
+  /** Drops slots that do not count at `slot`. Never goes back to an earlier slot. */
   advance(slot: number): void {
     if (slot - this.#slot >= this.#amounts.length) {
       this.#slot = slot;
@@ -46,17 +46,17 @@ export class SlidingSum {
     while (this.#slot < slot) {
       this.#slot += 1;
       this.#sum -= this.#at(this.#slot - this.#counted);
-      this.#amounts[this.#placeOf(this.#slot)] = 0;
+      this.#amounts[this.#indexOf(this.#slot)] = 0;
     }
   }
 
-  /** In the slot in progress. */
+  /** Adds to the current slot. */
   add(amount: number): void {
     this.#put(this.#slot, amount);
     this.#sum += amount;
   }
 
-  /** In a slot that becomes the one in progress, unless a later one is. */
+  /** Adds to a slot, which becomes the current one unless a later one is. */
   addAt(slot: number, amount: number): void {
     this.advance(slot);
     this.add(amount);
@@ -67,7 +67,7 @@ export class SlidingSum {
     return this.#sum;
   }
 
-  /** In a slot that may be over. False, and nothing done, when it is too old or yet to come. */
+  /** Changes a past slot. False, without an effect, when it is too old or in the future. */
   change(slot: number, difference: number): boolean {
     if (slot > this.#slot || slot < this.oldestKept) return false;
     this.#put(slot, difference);
@@ -75,7 +75,7 @@ export class SlidingSum {
     return true;
   }
 
-  /** What a slot that is kept holds; 0 for others. */
+  /** The amount of a kept slot; 0 for others. */
   at(slot: number): number {
     return slot > this.#slot || slot < this.oldestKept ? 0 : this.#at(slot);
   }
@@ -84,7 +84,7 @@ export class SlidingSum {
     return slot <= this.#slot && slot > this.#slot - this.#counted;
   }
 
-  /** Counts another number of slots from now on, those too that a smaller number left out. */
+  /** Changes the number of counted slots; kept ones may count again. */
   count(counted: number): void {
     if (counted > this.#kept) this.#keep(counted);
     this.#counted = counted;
@@ -94,7 +94,7 @@ export class SlidingSum {
     }
   }
 
-  /** The first slot with which at least so much will have left; the newest if there is no such. */
+  /** The first slot by whose end at least this amount has expired, or else the newest. */
   slotFreeing(amount: number): number {
     let left = amount;
     let slot = this.#slot - this.#counted;
@@ -102,7 +102,7 @@ export class SlidingSum {
     return slot;
   }
 
-  /** The newest slot that holds anything; the oldest if none does. */
+  /** The newest non-empty slot; the oldest if all are empty. */
   get newestUsed(): number {
     const oldest = this.#slot - this.#counted + 1;
     let slot = this.#slot;
@@ -123,7 +123,7 @@ export class SlidingSum {
     return copy;
   }
 
-  /** One that keeps as many slots, and holds nothing. */
+  /** An empty sum with as many slots. */
   emptyCopy(): SlidingSum {
     const copy = new SlidingSum(this.#kept, this.#slot);
     copy.#counted = this.#counted;
@@ -142,14 +142,14 @@ export class SlidingSum {
   }
 
   #put(slot: number, amount: number): void {
-    this.#amounts[this.#placeOf(slot)] = this.#at(slot) + amount;
+    this.#amounts[this.#indexOf(slot)] = this.#at(slot) + amount;
   }
 
   #at(slot: number): number {
-    return this.#amounts[this.#placeOf(slot)] ?? 0;
+    return this.#amounts[this.#indexOf(slot)] ?? 0;
   }
 
-  #placeOf(slot: number): number {
+  #indexOf(slot: number): number {
     return slot & (this.#amounts.length - 1);
   }
 }

@@ -24,7 +24,7 @@ describe("usage window", () => {
     expect(window.remaining(limit)).toBe(100);
   });
 
-  test("forgets slot by slot, also when its ring has gone round many times", () => {
+  test("drops slot by slot, also after many rounds of its ring", () => {
     const window = new UsageWindow(0);
     for (let slot = 0; slot < 1_000; slot++) {
       window.advance(slot);
@@ -36,7 +36,7 @@ describe("usage window", () => {
     }
   });
 
-  test.each([61, 62, 64, 125, 128, 100_000])("is empty after %d slots of silence", (silence) => {
+  test.each([61, 62, 64, 125, 128, 100_000])("is empty after %d slots without use", (silence) => {
     const window = new UsageWindow(5);
     window.charge(7);
     window.advance(6);
@@ -57,7 +57,7 @@ describe("usage window", () => {
     expect(window.remaining(limit)).toBe(100);
   });
 
-  test("takes exactly up to its limit", () => {
+  test("accepts exactly up to its limit", () => {
     const window = new UsageWindow(0);
     expect(window.isOver(limit, 100)).toBe(false);
     expect(window.isOver(limit, 101)).toBe(true);
@@ -66,7 +66,7 @@ describe("usage window", () => {
     expect(window.isOver(limit, 61)).toBe(true);
   });
 
-  test("corrects the slot that was charged, and no slot that has left", () => {
+  test("corrects the charged slot, but no expired slot", () => {
     const window = new UsageWindow(0);
     window.charge(80);
     window.advance(30);
@@ -79,7 +79,7 @@ describe("usage window", () => {
     expect(window.remaining(limit)).toBe(90);
   });
 
-  test("does not correct a slot of the future", () => {
+  test("does not correct a future slot", () => {
     const window = new UsageWindow(5);
     expect(window.adjust(6, 10)).toBe(false);
     expect(window.remaining(limit)).toBe(100);
@@ -93,14 +93,14 @@ describe("usage window", () => {
     expect(window.resetMs(7_500)).toBe(60_500);
   });
 
-  test("waits not at all for what fits, and without end for what never does", () => {
+  test("has no wait for what fits, and none that ends for what never does", () => {
     const window = new UsageWindow(0);
     expect(window.waitMs(limit, 100, 500)).toBe(0);
     expect(window.waitMs(limit, 101, 500)).toBeUndefined();
     expect(window.waitMs(0, 1, 500)).toBeUndefined();
   });
 
-  test("waits until just enough has left", () => {
+  test("waits until just enough has expired", () => {
     const window = new UsageWindow(0);
     window.charge(90);
     window.advance(10);
@@ -113,7 +113,7 @@ describe("usage window", () => {
     expect(window.waitMs(limit, 1, 20_250.5)).toBe(40_749.5);
   });
 
-  test("is free again when its newest used slot leaves", () => {
+  test("is free again when its newest used slot expires", () => {
     const window = new UsageWindow(0);
     window.charge(10);
     window.advance(3);
@@ -121,13 +121,13 @@ describe("usage window", () => {
     expect(window.resetMs(3_000)).toBe(58_000);
   });
 
-  test("has nothing left, and not less, when the limit was lowered below what is counted", () => {
+  test("has nothing left, and not less, when the limit is lowered below the counted use", () => {
     const window = new UsageWindow(0);
     for (let count = 0; count < 3; count++) window.charge(30);
     expect(window.remaining(50)).toBe(0);
   });
 
-  test("takes back one that a slot has counted, and none of a slot that holds or counts nothing", () => {
+  test("reverts one unit of a counted slot, and none of an empty or expired slot", () => {
     const window = new UsageWindow(0);
     window.charge(1);
     window.uncount(0);
@@ -141,8 +141,8 @@ describe("usage window", () => {
   });
 });
 
-describe("a window that is told how much to count", () => {
-  test("agrees with a plain list of all that was ever charged, whatever it is told", () => {
+describe("a window with a variable number of slots", () => {
+  test("agrees with a plain list of all charges, for any sequence of operations", () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("pass" as const), slots: fc.nat(200) }),
       fc.record({ kind: fc.constant("charge" as const), tokens: fc.nat(50) }),
@@ -156,7 +156,7 @@ describe("a window that is told how much to count", () => {
         let kept = 59;
         const window = new UsageWindow(start, counted);
         const charges: { slot: number; tokens: number }[] = [];
-        // What was out of every reach for a while may be remembered, but need not be.
+        // Charges outside every window for a while may be kept, but need not be.
         const forgotten: { slot: number; tokens: number }[] = [];
         for (const next of steps) {
           switch (next.kind) {
@@ -195,7 +195,7 @@ describe("a window that is told how much to count", () => {
     );
   });
 
-  test("counts again with a longer time what a shorter one left out", () => {
+  test("counts again in a longer window what a shorter one left out", () => {
     const window = new UsageWindow(0, 120);
     window.charge(10);
     window.advance(100);
@@ -227,7 +227,7 @@ test("a guarantee counts one slot less than it has seconds, and has its share of
   expect([guaranteeLimit(101, 90), guaranteeLimit(Infinity, 90)]).toEqual([151, Infinity]);
 });
 
-test("a slot is one second, and lives until 61 have begun since", () => {
+test("a slot is one second, and counts until 61 later ones have begun", () => {
   expect([0, 999.9, 1_000, 61_500].map(slotAt)).toEqual([0, 0, 1, 61]);
   expect(slotLifeMs(2, 2_500)).toBe(60_500);
 });

@@ -1,34 +1,29 @@
 import { SlidingSum } from "./sliding-sum.ts";
 import { countedSlots, slotLifeMs, slotMs } from "./slots.ts";
 
-/** So far ahead, in slots, a wait is worked out exactly. */
+/** Longest wait, in slots, that is computed exactly. */
 const longestWaitSlots = 3_600;
 
 /**
- * How much of one unit was used in the latest one-second slots: 61 of them for a cap, and for a
- * guarantee as many as it is told to count. What was used beyond the limit is a debt: it takes
- * whatever becomes free until it is paid, so that over any time no more than the limit is used but
- * for the debt at its end. Callers name the time: `advance` first, then ask or charge. Amounts are
- * whole numbers.
+ * The use of one unit in the latest one-second slots: 61 for a cap, a configurable number for a
+ * guarantee. Use beyond the limit is a debt, which is paid from all that becomes free, so that over
+ * any time no more than the limit is used, except for the debt at its end. Call `advance` with the
+ * time before anything else. Amounts are integers.
  */
 export class UsageWindow {
   #used: SlidingSum;
-  /** Of what was used, that charged after the admission of its call. */
+  /** The part charged after the admission of its call. */
   #added: SlidingSum | undefined;
-  /** Of all that is counted. */
   #limit = Number.POSITIVE_INFINITY;
   #debt = 0;
-  /** What calls under way may still use beyond what is charged for them. */
+  /** What running calls may still use beyond their charges. */
   #openOverrun = 0;
 
   constructor(slot: number, counted = countedSlots) {
     this.#used = new SlidingSum(counted, slot);
   }
 
-  /**
-   * Counts another number of slots from now on. Nothing that was admitted is lost: what a shorter
-   * time leaves out is counted again by a longer one.
-   */
+  /** Changes the number of counted slots. Use outside a shorter window counts in a longer one. */
   count(counted: number): void {
     if (counted === this.#used.counted) return;
     this.#used.count(counted);
@@ -36,13 +31,13 @@ export class UsageWindow {
     this.#payDebt();
   }
 
-  /** What is used beyond so much is a debt. */
+  /** Sets the limit beyond which use is a debt. */
   holdTo(limit: number): void {
     this.#limit = limit;
     this.#payDebt();
   }
 
-  /** Drops what is no longer counted at `slot`. Never goes back to an earlier slot. */
+  /** Drops slots that are not counted at `slot`. Never goes back to an earlier slot. */
   advance(slot: number): void {
     while (this.#debt > 0 && this.#used.slot < slot) {
       this.#enter(this.#used.slot + 1);
@@ -51,27 +46,27 @@ export class UsageWindow {
     this.#enter(slot);
   }
 
-  /** What was used beyond the limit and no time has paid yet. */
+  /** Unpaid use beyond the limit. */
   get debt(): number {
     return this.#debt;
   }
 
-  /** Whether forgetting the window once its slots have left would forgive anything. */
+  /** Whether dropping the window once its slots have expired would lose a debt. */
   get owes(): boolean {
     return this.#debt > 0 || this.#openOverrun > 0;
   }
 
-  /** What calls under way may still use beyond what is charged for them, the debt included. */
+  /** What running calls may still use beyond their charges, plus the debt. */
   get overrun(): number {
     return this.#debt + this.#openOverrun;
   }
 
-  /** A call begins, or ends when negative, that may use so much beyond what is charged. */
+  /** Adds what a call may use beyond its charge; negative when the call ends. */
   openOverrun(amount: number): void {
     this.#openOverrun = Math.max(0, this.#openOverrun + amount);
   }
 
-  /** Whether so much more would break a limit now. */
+  /** Whether this amount would exceed a limit now. */
   isOver(limit: number, amount: number): boolean {
     return this.#used.sum + this.#debt + amount > limit;
   }
@@ -80,25 +75,25 @@ export class UsageWindow {
     return Math.max(0, limit - this.#used.sum);
   }
 
-  /** In the current slot. */
+  /** Charges the current slot. */
   charge(amount: number): void {
     this.#used.add(amount);
   }
 
-  /** Takes back one that a slot has counted. */
+  /** Reverts one unit that a slot has counted. */
   uncount(slot: number): void {
     if (this.#used.counts(slot) && this.#used.at(slot) > 0) this.#used.change(slot, -1);
   }
 
-  /** Counts what was used beyond a reservation, as far as it fits now; the rest is a debt. */
+  /** Charges use beyond a reservation as far as it fits now; the rest is a debt. */
   chargeMore(amount: number): void {
     this.#debt += amount;
     this.#payDebt();
   }
 
   /**
-   * Corrects the slot that admitted. A refund anywhere else would let a later burst spend it a
-   * second time. What does not fit is a debt. False, and nothing done, when the slot has left.
+   * Corrects the slot of admission, because a refund in another slot could be spent twice. An
+   * excess that does not fit is a debt. False, without an effect, when the slot has expired.
    */
   adjust(slot: number, difference: number): boolean {
     if (!this.#used.counts(slot)) return this.#used.change(slot, difference);
@@ -110,8 +105,8 @@ export class UsageWindow {
   }
 
   /**
-   * Takes back what was counted for calls under way and not used after all: that added longest ago
-   * first, so that what stays is counted for no less time than it would have been.
+   * Refunds charges of a running call that it did not use, the oldest first, so that the rest
+   * counts for at least as long as before.
    */
   refundAdded(amount: number, sinceSlot: number): void {
     let left = amount;
@@ -130,9 +125,9 @@ export class UsageWindow {
   }
 
   /**
-   * Milliseconds until so much fits if nothing else is charged: the end of the life of the youngest
-   * slot that must leave first. 0 when it fits now, undefined when it never does. A debt of more
-   * than an hour is told as an hour.
+   * Milliseconds until this amount fits if nothing else is charged: until the newest slot that must
+   * expire first does. 0 when it fits now, undefined when it never does. A debt of more than an
+   * hour counts as an hour.
    */
   waitMs(limit: number, amount: number, nowMs: number): number | undefined {
     if (amount > limit) return undefined;
@@ -142,7 +137,7 @@ export class UsageWindow {
     return slotLifeMs(slot, nowMs, this.#used.counted);
   }
 
-  /** Milliseconds until all is free again, the debt paid, if nothing more is used. */
+  /** Milliseconds until the window is empty and the debt is paid, if nothing more is used. */
   resetMs(nowMs: number): number {
     if (this.#used.sum === 0) return 0;
     const { newestUsed, counted } = this.#used;
@@ -151,7 +146,7 @@ export class UsageWindow {
     return ofSlots + Math.ceil(this.#debt / Math.max(1, this.#limit)) * counted * slotMs;
   }
 
-  /** The slots that count. */
+  /** The oldest slot that counts. */
   get oldest(): number {
     return this.#used.slot - this.#used.counted + 1;
   }
@@ -160,7 +155,7 @@ export class UsageWindow {
     return this.#used.slot;
   }
 
-  /** What a slot holds that counts. */
+  /** The counted use of a slot. */
   at(slot: number): number {
     return this.#used.counts(slot) ? this.#used.at(slot) : 0;
   }
@@ -180,7 +175,7 @@ export class UsageWindow {
     this.#added.add(paid);
   }
 
-  /** What is free goes to the debt first, second after second: tried out on a copy. */
+  /** Simulates the payment of the debt, second by second, on a copy. */
   #waitInDebtMs(limit: number, amount: number, nowMs: number): number {
     const copy = new UsageWindow(0);
     copy.#used = this.#used.copy();

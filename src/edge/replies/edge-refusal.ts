@@ -20,11 +20,11 @@ export function unknownHost(host: string): GatewayError {
 }
 
 /** Names no details of the key: one prepared answer serves all wrong keys of an address. */
-export function repeatedlyWrongKey({ place }: CredentialForm): GatewayError {
+export function repeatedlyWrongKey({ header }: CredentialForm): GatewayError {
   return new GatewayError("invalid_api_key", {
     message:
       "Incorrect API key provided. Your network address sends many requests with wrong keys. Send " +
-      `the key of your application for this environment ${place}.`,
+      `the key of your application for this environment in the ${header}.`,
   });
 }
 

@@ -162,6 +162,6 @@ test("callers get different retry times, so they do not all retry at once", () =
   expect(new Set(times).size).toBe(64);
   expect([Math.min(...times), Math.max(...times)]).toEqual([1_000, 2_000]);
   // Neighbours in time are not neighbours in the order of calls.
-  const steps = times.slice(1).map((time, place) => Math.abs(time - (times[place] ?? 0)));
+  const steps = times.slice(1).map((time, index) => Math.abs(time - (times[index] ?? 0)));
   expect(Math.min(...steps)).toBeGreaterThan(100);
 });

@@ -26,6 +26,7 @@ export interface ControlServerOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly onBootstrapToken: NonNullable<AppOverrides["onBootstrapToken"]>;
+  readonly passwords?: AppOverrides["passwords"] | undefined;
   /** Resolves when every data server sees the changes of keys. */
   readonly onKeysChanged: () => Promise<void>;
   readonly renderMetrics: () => string | Promise<string>;
@@ -64,7 +65,13 @@ export class ControlServer implements AsyncDisposable {
     this.port = this.#createPort();
     this.admin = this.#createServices();
     const { events } = telemetry;
-    this.#plane = new ControlPlane({ config, services: this.admin, events, onBootstrapToken });
+    this.#plane = new ControlPlane({
+      config,
+      services: this.admin,
+      events,
+      passwords: options.passwords,
+      onBootstrapToken,
+    });
   }
 
   get url(): string {

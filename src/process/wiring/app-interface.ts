@@ -1,7 +1,8 @@
 import type { BootstrapOptions } from "../../control/sign-in/bootstrap/bootstrap.ts";
+import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { PipelineServices } from "../../call/services.ts";
+import type { CallServices } from "../../call/services.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { HandlerParts } from "../../dialects/handler-parts.ts";
@@ -37,7 +38,8 @@ export interface AppOverrides {
   readonly limits?: LimitStore;
   /** Endpoints of further dialects, on the data listener. */
   readonly surfaces?: (parts: HandlerParts) => readonly Route[];
-  readonly resolveHost?: PipelineServices["resolveHost"];
+  readonly passwords?: Passwords;
+  readonly resolveHost?: CallServices["resolveHost"];
   /** Run after those of the configuration. */
   readonly hooks?: readonly CallHook[];
   /** Destination of the log; discarded without it. */

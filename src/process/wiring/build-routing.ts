@@ -5,7 +5,7 @@ import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import { Capacity } from "../../admission/capacity/capacity.ts";
 import { RetryBudget } from "../../routing/retry-budget.ts";
 import { TargetHealth } from "../../routing/health/target-health.ts";
-import type { PipelineServices } from "../../call/services.ts";
+import type { CallServices } from "../../call/services.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { TargetProber } from "../../call/attempts/target-prober.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
@@ -25,7 +25,7 @@ export interface RoutingOptions {
   readonly limits: LimitStore;
   /** For probes. */
   readonly transport: Transport;
-  readonly hosts: PipelineServices["hosts"];
+  readonly hosts: CallServices["hosts"];
 }
 
 export interface RoutingServices {
@@ -49,6 +49,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     limits,
     settings,
     units,
+    limitOf: (targetId) => health.limitOf(targetId),
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
   });
   return {

@@ -15,14 +15,14 @@ import { resolveHost } from "../../upstream-client/resolve-host.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import { refusalOfStream } from "../../admission/refusals/refusal-of-stream.ts";
 import type { RunningCalls } from "../../call/running-calls.ts";
-import type { PipelineServices } from "../../call/services.ts";
+import type { CallServices } from "../../call/services.ts";
 import { fetchTransport } from "../../upstream-client/transport.ts";
 import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
 import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
 export interface ServiceOptions extends Partial<
-  Pick<PipelineServices, "limits" | "resolveHost" | "random" | "transport">
+  Pick<CallServices, "limits" | "resolveHost" | "random" | "transport">
 > {
   readonly config: Pick<Config, "limits">;
   /** Read at each use: a reload changes it. */
@@ -44,8 +44,7 @@ export interface ServiceOptions extends Partial<
 const reservationTtlMs = 24 * 3_600_000;
 const scopeLimit = 1_000_000;
 
-export interface BuiltServices
-  extends Omit<PipelineServices, keyof RoutingServices>, RoutingServices {
+export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>, RoutingServices {
   /** The caller starts and stops it. */
   readonly overload: OverloadGuard;
   /** For the listener, before it reads a body. */

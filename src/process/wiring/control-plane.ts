@@ -24,6 +24,7 @@ export interface ControlPlaneOptions {
   readonly config: Pick<Config, WarnedParts | "dataDir">;
   readonly services: AdminServices;
   readonly events: TelemetryEvents;
+  readonly passwords?: Passwords | undefined;
   readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
 }
 
@@ -103,12 +104,12 @@ export class ControlPlane {
   }
 
   #signInServices(): SignInServices {
-    const { config, services, events } = this.#options;
+    const { config, services, events, passwords = new Passwords() } = this.#options;
     return {
       ...services,
       settings: config.admin,
       publicUrl: () => this.#publicUrl(),
-      passwords: new Passwords(),
+      passwords,
       bootstrap: this.#bootstrap,
       onSignInRefused: ({ requestId: id, address, how, reason }) =>
         events.signInRefused({ id, address, how, reason }),

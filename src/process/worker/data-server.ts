@@ -80,7 +80,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       peppers,
       random: randomBytes,
       settings: () => this.#config.idempotency,
-      onAnswer: telemetry.metrics.idempotency.counted,
+      onAnswer: telemetry.metrics.answered,
     });
     this.#followConfig();
     telemetry.metrics.capacity.follow(() => this.#services.capacity.views());

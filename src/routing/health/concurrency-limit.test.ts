@@ -6,7 +6,7 @@ function enter(limit: ConcurrencyLimit, attempts: number, { key = "k", nowMs = 0
   let entered = 0;
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     if (!limit.hasRoom(key, nowMs)) continue;
-    limit.enter(key);
+    limit.take(key);
     entered += 1;
   }
   return entered;
@@ -29,7 +29,7 @@ test("a share of overloads cuts it to four fifths of what is under way, at most 
   enter(limit, 100);
   overload(limit, 0);
   expect(limit.limitAt(0)).toBe(80);
-  for (let left = 0; left < 50; left += 1) limit.leave("k");
+  for (let left = 0; left < 50; left += 1) limit.giveBack("k");
   overload(limit, 999);
   expect(limit.limitAt(999)).toBe(80);
   overload(limit, 1_000);
@@ -45,8 +45,8 @@ test("few overloads among many attempts, and few attempts, cut nothing", () => {
   const quiet = new ConcurrencyLimit();
   enter(quiet, 2);
   overload(quiet, 0, "k", 2);
-  quiet.leave("k");
-  quiet.leave("k");
+  quiet.giveBack("k");
+  quiet.giveBack("k");
   expect(enter(quiet, 30)).toBe(30);
 });
 
@@ -54,9 +54,9 @@ test("one key that meets nothing but overloads takes nothing from the others, fo
   const limit = new ConcurrencyLimit();
   for (let key = 0; key < 60; key += 1) enter(limit, 1, { key: `stream-${key}` });
   for (let nowMs = 0; nowMs < 60_000; nowMs += 50) {
-    limit.enter("bad");
+    limit.take("bad");
     overload(limit, nowMs, "bad", 1);
-    limit.leave("bad");
+    limit.giveBack("bad");
     expect(limit.limitAt(nowMs)).toBe(Infinity);
   }
 });
@@ -86,7 +86,7 @@ test("those under way above a lowered limit keep others out until there is room"
   enter(limit, 100);
   overload(limit, 0);
   expect(enter(limit, 5)).toBe(0);
-  for (let left = 0; left < 22; left += 1) limit.leave("k");
+  for (let left = 0; left < 22; left += 1) limit.giveBack("k");
   expect(enter(limit, 5)).toBe(2);
 });
 
@@ -95,7 +95,7 @@ test("it never falls below ten attempts", () => {
   for (let second = 0; second < 5; second += 1) {
     enter(limit, 1, { nowMs: second * 1_000 });
     overload(limit, second * 1_000);
-    limit.leave("k");
+    limit.giveBack("k");
   }
   expect(limit.limitAt(5_000)).toBe(10);
   expect(enter(limit, 30, { nowMs: 5_000 })).toBe(10);
@@ -116,7 +116,7 @@ test("it does not grow where it is not used", () => {
   const limit = new ConcurrencyLimit();
   enter(limit, 100);
   overload(limit, 0);
-  for (let left = 0; left < 40; left += 1) limit.leave("k");
+  for (let left = 0; left < 40; left += 1) limit.giveBack("k");
   limit.succeeded("k", 0);
   expect(limit.limitAt(0)).toBe(80);
 });
@@ -153,7 +153,7 @@ test("whatever happens, it is at least ten, never rises by overload, and counts 
         else if (taken.what === "enter") {
           if (!limit.hasRoom(taken.key, nowMs)) expect(limit.inFlight + 1).toBeGreaterThan(before);
           else {
-            limit.enter(taken.key);
+            limit.take(taken.key);
             present.push(taken.key);
           }
         } else if (present.length > 0) {
@@ -161,7 +161,7 @@ test("whatever happens, it is at least ten, never rises by overload, and counts 
           if (taken.what === "success") limit.succeeded(key, nowMs);
           else overload(limit, nowMs, key, 5);
           if (taken.what === "overload") expect(limit.limitAt(nowMs)).toBeLessThanOrEqual(before);
-          limit.leave(key);
+          limit.giveBack(key);
         }
         expect(limit.inFlight).toBe(present.length);
         expect(limit.limitAt(nowMs)).toBeGreaterThanOrEqual(10);

@@ -30,6 +30,8 @@ export class ConcurrencyLimit {
   #threshold = 0;
   #inFlight = 0;
   #cutAtMs = Number.NEGATIVE_INFINITY;
+  /** Called when there is more room than before. */
+  readonly #waiting = new Set<() => void>();
 
   get inFlight(): number {
     return this.#inFlight;
@@ -37,7 +39,10 @@ export class ConcurrencyLimit {
 
   /** At least 10; not a whole number while it grows. */
   limitAt(nowMs: number): number {
-    if (nowMs - this.#cutAtMs >= calmMs) this.#limit = Number.POSITIVE_INFINITY;
+    if (this.#limit !== Number.POSITIVE_INFINITY && nowMs - this.#cutAtMs >= calmMs) {
+      this.#limit = Number.POSITIVE_INFINITY;
+      this.#lookAgain();
+    }
     return this.#limit;
   }
 
@@ -51,13 +56,13 @@ export class ConcurrencyLimit {
     return keys > 1 && own + 1 <= Math.max(1, limit / keys);
   }
 
-  /** Whoever enters must leave once. */
-  enter(key: string): void {
+  /** Each place that is taken, also one above the limit, must be given back once. */
+  take(key: string): void {
     this.#inFlight += 1;
     this.#inFlightByKey.set(key, (this.#inFlightByKey.get(key) ?? 0) + 1);
   }
 
-  leave(key: string): void {
+  giveBack(key: string): void {
     this.#inFlight -= 1;
     const left = (this.#inFlightByKey.get(key) ?? 1) - 1;
     if (left === 0) this.#inFlightByKey.delete(key);
@@ -70,6 +75,7 @@ export class ConcurrencyLimit {
     const limit = this.limitAt(nowMs);
     if (limit === Number.POSITIVE_INFINITY || this.#inFlight < limit * growFrom) return;
     this.#limit = limit + (limit < this.#threshold ? 1 : 1 / limit);
+    if (Math.floor(this.#limit) > Math.floor(limit)) this.#lookAgain();
   }
 
   /** An attempt that is still counted showed that the target has too much to do. */
@@ -79,6 +85,17 @@ export class ConcurrencyLimit {
     this.#cutAtMs = nowMs;
     this.#threshold = Math.min(this.#limit, this.#inFlight);
     this.#limit = Math.max(leastLimit, Math.floor(this.#inFlight * cutTo));
+  }
+
+  /** Calls `look` once when the limit grows or ends. The gate itself gives back places. */
+  whenFree(look: () => void): void {
+    this.#waiting.add(look);
+  }
+
+  #lookAgain(): void {
+    const looks = [...this.#waiting];
+    this.#waiting.clear();
+    for (const look of looks) look();
   }
 
   #isOverloaded(nowMs: number): boolean {

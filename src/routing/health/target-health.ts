@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Target } from "../../domain/model.ts";
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
+import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { TargetChange } from "./target-standing.ts";
 import {
   TargetState,
@@ -69,9 +70,8 @@ export class TargetHealth {
   }
 
   /**
-   * Undefined when the target takes no further attempt of the key now: it is ejected, paused, in
-   * slow start, or at its concurrency limit. With `hasToServe` only the limit applies, with
-   * `isGuaranteed` neither slow start nor limit.
+   * Undefined when the target takes no further attempt of the key now: it is ejected, paused or in
+   * slow start. With `hasToServe` it takes any, with `isGuaranteed` slow start does not apply.
    */
   tryBegin(target: Target, terms: AttemptTerms): AttemptWatch | undefined {
     const state = this.#stateOf(target.id);
@@ -92,6 +92,11 @@ export class TargetHealth {
       overdueAfterMs: state.overdueAfterMs(attempt),
       whenSilent: (run) => state.whenSilent(attempt, clock.monotonic(), run),
     };
+  }
+
+  /** The places of a target; one is taken before an attempt begins. */
+  limitOf(targetId: string): ConcurrencyLimit {
+    return this.#stateOf(targetId).limit;
   }
 
   /** Undefined while another probe of the target is running. */

@@ -18,7 +18,7 @@ export type ObservedEnd = "ok" | "left" | UpstreamFailureDetails;
 /** Result of a probe; `nothing` if it could not be sent. */
 export type ProbeResult = "answered" | "nothing" | UpstreamFailureDetails;
 
-/** The key of an attempt, and the limits it is exempt from. */
+/** The key of an attempt, and what it is exempt from. */
 export interface AttemptTerms {
   readonly key: string;
   readonly isStreamed: boolean;
@@ -44,7 +44,8 @@ const probeTimeoutShare = 1 / 20;
 /** The health of one target, of bounded size. */
 export class TargetState {
   readonly #standing = new TargetStanding();
-  readonly #limit = new ConcurrencyLimit();
+  /** Its places are taken together with those of the pool and the upstream. */
+  readonly limit = new ConcurrencyLimit();
   readonly #pause = new TargetPause();
   readonly #streams = new WaitingAttempts<WatchedAttempt>();
   readonly #wholes = new WaitingAttempts<WatchedAttempt>();
@@ -56,11 +57,7 @@ export class TargetState {
   tryBegin(nowMs: number, terms: AttemptTerms): WatchedAttempt | undefined {
     const { key, isStreamed, hasToServe = false, isGuaranteed = false } = terms;
     if (!hasToServe && this.#isClosed(key, nowMs)) return undefined;
-    if (!isGuaranteed) {
-      if (!hasToServe && !this.#standing.hasRoom(key, nowMs)) return undefined;
-      if (!this.#limit.hasRoom(key, nowMs)) return undefined;
-    }
-    this.#limit.enter(key);
+    if (!hasToServe && !isGuaranteed && !this.#standing.hasRoom(key, nowMs)) return undefined;
     const standing = this.#standing.begin(key, nowMs);
     const attempt = { isStreamed, beganMs: nowMs, standing, isAnswered: false };
     this.#waitingOf(attempt).add(attempt);
@@ -74,7 +71,7 @@ export class TargetState {
     this.#isSilent = false;
     this.#waitingOf(attempt).answered(attempt, nowMs);
     this.#pause.answered(key, nowMs);
-    this.#limit.succeeded(key, nowMs);
+    this.limit.succeeded(key, nowMs);
     return this.#standing.answered(attempt.standing, nowMs);
   }
 
@@ -87,7 +84,6 @@ export class TargetState {
       const { time } = this.#waitingOf(attempt);
       if (!this.#isSilent) time.unanswered(nowMs, nowMs - attempt.beganMs);
     } else if (typeof end !== "string") this.#learn(attempt, end, nowMs);
-    this.#limit.leave(standing.key);
     standing.all.slowStart?.leave();
     standing.own?.slowStart?.leave();
     if (end === "ok") return this.#standing.endedWell(standing, nowMs);
@@ -159,8 +155,8 @@ export class TargetState {
       needsProbe: this.#needsProbe(ejection.isDue(nowMs), nowMs),
       failureShare: standing.failureShare(nowMs),
       firstEventMs: this.#streams.time.averageAt(nowMs),
-      inFlight: this.#limit.inFlight,
-      limit: this.#limit.limitAt(nowMs),
+      inFlight: this.limit.inFlight,
+      limit: this.limit.limitAt(nowMs),
     };
   }
 
@@ -199,7 +195,7 @@ export class TargetState {
   ): void {
     const { kind, retryAfterMs } = failure;
     const { key } = standing;
-    if (isOverload(failure, isAnswered)) this.#limit.overloaded(key, nowMs);
+    if (isOverload(failure, isAnswered)) this.limit.overloaded(key, nowMs);
     if (kind === "timed-out" && !isAnswered) this.#suspicion.raise();
     if (kind === "throttled") {
       if (!this.#pause.throttled(key, nowMs, retryAfterMs)) return;

@@ -54,7 +54,7 @@ function markOfText(text: string): string {
   return new Peppers(new Secret(text)).first.mark;
 }
 
-/** Which databases are taken for it, by what is known of them and of the data directory. */
+/** Which databases are accepted, by their facts and those of the data directory. */
 const databases: readonly (readonly [
   name: string,
   facts: Partial<DatabaseFacts>,
@@ -83,7 +83,7 @@ const databases: readonly (readonly [
 ];
 
 test.each(databases)(
-  "of a data directory that was not used, and of one that was: %s",
+  "a database is checked against an unused and a used data directory: %s",
   async (_, facts, refusals) => {
     const known = { path: "x.db", state: "filled", installation: undefined } as const;
     const whole = { ...known, pepperMark: undefined, hasSecrets: false, ...facts };
@@ -100,7 +100,7 @@ test.each(databases)(
 );
 
 test(
-  "the first start makes an id and a pepper, which the database and the directory know from then on",
+  "the first start creates an id and a pepper, which database and directory store",
   withBench(async (bench) => {
     await bench.open();
     const id = readFileSync(bench.idPath, "utf8").trim();
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  "a pepper that was never used for a database is kept nowhere",
+  "a pepper that was never used for a database is not stored",
   withBench((bench) => {
     expect(bench.installation().pepper.isNew).toBe(true);
     expect(existsSync(bench.dataDir)).toBe(false);
@@ -125,12 +125,12 @@ test(
 );
 
 test(
-  "a start that ended anywhere on its way is followed by one that succeeds",
+  "a start that was interrupted at any step is followed by one that succeeds",
   withBench(async (bench) => {
-    // With the tables, without anything in the directory.
+    // With the tables, and an empty directory.
     (await openDatabase(bench.databasePath, { busyTimeoutMs: 10, isCreating: true })).close();
     await bench.open();
-    // With all but the row.
+    // With everything but the row.
     using database = new Database(bench.databasePath);
     database.run("DELETE FROM installation");
     const id = readFileSync(bench.idPath, "utf8");
@@ -145,7 +145,7 @@ test(
 );
 
 test(
-  "of two processes that start first at once, the second sees that its pepper is not the one",
+  "of two concurrent first starts, the second one finds that its pepper is the wrong one",
   withBench(async (bench) => {
     const slow = bench.connection();
     await bench.open();
@@ -157,7 +157,7 @@ test(
 );
 
 test(
-  "once it has its database, no other is taken for it, whatever the directory said before",
+  "once it has a database, no other one is accepted, for any earlier state of the directory",
   withBench(async (bench) => {
     const owner = bench.installation(configured);
     await bench.open(owner);
@@ -168,7 +168,7 @@ test(
 );
 
 test(
-  "an id is followed by its directory when the database has one and the directory has none",
+  "a directory without an id adopts that of its database",
   withBench(async (bench) => {
     await bench.open(bench.installation(configured));
     const id = readFileSync(bench.idPath, "utf8");
@@ -179,7 +179,7 @@ test(
 );
 
 test(
-  "a database is known by any of the peppers, and by the first from then on",
+  "a database with any of the peppers is accepted, and has the first from then on",
   withBench(async (bench) => {
     const markIn = (): unknown => {
       using database = new Database(bench.databasePath);

@@ -29,7 +29,7 @@ function withFolder(run: (folder: string) => void): () => void {
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 test(
-  "a pepper that was made is kept when that is asked for, for its owner only, and found again",
+  "a generated pepper is stored on request, readable by its owner only, and found again",
   withFolder((folder) => {
     const dataDir = join(folder, "data");
     const options = { configured: undefined, dataDir, random };
@@ -45,7 +45,7 @@ test(
 );
 
 test(
-  "a pepper that another process made in the meantime is not written over",
+  "a pepper that another process has stored is not overwritten",
   withFolder((dataDir) => {
     const options = { configured: undefined, dataDir, random };
     const first = loadPepper(options);
@@ -57,7 +57,7 @@ test(
 );
 
 test(
-  "a pepper that others can read is closed to them",
+  "a pepper readable by others is made private",
   withFolder((dataDir) => {
     const path = join(dataDir, "pepper");
     writeFileSync(path, "x".repeat(40));

@@ -1,18 +1,18 @@
 import { InvalidCursor } from "../errors.ts";
 
 /** A row's position in a list sorted by time, then id. */
-export interface ListPlace {
+export interface ListPosition {
   readonly at: number;
   readonly id: string;
 }
 
 /** An opaque text that callers pass back unchanged. */
-export function encodeCursor(place: ListPlace): string {
-  return encode([place.at, place.id]);
+export function encodeCursor(position: ListPosition): string {
+  return encode([position.at, position.id]);
 }
 
-/** Throws `InvalidCursor` for what no list gave. */
-export function decodeCursor(cursor: string): ListPlace {
+/** Throws `InvalidCursor` for any other text. */
+export function decodeCursor(cursor: string): ListPosition {
   const parts = decode(cursor);
   const [at, id] = parts;
   if (parts.length !== 2 || !isInteger(at) || typeof id !== "string") throw invalid();
@@ -24,7 +24,7 @@ export function encodeSequence(sequence: number): string {
   return encode([sequence]);
 }
 
-/** Throws `InvalidCursor` for what no list gave. */
+/** Throws `InvalidCursor` for any other text. */
 export function decodeSequence(cursor: string): number {
   const parts = decode(cursor);
   const [sequence] = parts;

@@ -1,7 +1,7 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Page, PageRequest } from "../control-store.ts";
 import { RevisionConflict } from "../errors.ts";
-import { decodeCursor, encodeCursor, type ListPlace } from "./cursor.ts";
+import { decodeCursor, encodeCursor, type ListPosition } from "./cursor.ts";
 import { type Columns, withNulls } from "./row.ts";
 import type { Queries, SqlValue } from "./tables.ts";
 
@@ -91,7 +91,9 @@ export class EntityTable<Entity extends TableEntity, Row, Filter> {
     const { select, read } = this.#spec;
     const conditions = this.#conditions(filter, page);
     const until = await this.#lastToScan(conditions);
-    if (until !== undefined) conditions.push({ holds: sql`${this.#place} >= ${placeOf(until)}` });
+    if (until !== undefined) {
+      conditions.push({ holds: sql`${this.#position} >= ${positionOf(until)}` });
+    }
     // One extra row shows whether there is a next page.
     const rows = await conditions
       .reduce((query, { holds }) => query.where(holds), select(this.queries))
@@ -156,15 +158,15 @@ export class EntityTable<Entity extends TableEntity, Row, Filter> {
   #conditions(filter: Filter, { after }: PageRequest): Condition[] {
     const all = this.#spec.conditions(filter).filter((condition) => condition !== undefined);
     if (after === undefined) return all;
-    return [...all, { holds: sql`${this.#place} < ${placeOf(decodeCursor(after))}` }];
+    return [...all, { holds: sql`${this.#position} < ${positionOf(decodeCursor(after))}` }];
   }
 
   /** The last row that a page may scan; undefined when an index finds all matches. */
-  async #lastToScan(all: readonly Condition[]): Promise<ListPlace | undefined> {
+  async #lastToScan(all: readonly Condition[]): Promise<ListPosition | undefined> {
     const found = all.filter(({ isScanned }) => isScanned !== true);
     if (found.length === all.length) return undefined;
     const conditions = [sql`1 = 1`, ...found.map(({ holds }) => holds)];
-    const scan = sql<ListPlace>`
+    const scan = sql<ListPosition>`
       select created_at as at, id from ${sql.table(this.#spec.table)}
       where ${sql.join(conditions, sql` and `)}
       order by created_at desc, id desc limit 1 offset ${scannedRows - 1}`;
@@ -175,12 +177,12 @@ export class EntityTable<Entity extends TableEntity, Row, Filter> {
     return sql.ref(`${this.#spec.table}.${name}`);
   }
 
-  get #place(): Expression<unknown> {
+  get #position(): Expression<unknown> {
     return sql`(${this.#column("createdAt")}, ${this.#column("id")})`;
   }
 }
 
-function placeOf({ at, id }: ListPlace): Expression<unknown> {
+function positionOf({ at, id }: ListPosition): Expression<unknown> {
   return sql`(${at}, ${id})`;
 }
 

@@ -28,6 +28,7 @@ function withPath(run: (path: string) => Promise<void>): () => Promise<void> {
 /** A database of the version before seals, with entries from one number to another. */
 function writeDatabase(path: string, first: number, last: number): void {
   using database = new Database(path);
+  database.run("PRAGMA synchronous = OFF");
   for (const step of migrations.slice(0, versionWithSeals - 1)) database.run(step);
   database.run(`PRAGMA user_version = ${versionWithSeals - 1}`);
   let previousDigest = firstDigest;
@@ -42,9 +43,9 @@ function writeDatabase(path: string, first: number, last: number): void {
       const values = [sequence, entry.at, actor.kind, actor.id, actor.name, address, requestId];
       values.push(entry.action, subject.type, subject.id, accountId);
       values.push(canonicalJson(entry.before), canonicalJson(entry.after), previousDigest, digest);
-      const places = values.map(() => "?").join(", ");
+      const parameters = values.map(() => "?").join(", ");
       database
-        .query(`INSERT INTO audit VALUES (${places})`)
+        .query(`INSERT INTO audit VALUES (${parameters})`)
         .run(...values.map((value) => value ?? null));
     }
     previousDigest = digest;
@@ -71,7 +72,7 @@ function attack(path: string, sql: string): void {
 const verify = (store: SqlControlStore) => store.verifyAudit(signal);
 
 test(
-  "a chain without seals is taken over as it is, and goes on with them",
+  "a chain without seals is adopted as it is, and continued with seals",
   withPath(async (path) => {
     writeDatabase(path, 3, 5);
     const found = await open(path, testPeppers(), verify);
@@ -84,7 +85,7 @@ test(
 );
 
 test(
-  "an entry without a seal that is younger than the taking over was put in",
+  "an entry without a seal that is younger than the adoption is a forgery",
   withPath(async (path) => {
     writeDatabase(path, 1, 2);
     await open(path, testPeppers(), (store) =>
@@ -99,7 +100,7 @@ test(
 );
 
 test(
-  "a chain is taken over once: one without its end later is broken, however often it is opened",
+  "a chain is adopted once: one that loses its end later is broken, at every opening",
   withPath(async (path) => {
     writeDatabase(path, 1, 4);
     await open(path, testPeppers(), verify);
@@ -111,7 +112,7 @@ test(
 );
 
 test(
-  "after a rotation nothing of the audit needs the old pepper, and what is forged still shows",
+  "after a rotation the audit does not need the old pepper, and forgeries are still detected",
   withPath(async (path) => {
     const append = (at: number) => (store: SqlControlStore) =>
       store.change((to) => to.audit.append(auditEntryOf(at)));
@@ -125,7 +126,7 @@ test(
       isIntact: true,
       entries: 3,
     });
-    // The old pepper is known to somebody now; what stands under the new one they cannot make fit.
+    // An attacker with the old pepper cannot make seals of the new one.
     attack(path, "DELETE FROM audit WHERE sequence > 2");
     expect((await open(path, testPeppers("new"), verify)).problem?.sequence).toBe(2);
   }),

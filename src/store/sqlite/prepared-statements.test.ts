@@ -14,7 +14,7 @@ import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { SqliteUsageStore } from "./usage/usage-store.ts";
 
-test("what is asked again and again is prepared once, whatever else is asked between", async () => {
+test("a repeated statement is prepared once, with any other statements in between", async () => {
   const seals = new AuditSeals(testPeppers());
   await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
   const control = new SqlControlStore(connection);

@@ -14,7 +14,7 @@ import { encodeCursor, encodeSequence } from "../repositories/cursor.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 
-/** Lists must cost what their page costs, however many rows there are. */
+/** The cost of a list must depend on its page, not on the number of rows. */
 describe("plans of queries", () => {
   const seals = new AuditSeals(testPeppers());
   const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
@@ -22,7 +22,7 @@ describe("plans of queries", () => {
 
   beforeAll(() => fill(store));
 
-  /** The steps of all statements that reading takes. */
+  /** The steps of all statements of a read. */
   async function stepsOf(
     read: (view: ControlView) => Promise<unknown>,
   ): Promise<readonly string[]> {
@@ -35,7 +35,7 @@ describe("plans of queries", () => {
   }
 
   const page = { limit: 50, after: encodeCursor({ at: 5_000, id: "x" }) };
-  /** Of the list alone: what it may look at is found by a statement before it. */
+  /** The steps of the list itself; an earlier statement finds its bounds. */
   async function stepsOfKeys(filter: KeyFilter): Promise<readonly string[]> {
     const plans = await plansOf(connection, () =>
       store.read((view) => view.keys.list(filter, page)),
@@ -70,7 +70,7 @@ describe("plans of queries", () => {
     }
   });
 
-  test("lists of one account read its rows alone", async () => {
+  test("lists of one account read only its rows", async () => {
     const keys = await stepsOfKeys({ accountId: "a" });
     expect(keys[0]).toContain("keys_by_account (account_id=? AND");
     const narrower = await stepsOfKeys({ accountId: "a", applicationId: "b" });
@@ -81,7 +81,7 @@ describe("plans of queries", () => {
     expect(applications[0]).toContain("(account_id=?");
   });
 
-  test("what is rare is found by an index of it", async () => {
+  test("rare rows are found by their index", async () => {
     const counts = await stepsOf((view) => view.keys.countLive("a", 7));
     expect(counts.join("\n")).toContain("keys_live_by_account (account_id=?)");
     expect((await stepsOfKeys({ plan: "p" }))[0]).toContain("keys_by_plan (plan=? AND");
@@ -99,7 +99,7 @@ describe("plans of queries", () => {
     expect(users[0]).toContain("users_by_role (role=? AND");
   });
 
-  test("lists of the audit follow its numbers, within what the filter names", async () => {
+  test("lists of the audit follow its sequence, within the filter", async () => {
     const after = encodeSequence(1_000);
     const listOf = (filter: AuditFilter) =>
       stepsOf((view) => view.audit.list(filter, { limit: 50, after }));
@@ -117,7 +117,7 @@ describe("plans of queries", () => {
     expect(plan[0]).toContain("audit_by_account (account_id=? AND sequence<?)");
   });
 
-  test("changes of keys are found by their epoch, not among all keys", async () => {
+  test("changed keys are found by their epoch", async () => {
     const ring = new SqlKeyStore(connection, { now: () => 1 });
     const plans = await plansOf(connection, () => ring.loadKeys(1, 500));
     for (const { steps } of plans) {
@@ -132,12 +132,12 @@ describe("plans of queries", () => {
     expect(secrets?.steps[1]).toContain("secrets_by_key (key_id=?)");
   });
 
-  test("what is too old is found by its age", async () => {
+  test("expired rows are found by their age", async () => {
     const limits = { now: 1, audit: 1, keys: 1, access: 1, replies: 1 };
     const plans = await plansOf(connection, () => store.prune(limits, 100));
     const removals = plans.filter(({ sql }) => /delete from.* in \(\s*select/s.test(sql));
     expect(removals).toHaveLength(7);
-    // What is kept of removed keys is an hour's, and read through.
+    // Records of removed keys are few and scanned.
     for (const { steps } of removals) {
       expectIndexed(steps.filter((step) => step !== "SCAN left_limit_scopes"));
     }
@@ -148,11 +148,11 @@ async function fill(store: SqlControlStore): Promise<void> {
   await store.change(async (to) => {
     for (const account of ["acct_a", "acct_b", "acct_c"]) {
       await to.accounts.insert(accountOf(account));
-      for (let place = 0; place < 5; place += 1) {
-        const application = applicationOf(`app_${account}_${place}`, { accountId: account });
+      for (let index = 0; index < 5; index += 1) {
+        const application = applicationOf(`app_${account}_${index}`, { accountId: account });
         await to.applications.insert(application);
         for (let number = 0; number < 20; number += 1) {
-          const id = `key_${account}_${place}_${number}`;
+          const id = `key_${account}_${index}_${number}`;
           await to.keys.insert(keyOf(id, application, { createdAt: number }));
           await to.secrets.insert(secretOf(`of ${id}`, id));
         }

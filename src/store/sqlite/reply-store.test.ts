@@ -19,7 +19,7 @@ replyStoreContract("SQLite", () => {
   };
 });
 
-test("replies of before shares were counted make room like all others", async () => {
+test("replies from before shares were counted are evicted like all others", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-replies-"));
   try {
     const path = join(folder, "sluice.db");

@@ -11,7 +11,7 @@ import { scannedRows } from "../repositories/entity-table.ts";
 import { SqliteConnection } from "./connection/connection.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 
-/** More keys than a page looks at; the three oldest alone are of staging and of another plan. */
+/** More keys than a page scans; only the three oldest are of staging and of another plan. */
 async function fill(connection: SqliteConnection): Promise<SqlControlStore> {
   const store = new SqlControlStore(connection);
   await store.change(async (to) => {
@@ -29,7 +29,7 @@ async function fill(connection: SqliteConnection): Promise<SqlControlStore> {
   return store;
 }
 
-test("a list of what is rare looks at so many keys a page, and misses and repeats none", async () => {
+test("a list of rare keys scans a bounded number a page, and misses and repeats none", async () => {
   await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   const store = await fill(connection);
   const pagesOf = async (filter: KeyFilter): Promise<readonly (readonly string[])[]> => {
@@ -58,7 +58,7 @@ test("a list of what is rare looks at so many keys a page, and misses and repeat
   ]);
 });
 
-test("what a page may look at is found in an index alone", async () => {
+test("the bounds of a page are found in an index alone", async () => {
   await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   const store = new SqlControlStore(connection);
   const plansOfList = (filter: KeyFilter) =>

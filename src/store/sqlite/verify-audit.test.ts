@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testPeppers } from "../../../test/support/test-peppers.ts";
@@ -11,7 +11,7 @@ import { SqliteConnection } from "./connection/connection.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { readRecord } from "../repositories/audit/audit-row.ts";
 
-/** Somebody who can write the database file and knows how to get around its triggers. */
+/** Removes the triggers, as an attacker with write access to the file can. */
 const withoutTriggers = `
   DROP TRIGGER audit_is_never_changed;
   DROP TRIGGER audit_is_never_cut;
@@ -20,18 +20,31 @@ const withoutTriggers = `
 describe("a tampered audit", () => {
   const { signal } = new AbortController();
   const seals = new AuditSeals(testPeppers());
+  const folder = temporaryFolder();
+  const filled = join(folder.path, "filled.db");
+  const path = join(folder.path, "tampered.db");
   let connection: SqliteConnection;
   let store: SqlControlStore;
 
-  beforeEach(async () => {
-    connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
-    store = new SqlControlStore(connection);
-    await store.change(async (to) => {
+  beforeAll(async () => {
+    await using first = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
+    await new SqlControlStore(first).change(async (to) => {
       for (let at = 1; at <= 1_200; at += 1) {
         await to.audit.append(auditEntryOf(at, { after: { note: `note ${at}` } }));
       }
     });
+    await first.use((database) => database.query("VACUUM INTO ?").run(filled));
   });
+
+  beforeEach(() => {
+    copyFileSync(filled, path);
+    connection = new SqliteConnection({ path, busyTimeoutMs: 10, seals });
+    store = new SqlControlStore(connection);
+  });
+
+  afterEach(() => connection.close());
+
+  afterAll(() => folder[Symbol.dispose]());
 
   async function verdictAfter(sql: string): Promise<unknown> {
     await connection.use((database) => database.run(withoutTriggers + sql));
@@ -64,7 +77,7 @@ describe("a tampered audit", () => {
     expect(verdict).toEqual(broken(1_100, "it was changed"));
   });
 
-  test("shows a digest that was changed, and one that was made to fit", async () => {
+  test("shows a changed digest, and a recomputed one", async () => {
     const next = "it does not continue from the entry before it";
     const sql = `UPDATE audit SET digest = '${"0".repeat(64)}' WHERE sequence = 7`;
     expect(await verdictAfter(sql)).toEqual(broken(7, "it was changed"));
@@ -73,7 +86,7 @@ describe("a tampered audit", () => {
     expect((await store.verifyAudit(signal)).problem).toEqual({ sequence: 7, what: next });
   });
 
-  test("shows an entry that was removed, in the middle and at the beginning", async () => {
+  test("shows a removed entry, in the middle and at the beginning", async () => {
     const missing = "entries before it are missing";
     expect(await verdictAfter("DELETE FROM audit WHERE sequence = 1000")).toEqual(
       broken(1_001, missing, 999),
@@ -82,7 +95,7 @@ describe("a tampered audit", () => {
     expect((await store.verifyAudit(signal)).problem).toEqual({ sequence: 2, what: missing });
   });
 
-  test("shows entries that were swapped", async () => {
+  test("shows swapped entries", async () => {
     const verdict = await verdictAfter(`
       UPDATE audit SET sequence = 100000 WHERE sequence = 5;
       UPDATE audit SET sequence = 5 WHERE sequence = 6;
@@ -91,7 +104,7 @@ describe("a tampered audit", () => {
     expect(verdict).toEqual(broken(5, "it does not continue from the entry before it"));
   });
 
-  test("shows an entry that was put in", async () => {
+  test("shows an inserted entry", async () => {
     const verdict = await verdictAfter(`
       INSERT INTO audit SELECT 1201, at, actor_kind, actor_id, actor_name, address, request_id,
         action, subject_type, subject_id, account_id, before_fields, after_fields, digest, digest, pepper, seal
@@ -108,14 +121,14 @@ describe("a tampered audit", () => {
     expect((await store.verifyAudit(signal)).problem).toEqual({ sequence: 0, what: missing });
   });
 
-  test("what is written later does not mend what was cut off", async () => {
+  test("later entries do not hide a cut", async () => {
     await verdictAfter("DELETE FROM audit WHERE sequence > 1100");
     await store.change((to) => to.audit.append(auditEntryOf(2_000)));
     const { problem } = await store.verifyAudit(signal);
     expect(problem).toEqual({ sequence: 1_201, what: "entries before it are missing" });
   });
 
-  test("shows an anchor that only makes the triggers let entries go", async () => {
+  test("shows a forged anchor that was written to pass the triggers", async () => {
     const attack = `
       INSERT INTO audit_anchor (sequence, digest)
         SELECT sequence, digest FROM audit WHERE sequence = 1100;
@@ -128,7 +141,7 @@ describe("a tampered audit", () => {
     expect((await store.verifyAudit(signal)).problem?.what).toBe("entries before it are missing");
   });
 
-  test("shows an anchor whose seal is of something else", async () => {
+  test("shows an anchor with the seal of another value", async () => {
     await store.prune({ now: 5_000, audit: 11, keys: 0, access: 0, replies: 0 }, 5_000);
     const changes = ["sequence = 11", "at = 1", "kept_ms = 1", "removed_at = 9", "pepper = 'x'"];
     for (const change of changes) {
@@ -146,14 +159,14 @@ describe("a tampered audit", () => {
     expect(await store.verifyAudit(signal)).toMatchObject({ isIntact: true, entries: 1_190 });
   });
 
-  test("shows that it was written anew, and that the note of its end is gone", async () => {
+  test("shows a rewritten chain, and a missing head", async () => {
     await connection.use((database) => database.run(withoutTriggers));
     const forged = await forgeChain(connection);
     expect(await store.verifyAudit(signal)).toMatchObject({
       isIntact: false,
       problem: { sequence: 1, what: "it was not written by this installation" },
     });
-    // Without seals, as a version before would have written it.
+    // Without seals, as an earlier version would have written it.
     await connection.use((database) => database.run("UPDATE audit SET seal = NULL, pepper = NULL"));
     expect((await store.verifyAudit(signal)).problem?.sequence).toBe(1);
     await connection.use((database) =>
@@ -166,7 +179,7 @@ describe("a tampered audit", () => {
     expect((await store.verifyAudit(signal)).problem?.what).toBe(gone);
   });
 
-  test("is not shortened by retention, even when its entries were made to look old", async () => {
+  test("is not pruned by retention, even if its entries were backdated", async () => {
     await verdictAfter("UPDATE audit SET at = 0 WHERE sequence > 50");
     const limits = { now: 5_000, audit: 40, keys: 0, access: 0, replies: 0 };
     expect(await store.prune(limits, 5_000)).toBe(39);
@@ -176,7 +189,7 @@ describe("a tampered audit", () => {
     });
   });
 
-  test("shows entries that were removed before their time, as by a clock that was ahead", async () => {
+  test("shows entries that were removed too early, as by a clock that was ahead", async () => {
     const keptMs = 1_000_000;
     await store.prune({ now: 1_000_011, audit: 11, keys: 0, access: 0, replies: 0 }, 5_000);
     expect(await store.verifyAudit(signal, { now: 10 + keptMs })).toMatchObject({
@@ -190,7 +203,7 @@ describe("a tampered audit", () => {
     });
   });
 
-  test("that is an older copy of itself shows by what was noted elsewhere", async () => {
+  test("restored from an older copy is detected by a checkpoint kept elsewhere", async () => {
     const { end: older } = await store.auditEnd();
     using folder = temporaryFolder();
     const path = join(folder.path, "copy.db");
@@ -210,7 +223,7 @@ describe("a tampered audit", () => {
     expect(await other.verifyAudit(signal, older)).toMatchObject({ isIntact: true });
   });
 
-  test("is not made by mistake: entries can be neither changed nor removed", async () => {
+  test("cannot happen by mistake: triggers refuse changes and removals", async () => {
     const attempts = [
       "UPDATE audit SET action = 'x' WHERE sequence = 3",
       "DELETE FROM audit WHERE sequence = 3",
@@ -222,7 +235,7 @@ describe("a tampered audit", () => {
     expect(await store.verifyAudit(signal)).toMatchObject({ isIntact: true, entries: 1_200 });
   });
 
-  test("what retention left may not be cut further by mistake", async () => {
+  test("cannot lose entries after the retained beginning by mistake", async () => {
     await store.prune({ now: 5_000, audit: 11, keys: 0, access: 0, replies: 0 }, 5_000);
     const count = (database: Database): unknown =>
       database.query("SELECT count(*) AS entries FROM audit").get();
@@ -231,20 +244,20 @@ describe("a tampered audit", () => {
     expect(cut).rejects.toThrow("append-only");
   });
 
-  test("entries that retention removes while the chain is followed are no break of it", async () => {
-    // Its turn comes between the first page and the second.
+  test("entries that retention removes during the verification are no break", async () => {
+    // Runs between the first page and the second.
     const verifying = store.verifyAudit(signal);
     const limits = { now: 5_000, audit: 1_101, keys: 0, access: 0, replies: 0 };
     const pruning = store.prune(limits, 5_000);
     const verdict = await verifying;
     expect(verdict).toMatchObject({ isIntact: true, removal: { at: 1_100 } });
-    // A page of before, and what was left: less than there was.
+    // One page from before, and the remaining entries.
     expect(verdict.entries).toBeLessThan(1_200);
     await pruning;
     expect(await store.verifyAudit(signal)).toMatchObject({ isIntact: true, entries: 100 });
   });
 
-  test("is followed in short steps: other work has its turn between them", async () => {
+  test("is verified in short steps, with other work in between", async () => {
     let isDone = false;
     let turns = 0;
     const count = (): void => {
@@ -257,7 +270,7 @@ describe("a tampered audit", () => {
     expect(turns).toBeGreaterThan(10);
   });
 
-  test("is followed no further once nobody waits for the answer", async () => {
+  test("is not verified further once the caller has left", async () => {
     const leaving = new AbortController();
     const verifying = store.verifyAudit(leaving.signal);
     setImmediate(() => leaving.abort(new Error("the caller has left")));
@@ -266,7 +279,7 @@ describe("a tampered audit", () => {
   });
 });
 
-/** Writes all entries anew, as one can who has no pepper; the digest of the last. */
+/** Rewrites all entries, as is possible without the pepper; returns the digest of the last. */
 function forgeChain(connection: SqliteConnection): Promise<string> {
   return connection.change(async (queries) => {
     const forged = queries.updateTable("audit");

@@ -47,11 +47,12 @@ export class TelemetryEvents {
   }
 
   requestHandled(event: HandledRequestEvent): void {
-    this.#metrics.requestHandled(event.route, event.status);
+    const { counters } = this.#metrics;
     const { id, method, route, status, error, repeatedOf } = event;
-    if (repeatedOf !== undefined) this.#metrics.repeated(repeatedOf);
+    counters.add("sluice_http_requests_total", [route, String(status)]);
+    if (repeatedOf !== undefined) counters.add("sluice_repeated_refusals_total", [repeatedOf]);
     const explanation = event.refusal?.explanation ?? error?.explanation;
-    if (explanation !== undefined) this.#metrics.refused(explanation.rule);
+    if (explanation !== undefined) counters.add("sluice_refusals_total", [explanation.rule]);
     if (error?.row.code === "internal_error") {
       const cause = describeError(error.cause);
       this.#logger.log("error", "internal error", { id, method, route, cause });
@@ -77,7 +78,9 @@ export class TelemetryEvents {
     const { message, ...details } = failure.details;
     const { kind, status, code, hint, requestId, param } = details;
     // Nothing was sent: the target only turned out not to support the request.
-    if (kind !== "unsupported") this.#metrics.attemptFailed(upstream, kind);
+    if (kind !== "unsupported") {
+      this.#metrics.counters.add("sluice_attempt_failures_total", [upstream, kind]);
+    }
     // Upstreams quote what they refuse, so their messages may hold a prompt.
     const words = this.#options.logsUpstreamMessages ? message : undefined;
     const about = { kind, status, code, param, hint, requestId, words };
@@ -91,7 +94,7 @@ export class TelemetryEvents {
   /** Events of a streamed answer that could not be parsed. Their content is never logged. */
   malformedEvents(stream: { id: string; upstream: string; target: string; count: number }): void {
     const { id, upstream, target, count } = stream;
-    this.#metrics.malformedEvents(upstream, count);
+    this.#metrics.counters.add("sluice_malformed_events_total", [upstream], count);
     const message = "an upstream's stream had malformed events; their content is lost";
     this.#logger.log("warn", message, { id, upstream, target, count });
   }
@@ -120,12 +123,12 @@ export class TelemetryEvents {
   }
 
   configAccepted(name: string): void {
-    this.#metrics.configReloaded("accepted");
+    this.#metrics.counters.add("sluice_config_reloads_total", ["accepted"]);
     this.#logger.log("info", "configuration reloaded", { name });
   }
 
   configRefused(problems: string): void {
-    this.#metrics.configReloaded("refused");
+    this.#metrics.counters.add("sluice_config_reloads_total", ["refused"]);
     this.#logger.log("error", "configuration refused, the running one stays", { problems });
   }
 
@@ -141,8 +144,12 @@ export class TelemetryEvents {
   /** A secret scanner reported credentials; those of this gateway are in the audit. */
   leaksReported(found: { truePositives: number; falsePositives: number; ended: number }): void {
     const { truePositives, falsePositives, ended } = found;
-    this.#metrics.leaksReported("true_positive", truePositives);
-    this.#metrics.leaksReported("false_positive", falsePositives);
+    for (const [label, count] of [
+      ["true_positive", truePositives],
+      ["false_positive", falsePositives],
+    ] as const) {
+      if (count > 0) this.#metrics.counters.add("sluice_leak_reports_total", [label], count);
+    }
     if (truePositives === 0) return;
     const message =
       "leaked credentials were reported; see the audit, and rotate those that were not ended";

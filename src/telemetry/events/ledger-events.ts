@@ -1,14 +1,6 @@
-import type { Clock } from "../../domain/clock.ts";
 import { logFault, logRecovery } from "../log/log-outage.ts";
-import type { Logger } from "../log/logger.ts";
-import type { Metrics } from "../metrics/metrics.ts";
 import { Outage } from "../log/outage.ts";
-
-export interface LedgerEventOptions {
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-}
+import type { EventOptions } from "./event-options.ts";
 
 /** What a start found in the spool of the previous process. */
 export interface ReplayedSpool {
@@ -19,13 +11,13 @@ export interface ReplayedSpool {
 
 /** Events of usage on its way through the spool to the database. */
 export class LedgerTelemetry {
-  readonly #logger: Logger;
-  readonly #metrics: Metrics;
+  readonly #logger: EventOptions["logger"];
+  readonly #metrics: EventOptions["metrics"];
   readonly #database: Outage;
   readonly #spool: Outage;
   readonly #spoolSpace: Outage;
 
-  constructor({ logger, metrics, clock }: LedgerEventOptions) {
+  constructor({ logger, metrics, clock }: EventOptions) {
     this.#logger = logger;
     this.#metrics = metrics;
     this.#database = new Outage(clock);
@@ -34,7 +26,7 @@ export class LedgerTelemetry {
   }
 
   writeFailed(rows: number, error: unknown): void {
-    this.#metrics.ledgerWriteFailed();
+    this.#metrics.counters.add("sluice_ledger_write_failures_total", []);
     const message = "usage cannot be stored; it waits in the spool";
     if (this.#database.failed()) logFault(this.#logger, message, { error, fields: { rows } });
   }
@@ -91,7 +83,7 @@ export class LedgerTelemetry {
 
   /** The database refuses the row for good; it is in the dead-letter file. */
   deadLettered(callId: string, error: unknown): void {
-    this.#metrics.deadLettered();
+    this.#metrics.counters.add("sluice_ledger_dead_letters_total", []);
     const message = "a usage row was put into the dead-letter file";
     logFault(this.#logger, message, { error, fields: { id: callId } });
   }

@@ -1,15 +1,16 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
 import { OverloadEvents } from "./overload-events.ts";
-import { OverloadMetrics } from "../metrics/overload-metrics.ts";
+import { Metrics } from "../metrics/metrics.ts";
 
 function start() {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const clock = new ManualClock();
   const logger = createLogger({ level: "debug", format: "json", clock, write });
-  const metrics = new OverloadMetrics();
+  const metrics = new Metrics(zeroGauges);
   const events = new OverloadEvents({ logger, metrics, clock });
   const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
   return { events, metrics, clock, logged };

@@ -1,23 +1,15 @@
-import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { logRecovery } from "../log/log-outage.ts";
-import type { Logger } from "../log/logger.ts";
 import { Outage } from "../log/outage.ts";
-import type { OverloadMetrics } from "../metrics/overload-metrics.ts";
-
-export interface OverloadEventOptions {
-  readonly logger: Logger;
-  readonly metrics: OverloadMetrics;
-  readonly clock: Clock;
-}
+import type { EventOptions } from "./event-options.ts";
 
 /** Calls shed under overload: each one is counted, and the log gets a line per overload. */
 export class OverloadEvents {
-  readonly #logger: Logger;
-  readonly #metrics: OverloadMetrics;
+  readonly #logger: EventOptions["logger"];
+  readonly #metrics: EventOptions["metrics"];
   readonly #outage: Outage;
 
-  constructor({ logger, metrics, clock }: OverloadEventOptions) {
+  constructor({ logger, metrics, clock }: EventOptions) {
     this.#logger = logger;
     this.#metrics = metrics;
     this.#outage = new Outage(clock);
@@ -28,7 +20,7 @@ export class OverloadEvents {
   }
 
   callRefused(capacityClass: CapacityClass): void {
-    this.#metrics.callRefused(capacityClass);
+    this.#metrics.counters.add("sluice_shed_calls_total", [capacityClass]);
   }
 
   changed(isShedding: boolean): void {

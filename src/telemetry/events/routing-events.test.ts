@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { RoutingEvents } from "./routing-events.ts";
@@ -8,19 +9,8 @@ function start() {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const logger = createLogger({ level: "debug", format: "json", clock: new ManualClock(), write });
-  const metrics = new Metrics({
-    openRequests: () => 0,
-    queuedUsageRows: () => 0,
-    spoolBytes: () => 0,
-    keysAgeSeconds: () => 0,
-    residentBytes: () => 0,
-    droppedLogLines: () => 0,
-  });
-  const events = new RoutingEvents({
-    logger,
-    metrics: metrics.routing,
-    capacity: metrics.capacity,
-  });
+  const metrics = new Metrics(zeroGauges);
+  const events = new RoutingEvents({ logger, metrics });
   const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));
   return { events, metrics, logged };
 }

@@ -1,13 +1,6 @@
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { Logger } from "../log/logger.ts";
 import type { CapacityMetrics } from "../metrics/capacity-metrics.ts";
-import type { RoutingMetrics } from "../metrics/routing-metrics.ts";
-
-export interface RoutingEventOptions {
-  readonly logger: Logger;
-  readonly metrics: RoutingMetrics;
-  readonly capacity: CapacityMetrics;
-}
+import type { EventOptions } from "./event-options.ts";
 
 export interface TargetEjection {
   readonly target: string;
@@ -22,23 +15,23 @@ export interface TargetEjection {
 
 /** Events of targets and of failed attempts. */
 export class RoutingEvents {
-  readonly #logger: Logger;
-  readonly #metrics: RoutingMetrics;
-  readonly #capacity: CapacityMetrics;
+  readonly #logger: EventOptions["logger"];
+  readonly #metrics: EventOptions["metrics"];
 
-  constructor({ logger, metrics, capacity }: RoutingEventOptions) {
-    this.#capacity = capacity;
+  constructor({ logger, metrics }: Pick<EventOptions, "logger" | "metrics">) {
     this.#logger = logger;
     this.#metrics = metrics;
   }
 
   /** At the start and after each reload. */
   targetsConfigured(targets: Iterable<string>): void {
-    this.#metrics.configured(targets);
+    this.#metrics.targets.configured(targets);
   }
 
   targetEjected({ target, key, forMs, times, because }: TargetEjection): void {
-    this.#metrics.ejected(target, key === undefined ? "all" : "key");
+    const { counters, targets } = this.#metrics;
+    counters.add("sluice_target_ejections_total", [target, key === undefined ? "all" : "key"]);
+    if (key === undefined) targets.set(target, true);
     const message =
       key === undefined
         ? "a target keeps failing and is ejected where others can serve"
@@ -48,26 +41,24 @@ export class RoutingEvents {
   }
 
   targetReturned({ target, key }: Pick<TargetEjection, "target" | "key">): void {
-    if (key === undefined) this.#metrics.returned(target);
+    if (key === undefined) this.#metrics.targets.set(target, false);
     this.#logger.log("info", "a target works again", { target, key });
   }
 
   /** `failure`: why the probe failed; undefined: it was answered. */
   targetProbed(target: string, failure: UpstreamFailureDetails | undefined): void {
-    this.#metrics.probed(target, failure?.kind ?? "answered");
-    this.#logger.log("debug", "a target was probed", {
-      target,
-      outcome: failure?.kind ?? "answered",
-    });
+    const outcome = failure?.kind ?? "answered";
+    this.#metrics.counters.add("sluice_target_probes_total", [target, outcome]);
+    this.#logger.log("debug", "a target was probed", { target, outcome });
   }
 
   /** A wait for a slot of a pool or upstream ended. */
   waited(wait: Parameters<CapacityMetrics["waited"]>[0]): void {
-    this.#capacity.waited(wait);
+    this.#metrics.capacity.waited(wait);
   }
 
   /** `decision`: where the attempt is retried, or why it is not. */
   retryDecided(model: string, decision: string): void {
-    this.#metrics.retryDecided(model, decision);
+    this.#metrics.counters.add("sluice_retry_decisions_total", [model, decision]);
   }
 }

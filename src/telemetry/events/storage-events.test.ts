@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { zeroGauges } from "../../../test/support/zero-gauges.ts";
 import { createLogger } from "../log/logger.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { LedgerTelemetry } from "./ledger-events.ts";
@@ -10,14 +11,7 @@ function start() {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const logger = createLogger({ level: "debug", format: "json", clock, write });
-  const metrics = new Metrics({
-    openRequests: () => 0,
-    queuedUsageRows: () => 0,
-    spoolBytes: () => 0,
-    keysAgeSeconds: () => 0,
-    residentBytes: () => 0,
-    droppedLogLines: () => 0,
-  });
+  const metrics = new Metrics(zeroGauges);
   const events = new StorageEvents({ logger, clock });
   const ledger = new LedgerTelemetry({ logger, metrics, clock });
   const logged = (): unknown[] => lines.map((line): unknown => JSON.parse(line));

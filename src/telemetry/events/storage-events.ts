@@ -1,12 +1,7 @@
-import type { Clock } from "../../domain/clock.ts";
 import type { Logger } from "../log/logger.ts";
 import { logFault, logRecovery } from "../log/log-outage.ts";
 import { Outage } from "../log/outage.ts";
-
-export interface StorageEventOptions {
-  readonly logger: Logger;
-  readonly clock: Clock;
-}
+import type { EventOptions } from "./event-options.ts";
 
 /** Calls that were not stored, by reason. */
 export interface DroppedUsage {
@@ -22,7 +17,7 @@ export class StorageEvents {
   readonly #lastUse: Outage;
   readonly #checkpoints: Outage;
 
-  constructor({ logger, clock }: StorageEventOptions) {
+  constructor({ logger, clock }: Pick<EventOptions, "logger" | "clock">) {
     this.#logger = logger;
     this.#keys = new Outage(clock);
     this.#retention = new Outage(clock);

@@ -22,6 +22,6 @@ export function redact(text: string): string {
 
 function describeOne(error: unknown): string {
   if (!(error instanceof Error)) return typeof error === "string" ? error : typeof error;
-  const place = error.stack?.split("\n").find((line) => line.trimStart().startsWith("at "));
-  return `${error.name}: ${error.message}${place === undefined ? "" : ` (${place.trim()})`}`;
+  const frame = error.stack?.split("\n").find((line) => line.trimStart().startsWith("at "));
+  return `${error.name}: ${error.message}${frame === undefined ? "" : ` (${frame.trim()})`}`;
 }

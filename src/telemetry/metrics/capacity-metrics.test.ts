@@ -2,11 +2,12 @@ import { describe, expect, test } from "bun:test";
 import type { AttemptOutcome } from "../../domain/usage/call-routing.ts";
 import { recordOf } from "../../../test/contracts/usage-fixtures.ts";
 import { CapacityMetrics } from "./capacity-metrics.ts";
+import { Counters } from "./counters.ts";
 
 const none = { provisioned: 0, spillover: 0, "on-demand": 0 };
 
 test("slots and waits are shown by pool and class", () => {
-  const metrics = new CapacityMetrics();
+  const metrics = new CapacityMetrics(new Counters());
   const pool = { kind: "pool", name: "shared" } as const;
   metrics.follow(() => [
     { ...pool, inFlight: { ...none, provisioned: 2 }, queued: { ...none, "on-demand": 3 } },
@@ -37,10 +38,10 @@ describe("a broken guarantee", () => {
   const failed = { capacityClass: "provisioned", status: 503, outcome: "failed" } as const;
 
   function isCounted(values: Parameters<typeof recordOf>[1]): boolean {
-    const metrics = new CapacityMetrics();
-    metrics.callEnded(recordOf("req_1", values));
+    const counters = new Counters();
+    new CapacityMetrics(counters).callEnded(recordOf("req_1", values));
     const line = `sluice_guarantee_breaches_total{model="alpha-sonnet-4"} 1`;
-    return metrics.render().split("\n").includes(line);
+    return counters.render().split("\n").includes(line);
   }
 
   test("is a provisioned call whose targets all failed or were busy", () => {

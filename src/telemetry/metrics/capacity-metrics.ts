@@ -1,7 +1,7 @@
 import type { CapacityClass, UsageRecord } from "../../domain/usage/usage.ts";
-import { Counter } from "./counter.ts";
+import { capacityClasses, type Counters } from "./counters.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
-import { formatLabels } from "./labels.ts";
+import { formatLabels, renderMetric } from "./text-format.ts";
 
 /** Load by class of a pool, or of the targets of an upstream without one. */
 export interface PoolGauges {
@@ -11,8 +11,6 @@ export interface PoolGauges {
   readonly queued: Readonly<Record<CapacityClass, number>>;
 }
 
-const classes: readonly CapacityClass[] = ["provisioned", "spillover", "on-demand"];
-
 /** Slots of pools, waits for them, and broken guarantees of provisioned throughput. */
 export class CapacityMetrics {
   readonly #waits = new DurationHistogram({
@@ -21,14 +19,12 @@ export class CapacityMetrics {
     labelNames: ["pool", "class", "outcome"],
     bounds: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
   });
-  readonly #breaches = new Counter({
-    name: "sluice_guarantee_breaches_total",
-    help:
-      "Calls within provisioned throughput that ended with 503 because every target failed or was " +
-      "busy. Not those that the gateway refused before it looked for a target, or cut off.",
-    labelNames: ["model"],
-  });
+  readonly #counters: Counters;
   #pools: () => readonly PoolGauges[] = () => [];
+
+  constructor(counters: Counters) {
+    this.#counters = counters;
+  }
 
   /** Sets the source of the gauges, read at each scrape. */
   follow(pools: () => readonly PoolGauges[]): void {
@@ -46,17 +42,26 @@ export class CapacityMetrics {
   }
 
   callEnded(record: UsageRecord): void {
-    if (breaksGuarantee(record)) this.#breaches.series([record.model]).add(1);
+    if (!breaksGuarantee(record)) return;
+    this.#counters.add("sluice_guarantee_breaches_total", [record.model]);
   }
 
   render(): string {
-    const pools = this.#pools();
     return [
-      renderGauge(inFlightGauge, pools),
-      renderGauge(queuedGauge, pools),
+      this.#renderGauge("in_flight", "inFlight", "Calls that hold a place of a pool or upstream."),
+      this.#renderGauge("queued", "queued", "Calls that wait for a place of a pool or upstream."),
       this.#waits.render(),
-      this.#breaches.render(),
     ].join("\n");
+  }
+
+  #renderGauge(name: string, field: "inFlight" | "queued", help: string): string {
+    const values = this.#pools().flatMap((pool) =>
+      capacityClasses.map((each) => {
+        const labels = formatLabels(["pool", "class"], [labelOf(pool), each]);
+        return [labels, pool[field][each]] as const;
+      }),
+    );
+    return renderMetric("gauge", { name: `sluice_pool_${name}`, help }, values);
   }
 }
 
@@ -69,33 +74,4 @@ function breaksGuarantee({ capacityClass, status, routing }: UsageRecord): boole
 
 function labelOf({ kind, name }: Pick<PoolGauges, "kind" | "name">): string {
   return `${kind}:${name}`;
-}
-
-interface GaugeKind {
-  readonly name: string;
-  readonly help: string;
-  readonly field: "inFlight" | "queued";
-}
-
-const inFlightGauge: GaugeKind = {
-  name: "sluice_pool_in_flight",
-  help: "Calls that hold a place of a pool or upstream.",
-  field: "inFlight",
-};
-
-const queuedGauge: GaugeKind = {
-  name: "sluice_pool_queued",
-  help: "Calls that wait for a place of a pool or upstream.",
-  field: "queued",
-};
-
-function renderGauge({ name, help, field }: GaugeKind, pools: readonly PoolGauges[]): string {
-  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`];
-  for (const pool of pools) {
-    for (const capacityClass of classes) {
-      const labels = formatLabels(["pool", "class"], [labelOf(pool), capacityClass]);
-      lines.push(`${name}{${labels}} ${pool[field][capacityClass]}`);
-    }
-  }
-  return `${lines.join("\n")}\n`;
 }

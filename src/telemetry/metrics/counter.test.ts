@@ -13,7 +13,7 @@ test("it renders like the Prometheus client library", async () => {
     ["/v1/models", "200", 41],
   ] as const) {
     theirs.labels(route, status).inc(amount);
-    ours.series([route, status]).add(amount);
+    ours.add([route, status], amount);
   }
   expect(ours.render()).toBe(await registry.metrics());
 });
@@ -25,6 +25,6 @@ test("a counter without labels exists from the start", async () => {
   const ours = new Counter(options);
   expect(ours.render()).toBe(await registry.metrics());
   theirs.inc(3);
-  ours.series([]).add(3);
+  ours.add([], 3);
   expect(ours.render()).toBe(await registry.metrics());
 });

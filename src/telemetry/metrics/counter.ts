@@ -1,53 +1,29 @@
-import { formatLabels } from "./labels.ts";
+import { LabelledSeries } from "./labelled-series.ts";
+import { renderMetric, type MetricName } from "./text-format.ts";
 
-export interface CounterOptions {
-  readonly name: string;
-  readonly help: string;
+export interface CounterOptions extends MetricName {
   readonly labelNames: readonly string[];
 }
 
-/** A Prometheus counter that costs a call one addition: callers keep its series. */
+/** A Prometheus counter. */
 export class Counter {
   readonly #options: CounterOptions;
-  readonly #series = new Map<string, CounterSeries>();
+  readonly #series: LabelledSeries<{ total: number }>;
 
   constructor(options: CounterOptions) {
     this.#options = options;
+    this.#series = new LabelledSeries(options.labelNames, () => ({ total: 0 }));
     // A counter without labels exists from the start; others once their labels are known.
-    if (options.labelNames.length === 0) this.series([]);
+    if (options.labelNames.length === 0) this.add([], 0);
   }
 
-  /** The series of these label values, in the order of the names. Keep it: the lookup is slow. */
-  series(labelValues: readonly string[]): CounterSeries {
-    const labels = formatLabels(this.#options.labelNames, labelValues);
-    let series = this.#series.get(labels);
-    if (series === undefined) {
-      series = new CounterSeries();
-      this.#series.set(labels, series);
-    }
-    return series;
+  /** Label values are in the order of the names. */
+  add(labelValues: readonly string[], amount: number): void {
+    this.#series.of(labelValues).total += amount;
   }
 
-  /** Renders the Prometheus text format, version 0.0.4. */
   render(): string {
-    const { name, help } = this.#options;
-    const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} counter`];
-    for (const [labels, { total }] of this.#series) {
-      lines.push(`${name}${labels === "" ? "" : `{${labels}}`} ${total}`);
-    }
-    return `${lines.join("\n")}\n`;
-  }
-}
-
-/** The count of one label set. */
-export class CounterSeries {
-  #total = 0;
-
-  get total(): number {
-    return this.#total;
-  }
-
-  add(amount: number): void {
-    this.#total += amount;
+    const totals = [...this.#series].map(([labels, { total }]) => [labels, total] as const);
+    return renderMetric("counter", this.#options, totals);
   }
 }

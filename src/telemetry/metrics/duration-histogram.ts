@@ -1,4 +1,4 @@
-import { formatLabels } from "./labels.ts";
+import { LabelledSeries } from "./labelled-series.ts";
 
 export interface DurationHistogramOptions {
   readonly name: string;
@@ -8,25 +8,20 @@ export interface DurationHistogramOptions {
   readonly bounds: readonly number[];
 }
 
-/** A Prometheus histogram that costs a call a search and two additions: callers keep its series. */
+/** A Prometheus histogram that costs a call a search and two additions. */
 export class DurationHistogram {
   readonly #options: DurationHistogramOptions;
-  readonly #series = new Map<string, DurationSeries>();
+  readonly #series: LabelledSeries<DurationSeries>;
 
   constructor(options: DurationHistogramOptions) {
     this.#options = options;
+    const { labelNames, bounds } = options;
+    this.#series = new LabelledSeries(labelNames, () => new DurationSeries(bounds));
   }
 
-  /** The series of these label values, in the order of the names. Keep it: the lookup is slow. */
+  /** The series of these label values, in the order of the names. */
   series(labelValues: readonly string[]): DurationSeries {
-    const { labelNames, bounds } = this.#options;
-    const labels = formatLabels(labelNames, labelValues);
-    let series = this.#series.get(labels);
-    if (series === undefined) {
-      series = new DurationSeries(bounds);
-      this.#series.set(labels, series);
-    }
-    return series;
+    return this.#series.of(labelValues);
   }
 
   /** Renders the Prometheus text format, version 0.0.4. */

@@ -6,7 +6,7 @@ import { Metrics } from "./metrics.ts";
 
 function counted(counts: Readonly<Record<string, number>>): string {
   const counter = new Counter({ name: "calls_total", help: "Calls.", labelNames: ["model"] });
-  for (const [model, count] of Object.entries(counts)) counter.series([model]).add(count);
+  for (const [model, count] of Object.entries(counts)) counter.add([model], count);
   return counter.render();
 }
 

@@ -15,7 +15,7 @@ test.each([
   expect(countPathOf(resolveModel(identifier, undefined))).toBe(path);
 });
 
-test("tokens for a profile's ARN are counted at the model behind it", () => {
+test("tokens for a profile's ARN are counted at its foundation model", () => {
   const arn = "arn:aws:bedrock:us-east-1:111122223333:application-inference-profile/abc";
   const baseModel = "us.anthropic.claude-sonnet-4-20250514-v1:0";
   expect(countPathOf(modelWith(arn, { baseModel }))).toBe(

@@ -3,8 +3,8 @@ import type { ChatMessage, ChatRequest } from "../../domain/chat/chat.ts";
 import { modelWith } from "../../../test/bedrock/checked-encode.ts";
 import { encodeConverse } from "./encode/encode-converse.ts";
 
-// Requests as large as a body may be. One of them would hold the process for minutes if any step
-// took more than a fixed time for each of its parts.
+// Requests of the largest size. They would block the process for minutes if any step were not
+// linear in the number of parts.
 
 const claude = modelWith("us.anthropic.claude-sonnet-4-20250514-v1:0");
 const mistral = modelWith("mistral.mistral-large-2402-v1:0");
@@ -39,7 +39,7 @@ test.each([
   expect(lengthOf(messages, model)).toBeGreaterThan(3 * parts.length * '{"text":"a"}'.length);
 });
 
-test("a million instructions stand before the first words of a model without its own", () => {
+test("a million instructions precede the first message of a model without a system field", () => {
   const instructions = Array.from({ length: 1_000_000 }, () => part);
   const messages: readonly ChatMessage[] = [
     { role: "system", content: instructions },
@@ -63,7 +63,7 @@ test.each([
   expect(lengthOf(messages, model)).toBeGreaterThan(messages.length * 40);
 });
 
-test("100,000 calls in one message and their results in the contrary order are encoded", () => {
+test("100,000 calls in one message and their results in reverse order are encoded", () => {
   const ids = Array.from({ length: 100_000 }, (_, index) => `call:${index}`);
   const messages: readonly ChatMessage[] = [
     { role: "user", content: "hi" },

@@ -27,7 +27,7 @@ test.each(regions.flatMap((region) => [false, true].map((useFips) => [region, us
   },
 );
 
-test("an address of the operator's own replaces the region's, and ends without a slash", () => {
+test("the operator's address replaces the region's, without a slash at its end", () => {
   const endpoint = "https://vpce-1.example:8443/bedrock/";
   expect(endpointOf({ region: "us-east-1", useFips: false, endpoint })).toBe(
     "https://vpce-1.example:8443/bedrock",

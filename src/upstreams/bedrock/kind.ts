@@ -2,7 +2,7 @@ import type { UpstreamKind } from "../kind.ts";
 import { createBedrockAdapter } from "./adapter.ts";
 import { buildUpstreams } from "./config/build.ts";
 import { contradictions, fields } from "./config/fields.ts";
-import { outlineOf, placesIn } from "./config/places.ts";
+import { outlineOf, sitesIn } from "./config/sites.ts";
 import { targetProblems } from "./config/target-problems.ts";
 import { targetSections } from "./config/target-sections.ts";
 import { doubtfulModels, endingModels } from "./facts/model-warnings.ts";
@@ -18,9 +18,9 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
   contradictions,
   targetSections,
   targetProblems,
-  places(written) {
+  sites(written) {
     const { target, upstreams } = outlineOf(written);
-    return placesIn(target, upstreams);
+    return sitesIn(target, upstreams);
   },
   build: buildUpstreams,
   createAdapter: createBedrockAdapter,

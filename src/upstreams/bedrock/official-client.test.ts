@@ -19,7 +19,7 @@ import { decodeConverse } from "./decode/decode-converse.ts";
 import goldenAnswers from "./golden-answers/answers.json";
 import goldenStreams from "./golden-answers/streams.json";
 
-/** The same bytes, read by the provider's own client and here. */
+/** Serves the same bytes to the provider's own client. */
 let server: Bun.Server<undefined>;
 let client: BedrockRuntimeClient;
 let answer: { readonly contentType: string; readonly body: Uint8Array };

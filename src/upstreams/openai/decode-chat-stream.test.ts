@@ -81,8 +81,8 @@ test("the events are the same byte by byte, and in any pieces, with LF and with 
     ]);
     const cuts = fc.array(fc.nat(bytes.length), { maxLength: 20 });
     fc.assert(
-      fc.property(cuts, (places) => {
-        const sorted = [0, ...places.toSorted((one, other) => one - other), bytes.length];
+      fc.property(cuts, (offsets) => {
+        const sorted = [0, ...offsets.toSorted((one, other) => one - other), bytes.length];
         const pieces = sorted.slice(1).map((end, at) => bytes.subarray(sorted[at], end));
         expect(decodePieces(pieces).events).toEqual([...expected]);
       }),
@@ -91,7 +91,7 @@ test("the events are the same byte by byte, and in any pieces, with LF and with 
   }
 });
 
-test("an answer cut short anywhere before its finish is never taken for a whole one", () => {
+test("an answer that is cut before its finish is never complete", () => {
   const bytes = bytesOf(whole);
   const finish = bytesOf(whole.slice(0, whole.indexOf(`"finish_reason":"tool_calls"`))).length;
   for (let end = 0; end <= finish; end += 1) {
@@ -102,7 +102,7 @@ test("an answer cut short anywhere before its finish is never taken for a whole 
   }
 });
 
-test("after its finish an answer is whole, also without [DONE] and without usage", () => {
+test("after its finish an answer is complete, also without [DONE] and usage", () => {
   const text = delta({ content: "x" }) + delta({}, "stop");
   expect(decode(text).failure).toBeUndefined();
   expect(decode(text.trimEnd()).failure).toBeUndefined();
@@ -144,7 +144,7 @@ test("a stream without an answer is broken", () => {
   for (const text of texts) expect(decode(text).failure).toBe("broken-answer");
 });
 
-test("malformed events are skipped and counted, however the network splits them", () => {
+test("malformed events are skipped and counted, for any split", () => {
   const text =
     delta({ content: "a" }) +
     "data: {oops\n\n" +
@@ -176,7 +176,7 @@ test("no malformed event is skipped before content, nor while a call is written"
   expect(decodePieces([bytesOf(after)], 10)).toMatchObject({ isDone: true, malformedEvents: 1 });
 });
 
-test("an answer with nothing but a finish reason is an answer", () => {
+test("an answer with only a finish reason is valid", () => {
   expect(decode(delta({ role: "assistant" }) + delta({}, "stop") + done).events).toEqual([
     { type: "answer-start", systemFingerprint: undefined, serviceTier: undefined },
     { type: "choice-finish", choice: 0, finishReason: "stop" },

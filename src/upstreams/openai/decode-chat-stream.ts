@@ -234,7 +234,7 @@ function cutShort(): UpstreamFailure {
   return brokenAnswer("the upstream's stream ended before the answer was finished");
 }
 
-/** Throws the error in the body, or that a whole answer came in place of a stream. */
+/** Throws the error in the body, or that a whole answer came instead of a stream. */
 function refuseBody(json: string): never {
   parseAnswer(json, "choices");
   throw brokenAnswer("the upstream answered a request for a stream with one JSON object");

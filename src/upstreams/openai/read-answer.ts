@@ -7,7 +7,7 @@ import { classifyError } from "./read-failure.ts";
 
 /**
  * Parses JSON that should be an answer with this field. A 200 with an error in it is a failure, as
- * is one that has an error's message in place of the field.
+ * is one that has an error's message instead of the field.
  */
 export function parseAnswer(text: string, field: "choices" | "data"): JsonObject {
   const value = parseJson(text);
@@ -16,7 +16,7 @@ export function parseAnswer(text: string, field: "choices" | "data"): JsonObject
   return value;
 }
 
-/** Throws for an error in place of an answer, or along with one. */
+/** Throws for an error instead of an answer, or along with one. */
 export function refuseError(value: JsonObject, field: "choices" | "data"): void {
   const isMarked = value["object"] === "error";
   const mayBeFlat = value[field] === undefined || value[field] === null;

@@ -84,7 +84,7 @@ test("messages are found in all the forms that servers use", () => {
   expect(failureOf(400, nested("m", { param: "messages[0]" })).param).toBe("messages[0]");
 });
 
-test("the wait is read in milliseconds, seconds or as a date, and nonsense is ignored", () => {
+test("the wait is read in milliseconds, seconds or as a date, and other values are ignored", () => {
   const waitOf = (headers: Record<string, string>): number | undefined =>
     failureOf(429, "", headers).retryAfterMs;
   expect(waitOf({ "retry-after-ms": "1500", "retry-after": "9" })).toBe(1_500);

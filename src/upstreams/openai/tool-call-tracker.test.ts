@@ -3,7 +3,7 @@ import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { mostToolCalls } from "../shared/answer-bounds.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
-/** The calls that a client would put together from the events. */
+/** The calls that a client assembles from the events. */
 function callsOf(fragments: readonly unknown[]) {
   let ids = 0;
   const tracker = new ToolCallTracker(0, () => `new_${(ids += 1)}`);
@@ -53,7 +53,7 @@ test("parallel calls as OpenAI sends them", () => {
   ]);
 });
 
-test("indexes with gaps are numbered anew", () => {
+test("indexes with gaps are renumbered", () => {
   expect(
     callsOf([begin(3, "a", "f", "x"), begin(7, "b", "g"), more(7, "y"), more(3, "z")]),
   ).toEqual([call("a", "f", "xz"), call("b", "g", "y")]);
@@ -99,7 +99,7 @@ test("arguments before the name wait for it, and a nameless call is not lost", (
   expect(callsOf([more(0, "{}", "a")])).toEqual([call("a", "", "{}")]);
 });
 
-test("a call without an id gets one of its own", () => {
+test("a call without an id gets a new one", () => {
   expect(callsOf([begin(0, undefined, "f"), begin(1, "", "g")]).map(({ id }) => id)).toEqual([
     "new_1",
     "new_2",
@@ -114,7 +114,7 @@ test("a custom tool's input is its arguments", () => {
   expect(callsOf(fragments)).toEqual([{ id: "a", kind: "custom", name: "sql", text: "select" }]);
 });
 
-test("arguments that are an object become its text", () => {
+test("arguments as an object become JSON text", () => {
   const fragment = { index: 0, id: "a", function: { name: "f", arguments: { city: "Kyiv" } } };
   expect(callsOf([fragment])).toEqual([call("a", "f", '{"city":"Kyiv"}')]);
 });
@@ -123,7 +123,7 @@ test("values that are not fragments are ignored", () => {
   expect(callsOf([null, 1, "x", [], undefined, begin(0, "a", "f")])).toEqual([call("a", "f", "")]);
 });
 
-test("one call more than any model makes is a broken answer, whether its number is new or not", () => {
+test("too many calls are a broken answer, with new or repeated numbers", () => {
   for (const indexOf of [(call: number) => call, () => 0, () => undefined]) {
     const fragments = Array.from({ length: mostToolCalls }, (_, call) =>
       begin(indexOf(call), `id_${call}`, "f"),
@@ -134,7 +134,7 @@ test("one call more than any model makes is a broken answer, whether its number 
   }
 });
 
-test("arguments without end before a name are a broken answer, over all calls together", () => {
+test("too many characters of arguments before names are a broken answer", () => {
   const text = "x".repeat(1024 * 1024);
   const nameless = (count: number) =>
     Array.from({ length: count }, (_, index) => more(index % 2, text));

@@ -30,7 +30,7 @@ describe("removed from an upstream's message:", () => {
   });
 });
 
-test("words that reveal nothing about the operator stay as they are", () => {
+test("text without details of the operator is unchanged", () => {
   const messages = [
     "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 200.",
     "This model's maximum context length is 8192 tokens. However, you requested 8227 tokens.",
@@ -46,7 +46,7 @@ test("a message is never longer than a thousand characters and three dots", () =
   expect(cleanMessage("a ".repeat(50_000))).toHaveLength(1_003);
 });
 
-test("a secret across the cut does not survive it in part", () => {
+test("a secret across the cut is removed whole", () => {
   for (let length = 980; length <= 1_000; length += 1) {
     const clean = cleanMessage(`${"a".repeat(length - 1)} sk-proj-${"Z".repeat(40)} and more`);
     expect(clean).not.toContain("ZZZ");

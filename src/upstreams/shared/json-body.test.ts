@@ -9,7 +9,7 @@ function take(...pieces: readonly string[]): { taken: readonly boolean[]; text?:
   return { taken, ...(body.text !== undefined && { text: body.text }) };
 }
 
-test("a body that begins as a JSON object is taken, however it is split", () => {
+test("a body that begins as a JSON object is taken, for any split", () => {
   expect(take('{"a":', "1}")).toEqual({ taken: [true, true], text: '{"a":1}' });
   expect(take("", " \r\n\t", '\n{"é":', "1}")).toEqual({
     taken: [false, false, true, true],

@@ -2,7 +2,7 @@
 const longestBodyBytes = 64 * 1024;
 
 /**
- * Takes the body of an answer that is a JSON object in place of a stream: servers and proxies
+ * Takes the body of an answer that is a JSON object instead of a stream: servers and proxies
  * answer errors in this way, also with status 200. No stream begins like one.
  */
 export class JsonBody {

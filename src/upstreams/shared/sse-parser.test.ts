@@ -28,14 +28,14 @@ test("events are the same at every split point, characters of several bytes incl
   }
 });
 
-test("events are the same byte by byte, and however the stream is cut", () => {
+test("events are the same byte by byte, and for any split", () => {
   const bytes = bytesOf(stream);
   expect(parseInPieces(bytes, Array.from(bytes.keys()))).toEqual(expected);
   const cuts = fc.array(fc.integer({ min: 0, max: bytes.length }), { maxLength: 12 });
   fc.assert(fc.property(cuts, (at) => expect(parseInPieces(bytes, at)).toEqual(expected)));
 });
 
-test("an event whose last empty line is missing is still found at the end", () => {
+test("an event without its last empty line is found at the end", () => {
   expect(parseInPieces(bytesOf("data: last"), [])).toEqual(["last"]);
   expect(parseInPieces(bytesOf("data: last\n"), [])).toEqual(["last"]);
   expect(parseInPieces(bytesOf(""), [])).toEqual([]);

@@ -20,7 +20,7 @@ const sample = [
   "tenants,timeouts,two-targets,own-accounts,short,bursts",
 ];
 const sampleLengths = { faultSeconds: 6, flappingSeconds: 12 };
-const allLengths = { faultSeconds: 8, flappingSeconds: 36 };
+const allLengths = { faultSeconds: 6, flappingSeconds: 24 };
 
 /** Filters of cells without a promise; docs/reliability.md has the reasons. */
 const notPromised: readonly string[] = [

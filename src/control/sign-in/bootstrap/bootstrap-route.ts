@@ -13,7 +13,7 @@ import { beginning } from "../sessions/session-routes.ts";
 import type { SignInLimits } from "../guard/sign-in-limits.ts";
 import { startedReply, startSession } from "../sessions/start-session.ts";
 
-/** `POST /admin/v1/bootstrap`: makes the first operator, who is then signed in. */
+/** `POST /admin/v1/bootstrap`: creates the first operator and signs them in. */
 export function bootstrapRoute(services: SignInServices, limits: SignInLimits): Route {
   return anonymousRoute("bootstrap", (call) => makeOperator(services, limits, call));
 }
@@ -33,7 +33,7 @@ async function makeOperator(
   const facts = { email, name: name ?? "", role: "operator", passwordHash } as const;
   const user = newUser(facts, clock.now(), random);
   const started = await change(services, callOf(call, user), async (made) => {
-    // Of two requests at a time, one makes the first operator.
+    // Of two concurrent requests, only one may create the first operator.
     if (await hasOperator(made.transaction)) throw refuse("there is an operator already");
     await insertUser(made, user);
     return startSession(made, { ...beginning(services, call), user, how: "bootstrap" });

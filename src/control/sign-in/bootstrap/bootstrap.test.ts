@@ -23,7 +23,7 @@ afterEach(async () => {
 const wanted = { email: "Ada@example.com", name: "Ada", password: testPassword };
 const path = "/admin/v1/bootstrap";
 
-test("the printed token makes the first operator, who is then signed in", async () => {
+test("the printed token creates the first operator and signs them in", async () => {
   await harness.bootstrap.start();
   const [token] = harness.bootstrapTokens;
   const before = await browser.send("/admin/v1/sign-in");
@@ -46,7 +46,7 @@ test("the token works once", async () => {
   expect(await refusalOf(again)).toEqual([401, "wrong_credentials"]);
 });
 
-test("of two requests with the token at the same time, one makes an operator", async () => {
+test("of two concurrent requests with the token, one creates an operator", async () => {
   await harness.bootstrap.start();
   const [token] = harness.bootstrapTokens;
   const responses = await Promise.all(
@@ -57,21 +57,21 @@ test("of two requests with the token at the same time, one makes an operator", a
   expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([201, 401]));
 });
 
-test("the token is worth nothing after an hour", async () => {
+test("the token expires after an hour", async () => {
   await harness.bootstrap.start();
   const [token] = harness.bootstrapTokens;
   harness.clock.advance(3_600_000);
   expect((await browser.post(path, { ...wanted, token })).status).toBe(401);
 });
 
-test("an operator that was made in another way ends the token", async () => {
+test("an operator created in another way ends the token", async () => {
   await harness.bootstrap.start();
   const [token] = harness.bootstrapTokens;
   await harness.addUser("other");
   expect((await browser.post(path, { ...wanted, token })).status).toBe(401);
 });
 
-test("a wrong token makes nobody, not even an empty one before any was told", async () => {
+test("a wrong token creates nobody, nor does an empty one before a token exists", async () => {
   for (const token of [" ", "x"]) {
     const refused = await browser.post(path, { ...wanted, token });
     expect(await refusalOf(refused)).toEqual([401, "wrong_credentials"]);
@@ -80,7 +80,7 @@ test("a wrong token makes nobody, not even an empty one before any was told", as
   expect((await browser.post(path, { ...wanted, token: "x" })).status).toBe(401);
 });
 
-test("a password that is too easy leaves the token for another try", async () => {
+test("a weak password leaves the token valid for another try", async () => {
   await harness.bootstrap.start();
   const [token] = harness.bootstrapTokens;
   const weak = await browser.post(path, { ...wanted, token, password: "short" });
@@ -88,20 +88,20 @@ test("a password that is too easy leaves the token for another try", async () =>
   expect((await browser.post(path, { ...wanted, token })).status).toBe(201);
 });
 
-test("where there is an operator, no token is made", async () => {
+test("no token is created when there is an operator", async () => {
   await harness.addUser("ada");
   await harness.bootstrap.start();
   expect(harness.bootstrapTokens).toEqual([]);
 });
 
-test("an auditor alone does not keep the first operator from being made", async () => {
+test("an auditor alone does not prevent the first operator", async () => {
   await harness.addUser("reader", { role: "auditor" });
   await harness.bootstrap.start();
   const [token] = harness.bootstrapTokens;
   expect((await browser.post(path, { ...wanted, token })).status).toBe(201);
 });
 
-test("the configuration's token is used when there is one", async () => {
+test("the configured token is used if there is one", async () => {
   const bootstrapToken = new Secret("a token of the configuration");
   await using configured = new SignInHarness({ settings: { bootstrapToken } });
   await configured.bootstrap.start();
@@ -110,7 +110,7 @@ test("the configuration's token is used when there is one", async () => {
   expect(response.status).toBe(201);
 });
 
-test("tries with tokens are limited by address", async () => {
+test("tries of tokens are limited by address", async () => {
   await harness.bootstrap.start();
   for (let tries = 0; tries < 25; tries += 1) {
     expect((await browser.post(path, { ...wanted, token: "guess" })).status).toBe(401);

@@ -5,23 +5,23 @@ import type { ControlStore, ControlView } from "../../../store/control-store.ts"
 import { isSameText } from "../same-text.ts";
 import { sha256 } from "../sessions/sessions.ts";
 
-/** A token that lay about unused for so long may have been seen by others. */
+/** Short, because a printed token stays readable in terminals and logs. */
 const lifetimeMs = 60 * 60 * 1000;
 
 export interface BootstrapOptions {
   readonly store: ControlStore;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** Of the configuration; undefined: one is made. */
+  /** The configured token; undefined: a random one is generated. */
   readonly token: Secret | undefined;
-  /** Tells whoever started the process. `isConfigured`: they know it already. */
+  /** Called with the token to show, which the operator already has if `isConfigured`. */
   readonly onBootstrapToken: (token: {
     readonly text: string;
     readonly isConfigured: boolean;
   }) => void;
 }
 
-/** Lets the first operator be made with a token that is told once and works once. */
+/** The one-time token that creates the first operator. */
 export class Bootstrap {
   readonly #options: BootstrapOptions;
   #pending: { readonly digest: string; readonly expiresAt: number } | undefined;
@@ -30,7 +30,7 @@ export class Bootstrap {
     this.#options = options;
   }
 
-  /** Tells the token if there is no operator yet. Throws `StorageUnavailable`: call it again. */
+  /** Issues the token if there is no operator yet. Call again after `StorageUnavailable`. */
   async start(): Promise<void> {
     const { store, clock, random, token, onBootstrapToken } = this.#options;
     if (this.#pending !== undefined || (await store.read(hasOperator))) return;
@@ -39,14 +39,14 @@ export class Bootstrap {
     onBootstrapToken({ text, isConfigured: token !== undefined });
   }
 
-  /** Whether a text is the token and its time is not over. */
+  /** Whether a text is the token and has not expired. */
   isRight(text: string): boolean {
     const isSame = isSameText(sha256(text), this.#pending?.digest ?? sha256(""));
     const expiresAt = this.#pending?.expiresAt ?? -Infinity;
     return isSame && this.#options.clock.monotonic() < expiresAt;
   }
 
-  /** There is an operator now: the token is worth nothing any more. */
+  /** Invalidates the token once there is an operator. */
   end(): void {
     this.#pending = undefined;
   }

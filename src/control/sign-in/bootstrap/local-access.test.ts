@@ -16,7 +16,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-test("the file tells the address and a token that is this process's", async () => {
+test("the file has the address and a token of this process", async () => {
   const access = createLocalAccess({ dataDir, url, random });
   await access.write();
   const found = await readLocalAccess(dataDir);
@@ -34,7 +34,7 @@ test("only the owner may read the file, also when an open one was there before",
   expect(await readdir(dataDir)).toEqual([localAccessFile]);
 });
 
-test("each start has a token of its own, and the one before is worth nothing", async () => {
+test("each start has its own token, and the previous one is invalid", async () => {
   const first = createLocalAccess({ dataDir, url, random });
   await first.write();
   const old = await readLocalAccess(dataDir);
@@ -43,7 +43,7 @@ test("each start has a token of its own, and the one before is worth nothing", a
   expect(second.isToken(old?.token ?? "")).toBe(false);
 });
 
-test("the file goes with its process, but not with one that has been replaced", async () => {
+test("a process removes its own file, but not that of its successor", async () => {
   const first = createLocalAccess({ dataDir, url, random });
   await first.write();
   const second = createLocalAccess({ dataDir, url, random });
@@ -55,13 +55,13 @@ test("the file goes with its process, but not with one that has been replaced", 
   await second.remove();
 });
 
-test("a file that is missing or broken is as if no gateway ran", async () => {
+test("a missing or broken file reads as no running gateway", async () => {
   expect(await readLocalAccess(dataDir)).toBeUndefined();
   await writeFile(join(dataDir, localAccessFile), '{"url": 7}');
   expect(await readLocalAccess(dataDir)).toBeUndefined();
 });
 
-test("a directory that cannot be written is told, and nothing is left behind", async () => {
+test("an unwritable directory is an error, and no file is left behind", async () => {
   await writeFile(join(dataDir, "file"), "");
   const access = createLocalAccess({ dataDir: join(dataDir, "file"), url, random });
   expect(access.write()).rejects.toThrow();

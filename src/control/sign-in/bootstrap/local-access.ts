@@ -20,11 +20,11 @@ export interface LocalAccessOptions {
   readonly random: RandomBytes;
 }
 
-/** Lets whoever can read the data directory in: a file with a token that lives like the process. */
+/** A file in the data directory with a token that is valid while the process runs. */
 export interface LocalAccess {
   /** Whether a text is this process's token. */
   isToken(text: string): boolean;
-  /** Writes the file, in place of one that an earlier process left. */
+  /** Writes the file, replacing that of an earlier process. */
   write(): Promise<void>;
   /** Removes the file, unless another process has written its own since. */
   remove(): Promise<void>;
@@ -38,7 +38,7 @@ export function createLocalAccess({ dataDir, url, random }: LocalAccessOptions):
     isToken: (text) => isSameText(sha256(text), digest),
     async write() {
       await mkdir(dataDir, { recursive: true });
-      // Unique, so that two processes that start at once do not write into one file.
+      // Unique, so that two starting processes do not write into one file.
       const draft = `${path}.${randomBase62(8, random)}`;
       try {
         const file = await open(draft, "wx", 0o600);
@@ -62,7 +62,7 @@ export function createLocalAccess({ dataDir, url, random }: LocalAccessOptions):
   };
 }
 
-/** What a running gateway left for its machine; undefined when none runs, or the file is broken. */
+/** The file of a running gateway; undefined when there is none, or it is broken. */
 export async function readLocalAccess(dataDir: string): Promise<LocalAccessFile | undefined> {
   try {
     const text = await readFile(join(dataDir, localAccessFile), "utf8");

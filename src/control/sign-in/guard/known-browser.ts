@@ -7,14 +7,14 @@ import { readCookie, writeCookie } from "../sessions/cookies.ts";
 import { isSameText } from "../same-text.ts";
 import type { SignInServices } from "../services.ts";
 
-/** For how long a browser, or an address, is known after a sign-in. */
+/** How long a browser, or an address, is known after a sign-in. */
 const knownMs = 90 * 86_400_000;
-/** Of how many of a user's last sign-ins the addresses are known. */
+/** A user is known at the addresses of this many last sign-ins. */
 const signInsKnown = 20;
 
 type KnownServices = Pick<SignInServices, "clock" | "peppers" | "random" | "publicUrl">;
 
-/** A cookie that tells a browser in which the user signed in; it lets nobody in by itself. */
+/** A cookie that marks a browser in which the user signed in; it does not sign anybody in. */
 export function newKnownCookie(user: User, services: KnownServices): string {
   const { clock, random, publicUrl } = services;
   const id = `${randomBase62(16, random)}.${clock.now()}`;
@@ -28,10 +28,7 @@ interface Visit {
   readonly address: string;
 }
 
-/**
- * What a user is known by where a try to sign in comes from: the browser, else the address, if one of
- * the last sign-ins came from there.
- */
+/** By what a user is known at a sign-in: the browser, else the address of an earlier sign-in. */
 export async function findKnown(
   view: Pick<ControlView, "audit">,
   { user, request, address: from }: Visit,
@@ -40,7 +37,7 @@ export async function findKnown(
   const browser = user && knownBrowser(user, request, services);
   if (browser !== undefined) return browser;
   const filter = {
-    // The same work for whoever is tried, so that its time does not tell who exists.
+    // The same work for unknown users, so that its time does not reveal who exists.
     actorId: user?.id ?? "nobody",
     action: "session.start",
     since: services.clock.now() - knownMs,

@@ -2,18 +2,17 @@ import type { Clock } from "../../../domain/clock.ts";
 import { addressGroup } from "./address-group.ts";
 import { RateWindow } from "./rate-window.ts";
 
-/** Credentials that are remembered as right; the one that was silent longest goes first. */
+/** Valid credentials that are remembered; the least recently used one is dropped first. */
 export const knownLimit = 20_000;
-/** More than are refused before an address is: others there, seen for the first time, come in. */
+/** More lookups than refusals, so that new credentials at a refused address can still be read. */
 const lookupsPerRefusal = 2;
 
 /**
- * Limits how often the database is asked about credentials that nobody has come in with lately:
- * what is made up costs an address a few reads a minute and no more, and whoever is known there
- * still comes in.
+ * Limits by address how often the database is asked about credentials that were not valid lately,
+ * so that made-up ones cost few reads. Recently valid credentials are not limited.
  */
 export class LookupLimits {
-  /** By a digest of the credential, the one silent longest first. */
+  /** Digests of credentials, the least recently used one first. */
   readonly #known = new Set<string>();
   readonly #lookups: RateWindow;
 
@@ -21,7 +20,7 @@ export class LookupLimits {
     this.#lookups = new RateWindow(refusalsPerMinute * lookupsPerRefusal, clock);
   }
 
-  /** To be called before the database is asked. Throws 429. */
+  /** Call before the database is asked. Throws 429. */
   count(credential: string, address: string): void {
     if (!this.#known.has(credential)) this.#lookups.count(addressGroup(address));
   }
@@ -36,7 +35,7 @@ export class LookupLimits {
     }
   }
 
-  /** Such as after its end: from now on it is as good as made up. */
+  /** Forgets a credential that is not valid, such as an expired one. */
   wrong(credential: string): void {
     this.#known.delete(credential);
   }

@@ -9,7 +9,7 @@ export function requireGoodPassword(password: string, email: string, param: stri
   if (problem !== undefined) throw invalidField(param, problem);
 }
 
-/** Why a password must not be taken, as advice for whoever chose it; undefined: it may be. */
+/** Why a password is refused, as advice for its user; undefined: it is accepted. */
 export function passwordProblem(password: string, email: string): string | undefined {
   const { length } = Array.from(password);
   if (length < passwordLengthMin || length > passwordLengthMax) {
@@ -24,7 +24,7 @@ export function passwordProblem(password: string, email: string): string | undef
   return undefined;
 }
 
-/** Words that lists of the commonest passwords are made of, as far as they reach 12 characters. */
+/** Passwords of at least 12 characters from lists of the most common ones. */
 const worst = wordsOf(
   "123456789012 1234567890123 1234567890abc 1q2w3e4r5t6y 1qaz2wsx3edc abcdefghijkl " +
     "administrator adminadminadmin changemechangeme changemeplease " +
@@ -33,7 +33,7 @@ const worst = wordsOf(
     "qwertyuiopasdf sluicesluice trustno1trustno1 welcomewelcome",
 );
 
-/** Common words that digits and signs at the end do not mend. */
+/** Common words, which stay weak with digits and signs at the end. */
 const stems = wordsOf(
   "admin changeme iloveyou letmein operator password passw0rd p@ssw0rd p@ssword qwerty " +
     "qwertyuiop secret sluice welcome",
@@ -52,7 +52,7 @@ function isPredictable(plain: string): boolean {
 function isRun(plain: string): boolean {
   const codes = Array.from(plain, (character) => character.codePointAt(0) ?? 0);
   const steps = new Set(codes.slice(1).map((code, index) => code - (codes[index] ?? 0)));
-  // From nine on, digits begin again at nought.
+  // Nine is followed by zero.
   const isStep = (step: number): boolean => Math.abs(step) === 1 || Math.abs(step) === 9;
   return [...steps].every(isStep);
 }

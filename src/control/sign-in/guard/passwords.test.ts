@@ -4,7 +4,7 @@ import { Passwords } from "./passwords.ts";
 
 const { signal } = new AbortController();
 
-test("a password is known by its hash, which has the cost of the one for nobody", async () => {
+test("a password matches its hash, which costs as much as the one for unknown users", async () => {
   const passwords = new Passwords();
   const hash = await passwords.hash("nine purple lamps hum", signal);
   expect(hash).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
@@ -14,19 +14,19 @@ test("a password is known by its hash, which has the cost of the one for nobody"
   expect(source).toContain(hash.slice(0, hash.lastIndexOf("$", hash.lastIndexOf("$") - 1) + 1));
 });
 
-test("a password is the same however a keyboard composes its letters", async () => {
+test("a password is the same in every composition of its letters", async () => {
   const passwords = new Passwords();
   const hash = await passwords.hash("zw\u00f6lf gr\u00fcne Kessel", signal);
   expect(await passwords.verify("zwo\u0308lf gru\u0308ne Kessel", hash, signal)).toBe(true);
 });
 
-test("without a hash no password is right", async () => {
+test("without a hash no password matches", async () => {
   const passwords = new Passwords();
   expect(await passwords.verify("", undefined, signal)).toBe(false);
   expect(await passwords.verify("nine purple lamps hum", undefined, signal)).toBe(false);
 });
 
-test("more than 66 at a time are sent away, and the others all get their turn", async () => {
+test("more than 66 at a time are refused, and all others get their turn", async () => {
   const passwords = new Passwords();
   const hash = await Bun.password.hash("x", { algorithm: "argon2id", memoryCost: 8, timeCost: 1 });
   const tries = Array.from({ length: 70 }, () => passwords.verify("x", hash, signal));
@@ -36,7 +36,7 @@ test("more than 66 at a time are sent away, and the others all get their turn", 
   expect(await passwords.verify("x", hash, signal)).toBe(true);
 });
 
-test("whoever leaves while waiting gives the place to the next", async () => {
+test("an aborted wait leaves its turn to the next", async () => {
   const passwords = new Passwords();
   const leaving = new AbortController();
   const running = [passwords.hash("a", signal), passwords.hash("b", signal)];
@@ -48,7 +48,7 @@ test("whoever leaves while waiting gives the place to the next", async () => {
   await Promise.all(running);
 });
 
-test("passwords that are tried first are refused", () => {
+test("common passwords are refused", () => {
   const refused = [
     "short",
     "a".repeat(257),
@@ -69,7 +69,7 @@ test("passwords that are tried first are refused", () => {
   }
 });
 
-test("long passwords of any characters are taken", () => {
+test("long passwords of any characters are accepted", () => {
   const taken = [
     "nine purple lamps hum",
     "l\u00e4ngerer Satz \u{1f511}",

@@ -4,31 +4,37 @@ import { tooMany } from "./rate-window.ts";
  * Argon2id with 19 MiB and two passes, the least that OWASP's Password Storage Cheat Sheet names:
  * about 40 ms of a core. More would let sign-ins crowd out calls.
  */
-const cost = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+const ownCost = { memoryCost: 19_456, timeCost: 2 };
 
-/** Of a random text that nobody kept, at the same cost: what unknown users are checked against. */
+/** The hash of a discarded random text, at the same cost; unknown users are checked against it. */
 const nobody =
   "$argon2id$v=19$m=19456,t=2,p=1$3i10br+gTp+8C7MX3FMG4PaWdSqUSutr5bLUjfAYVm4$" +
   "hjcaNNNjWeTzlNCjwJewMakG9hb3YCNXxKZ8NxIVmtQ";
 
-/** Passwords that are hashed at the same time, each on a thread of the runtime's pool. */
+/** Passwords hashed at the same time, each on a thread of the runtime's pool. */
 const parallelLimit = 2;
-/** Those that wait; more are sent away. */
+/** Passwords that may wait; more are refused. */
 const waitingLimit = 64;
 
 /** Hashes passwords and checks them, a few at a time, off the event loop. */
 export class Passwords {
   readonly #waiting: (() => void)[] = [];
+  readonly #cost: typeof ownCost;
   #running = 0;
+
+  constructor(cost = ownCost) {
+    this.#cost = cost;
+  }
 
   /** Throws 429 when too many wait. */
   hash(password: string, signal: AbortSignal): Promise<string> {
+    const cost = { algorithm: "argon2id", ...this.#cost } as const;
     return this.#inTurn(() => Bun.password.hash(password.normalize("NFC"), cost), signal);
   }
 
   /**
-   * Whether the password is the one of the hash. Without a hash it is not, after the same work, so
-   * that time does not tell who exists. Throws 429 when too many wait.
+   * Whether the password matches the hash. Without a hash, the same work returns false, so that the
+   * time does not reveal who exists. Throws 429 when too many wait.
    */
   async verify(password: string, hash: string | undefined, signal: AbortSignal): Promise<boolean> {
     const isRight = await this.#inTurn(
@@ -45,7 +51,7 @@ export class Passwords {
     try {
       return await work();
     } finally {
-      // The place goes to the next in turn, or is free.
+      // The next in the queue takes over the place.
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;
       else next();

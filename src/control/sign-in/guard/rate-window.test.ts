@@ -16,7 +16,7 @@ function refusedFor(window: RateWindow, name: string): number | undefined {
   }
 }
 
-test("no 60 seconds see more tries than the limit, wherever they begin", () => {
+test("no period of 60 seconds has more tries than the limit", () => {
   const steps = fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 200 });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), steps, (limit, pausesMs) => {
@@ -35,7 +35,7 @@ test("no 60 seconds see more tries than the limit, wherever they begin", () => {
   );
 });
 
-test("whoever waits as long as told gets in, and not much later than needed", () => {
+test("a caller that waits for retry-after is let in, and not much later than needed", () => {
   const waits = fc.array(fc.integer({ min: 0, max: 9_000 }), { minLength: 3, maxLength: 40 });
   fc.assert(
     fc.property(waits, (pausesMs) => {
@@ -53,14 +53,14 @@ test("whoever waits as long as told gets in, and not much later than needed", ()
   );
 });
 
-test("names are counted apart", () => {
+test("names are counted separately", () => {
   const window = new RateWindow(1, new ManualClock());
   expect(refusedFor(window, "ada")).toBeUndefined();
   expect(refusedFor(window, "bob")).toBeUndefined();
   expect(refusedFor(window, "ada")).toBeGreaterThan(0);
 });
 
-test("however many names there are, memory is bounded, and shrinks when they stay away", () => {
+test("memory is bounded with any number of names, and shrinks when they are not used", () => {
   const clock = new ManualClock();
   const window = new RateWindow(1, clock);
   for (let index = 0; index < 2 * countedNamesLimit; index += 1) window.count(`name ${index}`);
@@ -70,7 +70,7 @@ test("however many names there are, memory is bounded, and shrinks when they sta
   expect(window.size).toBe(1);
 });
 
-test("all addresses of one IPv6 network are counted as one, those of IPv4 each alone", () => {
+test("the addresses of one IPv6 network are counted together, IPv4 addresses separately", () => {
   expect(addressGroup("2001:db8:0:7::1")).toBe(addressGroup("2001:db8:0:7:a:b:c:d"));
   expect(addressGroup("2001:db8:0:7::1")).not.toBe(addressGroup("2001:db8:0:8::1"));
   expect(addressGroup("2001:db8::1")).toBe(addressGroup("2001:db8::2:0:0:1"));

@@ -2,18 +2,18 @@ import type { Clock } from "../../../domain/clock.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { SlidingSum } from "../../../domain/limits/sliding-sum.ts";
 
-/** Most names that are counted at a time; the one that was silent longest is forgotten first. */
+/** Most names counted at a time; the least recently used one is dropped first. */
 export const countedNamesLimit = 20_000;
 
 const slotMs = 5_000;
-/** One more than a minute holds: no 60 seconds, wherever they begin, see more than the limit. */
+/** One more than a minute has, so that no period of 60 seconds exceeds the limit. */
 const slotCount = 13;
 
 /** Counts tries by name over any 60 seconds, in bounded memory. */
 export class RateWindow {
   readonly #limit: number;
   readonly #clock: Clock;
-  /** The name that was silent longest comes first. */
+  /** The least recently used name comes first. */
   readonly #tries = new Map<string, SlidingSum>();
 
   constructor(limit: number, clock: Clock) {
@@ -40,7 +40,7 @@ export class RateWindow {
     throw tooMany(Math.ceil((freeAt - now) / 1000));
   }
 
-  /** Every name is followed by two looks at the oldest, so the map shrinks when names get fewer. */
+  /** Checks the two oldest names for each try, so that the map shrinks when names get fewer. */
   #forgetSome(slot: number): void {
     let looks = 2;
     for (const [name, tries] of this.#tries) {

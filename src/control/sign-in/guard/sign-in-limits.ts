@@ -4,10 +4,10 @@ import { addressGroup } from "./address-group.ts";
 import { RateWindow } from "./rate-window.ts";
 import { SignInThrottle } from "./sign-in-throttle.ts";
 
-/** One address may stand for an office: several people who mistype. */
+/** An address may be shared, as by an office. */
 const usersPerAddress = 5;
 
-/** Limits tries to sign in: those with a password, and all others. */
+/** Limits tries to sign in, with a password and without. */
 export class SignInLimits {
   readonly passwords: SignInThrottle;
   readonly #addresses: RateWindow;
@@ -17,7 +17,7 @@ export class SignInLimits {
     this.#addresses = new RateWindow(signInsPerMinute * usersPerAddress, clock);
   }
 
-  /** Of tries that need no password, whether they succeed or not. Throws 429. */
+  /** Counts a try without a password, successful or not. Throws 429. */
   countAddress(address: string): void {
     this.#addresses.count(addressGroup(address));
   }

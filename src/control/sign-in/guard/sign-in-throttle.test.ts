@@ -4,7 +4,7 @@ import { bucketsLimit, type PasswordTry, SignInThrottle } from "./sign-in-thrott
 
 const hourMs = 3_600_000;
 
-/** Tries as often as it is let, at a sustained rate; how many were let in each hour. */
+/** Tries as often as the throttle allows; the number of tries in each hour. */
 function wrongTries(
   throttle: SignInThrottle,
   clock: ManualClock,
@@ -35,7 +35,7 @@ function isLet(throttle: SignInThrottle, tried: PasswordTry): boolean {
 const stranger = { address: "203.0.113.9", knownAs: undefined };
 const ada = "ada@example.com";
 
-describe("of a stranger's address", () => {
+describe("an unknown address", () => {
   test("a user is tried 12 times in the first hour, and 4 times in each further one", () => {
     const clock = new ManualClock();
     const throttle = new SignInThrottle(5, clock);
@@ -44,14 +44,14 @@ describe("of a stranger's address", () => {
     expect(perHour).toEqual([12, 4, 4, 4, 4, 4]);
   });
 
-  test("all users together are tried 32 times in the first hour, and 4 times in each further", () => {
+  test("all users together are tried 32 times in the first hour, and 4 times in each further one", () => {
     const clock = new ManualClock();
     const throttle = new SignInThrottle(5, clock);
     const each = (turn: number) => ({ ...stranger, email: `user${turn % 500}@example.com` });
     expect(wrongTries(throttle, clock, { hours: 4, each })).toEqual([32, 4, 4, 4]);
   });
 
-  test("no hour has more, wherever it begins and however the tries pause", () => {
+  test("no hour has more, at any start and with any pauses", () => {
     const clock = new ManualClock();
     const throttle = new SignInThrottle(5, clock);
     const times: number[] = [];
@@ -62,13 +62,13 @@ describe("of a stranger's address", () => {
       if (isLet(throttle, { ...stranger, email: ada })) times.push(clock.monotonic());
     }
     expect(times.length).toBeGreaterThan(100);
-    for (const [place, from] of times.entries()) {
-      const within = times.slice(place).filter((at) => at < from + hourMs);
+    for (const [index, from] of times.entries()) {
+      const within = times.slice(index).filter((at) => at < from + hourMs);
       expect(within.length).toBeLessThanOrEqual(12);
     }
   });
 
-  test("a restart gives back the first tries, and no more", () => {
+  test("a restart allows only the first tries again", () => {
     const clock = new ManualClock();
     const each = () => ({ ...stranger, email: ada });
     for (let start = 0; start < 3; start += 1) {
@@ -77,7 +77,7 @@ describe("of a stranger's address", () => {
     }
   });
 
-  test("addresses of one IPv6 network are one", () => {
+  test("addresses of one IPv6 network count together", () => {
     const clock = new ManualClock();
     const throttle = new SignInThrottle(5, clock);
     const each = (turn: number) => ({
@@ -88,14 +88,14 @@ describe("of a stranger's address", () => {
     expect(wrongTries(throttle, clock, { hours: 1, each })).toEqual([12]);
   });
 
-  test("many at once are counted before any is compared", () => {
+  test("concurrent tries are counted before any is compared", () => {
     const throttle = new SignInThrottle(5, new ManualClock());
     const tries = Array.from({ length: 40 }, () => isLet(throttle, { ...stranger, email: ada }));
     expect(tries.filter(Boolean)).toHaveLength(5);
   });
 });
 
-test("what others try, from however many addresses, keeps out neither a known nor a new place", () => {
+test("tries from any number of other addresses lock out neither a known nor a new address", () => {
   const clock = new ManualClock();
   const throttle = new SignInThrottle(5, clock);
   for (let turn = 0; turn < 30_000; turn += 1) {
@@ -106,12 +106,12 @@ test("what others try, from however many addresses, keeps out neither a known no
   const own = { address: "192.0.2.1", email: ada };
   expect(isLet(throttle, { ...own, knownAs: undefined })).toBe(true);
   expect(isLet(throttle, { ...own, knownAs: "ada's browser" })).toBe(true);
-  // Even where the tries come from the same address, such as that of a proxy.
+  // Even if the tries come from the same address, such as that of a proxy.
   const shared = { address: "198.51.1.1", email: ada };
   expect(isLet(throttle, { ...shared, knownAs: "ada's browser" })).toBe(true);
 });
 
-test("a known place mistypes four times as often, and waits a minute at most", () => {
+test("a known user has four times as many tries, and waits a minute at most", () => {
   const clock = new ManualClock();
   const throttle = new SignInThrottle(5, clock);
   const known = { address: "192.0.2.1", email: ada, knownAs: "ada's browser" };
@@ -123,35 +123,35 @@ test("a known place mistypes four times as often, and waits a minute at most", (
   }
 });
 
-test("a right password forgets the user's wrong ones, and not those for others", () => {
+test("a right password resets the user's wrong tries, and not those for others", () => {
   const clock = new ManualClock();
   const throttle = new SignInThrottle(5, clock);
   const own = { ...stranger, email: "eve@example.com" };
-  // Somebody who has a user, to try others in between.
+  // A user who signs in between tries for other users.
   let taken = 0;
   for (let turn = 0; turn < 500; turn += 1) {
     if (isLet(throttle, { ...stranger, email: `user${turn}@example.com` })) taken += 1;
     try {
       throttle.take(own).right();
     } catch {
-      // Waits as well.
+      // The address has to wait too.
     }
   }
   expect(taken).toBe(25);
 });
 
-test("a password that nobody compared is no try", () => {
+test("a password that was not compared does not count", () => {
   const throttle = new SignInThrottle(5, new ManualClock());
   const tried = { ...stranger, email: ada };
   for (let turn = 0; turn < 100; turn += 1) throttle.take(tried).notTried();
   for (let turn = 0; turn < 4; turn += 1) throttle.take(tried);
   throttle.take(tried).notTried();
   expect(isLet(throttle, tried)).toBe(true);
-  // Once it has to wait, leaving is no way around that.
+  // An aborted request does not shorten the wait.
   expect(isLet(throttle, tried)).toBe(false);
 });
 
-test("its memory is bounded, and shrinks when tries get fewer", () => {
+test("memory is bounded, and shrinks when tries get fewer", () => {
   const clock = new ManualClock();
   const throttle = new SignInThrottle(5, clock);
   for (let turn = 0; turn < 2 * bucketsLimit; turn += 1) {

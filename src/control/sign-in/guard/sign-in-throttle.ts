@@ -2,38 +2,38 @@ import type { Clock } from "../../../domain/clock.ts";
 import { addressGroup } from "./address-group.ts";
 import { tooMany } from "./rate-window.ts";
 
-/** Most buckets at a time; the one that was tried longest ago is forgotten first. */
+/** Most buckets at a time; the least recently used one is dropped first. */
 export const bucketsLimit = 20_000;
 
-/** One address may stand for an office: several people who mistype. */
+/** An address may be shared, as by an office. */
 const usersPerAddress = 5;
-/** Who was here before may mistype more often. */
-const triesOfKnown = 4;
+/** Known users have this many times the free tries. */
+const knownFactor = 4;
 const firstWaitMs = 30_000;
 const longestWaitMs = 900_000;
-/** Others may share the address: what they do must not keep its user out for long. */
+/** Short, because tries of others at the address must not lock a known user out for long. */
 const longestWaitOfKnownMs = 60_000;
-/** Wrong tries are forgotten after so long without another; longer than any wait. */
+/** Wrong tries are forgotten after this time without another; longer than any wait. */
 const forgetMs = 3_600_000;
 
 export interface PasswordTry {
   readonly address: string;
   readonly email: string;
-  /** What tells that the user was here before, such as a browser; undefined: nothing does. */
+  /** By what the user is known, such as a browser; undefined: unknown. */
   readonly knownAs: string | undefined;
 }
 
-/** What is to be told of a try that was counted. */
+/** A counted try, of which one outcome may be reported. */
 export interface CountedTry {
-  /** The password was right: what was tried before is forgotten, for this user. */
+  /** The password was right: the user's wrong tries are forgotten. */
   right(): void;
-  /** Nobody compared the password. */
+  /** The password was not compared: the try does not count. */
   notTried(): void;
 }
 
 interface Bucket {
   failures: number;
-  /** Until when further tries are refused. */
+  /** Further tries are refused until this time. */
   waitUntil: number;
   triedAt: number;
 }
@@ -45,15 +45,14 @@ interface Charge {
 }
 
 /**
- * Makes those wait who try passwords, longer each time: by address, and by address and user. A user
- * who is known where the try comes from has a bucket alone there: tries from elsewhere, for whichever
- * user, do not count in it. Tries count before their password is
- * compared, so that many at once are no way around the wait.
+ * Delays tries of passwords, longer each time, by address and by address and user. A known user has
+ * a separate bucket, in which tries from elsewhere do not count. Tries count before their password
+ * is compared, so that concurrent ones wait too.
  */
 export class SignInThrottle {
   readonly #freeTries: number;
   readonly #clock: Pick<Clock, "monotonic">;
-  /** The one tried longest ago comes first. */
+  /** The least recently used one comes first. */
   readonly #buckets = new Map<string, Bucket>();
 
   /** `freeTries`: wrong passwords for one user from one address before the first wait. */
@@ -66,7 +65,7 @@ export class SignInThrottle {
     return this.#buckets.size;
   }
 
-  /** Counts a try as wrong until it is told otherwise. Throws 429. */
+  /** Counts a try as wrong until its outcome is reported. Throws 429. */
   take(tried: PasswordTry): CountedTry {
     const now = this.#clock.monotonic();
     const charges = this.#chargesOf(tried);
@@ -83,10 +82,10 @@ export class SignInThrottle {
     };
   }
 
-  /** The first one is the user's own. */
+  /** The first charge is the user's own. */
   #chargesOf({ address, email, knownAs }: PasswordTry): readonly [Charge, ...Charge[]] {
     if (knownAs !== undefined) {
-      const freeTries = this.#freeTries * triesOfKnown;
+      const freeTries = this.#freeTries * knownFactor;
       const name = JSON.stringify(["known", knownAs]);
       return [{ name, freeTries, longestWaitMs: longestWaitOfKnownMs }];
     }
@@ -122,7 +121,7 @@ export class SignInThrottle {
     if (bucket.failures < freeTries) bucket.waitUntil = 0;
   }
 
-  /** Two looks at the oldest for each new one, so that the map shrinks when tries get fewer. */
+  /** Checks the two oldest buckets for each try, so that the map shrinks when tries get fewer. */
   #forgetSome(now: number): void {
     let looks = 2;
     for (const [name, { triedAt }] of this.#buckets) {

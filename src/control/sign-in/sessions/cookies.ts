@@ -1,13 +1,13 @@
 /**
- * `session` lets in; `known` tells a browser in which a user signed in before; `sign_on` binds a
- * single sign-on to the browser that began it. That one is lax, as the identity provider sends the
- * browser back from its own site.
+ * `session` authenticates; `known` marks a browser in which a user signed in before; `sign_on`
+ * binds a single sign-on to the browser that began it, and is lax because the identity provider
+ * sends the browser back from its own site.
  */
 const sameSite = { session: "strict", known: "strict", sign_on: "lax" } as const;
 export type CookieName = keyof typeof sameSite;
 
 export interface CookieText {
-  /** Where browsers reach the console. */
+  /** The console's address for browsers. */
   readonly publicUrl: string;
   readonly value: string;
   readonly maxAgeMs: number;
@@ -34,7 +34,9 @@ export function readCookie(
   return cookies.get(fullName(name, publicUrl)) ?? undefined;
 }
 
-/** The prefix makes browsers refuse the cookie from other hosts of the domain and over plain HTTP. */
+/**
+ * The prefix makes browsers refuse the cookie from other hosts of the domain and over plain HTTP.
+ */
 function fullName(name: CookieName, publicUrl: string): string {
   return `${isSecure(publicUrl) ? "__Host-" : ""}sluice_${name}`;
 }

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const cookieName = "__Host-sluice_session";
 
-test("the right password begins a session that the cookie carries", async () => {
+test("the right password starts a session, whose secret is in the cookie", async () => {
   const response = await browser.signIn("Ada@Example.com ");
   expect(response.status).toBe(200);
   expect(response.headers.get("cache-control")).toBe("no-store");
@@ -34,13 +34,13 @@ test("the right password begins a session that the cookie carries", async () => 
   expect(await sessionOf(shown)).toMatchObject({ csrf_token: browser.csrfToken, expires_at });
 });
 
-test("the cookie of an https console belongs to its host and reaches no script", async () => {
+test("the cookie of an https console is bound to its host and hidden from scripts", async () => {
   const cookie = (await browser.signIn("ada@example.com")).headers.get("set-cookie");
   expect(cookie).toMatch(/^__Host-sluice_session=[0-9A-Za-z]{43}; Path=\/; Max-Age=43200; /);
   expect(cookie).toEndWith("; Secure; HttpOnly; SameSite=Strict");
 });
 
-test("over plain http on the own machine the cookie has no Secure, which browsers would refuse", async () => {
+test("over plain http on loopback the cookie is not Secure, which browsers would refuse", async () => {
   await using local = new SignInHarness({ publicUrl: "http://127.0.0.1:8081" });
   await local.addUser("ada");
   const response = await new TestBrowser(local).signIn("ada@example.com");
@@ -85,7 +85,7 @@ test("signing in again ends the session that the browser had", async () => {
   expect(await refusalOf(await old.send("/admin/v1/session"))).toEqual([401, "not_signed_in"]);
 });
 
-test("signing out ends the session and takes the cookie back", async () => {
+test("signing out ends the session and removes the cookie", async () => {
   await browser.signIn("ada@example.com");
   const kept = browser.cookies.get(cookieName) ?? "";
   const response = await browser.send("/admin/v1/session", { method: "DELETE" });
@@ -95,7 +95,7 @@ test("signing out ends the session and takes the cookie back", async () => {
   expect((await browser.send("/admin/v1/session")).status).toBe(401);
 });
 
-test("each start and end of a session is in the audit, with who and from where", async () => {
+test("each start and end of a session is in the audit, with user and address", async () => {
   await browser.signIn("ada@example.com");
   await browser.send("/admin/v1/session", { method: "DELETE" });
   const { items } = await harness.store.read(({ audit }) => audit.list({}, { limit: 10 }));
@@ -108,10 +108,10 @@ test("each start and end of a session is in the audit, with who and from where",
   }
 });
 
-/** The browser as it is before anything is known of it, at an address. */
+/** An unknown browser at an address. */
 const strangerAt = (address: string): TestBrowser => new TestBrowser(harness, address);
 
-test("after five wrong passwords from one place the next has to wait, there and for that user", async () => {
+test("after five wrong passwords from an address the next has to wait, for that user there", async () => {
   for (let tries = 0; tries < 5; tries += 1) {
     expect((await browser.signIn("ada@example.com", "guess number x")).status).toBe(401);
   }
@@ -125,7 +125,7 @@ test("after five wrong passwords from one place the next has to wait, there and 
   expect((await browser.signIn("ada@example.com")).status).toBe(200);
 });
 
-test("who signed in before is not kept out by tries from elsewhere, nor from the same address", async () => {
+test("a known user is not locked out by tries from other addresses or the same one", async () => {
   await browser.signIn("ada@example.com");
   await browser.send("/admin/v1/session", { method: "DELETE" });
   for (const address of ["192.0.2.1", "198.51.100.7", "203.0.113.9"]) {
@@ -138,7 +138,7 @@ test("who signed in before is not kept out by tries from elsewhere, nor from the
   expect((await browser.signIn("ada@example.com")).status).toBe(200);
 });
 
-test("an address from which a user signed in is known after a restart, and its browser too", async () => {
+test("the address and the browser of a sign-in are known after a restart", async () => {
   await browser.signIn("ada@example.com");
   const cookie = browser.cookies.get("__Host-sluice_known") ?? "";
   await using restarted = new SignInHarness({ store: harness.store });
@@ -152,7 +152,7 @@ test("an address from which a user signed in is known after a restart, and its b
   expect(await countWrong(elsewhere)).toBe(20);
   expect(await countWrong(new TestBrowser(restarted, "192.0.2.1"))).toBe(20);
   expect(await countWrong(new TestBrowser(restarted, "203.0.113.9"))).toBe(5);
-  // What was known of ada's browser is nothing that was made up, nor of another user.
+  // Made-up cookies are unknown.
   for (const made of [`${cookie}x`, cookie.replace(/^./, "_"), "", "a.b.c"]) {
     const page = new TestBrowser(restarted, `203.0.113.${10 + made.length}`);
     page.cookies.set("__Host-sluice_known", made);
@@ -160,7 +160,7 @@ test("an address from which a user signed in is known after a restart, and its b
   }
 });
 
-test("one address tries five times as often, whatever users it names", async () => {
+test("one address has five times as many tries for all users", async () => {
   for (let tries = 0; tries < 25; tries += 1) {
     expect((await browser.signIn(`user${tries}@example.com`)).status).toBe(401);
   }
@@ -168,7 +168,7 @@ test("one address tries five times as often, whatever users it names", async () 
   expect((await strangerAt("198.51.100.7").signIn("ada@example.com")).status).toBe(200);
 });
 
-test("a session guesses the current password no more often than a known browser", async () => {
+test("a session has as many tries of the current password as a known browser", async () => {
   await browser.signIn("ada@example.com");
   const body = { current_password: "wrong", new_password: "eleven green kettles" };
   const statuses: number[] = [];
@@ -178,7 +178,7 @@ test("a session guesses the current password no more often than a known browser"
   expect(statuses).toEqual([...Array<number>(20).fill(401), 429, 429]);
 });
 
-test("a new password ends all sessions but the one that begins with it", async () => {
+test("a new password ends all sessions except the new one", async () => {
   await browser.signIn("ada@example.com");
   const other = new TestBrowser(harness);
   await other.signIn("ada@example.com");
@@ -193,7 +193,7 @@ test("a new password ends all sessions but the one that begins with it", async (
   expect((await other.signIn("ada@example.com", "eleven green kettles")).status).toBe(200);
 });
 
-test("a password is changed only by who knows the current one, and not into a bad one", async () => {
+test("a password is changed only with the current one, and not to a weak one", async () => {
   await browser.signIn("ada@example.com");
   const wrong = await browser.post("/admin/v1/session/password", {
     current_password: "not the password",
@@ -208,7 +208,7 @@ test("a password is changed only by who knows the current one, and not into a ba
   expect((await new TestBrowser(harness).signIn("ada@example.com")).status).toBe(200);
 });
 
-test("a body with a field too many, or none at all, is refused before any password is hashed", async () => {
+test("a body with an unknown field, or no body, is refused before any password is hashed", async () => {
   const extra = { email: "ada@example.com", password: testPassword, remember: true };
   const refused = await browser.post("/admin/v1/session", extra);
   expect(refused.status).toBe(400);
@@ -216,7 +216,7 @@ test("a body with a field too many, or none at all, is refused before any passwo
   expect((await browser.post("/admin/v1/session", undefined)).status).toBe(400);
 });
 
-test("a user that was disabled while the password was hashed does not get in", async () => {
+test("a user disabled while the password was hashed is refused", async () => {
   const signingIn = browser.signIn("ada@example.com");
   await harness.store.change(async ({ users }) => {
     const user = await users.get("ada");
@@ -225,13 +225,13 @@ test("a user that was disabled while the password was hashed does not get in", a
   expect((await signingIn).status).toBe(401);
 });
 
-test("how one can sign in is told to everybody", async () => {
+test("the ways to sign in are public", async () => {
   const response = await browser.send("/admin/v1/sign-in");
   const expected = { password: true, single_sign_on: false, needs_bootstrap: false };
   expect(await response.json()).toEqual(expected);
 });
 
-test("without the database signing in is unavailable, not refused", async () => {
+test("without the database, signing in is unavailable, not refused", async () => {
   await harness.connection.close();
   for (const response of [
     await browser.signIn("ada@example.com"),
@@ -241,7 +241,7 @@ test("without the database signing in is unavailable, not refused", async () => 
   }
 });
 
-test("whoever belongs to a disabled account still signs in and out", async () => {
+test("users of a disabled account still sign in and out", async () => {
   await harness.store.change(({ accounts }) =>
     accounts.insert(accountOf("acct_a", { disabledAt: 5 })),
   );

@@ -22,7 +22,7 @@ import type { SignInLimits } from "../guard/sign-in-limits.ts";
 import type { CountedTry } from "../guard/sign-in-throttle.ts";
 import { startedReply, startSession, viewSession, type StartedSession } from "./start-session.ts";
 
-/** `/admin/v1/session`: sign in with a password, look who is signed in, sign out. */
+/** `/admin/v1/session`: sign in with a password, read the session, sign out. */
 export function sessionRoutes(services: SignInServices, limits: SignInLimits): readonly Route[] {
   return [
     anonymousRoute("signIn", (call) => signIn(services, limits, call)),
@@ -53,7 +53,7 @@ async function signIn(
   if (!isRight || found === undefined) throw refuse("wrong email or password");
   counted.right();
   const started = await change(services, callOf(call, found), async (made) => {
-    // What was checked may have changed while the password was hashed.
+    // The user may have changed while the password was hashed.
     const user = await made.transaction.users.get(found.id);
     const isSame = user?.passwordHash === found.passwordHash;
     if (user === undefined || !isSame || user.disabledAt !== undefined) {
@@ -135,7 +135,7 @@ async function changePassword(
   return startedReply(started, services);
 }
 
-/** A password that nobody got to compare was no try. */
+/** A try does not count if the comparison failed. */
 async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Promise<boolean> {
   try {
     return await comparing;
@@ -145,14 +145,14 @@ async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Pro
   }
 }
 
-/** What every session that starts here has in common. */
+/** The common parts of every new session. */
 export function beginning(services: SignInServices, { request }: { readonly request: Request }) {
   const { publicUrl, settings, random } = services;
   const previous = sessionId(readCookie(request, "session", publicUrl()));
   return { previous, absoluteMs: settings.sessionAbsoluteMs, random };
 }
 
-/** The session that a request came with; the gate has checked it. Throws 409 for tokens. */
+/** The session of a request that passed the gate. Throws 409 for tokens. */
 async function currentSession(services: SignInServices, call: AdminCall): Promise<StartedSession> {
   const { store, publicUrl } = services;
   const secret = readCookie(call.request, "session", publicUrl());

@@ -9,7 +9,7 @@ const secretLength = 43;
 const secretPattern = /^[0-9A-Za-z]{43}$/;
 
 export interface NewSession {
-  /** The cookie's value: sent once, never stored. */
+  /** The cookie's value, which is sent once and never stored. */
   readonly secret: string;
   readonly session: Session;
 }
@@ -33,7 +33,7 @@ export function newSession({ userId, now, absoluteMs, random }: SessionStart): N
   return { secret, session };
 }
 
-/** Under what id a cookie's session is stored; undefined for what can be none. */
+/** The id under which a cookie's session is stored; undefined for malformed secrets. */
 export function sessionId(secret: string | undefined): string | undefined {
   if (secret === undefined || !secretPattern.test(secret)) return undefined;
   return sha256(secret);
@@ -49,15 +49,12 @@ export function isSessionOver(session: Session, now: number, idleMs: number): bo
   return now >= session.expiresAt || now >= session.lastSeenAt + idleMs;
 }
 
-/**
- * Whether it must be noted that the session was seen: at most once a minute, and often enough for a
- * short idle time to count from the last request.
- */
+/** Whether to write the last use: at most once a minute, more often for a short idle time. */
 export function isSightingDue(session: Session, now: number, idleMs: number): boolean {
   return now - session.lastSeenAt >= Math.min(60_000, idleMs / 4);
 }
 
-/** What a page sends back with each change. Only who can read the session's answers knows it. */
+/** The console sends it with each change; other sites cannot read it. */
 export function csrfToken(secret: string, { digest }: PepperKey): string {
   return Buffer.from(digest(`csrf ${secret}`)).toString("base64url");
 }

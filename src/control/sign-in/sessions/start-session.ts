@@ -21,13 +21,13 @@ export interface StartedSession {
 export interface SessionBeginning {
   readonly user: User;
   readonly how: "password" | "bootstrap" | "single_sign_on";
-  /** Id of the session that the browser had: it ends, so that none outlives a sign-in. */
+  /** Id of the browser's previous session, which a sign-in ends. */
   readonly previous: string | undefined;
   readonly absoluteMs: number;
   readonly random: RandomBytes;
 }
 
-/** Begins a session, in the transaction of the change. The user must be enabled. */
+/** Starts a session in the transaction of the change. The user must be enabled. */
 export async function startSession(
   change: Change,
   { user, how, previous, absoluteMs, random }: SessionBeginning,

@@ -6,11 +6,11 @@ import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { isSameText } from "../same-text.ts";
 import { sha256 } from "../sessions/sessions.ts";
 
-/** How long somebody may take at the identity provider. */
+/** How long a user may take at the identity provider. */
 export const signOnLifetimeMs = 10 * 60 * 1000;
-/** Sign-ons under way at a time; the oldest one is forgotten first. */
+/** Most pending sign-ons; the oldest one is dropped first. */
 export const pendingLimit = 10_000;
-/** What the provider says of itself is asked for again after this time. */
+/** The provider's discovery document is reloaded after this time. */
 const discoveryLifetimeMs = 60 * 60 * 1000;
 const providerTimeoutSeconds = 10;
 
@@ -22,11 +22,11 @@ export interface SingleSignOnOptions {
   readonly random: RandomBytes;
 }
 
-/** Who the provider says somebody is. */
+/** The user's identity at the provider. */
 export interface SignOnClaims {
   readonly issuer: string;
   readonly subject: string;
-  /** All that the ID token says, and what the provider says beside it. */
+  /** The claims of the ID token and the user info. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** Id of the session that the browser had when it left for the provider. */
   readonly previous: string | undefined;
@@ -57,8 +57,8 @@ export class SingleSignOn {
   }
 
   /**
-   * Where to send the browser, and what it must bring back in a cookie. `previous` is the session
-   * it has: its cookie does not come back with it from another site. Throws 503.
+   * The address to send the browser to, and the value of its cookie. `previous` is the browser's
+   * session, whose strict cookie is not sent on the way back from another site. Throws 503.
    */
   async begin(
     previous: string | undefined,
@@ -87,8 +87,8 @@ export class SingleSignOn {
   }
 
   /**
-   * What the provider says of who comes back. `query` is that of the callback, with its question
-   * mark. Undefined when this browser has no such sign-on under way. Throws 401 and 503.
+   * The claims of the returning user. `query` is that of the callback, with its question mark.
+   * Undefined when this browser has no such pending sign-on. Throws 401 and 503.
    */
   async finish(query: string, binding: string | undefined): Promise<SignOnClaims | undefined> {
     const pending = this.#take(query, binding);
@@ -118,13 +118,13 @@ export class SingleSignOn {
     }
   }
 
-  /** One sign-on ends once, whatever comes of it: a code cannot be sent twice. */
+  /** Removes the sign-on, so that a code cannot be sent twice. */
   #take(query: string, binding: string | undefined): PendingSignOn | undefined {
     if (binding === undefined) return undefined;
     const id = sha256(binding);
     const pending = this.#pending.get(id);
     const state = new URLSearchParams(query).get("state") ?? "";
-    // A link from elsewhere with a made-up state must not end what the user is doing.
+    // A link from another site with a made-up state must not end a pending sign-on.
     if (pending === undefined || !isSameText(state, pending.state)) return undefined;
     this.#pending.delete(id);
     return this.#options.clock.monotonic() < pending.expiresAt ? pending : undefined;
@@ -139,7 +139,7 @@ export class SingleSignOn {
     this.#pending.set(id, pending);
   }
 
-  /** Some providers put profile, groups or account into the user info only. */
+  /** False when claims may be in the user info only, as some providers do. */
   #isEnough(claims: Client.IDToken): boolean {
     const { roleClaim, accountClaim } = this.#options.settings;
     return ["email", roleClaim, accountClaim].every((name) => claims[name] !== undefined);
@@ -153,7 +153,7 @@ export class SingleSignOn {
     return client.fetchUserInfo(provider, token, subject);
   }
 
-  /** A provider that cannot be reached is asked again by the next sign-on. */
+  /** After a failure, the next sign-on tries again. */
   #discover(client: typeof Client): Promise<Client.Configuration> {
     const now = this.#options.clock.monotonic();
     if (this.#discovery !== undefined && now < this.#discovery.expiresAt) {
@@ -181,7 +181,7 @@ async function discover(
 ): Promise<Client.Configuration> {
   const issuer = new URL(settings.issuer);
   const isLoopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(issuer.hostname);
-  // Plain HTTP is for a provider on the same machine; elsewhere the library refuses it.
+  // Plain HTTP is allowed for a provider on the same machine only.
   const insecure = issuer.protocol === "http:" && isLoopback ? [client.allowInsecureRequests] : [];
   try {
     return await client.discovery(
@@ -206,7 +206,7 @@ async function discover(
   }
 }
 
-/** Basic unless the provider names other ways only, as the discovery's default says. */
+/** Basic, the default of discovery, unless the provider lists only other methods. */
 function clientAuthentication(client: typeof Client, settings: SsoSettings): Client.ClientAuth {
   const secret = settings.clientSecret?.reveal();
   if (secret === undefined) return client.None();
@@ -214,20 +214,20 @@ function clientAuthentication(client: typeof Client, settings: SsoSettings): Cli
   const post = client.ClientSecretPost(secret);
   return (...request) => {
     const [server] = request;
-    const ways = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
-    const write = ways.includes("client_secret_basic") ? basic : post;
+    const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+    const write = methods.includes("client_secret_basic") ? basic : post;
     write(...request);
   };
 }
 
-/** What went wrong between the provider and us, for whoever wanted to sign in. */
+/** An error of the provider, in words for the user. */
 function readFailure(client: typeof Client, cause: unknown): GatewayError {
   if (cause instanceof GatewayError) return cause;
   if (cause instanceof client.AuthorizationResponseError) {
     return refused(`The identity provider refused: ${plain(cause.error)}.`, cause);
   }
   if (cause instanceof client.ResponseBodyError) {
-    // The code was used, too old or of another client; anything else is a matter of settings.
+    // The code was used, too old or of another client; other errors are caused by settings.
     if (cause.error === "invalid_grant") return refused("The sign-on is over.", cause);
     return unavailable(`The identity provider answered '${plain(cause.error)}'.`, cause);
   }
@@ -237,7 +237,7 @@ function readFailure(client: typeof Client, cause: unknown): GatewayError {
   return unavailable("The identity provider does not answer as it should.", cause);
 }
 
-/** Codes of what was received and is not what it should be. */
+/** Codes for answers that failed verification. */
 const untrustworthy: ReadonlySet<string> = new Set([
   "OAUTH_INVALID_RESPONSE",
   "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
@@ -246,7 +246,7 @@ const untrustworthy: ReadonlySet<string> = new Set([
   "OAUTH_KEY_SELECTION_FAILED",
 ]);
 
-/** Codes of the protocol have only such characters; anything else is not repeated. */
+/** Repeats only codes of the protocol's form. */
 function plain(code: string): string {
   return /^[\w.:-]{1,100}$/.test(code) ? code : "an error";
 }

@@ -64,7 +64,7 @@ const ada: ProviderUser = {
   groups: ["staff", "admins"],
 };
 
-/** Leaves for the provider and comes back with its answer: path and query of the callback. */
+/** Signs in at the provider and returns path and query of the callback. */
 async function comeBack(user: ProviderUser, from = browser, by = provider): Promise<string> {
   provider.user = user;
   const started = await from.send(start);
@@ -81,7 +81,7 @@ async function userCalled(email: string) {
   return items[0];
 }
 
-test("whoever the provider knows is signed in and led to the console", async () => {
+test("a user of the provider is signed in and redirected to the console", async () => {
   const response = await signOn(ada);
   expect([response.status, response.headers.get("location")]).toEqual([302, "/"]);
   const shown = await sessionOf(await browser.send("/admin/v1/session"));
@@ -89,7 +89,7 @@ test("whoever the provider knows is signed in and led to the console", async () 
   expect(shown.user).toMatchObject({ has_password: false, has_single_sign_on: true });
 });
 
-test("the way to the provider carries state, nonce and a challenge, and no secret", async () => {
+test("the redirect to the provider has state, nonce and a challenge, and no secret", async () => {
   const started = await browser.send(start);
   const url = new URL(started.headers.get("location") ?? "");
   const { searchParams } = url;
@@ -104,7 +104,7 @@ test("the way to the provider carries state, nonce and a challenge, and no secre
   expect(url.href).not.toContain(browser.cookies.get("sluice_sign_on") ?? "?");
 });
 
-test("the session that the browser had ends, though its cookie stays away on the way back", async () => {
+test("the browser's previous session ends, although its cookie is not sent on the way back", async () => {
   await signOn(ada);
   const old = browser.cookies.get("sluice_session") ?? "";
   const callback = await comeBack(ada);
@@ -117,7 +117,7 @@ test("the session that the browser had ends, though its cookie stays away on the
   expect((await thief.send("/admin/v1/session")).status).toBe(401);
 });
 
-test("claims that are in the user info only are found there", async () => {
+test("claims that are only in the user info are found", async () => {
   await using shy = await IdentityProvider.start({ redirectUrl });
   await using there = new SignInHarness({ publicUrl, sso: settingsFor(shy.issuer) });
   const page = new TestBrowser(there);
@@ -126,7 +126,7 @@ test("claims that are in the user info only are found there", async () => {
   expect(response.status).toBe(302);
 });
 
-test("the next sign-in finds the same user, with the role of the day", async () => {
+test("the next sign-in finds the same user and updates the role", async () => {
   await signOn(ada);
   const first = await userCalled("ada@example.com");
   const other = new TestBrowser(harness);
@@ -141,7 +141,7 @@ test("the next sign-in finds the same user, with the role of the day", async () 
   expect((await browser.send("/admin/v1/session")).status).toBe(401);
 });
 
-test("of several roles the one that may most is given", async () => {
+test("of several roles the most powerful one is given", async () => {
   await signOn({ ...ada, groups: ["readers", "customers"], account: "acct_a" });
   expect(await userCalled("ada@example.com")).toMatchObject({ role: "account_holder" });
 });
@@ -165,7 +165,7 @@ test("another identity with the same email address does not become that user", a
   expect(await refusalOf(refused)).toEqual([403, "not_permitted"]);
 });
 
-test("without a role nobody gets in, and no user is made", async () => {
+test("without a role the sign-in is refused, and no user is created", async () => {
   for (const groups of [undefined, [], ["staff"], "constructor", 7]) {
     expect(await refusalOf(await signOn({ ...ada, groups }))).toEqual([403, "not_permitted"]);
   }
@@ -188,7 +188,7 @@ test("an auditor of an account that does not exist does not see everything", asy
   expect(await userCalled("ada@example.com")).toMatchObject({ accountId: "acct_a" });
 });
 
-test("an auditor without an account stays outside unless the configuration says otherwise", async () => {
+test("an auditor without an account is refused unless the configuration allows it", async () => {
   const readers = { ...ada, groups: ["readers"] };
   expect(await refusalOf(await signOn(readers))).toEqual([403, "not_permitted"]);
   expect(await userCalled("ada@example.com")).toBeUndefined();
@@ -231,7 +231,7 @@ test("an account that only the user info names binds its auditor", async () => {
   expect(isAsked).toBe(true);
 });
 
-test("a disabled user stays outside", async () => {
+test("a disabled user is refused", async () => {
   await harness.addUser("other");
   await signOn(ada);
   await harness.store.change(async ({ users }) => {
@@ -241,21 +241,21 @@ test("a disabled user stays outside", async () => {
   expect(await refusalOf(await signOn(ada))).toEqual([403, "not_permitted"]);
 });
 
-test("the last operator is not turned into something else by a claim", async () => {
+test("a claim does not change the role of the last operator", async () => {
   await signOn(ada);
   const refused = await signOn({ ...ada, groups: ["readers"], account: "acct_a" });
   expect(await refusalOf(refused)).toEqual([409, "wrong_state"]);
   expect(await userCalled("ada@example.com")).toMatchObject({ role: "operator" });
 });
 
-test("an answer with another state is refused, and the sign-on can still be ended", async () => {
+test("an answer with another state is refused, and the sign-on can still be completed", async () => {
   const callback = await comeBack(ada);
   const other = callback.replace(/state=[^&]*/, `state=${"x".repeat(43)}`);
   expect(await refusalOf(await browser.send(other))).toEqual([401, "wrong_credentials"]);
   expect((await browser.send(callback)).status).toBe(302);
 });
 
-test("an answer in another browser is refused: a sign-on cannot be pushed onto somebody", async () => {
+test("an answer in another browser is refused", async () => {
   const callback = await comeBack(ada);
   const victim = new TestBrowser(harness);
   expect(await refusalOf(await victim.send(callback))).toEqual([401, "wrong_credentials"]);
@@ -263,7 +263,7 @@ test("an answer in another browser is refused: a sign-on cannot be pushed onto s
   expect((await victim.send(callback)).status).toBe(401);
 });
 
-test("an answer works once, and the provider is not even asked again", async () => {
+test("an answer works once, and the provider is not asked again", async () => {
   const callback = await comeBack(ada);
   let asked = 0;
   provider.tamper = (path, body) => {
@@ -275,7 +275,7 @@ test("an answer works once, and the provider is not even asked again", async () 
   expect(asked).toBe(1);
 });
 
-test("a code that was used already is refused", async () => {
+test("a used code is refused", async () => {
   const used = new URLSearchParams((await comeBack(ada)).split("?")[1]);
   await browser.send(`/admin/v1/sso/callback?${used.toString()}`);
   const fresh = new URLSearchParams((await comeBack(ada)).split("?")[1]);
@@ -284,7 +284,7 @@ test("a code that was used already is refused", async () => {
   expect(await refusalOf(refused)).toEqual([401, "wrong_credentials"]);
 });
 
-test("a sign-on that took longer than ten minutes is over", async () => {
+test("a sign-on expires after ten minutes", async () => {
   const callback = await comeBack(ada);
   harness.clock.advance(10 * 60_000);
   expect((await browser.send(callback)).status).toBe(401);
@@ -325,7 +325,7 @@ test("an ID token with another nonce, issuer, audience or any other change is re
   expect(await userCalled("ada@example.com")).toBeUndefined();
 });
 
-test("what the provider refuses is told, without repeating its words", async () => {
+test("a refusal of the provider is reported without its text", async () => {
   await browser.send(start);
   const started = await browser.send(start);
   const state = new URL(started.headers.get("location") ?? "").searchParams.get("state") ?? "";
@@ -342,7 +342,7 @@ test("what the provider refuses is told, without repeating its words", async () 
   expect(text).not.toContain("words");
 });
 
-test("a provider that is down is told as such, and works again once it is up", async () => {
+test("an unavailable provider is reported as such, and works again afterwards", async () => {
   const port = await freePort();
   const sso = settingsFor(`http://127.0.0.1:${port}`);
   await using there = new SignInHarness({ publicUrl, sso });
@@ -369,7 +369,7 @@ test("a provider with another issuer in its document is refused", async () => {
   expect(await refusalOf(await browser.send(start))).toEqual([503, "single_sign_on_unavailable"]);
 });
 
-test("a provider that does not take the client's secret is a matter of settings", async () => {
+test("a provider that refuses the client's secret is an error of settings", async () => {
   const sso = { ...settingsFor(provider.issuer), clientSecret: new Secret("another secret") };
   await using there = new SignInHarness({ publicUrl, sso });
   const page = new TestBrowser(there);
@@ -377,14 +377,14 @@ test("a provider that does not take the client's secret is a matter of settings"
   expect(await refusalOf(refused)).toEqual([503, "single_sign_on_unavailable"]);
 });
 
-test("a provider elsewhere that does not speak https is not asked at all", async () => {
+test("a remote provider without https is not asked", async () => {
   const sso = settingsFor("http://provider.example");
   await using there = new SignInHarness({ publicUrl, sso });
   const refused = await new TestBrowser(there).send(start);
   expect(await refusalOf(refused)).toEqual([503, "single_sign_on_unavailable"]);
 });
 
-test("without single sign-on in the configuration there is none", async () => {
+test("without single sign-on in the configuration its routes are 404", async () => {
   await using there = new SignInHarness({ publicUrl });
   const page = new TestBrowser(there);
   expect((await page.send(start)).status).toBe(404);

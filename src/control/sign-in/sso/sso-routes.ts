@@ -86,7 +86,7 @@ async function finish(
   }
 }
 
-/** Tells the log why somebody stays outside; the caller learns the same. */
+/** Logs the reason of a refusal. */
 function noted(services: SignInServices, call: AnonymousAdminCall, error: unknown): unknown {
   if (error instanceof GatewayError) {
     services.onSignInRefused({
@@ -99,7 +99,7 @@ function noted(services: SignInServices, call: AnonymousAdminCall, error: unknow
   return error;
 }
 
-/** Whom the audit names while nobody knows yet which user it is. */
+/** The audit's actor until the user is found. */
 function visitor(signOn: SignOnClaims): Principal {
   return {
     kind: "session",

@@ -14,8 +14,8 @@ export interface SignOnUserOptions {
 }
 
 /**
- * The user whom the provider means: known by issuer and subject, else bound by a verified email
- * address, else new. Role and account follow the claims each time. Throws 403 and 409.
+ * The user of the claims: found by issuer and subject, else bound by a verified email address, else
+ * new. Role and account follow the claims each time. Throws 403 and 409.
  */
 export async function keepSignOnUser(
   change: Change,
@@ -56,7 +56,7 @@ async function findUser(view: ControlView, signOn: SignOnClaims): Promise<User |
   if (user.identity !== undefined) {
     throw notPermitted("The email address belongs to a user of another identity.");
   }
-  // Else whoever may write any address into a profile would become that user.
+  // Otherwise anybody could become that user by entering the address in a profile.
   if (claims.email_verified !== true) {
     throw notPermitted(
       "A user with this email address exists, and the provider has not verified it.",
@@ -74,7 +74,7 @@ function describeUser({ issuer, subject, claims }: SignOnClaims) {
   return { email, name, identity: { issuer, subject } };
 }
 
-/** Of several roles, the one that may most. */
+/** Of several roles, the most powerful one. */
 function readRole(claims: SignOnClaims["claims"], settings: SsoSettings): Role {
   const byValue = new Map(Object.entries(settings.roles));
   const held = new Set(readTexts(claims[settings.roleClaim]).map((value) => byValue.get(value)));
@@ -90,8 +90,8 @@ interface AccountSearch {
 }
 
 /**
- * An auditor of one account must not become one of all because its account is not there, or the
- * claim is missing or of another shape: only the configuration lets an auditor see all.
+ * An auditor of one account must not become one of all accounts because its account or the claim is
+ * missing or malformed: only the configuration allows that.
  */
 async function readAccount(
   view: ControlView,

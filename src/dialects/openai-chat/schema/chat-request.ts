@@ -16,7 +16,7 @@ export function parseChatRequest(body: unknown): ChatRequest {
   requireModel(fields);
   refuseResponsesBody(fields);
   assertChatFields(fields);
-  refuseFieldsOutOfPlace(fields);
+  refuseFieldsAlone(fields);
   const request = dropEmptyFields(fields);
   refuseUnknownChoice(request);
   return request;
@@ -36,16 +36,16 @@ function assertChatFields(body: JsonObject): asserts body is ChatRequest {
   if (violation !== undefined) throw violation.toError();
 }
 
-function refuseFieldsOutOfPlace(request: ChatRequest): void {
+function refuseFieldsAlone(request: ChatRequest): void {
   if ((request.stream_options ?? undefined) !== undefined && request.stream !== true) {
-    throw outOfPlace("stream_options", "stream");
+    throw needsField("stream_options", "stream");
   }
   if ((request.top_logprobs ?? undefined) !== undefined && request.logprobs !== true) {
-    throw outOfPlace("top_logprobs", "logprobs");
+    throw needsField("top_logprobs", "logprobs");
   }
 }
 
-function outOfPlace(field: string, other: string): GatewayError {
+function needsField(field: string, other: string): GatewayError {
   return new GatewayError("invalid_body", {
     message: messages.onlyAllowedWith(field, other),
     param: field,

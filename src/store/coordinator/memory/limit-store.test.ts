@@ -28,7 +28,7 @@ describe("memory limit store", () => {
     expect(store.settle("a", 1)).toBeUndefined();
   });
 
-  test("peeking shows what is left and charges nothing", () => {
+  test("peeking returns what is left and charges nothing", () => {
     const { store } = setUp();
     const scopes = minuteScopes("key", limits);
     expect(store.peek(scopes)).toEqual({
@@ -45,13 +45,13 @@ describe("memory limit store", () => {
     expect(store.peek(scopes)).toMatchObject({ remainingRequests: 9, remainingTokens: 600 });
   });
 
-  test.each([-1, 0.5, NaN, Infinity])("refuses to reserve %p tokens as a mistake", (tokens) => {
+  test.each([-1, 0.5, NaN, Infinity])("throws for a reservation of %p tokens", (tokens) => {
     const { store } = setUp();
     const request = { callId: "a", scopes: minuteScopes("key", limits), tokens };
     expect(() => store.acquire(request)).toThrow(RangeError);
   });
 
-  test("refuses a request without scopes as a mistake", () => {
+  test("throws for a request without scopes", () => {
     const { store } = setUp();
     expect(() => store.acquire({ callId: "a", scopes: [], tokens: 1 })).toThrow(RangeError);
   });
@@ -89,7 +89,7 @@ describe("memory limit store", () => {
     expect(store.reservationCount).toBe(0);
   });
 
-  test("forgets idle scopes and abandoned reservations as later calls come in", () => {
+  test("drops idle scopes and abandoned reservations as later calls arrive", () => {
     const { store, clock } = setUp({ scopeLimit: 100_000 });
     for (let round = 0; round < 720; round++) {
       for (let index = 0; index < 10; index++) {
@@ -106,7 +106,7 @@ describe("memory limit store", () => {
     expect(store.reservationCount).toBeGreaterThanOrEqual(119 * 10);
   });
 
-  test("a scope in use is not forgotten, however long it is used", () => {
+  test("a scope in use is never dropped", () => {
     const { store, clock } = setUp();
     const scopes = minuteScopes("key", limits);
     for (let index = 0; index < 300; index++) {
@@ -117,8 +117,8 @@ describe("memory limit store", () => {
   });
 });
 
-describe("memory limit store that is full", () => {
-  test("refuses unknown scopes, keeps serving known ones, and tells an honest wait", () => {
+describe("full memory limit store", () => {
+  test("refuses unknown scopes, serves known ones, and returns an accurate wait", () => {
     const { store, clock } = setUp({ scopeLimit: 2 });
     admit(store, "one");
     clock.advance(30_000);
@@ -133,7 +133,7 @@ describe("memory limit store that is full", () => {
     expect(store.acquire(request).isAdmitted).toBe(true);
   });
 
-  test("a request of more scopes than can be remembered never fits", () => {
+  test("a request with more scopes than the limit never fits", () => {
     const { store } = setUp({ scopeLimit: 2 });
     const scopes = ["one", "two", "three"].flatMap((id) => minuteScopes(id, limits));
     const decision = store.acquire({ callId: "a", scopes, tokens: 1 });
@@ -141,7 +141,7 @@ describe("memory limit store that is full", () => {
     expect(decision).toHaveProperty("retryAfterMs", undefined);
   });
 
-  test("still counts the debt of a call that outlived its scope", () => {
+  test("counts the debt of a call that outlived its scope", () => {
     const { store, clock } = setUp({ scopeLimit: 1 });
     store.acquire({ callId: "long", scopes: minuteScopes("one", limits), tokens: 10 });
     clock.advance(200_000);

@@ -12,8 +12,8 @@ function storeAt(monotonicMs: number) {
   return { clock, store: createMemoryLimitStore(options) };
 }
 
-test("what the process before admitted counts until its own minute is over", () => {
-  // The clock of a new process begins near zero, so most of what is restored lies before it.
+test("what the previous process admitted counts until its minute is over", () => {
+  // The clock of a new process begins near zero, so most restored times lie before it.
   const { clock, store } = storeAt(250);
   store.restore([
     { scopeId: "key:a", ageMs: 50_000, requests: 6, tokens: 600 },
@@ -28,7 +28,7 @@ test("what the process before admitted counts until its own minute is over", () 
   expect(store.peek(scopes)).toMatchObject({ remainingRequests: 10, remainingTokens: 1_000 });
 });
 
-test("what is older than a window, or no count, changes nothing", () => {
+test("entries older than a window, or without a valid count, change nothing", () => {
   const { store } = storeAt(90_000);
   store.restore([
     { scopeId: "key:a", ageMs: 62_000, requests: 6, tokens: 600 },
@@ -38,13 +38,13 @@ test("what is older than a window, or no count, changes nothing", () => {
   expect(store.peek(scopes)).toMatchObject({ remainingRequests: 10, remainingTokens: 1_000 });
 });
 
-test("an age before the clock's beginning, or in the future, is counted in a slot of its time", () => {
+test("an age before the clock's beginning, or in the future, counts in the slot of its time", () => {
   const { store } = storeAt(100);
   store.restore([{ scopeId: "key:a", ageMs: -5_000, requests: 2, tokens: 20 }]);
   expect(store.peek(scopes).remainingRequests).toBe(8);
 });
 
-test("what was used beyond the limit before is a debt still, as long as it would have been", () => {
+test("previous use beyond the limit is still a debt, for as long as without the restart", () => {
   const { clock, store } = storeAt(250);
   // 3500 tokens of 1000: the first window pays 1000, and each that follows as many.
   store.restore([
@@ -60,7 +60,7 @@ test("what was used beyond the limit before is a debt still, as long as it would
   expect(store.peek(scopes).remainingTokens).toBe(1_000);
 });
 
-test("a debt of before is kept for a key that comes back late", () => {
+test("a previous debt is kept for a key that returns late", () => {
   const { clock, store } = storeAt(250);
   store.restore([{ scopeId: "key:a", ageMs: 1_000, requests: 1, tokens: 10_000 }]);
   clock.advance(9 * 61_000 - 2_000);

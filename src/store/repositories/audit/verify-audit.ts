@@ -109,14 +109,17 @@ function findProblemOfEnds(
   return { sequence, what: "the note of where the chain ends is gone, or not this installation's" };
 }
 
-interface Place {
+interface Predecessor {
   readonly last: AuditLink;
   readonly plainUntil: number;
   readonly seals: AuditSeals;
 }
 
 /** The problem of an entry as the successor of another; undefined: none. */
-export function findProblem(row: AuditRow, { last, plainUntil, seals }: Place): string | undefined {
+export function findProblem(
+  row: AuditRow,
+  { last, plainUntil, seals }: Predecessor,
+): string | undefined {
   const { sequence, previousDigest, digest, pepper, seal } = row;
   if (sequence !== last.sequence + 1) return "entries before it are missing";
   if (previousDigest !== last.digest) return "it does not continue from the entry before it";
@@ -125,7 +128,7 @@ export function findProblem(row: AuditRow, { last, plainUntil, seals }: Place): 
     return sequence > plainUntil ? "it was not written by this installation" : undefined;
   }
   // An entry sealed under a pepper that was given up is vouched for by the sealed end.
-  if (!seals.knows(pepper) || seals.isRight("entry", [sequence, digest], { pepper, seal })) {
+  if (!seals.canVerify(pepper) || seals.isRight("entry", [sequence, digest], { pepper, seal })) {
     return undefined;
   }
   return "it was not written by this installation";

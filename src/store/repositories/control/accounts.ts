@@ -10,16 +10,10 @@ const spec: EntitySpec<Account, AccountRow, AccountFilter> = {
   table: "accounts",
   select: (queries) => queries.selectFrom("accounts").selectAll(),
   fixed: [],
-  write: (account) => ({
-    id: account.id,
-    name: account.name,
-    note: account.note,
-    plans: JSON.stringify(account.plans),
-    maxKeys: account.maxKeys,
-    ...writeLimits(account.limits),
-    createdAt: account.createdAt,
-    disabledAt: account.disabledAt,
-    revision: account.revision,
+  write: ({ plans, limits, ...columns }) => ({
+    ...columns,
+    plans: JSON.stringify(plans),
+    ...writeLimits(limits),
   }),
   read: ({ requestsPerMinute, tokensPerMinute, plans, ...row }) => ({
     ...present(row),

@@ -9,17 +9,7 @@ const spec: EntitySpec<Application, ApplicationRow, ApplicationFilter> = {
   table: "applications",
   select: (queries) => queries.selectFrom("applications").selectAll(),
   fixed: ["accountId", "environment"],
-  write: (application) => ({
-    id: application.id,
-    accountId: application.accountId,
-    environment: application.environment,
-    name: application.name,
-    note: application.note,
-    createdAt: application.createdAt,
-    disabledAt: application.disabledAt,
-    disabledBy: application.disabledBy,
-    revision: application.revision,
-  }),
+  write: (application) => ({ ...application }),
   read: present,
   conditions: ({ accountId, environment, name }) => [
     equals("applications.accountId", accountId),

@@ -12,20 +12,7 @@ const spec: EntitySpec<ManagementToken, TokenRow, TokenFilter> = {
   table: "managementTokens",
   select: (queries) => queries.selectFrom("managementTokens").selectAll(),
   fixed: [],
-  write: (token) => ({
-    id: token.id,
-    userId: token.userId,
-    name: token.name,
-    publicId: token.publicId,
-    parentId: token.parentId,
-    digest: token.digest,
-    pepper: token.pepper,
-    scopes: JSON.stringify(token.scopes),
-    createdAt: token.createdAt,
-    expiresAt: token.expiresAt,
-    lastUsedAt: token.lastUsedAt,
-    revokedAt: token.revokedAt,
-  }),
+  write: (token) => ({ ...token, scopes: JSON.stringify(token.scopes) }),
   read: (row) => {
     const held = new Set(readTexts(row.scopes));
     return { ...present(row), scopes: scopes.filter((scope) => held.has(scope)) };

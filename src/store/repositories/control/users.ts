@@ -8,19 +8,10 @@ const spec: EntitySpec<User, UserRow, UserFilter> = {
   table: "users",
   select: (queries) => queries.selectFrom("users").selectAll(),
   fixed: [],
-  write: (user) => ({
-    id: user.id,
-    email: user.email,
-    name: user.name,
-    role: user.role,
-    accountId: user.accountId,
-    passwordHash: user.passwordHash,
-    identityIssuer: user.identity?.issuer,
-    identitySubject: user.identity?.subject,
-    createdAt: user.createdAt,
-    disabledAt: user.disabledAt,
-    lastSignInAt: user.lastSignInAt,
-    revision: user.revision,
+  write: ({ identity, ...columns }) => ({
+    ...columns,
+    identityIssuer: identity?.issuer,
+    identitySubject: identity?.subject,
   }),
   read: ({ identityIssuer: issuer, identitySubject: subject, ...row }) => ({
     ...present(row),

@@ -3,7 +3,7 @@ import type { UsageDimension, UsageStep } from "../../../domain/usage/usage-repo
 import type { TotalsQuery } from "../../usage-reports.ts";
 import { withRawRows } from "../raw-rows.ts";
 import type { Queries } from "../tables.ts";
-import { type FoldPlace, liesBefore, readFold } from "./sum-places.ts";
+import { type FoldPosition, liesBefore, readFold } from "./fold-positions.ts";
 import {
   all,
   dimensionColumns,
@@ -122,8 +122,8 @@ export async function rangesOf(
   const ranges: SumRange[] = [{ step, until, since, detail }];
   if (step !== "minute") {
     // Minutes that are not folded yet.
-    const place = await readFold(queries, { step, detail });
-    const later = liesBefore(since, place) ? place : since;
+    const position = await readFold(queries, { step, detail });
+    const later = liesBefore(since, position) ? position : since;
     ranges.push({ step: "minute", until, since: later, detail: "full" });
   }
   return ranges.filter((range) => range.since.at < until);
@@ -188,7 +188,7 @@ const togetherColumns = [
 export interface SumRange {
   readonly step: UsageStep;
   readonly detail: Detail;
-  readonly since: FoldPlace;
+  readonly since: FoldPosition;
   readonly until: number;
 }
 

@@ -3,7 +3,7 @@ import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
 import type { CallFilter } from "../../usage-reports.ts";
 import type { SqlConnection } from "../connection.ts";
-import { decodeCursor, encodeCursor, type ListPlace } from "../cursor.ts";
+import { decodeCursor, encodeCursor, type ListPosition } from "../cursor.ts";
 import { unindexed } from "../entity-table.ts";
 import type { Queries, UsageRow } from "../tables.ts";
 import { dimensionColumns, filteredDimensions } from "./usage-filter.ts";
@@ -17,17 +17,17 @@ export async function listCalls(
   filter: CallFilter,
   { limit, after }: PageRequest,
 ): Promise<Page<UsageRecord>> {
-  const place = after === undefined ? { at: filter.until, id: "" } : decodeCursor(after);
+  const position = after === undefined ? { at: filter.until, id: "" } : decodeCursor(after);
   const rows: UsageRow[] = [];
   // One extra row shows whether there is another page.
   const wanted = limit + 1;
   // Calls of the cursor's own millisecond may follow it.
-  let until = Math.min(filter.until, place.at + 1);
+  let until = Math.min(filter.until, position.at + 1);
   while (rows.length < wanted && filter.since < until) {
     const part = await connection.read(async (queries) => {
       const span = await findSpan(queries, filter, { since: filter.since, until });
       if (span === undefined) return undefined;
-      const question = { filter, place, span };
+      const question = { filter, position, span };
       return { span, rows: await readCalls(queries, question, wanted - rows.length) };
     });
     if (part === undefined) break;
@@ -83,13 +83,13 @@ const isBilledTwice = sql<boolean>`may_be_billed_twice = 1`;
 
 interface CallsQuestion {
   readonly filter: CallFilter;
-  readonly place: ListPlace;
+  readonly position: ListPosition;
   readonly span: TimeSpan;
 }
 
 function readCalls(
   queries: Queries,
-  { filter, place, span }: CallsQuestion,
+  { filter, position, span }: CallsQuestion,
   limit: number,
 ): Promise<UsageRow[]> {
   const { outcome, mayBeBilledTwice } = filter;
@@ -99,7 +99,7 @@ function readCalls(
     .$if(mayBeBilledTwice === true, (query) => query.where(isBilledTwice))
     .where("startedAt", ">=", span.since)
     .where("startedAt", "<", span.until)
-    .where(sql<boolean>`(started_at, id) < (${place.at}, ${place.id})`)
+    .where(sql<boolean>`(started_at, id) < (${position.at}, ${position.id})`)
     .where((eb) => eb.and(conditionsOf(filter)))
     .$if(outcome !== undefined, (query) => query.where("outcome", "=", outcome ?? "completed"))
     .orderBy("startedAt", "desc")

@@ -14,7 +14,7 @@ function extentOf(horizons: Partial<UsageExtent["horizons"]> = {}): UsageExtent 
   return { since: start, until, horizons: { minute: 0, hour: 0, day: 0, ...horizons } };
 }
 
-test("a time is cut into days where they fit, and hours and minutes at its ends", () => {
+test("a range is cut into days where they fit, and hours and minutes at its ends", () => {
   const since = start + 22 * hourMs + 58 * minuteMs + 30_000;
   const until = start + 3 * dayMs + hourMs + 1;
   expect(cutRange({ since, until, longest: "day", extent: extentOf() })).toEqual([
@@ -30,7 +30,7 @@ test("a time is cut into days where they fit, and hours and minutes at its ends"
   ]);
 });
 
-test("where minutes or hours are gone, the ends move out to what is left", () => {
+test("where minutes or hours were removed, the ends are widened to longer steps", () => {
   const extent = extentOf({ minute: start + 50 * dayMs, hour: start + 20 * dayMs });
   const since = start + 10 * dayMs + 5 * minuteMs;
   const until = start + 30 * dayMs + 5 * minuteMs;
@@ -40,7 +40,7 @@ test("where minutes or hours are gone, the ends move out to what is left", () =>
   ]);
 });
 
-test("no step is longer than asked for", () => {
+test("no step is longer than requested", () => {
   const question = { since: start, until: start + 2 * dayMs, extent: extentOf() };
   expect(cutRange({ ...question, longest: "minute" })).toEqual([
     { step: "minute", since: start, until: start + 2 * dayMs },
@@ -50,7 +50,7 @@ test("no step is longer than asked for", () => {
   ]);
 });
 
-test("nothing is read where there is nothing, however long the time", () => {
+test("nothing is read outside the extent, for any range", () => {
   const extent = { since: 0, until: 0, horizons: { minute: 0, hour: 0, day: 0 } };
   const forever = { since: 0, until: Date.UTC(2500, 0, 1), longest: "minute" } as const;
   expect(cutRange({ ...forever, extent })).toEqual([]);
@@ -62,7 +62,7 @@ test("nothing is read where there is nothing, however long the time", () => {
   );
 });
 
-test("pieces follow each other without gaps, cover the time, and begin where their steps do", () => {
+test("pieces have no gaps, cover the range, and begin where their steps do", () => {
   const time = fc.integer({ min: start, max: start + 99 * dayMs });
   const horizon = fc.integer({ min: 0, max: 60 });
   fc.assert(

@@ -15,7 +15,7 @@ import type {
 } from "../../usage-reports.ts";
 import type { SqlConnection } from "../connection.ts";
 import type { Queries } from "../tables.ts";
-import { readHorizons } from "./sum-places.ts";
+import { readHorizons } from "./fold-positions.ts";
 import {
   type AggregateQuestion,
   cutPieces,

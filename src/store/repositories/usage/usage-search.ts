@@ -2,7 +2,7 @@ import { type Expression, sql } from "kysely";
 import type { UsageStep } from "../../../domain/usage/usage-report.ts";
 import type { CallFilter } from "../../usage-reports.ts";
 import type { Queries } from "../tables.ts";
-import { readFold, readHorizons } from "./sum-places.ts";
+import { readFold, readHorizons } from "./fold-positions.ts";
 import { all, filteredDimensions, groupConditions, smallestDetail } from "./usage-filter.ts";
 import {
   type Detail,

@@ -22,7 +22,7 @@ import type { ExamineDatabase } from "./soundness.ts";
 
 const garbage = "this is no database, and it is long enough to look like one. ".repeat(300);
 
-/** A connection to a file of its own, and what it told of its troubles. */
+/** A connection to its own file, and the troubles that it reported. */
 class Bench {
   readonly folder = mkdtempSync(join(tmpdir(), "sluice-connection-"));
   readonly path = join(this.folder, "data", "sluice.db");
@@ -60,7 +60,7 @@ class Bench {
     );
   }
 
-  /** All pages of notes but the first, of which there are many. */
+  /** Damages all pages of notes except the first. */
   async damage(): Promise<void> {
     await this.connection.transact((database) => {
       const insert = database.query("INSERT INTO notes VALUES (?)");
@@ -70,7 +70,7 @@ class Bench {
     await this.checkpoint();
     copyFileSync(this.path, `${this.path}.backup`);
     const pages = await this.connection.use((database) => {
-      // So that nothing is remembered of its pages.
+      // Clears the cache of pages.
       database.run("PRAGMA shrink_memory");
       const roots = "SELECT max(rootpage) AS last FROM sqlite_schema";
       return database.query<{ last: number }, []>(roots).get()?.last ?? 0;
@@ -78,10 +78,7 @@ class Bench {
     writeFileSync(this.path, readFileSync(this.path).fill(0xa5, pages * 4_096));
   }
 
-  /**
-   * So that nothing is left in the log, and the file alone is the database. Waits for the
-   * examination, which may be reading.
-   */
+  /** Empties the log, so that the file alone is the database. Waits for a running examination. */
   checkpoint(): Promise<void> {
     return until(() =>
       this.connection.use((database) => {
@@ -122,7 +119,7 @@ function withBench(
 }
 
 test(
-  "a transaction that throws leaves nothing and passes on what was thrown",
+  "a transaction that throws is rolled back and rethrows",
   withBench(async (bench) => {
     const failing = bench.connection.transact((database) => {
       database.run("INSERT INTO notes VALUES ('gone')");
@@ -134,7 +131,7 @@ test(
 );
 
 test(
-  "transactions and steps run in the order they were asked for, never into one another",
+  "transactions and steps run in order of arrival, one at a time",
   withBench(async (bench) => {
     const order: string[] = [];
     const slow = (name: string): Promise<void> =>
@@ -152,7 +149,7 @@ test(
 );
 
 test(
-  "a fault of the data is passed on as it is, and is no trouble of the database",
+  "a fault of the data is rethrown unchanged, and is no trouble of the database",
   withBench(async (bench) => {
     await bench.note("one");
     expect(bench.note("one")).rejects.toThrow("UNIQUE");
@@ -166,7 +163,7 @@ test(
 );
 
 test(
-  "another process that writes is waited for, in order",
+  "work waits for another process that writes, in order",
   withBench(async (bench) => {
     using other = new Database(bench.path);
     other.run("BEGIN EXCLUSIVE");
@@ -181,7 +178,7 @@ test(
 );
 
 test(
-  "a lock that stays makes changes unavailable, not readings, until it is gone",
+  "a lasting lock makes changes unavailable, but not reads, until it is released",
   withBench(async (bench) => {
     await bench.note("before");
     using other = new Database(bench.path);
@@ -200,7 +197,7 @@ test(
 );
 
 test(
-  "whoever waited in line for a lock tries once more, and does not wait as long again",
+  "work that was queued behind a lock tries once more, without the full wait again",
   withBench(async (bench) => {
     using other = new Database(bench.path);
     other.run("BEGIN EXCLUSIVE");
@@ -222,7 +219,7 @@ test(
 );
 
 test(
-  "too long a queue is refused at once",
+  "work beyond the queue's limit is refused at once",
   withBench(async (bench) => {
     const gate = Promise.withResolvers<void>();
     const running = bench.connection.transact(() => gate.promise);
@@ -235,7 +232,7 @@ test(
 );
 
 test(
-  "a file replaced by garbage is noticed, and the right one works again without a restart",
+  "a file replaced by garbage is detected, and the right one works again without a restart",
   withBench(async (bench) => {
     await bench.note("kept");
     await bench.checkpoint();
@@ -245,7 +242,7 @@ test(
     expect((await bench.fails(() => bench.notes())).message).toContain("is no database");
     expect((await bench.fails(() => bench.note("lost"))).message).toContain("is no database");
     renameSync(`${bench.path}.backup`, bench.path);
-    // Not tried again so soon.
+    // Not reopened so soon.
     await bench.fails(() => bench.notes());
     bench.clock.advance(500);
     expect(await bench.notes()).toEqual(["kept"]);
@@ -256,7 +253,7 @@ test(
 );
 
 test(
-  "a file overwritten in place is noticed although its pages are still remembered",
+  "a file that is overwritten is detected although its pages are still cached",
   withBench(async (bench) => {
     await bench.note("kept");
     await bench.checkpoint();
@@ -272,7 +269,7 @@ test(
 );
 
 test(
-  "a damaged file is not opened again, until there is another one",
+  "a damaged file is not opened again until it is replaced",
   withBench(async (bench) => {
     await bench.damage();
     expect((await bench.fails(() => bench.notes())).message).toContain("is damaged");
@@ -291,7 +288,7 @@ test(
 );
 
 test(
-  "damage that nobody has met is found by looking, and said once",
+  "damage in unread pages is found by the examination, and reported once",
   withBench(async (bench) => {
     await bench.damage();
     await bench.connection.close();
@@ -310,7 +307,7 @@ test(
 );
 
 test(
-  "what is put in the place of a damaged file is not used before all of it is sound",
+  "a file that replaces a damaged one is used only once all of it is sound",
   withBench(async (bench) => {
     await bench.damage();
     await bench.fails(() => bench.notes());
@@ -337,7 +334,7 @@ test(
 );
 
 test(
-  "a file without anything in it is not made a database of while the process runs",
+  "an empty file is not made a database while the process runs",
   withBench(async (bench) => {
     await bench.note("kept");
     await bench.checkpoint();
@@ -352,7 +349,7 @@ test(
 );
 
 test(
-  "the log of a file that was replaced is not applied to the one that took its place",
+  "the log of a replaced file is not applied to its successor",
   withBench(async (bench) => {
     await bench.note("in the backup");
     await bench.checkpoint();
@@ -369,7 +366,7 @@ test(
 );
 
 test(
-  "a file that is gone is not replaced by an empty database",
+  "a missing file is not replaced by an empty database",
   withBench(async (bench) => {
     await bench.note("kept");
     await bench.checkpoint();
@@ -387,7 +384,7 @@ test(
   }),
 );
 
-test("a folder that is not there is made; one that cannot be made is trouble, until it can", async () => {
+test("a missing folder is created; one that cannot be created is trouble until it can", async () => {
   const bench = new Bench();
   writeFileSync(join(bench.folder, "data"), "in the way");
   expect((await bench.fails(() => bench.connection.open())).message).toContain(bench.path);
@@ -400,7 +397,7 @@ test("a folder that is not there is made; one that cannot be made is trouble, un
   rmSync(bench.folder, { recursive: true, force: true });
 });
 
-test("a file that is no database is refused when it is opened, and left as it is", async () => {
+test("a file that is no database is refused when it is opened, and stays unchanged", async () => {
   const bench = new Bench();
   mkdirSync(dirname(bench.path));
   writeFileSync(bench.path, garbage);
@@ -410,7 +407,7 @@ test("a file that is no database is refused when it is opened, and left as it is
   rmSync(bench.folder, { recursive: true, force: true });
 });
 
-test("a database of a newer version is refused, and the error says so", async () => {
+test("a database of a newer version is refused with that error", async () => {
   const bench = new Bench();
   mkdirSync(dirname(bench.path));
   const newer = new Database(bench.path, { create: true });
@@ -425,7 +422,7 @@ test("a database of a newer version is refused, and the error says so", async ()
 });
 
 test(
-  "a read-only database still answers readings, and takes changes again once it is writable",
+  "a read-only database still serves reads, and accepts changes once it is writable",
   withBench(async (bench) => {
     await bench.note("kept");
     await bench.connection.use((database) => database.run("PRAGMA query_only = ON"));
@@ -441,7 +438,7 @@ test(
 );
 
 test(
-  "a full disk refuses a change whole, and the next one is taken when there is room",
+  "a full disk rolls back a change, and accepts the next one once there is room",
   withBench(async (bench) => {
     await bench.note("kept");
     const pages = await bench.connection.use(
@@ -464,7 +461,7 @@ test(
 );
 
 test(
-  "a transaction that SQLite undid by itself cannot go on piece by piece",
+  "a transaction that SQLite rolled back by itself cannot continue",
   withBench(async (bench) => {
     const running = bench.connection.transact((database) => {
       database.run("ROLLBACK");
@@ -475,7 +472,7 @@ test(
 );
 
 test(
-  "after close, what was asked for before is done, and nothing later",
+  "close completes earlier work and refuses later work",
   withBench(async (bench) => {
     const before = bench.note("before");
     const closing = bench.connection.close();
@@ -489,7 +486,7 @@ test(
 );
 
 test(
-  "a snapshot shows one state, although another process writes meanwhile",
+  "a snapshot has one state, although another process writes meanwhile",
   withBench(async (bench) => {
     await bench.note("one");
     using other = new Database(bench.path);

@@ -27,7 +27,7 @@ function withDatabase(run: (path: string) => Promise<void>): () => Promise<void>
 }
 
 test(
-  "a database is sound, also while others use it and what they wrote is in the log",
+  "a database in use with writes in its log is sound",
   withDatabase(async (path) => {
     expect(await examineDatabase(path)).toBeUndefined();
     using writer = new Database(path);
@@ -39,7 +39,7 @@ test(
 );
 
 test(
-  "one page in the middle that cannot be is found, and named",
+  "one invalid page in the middle is found and named",
   withDatabase(async (path) => {
     const bytes = readFileSync(path);
     bytes.fill(0xa5, 100 * 4_096, 101 * 4_096);
@@ -49,7 +49,7 @@ test(
 );
 
 test(
-  "a file that was cut off, or is no database, is damaged",
+  "a truncated file, or one that is no database, is damaged",
   withDatabase(async (path) => {
     truncateSync(path, Math.floor(statSync(path).size / 2));
     expect(await examineDatabase(path)).toBeString();
@@ -58,6 +58,6 @@ test(
   }),
 );
 
-test("what cannot be read at all is not judged", async () => {
+test("an unreadable file gets no verdict", async () => {
   expect(examineDatabase("/nowhere/sluice.db")).rejects.toThrow("unable to open");
 });

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { SqlKeyStore } from "../../repositories/key-store.ts";
 import { migrations } from "./migrations.ts";
 import { firstSchema } from "../migrations/first-schema.ts";
 
-/** As the first version of Sluice would have left them: two applications of one name. */
+/** Keys of the first version of Sluice, with two applications of one name. */
 const oldKeys = [
   {
     id: "key_1",
@@ -36,10 +36,11 @@ function withFolder(run: (folder: string) => Promise<void>): () => Promise<void>
   };
 }
 
-/** A database of an earlier schema, filled when it was of the first. */
+/** A database of an earlier schema, filled at the first one. */
 function writeDatabase(path: string, version: number): void {
   using database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
+  database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA foreign_keys = ON");
   database.run(firstSchema);
   fillFirstSchema(database);
@@ -50,9 +51,9 @@ function writeDatabase(path: string, version: number): void {
 function fillFirstSchema(database: Database): void {
   const insertKey = database.query("INSERT INTO keys VALUES (?, ?, ?, 'standard', ?, ?, ?, ?)");
   const insertSecret = database.query("INSERT INTO secrets VALUES (?, ?, ?, ?, ?)");
-  for (const [place, key] of oldKeys.entries()) {
+  for (const [index, key] of oldKeys.entries()) {
     const [requests, tokens] = key.limits ?? [null, null];
-    const createdAt = 1_000 - place;
+    const createdAt = 1_000 - index;
     insertKey.run(
       key.id,
       key.application,
@@ -62,7 +63,7 @@ function fillFirstSchema(database: Database): void {
       createdAt,
       key.revokedAt,
     );
-    insertSecret.run(`public${place}`, key.id, digestOf(key.id), createdAt, null);
+    insertSecret.run(`public${index}`, key.id, digestOf(key.id), createdAt, null);
   }
   insertSecret.run("rotated", "key_1", digestOf("rotated"), 900, 9_000_000_000_000);
   const insertCall = database.query(
@@ -70,19 +71,19 @@ function fillFirstSchema(database: Database): void {
        ?, ?, ?, 0, 1, 12.5, 80.25)`,
   );
   database.transaction(() => {
-    for (let place = 0; place < usageRows; place += 1) {
-      const key = place % 5 === 4 ? { ...oldKeys[0], id: "key_gone" } : oldKeys[place % 4];
-      const isGood = place % 10 !== 0;
+    for (let index = 0; index < usageRows; index += 1) {
+      const key = index % 5 === 4 ? { ...oldKeys[0], id: "key_gone" } : oldKeys[index % 4];
+      const isGood = index % 10 !== 0;
       insertCall.run(
-        `req_${place}`,
-        1_700_000_000_000 + place * 60_000,
+        `req_${index}`,
+        1_700_000_000_000 + index * 60_000,
         key?.environment ?? "",
         key?.application ?? "",
         key?.id ?? "",
         isGood ? "bedrock/a" : null,
-        place,
-        2 * place,
-        place % 3,
+        index,
+        2 * index,
+        index % 3,
         isGood ? "completed" : "failed",
         isGood ? 200 : 503,
         isGood ? null : "model_unavailable",
@@ -106,118 +107,107 @@ function sumsOf(database: Database): unknown {
     .all();
 }
 
-const earlier = Array.from({ length: migrations.length - 1 }, (_, place) => place + 1);
+const earlier = Array.from({ length: migrations.length - 1 }, (_, index) => index + 1);
 
 describe.each(earlier)("a filled database of schema %i", (version) => {
-  test(
-    "keeps its keys, their limits and their secrets, and those that were revoked stay so",
-    withFolder(async (folder) => {
-      const path = join(folder, "sluice.db");
-      writeDatabase(path, version);
-      await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      const keys = new SqlKeyStore(connection, { now: () => 10_000 });
-      const { changes } = await keys.loadKeys(0, 100);
-      const live = new Map(changes.map((change) => [change.keyId, change.live]));
-      expect(live.size).toBe(oldKeys.length);
-      for (const [place, key] of oldKeys.entries()) {
-        const found = live.get(key.id);
-        if (key.revokedAt !== null) {
-          expect(found).toBeUndefined();
-          continue;
-        }
-        expect(found?.key).toMatchObject({
-          environment: key.environment,
-          application: key.application,
-          plan: "standard",
-          provisionedUnits: 0,
-          provisionedPool: undefined,
-          createdAt: 1_000 - place,
-          revision: 1,
-        });
-        const [requestsPerMinute, tokensPerMinute] = key.limits ?? [];
-        expect(found?.key.limits).toEqual(
-          requestsPerMinute === undefined || tokensPerMinute === undefined
-            ? undefined
-            : { requestsPerMinute, tokensPerMinute },
-        );
-        const secret = found?.secrets.find(({ publicId }) => publicId === `public${place}`);
-        expect(Buffer.from(secret?.digest ?? []).equals(digestOf(key.id))).toBe(true);
+  let folder: string;
+  let connection: SqliteConnection;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "sluice-migrations-"));
+    const path = join(folder, "sluice.db");
+    writeDatabase(path, version);
+    connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
+  });
+
+  afterAll(async () => {
+    await connection.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("keeps its keys, their limits and their secrets, and those that were revoked stay so", async () => {
+    const keys = new SqlKeyStore(connection, { now: () => 10_000 });
+    const { changes } = await keys.loadKeys(0, 100);
+    const live = new Map(changes.map((change) => [change.keyId, change.live]));
+    expect(live.size).toBe(oldKeys.length);
+    for (const [place, key] of oldKeys.entries()) {
+      const found = live.get(key.id);
+      if (key.revokedAt !== null) {
+        expect(found).toBeUndefined();
+        continue;
       }
-      const rotated = live.get("key_1")?.secrets.find(({ publicId }) => publicId === "rotated");
-      expect(rotated?.expiresAt).toBe(9_000_000_000_000);
-      expect(Buffer.from(rotated?.digest ?? []).equals(digestOf("rotated"))).toBe(true);
-    }),
-  );
+      expect(found?.key).toMatchObject({
+        environment: key.environment,
+        application: key.application,
+        plan: "standard",
+        provisionedUnits: 0,
+        provisionedPool: undefined,
+        createdAt: 1_000 - place,
+        revision: 1,
+      });
+      const [requestsPerMinute, tokensPerMinute] = key.limits ?? [];
+      expect(found?.key.limits).toEqual(
+        requestsPerMinute === undefined || tokensPerMinute === undefined
+          ? undefined
+          : { requestsPerMinute, tokensPerMinute },
+      );
+      const secret = found?.secrets.find(({ publicId }) => publicId === `public${place}`);
+      expect(Buffer.from(secret?.digest ?? []).equals(digestOf(key.id))).toBe(true);
+    }
+    const rotated = live.get("key_1")?.secrets.find(({ publicId }) => publicId === "rotated");
+    expect(rotated?.expiresAt).toBe(9_000_000_000_000);
+    expect(Buffer.from(rotated?.digest ?? []).equals(digestOf("rotated"))).toBe(true);
+  });
 
-  test(
-    "gets one account, an application for each name and environment, and can be changed",
-    withFolder(async (folder) => {
-      const path = join(folder, "sluice.db");
-      writeDatabase(path, version);
-      await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      const store = new SqlControlStore(connection);
-      const page = { limit: 100 };
-      const accounts = await store.read((view) => view.accounts.list({}, page));
-      expect(accounts.items.map(({ name, revision }) => [name, revision])).toEqual([
-        ["default", 1],
-      ]);
-      const applications = await store.read((view) => view.applications.list({}, page));
-      const names = applications.items.map(({ environment, name }) => `${environment}/${name}`);
-      expect(names.toSorted()).toEqual(["production/chat", "production/search", "staging/search"]);
-      const revoked = await store.read((view) => view.keys.get("key_2"));
-      expect(revoked?.revokedAt).toBe(5_000);
-      const key = await store.read((view) => view.keys.get("key_1"));
-      if (key === undefined) throw new Error("the key is gone");
-      const { epoch } = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(0, 100);
-      await store.change((to) => to.keys.update({ ...key, note: "after" }));
-      const later = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(epoch, 100);
-      expect(later.changes.map(({ keyId }) => keyId)).toEqual(["key_1"]);
-    }),
-  );
+  test("gets one account, an application for each name and environment, and can be changed", async () => {
+    const store = new SqlControlStore(connection);
+    const page = { limit: 100 };
+    const accounts = await store.read((view) => view.accounts.list({}, page));
+    expect(accounts.items.map(({ name, revision }) => [name, revision])).toEqual([["default", 1]]);
+    const applications = await store.read((view) => view.applications.list({}, page));
+    const names = applications.items.map(({ environment, name }) => `${environment}/${name}`);
+    expect(names.toSorted()).toEqual(["production/chat", "production/search", "staging/search"]);
+    const revoked = await store.read((view) => view.keys.get("key_2"));
+    expect(revoked?.revokedAt).toBe(5_000);
+    const key = await store.read((view) => view.keys.get("key_1"));
+    if (key === undefined) throw new Error("the key is gone");
+    const { epoch } = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(0, 100);
+    await store.change((to) => to.keys.update({ ...key, note: "after" }));
+    const later = await new SqlKeyStore(connection, { now: () => 0 }).loadKeys(epoch, 100);
+    expect(later.changes.map(({ keyId }) => keyId)).toEqual(["key_1"]);
+  });
 
-  test(
-    "keeps every call and every sum, and calls of known keys get their account and application",
-    withFolder(async (folder) => {
-      const path = join(folder, "sluice.db");
-      const first = new Database(":memory:");
-      first.run(firstSchema);
-      fillFirstSchema(first);
-      writeDatabase(path, version);
-      await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      expect(await connection.use(sumsOf)).toEqual(sumsOf(first));
-      const owners = await connection.use((database) =>
-        database
-          .query<{ key_id: string; fits: number; calls: number }, []>(
-            `SELECT key_id, count(*) AS calls,
+  test("keeps every call and every sum, and calls of known keys get their account and application", async () => {
+    const first = new Database(":memory:");
+    first.run(firstSchema);
+    fillFirstSchema(first);
+    expect(await connection.use(sumsOf)).toEqual(sumsOf(first));
+    const owners = await connection.use((database) =>
+      database
+        .query<{ key_id: string; fits: number; calls: number }, []>(
+          `SELECT key_id, count(*) AS calls,
                usage.application_id = coalesce(keys.application_id, '')
                  AND usage.account_id = coalesce(keys.account_id, '') AS fits
              FROM usage LEFT JOIN keys ON keys.id = usage.key_id GROUP BY key_id, fits ORDER BY key_id`,
-          )
-          .all(),
-      );
-      const calls = { key_1: 200, key_2: 200, key_3: 200, key_4: 200, key_gone: 200 };
-      expect(owners).toEqual(
-        Object.entries(calls).map(([keyId, count]) => ({ key_id: keyId, fits: 1, calls: count })),
-      );
-    }),
-  );
+        )
+        .all(),
+    );
+    const calls = { key_1: 200, key_2: 200, key_3: 200, key_4: 200, key_gone: 200 };
+    expect(owners).toEqual(
+      Object.entries(calls).map(([keyId, count]) => ({ key_id: keyId, fits: 1, calls: count })),
+    );
+  });
 
-  test(
-    "is sound afterwards: whole, and every reference has what it refers to",
-    withFolder(async (folder) => {
-      const path = join(folder, "sluice.db");
-      writeDatabase(path, version);
-      await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-      const check = (pragma: string): Promise<unknown> =>
-        connection.use((database) => database.query(`PRAGMA ${pragma}`).all());
-      expect(await check("integrity_check")).toEqual([{ integrity_check: "ok" }]);
-      expect(await check("foreign_key_check")).toEqual([]);
-      expect(await check("user_version")).toEqual([{ user_version: migrations.length }]);
-    }),
-  );
+  test("is sound afterwards: whole, and every reference has what it refers to", async () => {
+    const check = (pragma: string): Promise<unknown> =>
+      connection.use((database) => database.query(`PRAGMA ${pragma}`).all());
+    expect(await check("integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    expect(await check("foreign_key_check")).toEqual([]);
+    expect(await check("user_version")).toEqual([{ user_version: migrations.length }]);
+  });
 });
 
-/** Opens the database at a path and says how many keys it has. */
+/** Opens the database at a path and prints its number of keys. */
 const program = `
   const { SqliteConnection } = await import(process.argv[1]);
   const connection = new SqliteConnection({ path: process.argv[2], busyTimeoutMs: 10, lockWaitMs: 30000 });
@@ -246,12 +236,12 @@ test(
 );
 
 test(
-  "a step that fails leaves the database as it was",
+  "a failed step leaves the database unchanged",
   withFolder(async (folder) => {
     const path = join(folder, "sluice.db");
     writeDatabase(path, 1);
     const spoiler = new Database(path);
-    // A table of this name is in the way of a later step.
+    // A later step fails because of a table of this name.
     spoiler.run("CREATE TABLE replies (id TEXT)");
     const before = sumsOf(spoiler);
     await using connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
@@ -264,7 +254,7 @@ test(
 );
 
 test(
-  "a database that is up to date is opened again without a change",
+  "an up-to-date database is opened without a change",
   withFolder(async (folder) => {
     const path = join(folder, "sluice.db");
     const versionOf = (connection: SqliteConnection): Promise<unknown> =>

@@ -13,7 +13,7 @@ export const callReplies = `
   CREATE INDEX call_replies_by_age ON call_replies (kept_at);
   CREATE INDEX call_replies_by_account ON call_replies (account_id);
 
-  -- Adding up a table of large rows takes long; whatever changes it keeps its sum.
+  -- The sum of all sizes, kept by triggers, because scanning large rows is slow.
   CREATE TABLE call_replies_sum (bytes INTEGER NOT NULL) STRICT;
   INSERT INTO call_replies_sum VALUES (0);
   CREATE TRIGGER call_replies_added AFTER INSERT ON call_replies BEGIN

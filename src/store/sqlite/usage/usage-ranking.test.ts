@@ -27,7 +27,7 @@ const divisions: readonly (readonly UsageDimension[])[] = [
 ];
 
 test.each(divisions)(
-  "a series by %s of few groups is that of all, without the others",
+  "a limited series by %s equals the full one without the other groups",
   async (...by) => {
     const { store, reports } = open();
     await store.insert(randomRecords(randomOf(5), 600, 2));
@@ -50,7 +50,7 @@ test.each(divisions)(
   },
 );
 
-test("of more groups than can be held the largest are found all the same", async () => {
+test("the largest groups are found among more than can be held", async () => {
   const { connection, store } = open();
   const calls = Array.from({ length: 50 }, (_, key) =>
     Array.from({ length: key < 3 ? 20 : 1 }, (_, number) =>
@@ -75,7 +75,7 @@ test("of more groups than can be held the largest are found all the same", async
   expect(ranking.largest(50).length).toBe(5);
 });
 
-test("an account that is erased while its groups are ranked is left out", async () => {
+test("an account that is erased during the ranking is left out", async () => {
   const { connection, store } = open();
   await store.insert([recordOf("req_1"), recordOf("req_2", { accountId: "acct_b" })]);
   const ranking = new UsageRanking({ filter: allTime, by: ["account"], step: "minute" });

@@ -41,10 +41,10 @@ function open(path: string, lockWaitMs?: number) {
   };
 }
 
-test("calls that come long after their minute are in every step all the same", async () => {
+test("calls that arrive long after their minute are in every step", async () => {
   const { store, reports, connection } = open(":memory:");
   const records = randomRecords(randomOf(21), 200, 2);
-  // The newest first: all others are then too late to be folded with their minute.
+  // The newest first, so that all others are too late to be folded with their minute.
   await store.insert([recordOf("newest", { startedAt: midnight + 9 * 86_400_000 })]);
   for (const record of records) await store.insert([record]);
   for (const step of usageSteps) {
@@ -59,23 +59,23 @@ test("calls that come long after their minute are in every step all the same", a
   expect(rows?.calls).toBe(200);
 });
 
-test("while a minute is partly in its hour and its day, every call is counted once", async () => {
+test("a partly folded minute counts every call once", async () => {
   const { store, reports, connection } = open(":memory:");
   const callOf = (key: number, id: string, startedAt: number): UsageRecord =>
     recordOf(id, { startedAt, keyId: `key_${key}`, status: 200 + (key % 7) });
   const keys = Array.from({ length: 700 }, (_, key) => key);
   await store.insert(keys.map((key) => callOf(key, `req_${key}`, midnight + key)));
   let calls = 700;
-  const placesSeen = new Set<number>();
+  const positionsSeen = new Set<number>();
   for (let round = 0; round < 30; round += 1) {
-    // The newer one makes rows move on; the other one belongs to the minute that moves.
+    // The newer call causes folding; the other one belongs to the minute being folded.
     await store.insert([callOf(round, `new_${round}`, midnight + 600_000 + round)]);
     await store.insert([callOf((round * 97) % 700, `late_${round}`, midnight + 30_000)]);
     calls += 2;
-    const places = await connection.use((database) =>
+    const positions = await connection.use((database) =>
       database.query<{ group_id: number }, []>("SELECT group_id FROM usage_folds").all(),
     );
-    for (const place of places) placesSeen.add(place.group_id);
+    for (const position of positions) positionsSeen.add(position.group_id);
     for (const by of [[], ["model"], ["status"], ["key", "status"]] as const) {
       for (const step of ["hour", "day"] as const) {
         const points = await reports.series({ filter: allTime, by, limit: 1_000, step });
@@ -83,10 +83,10 @@ test("while a minute is partly in its hour and its day, every call is counted on
       }
     }
   }
-  expect(placesSeen.size).toBeGreaterThan(2);
+  expect(positionsSeen.size).toBeGreaterThan(2);
 });
 
-test("a batch that is undone leaves no group behind that later calls would count in", async () => {
+test("a rolled-back batch leaves no group in the cache", async () => {
   const { store, reports } = open(":memory:");
   const bad = recordOf("req_2", { durationMs: Number.NaN });
   await store.insert([recordOf("req_1"), bad]).catch(() => undefined);
@@ -95,7 +95,7 @@ test("a batch that is undone leaves no group behind that later calls would count
   expect(totals).toMatchObject([{ group: { key: "key_a" }, calls: 1 }]);
 });
 
-test("latencies of a busy group stay short, and as they were", async () => {
+test("latencies of a busy group stay short and accurate", async () => {
   const { store, reports, connection } = open(":memory:");
   const values = Array.from({ length: 3_000 }, (_, index) => 50 + (index % 100));
   for (let first = 0; first < values.length; first += 100) {
@@ -119,7 +119,7 @@ test("latencies of a busy group stay short, and as they were", async () => {
   expect(Math.abs((total?.duration?.p99 ?? 0) / 148 - 1)).toBeLessThan(0.05);
 });
 
-test("a minute's row stays short while its calls come in, however many there are", async () => {
+test("a minute's row stays short with any number of calls", async () => {
   const { store, reports, connection } = open(":memory:");
   const values = Array.from({ length: 20_000 }, (_, index) => 50 + (index % 100));
   let longest = 0;
@@ -146,7 +146,7 @@ test("a minute's row stays short while its calls come in, however many there are
   expect(Math.abs((total?.duration?.p99 ?? 0) / 148 - 1)).toBeLessThan(0.05);
 });
 
-test("while another process writes, a batch waits; then it is unavailable, and loses nothing", () =>
+test("a batch waits while another process writes, then is unavailable, and loses nothing", () =>
   withFile(async (path) => {
     await using connection = open(path, 30).connection;
     const store = new SqliteUsageStore(connection);
@@ -175,7 +175,7 @@ test("an account that another process erases is counted in new groups afterwards
     await other.connection.close();
   }));
 
-test("minutes that are pruned before they were folded are in hours and days", async () => {
+test("minutes that are pruned before they were folded count in hours and days", async () => {
   const { store, reports } = open(":memory:");
   await store.insert([recordOf("req_1", { startedAt: midnight })]);
   const later = midnight + 3_600_000;
@@ -187,7 +187,7 @@ test("minutes that are pruned before they were folded are in hours and days", as
   }
 });
 
-test("a call that is younger than all others is in the hour and the day at once", async () => {
+test("the newest call is in the hour and the day at once", async () => {
   const { store, reports } = open(":memory:");
   await store.insert([recordOf("req_1", { startedAt: midnight })]);
   await store.insert([recordOf("req_2", { startedAt: midnight + 10 * minuteMs })]);
@@ -198,17 +198,17 @@ test("a call that is younger than all others is in the hour and the day at once"
   }
 });
 
-test("sums of calls from before there were sums are those that calls of today would have", async () => {
+test("calls from before there were sums get the same sums as new ones", async () => {
   await withFile(async (path) => {
     // Of that time: nobody counted what was written to caches.
-    const records = randomRecords(randomOf(31), 800, 3).map((record) => ({
+    const records = randomRecords(randomOf(31), 300, 3).map((record) => ({
       ...record,
       cacheWriteTokens: undefined,
     }));
     const old = new Database(path, { create: true, strict: true });
     for (const step of migrations.slice(0, 2)) old.run(step);
     old.run("PRAGMA user_version = 2");
-    // Of that time: it had no column for how a call was routed.
+    // As in that version, without a column for routing.
     const columns = usageColumns.slice(0, usageColumns.indexOf("routing"));
     const insert = old.query<unknown, (string | number | null)[]>(
       `INSERT INTO usage (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
@@ -221,7 +221,7 @@ test("sums of calls from before there were sums are those that calls of today wo
     const migrated = open(path);
     const today = open(":memory:");
     await today.store.insert(records);
-    // Both go on with the same calls.
+    // Both continue with the same calls.
     const more = randomRecords(randomOf(32), 100, 4).map((record) => ({
       ...record,
       id: `more_${record.id}`,
@@ -237,13 +237,13 @@ test("sums of calls from before there were sums are those that calls of today wo
   });
 });
 
-test("calls that may be billed twice are found in short steps, however many there are", async () => {
+test("any number of calls that may be billed twice is found in short steps", async () => {
   const { store, reports, connection } = open(":memory:");
-  const many = Array.from({ length: 9_000 }, (_, place) =>
-    recordOf(`req_${place}`, {
-      startedAt: midnight + Math.floor(place / 3),
-      keyId: place % 4_000 === 7 ? "key_rare" : "key_a",
-      mayBeBilledTwice: place % 9 !== 0,
+  const many = Array.from({ length: 9_000 }, (_, position) =>
+    recordOf(`req_${position}`, {
+      startedAt: midnight + Math.floor(position / 3),
+      keyId: position % 4_000 === 7 ? "key_rare" : "key_a",
+      mayBeBilledTwice: position % 9 !== 0,
     }),
   );
   await store.insert(many);
@@ -271,12 +271,12 @@ test("calls that may be billed twice are found in short steps, however many ther
   await connection.use((database) => {
     database.run("UPDATE usage SET routing = 'no JSON' WHERE id = 'req_7'");
   });
-  // What nobody can read hides no call.
+  // An unreadable routing does not hide the call.
   expect(await reports.call("req_7")).toMatchObject({ id: "req_7", routing: undefined });
   await connection.close();
 });
 
-test("lists of calls go along an index, and sums along their primary key", async () => {
+test("lists of calls follow an index, and sums their primary key", async () => {
   const { store, reports, connection } = open(":memory:");
   await store.insert([recordOf("req_1")]);
   const plans = await plansOf(connection, async () => {
@@ -292,7 +292,7 @@ test("lists of calls go along an index, and sums along their primary key", async
     }
   });
   const explained = plans.flatMap(({ steps }) => steps);
-  // The groups and horizons are few, the groups that a report names fewer still; all else grows with the calls.
+  // Groups and horizons are few; everything else grows with the calls.
   const scans = explained.filter((line) =>
     /^SCAN (?!CONSTANT|usage_groups|usage_horizons|json_each)/.test(line),
   );

@@ -60,7 +60,7 @@ export class SqliteUsageStore implements UsageStore {
   #insert(database: Database, records: readonly UsageRecord[]): DroppedRows {
     const insert = database.query<unknown, ColumnValue[]>(insertCall);
     const sums = new BatchSums();
-    const places = readFolds(database);
+    const positions = readFolds(database);
     const late = new LateRows(database);
     let newestAt = 0;
     this.#groups.follow(database);
@@ -68,7 +68,7 @@ export class SqliteUsageStore implements UsageStore {
       if (handOver(() => late.isToBeDropped(record))) continue;
       const { changes } = handOver(() => insert.run(...toValues(record)));
       if (changes === 0) continue;
-      sums.add(record, this.#groups.idsOf(database, record), places);
+      sums.add(record, this.#groups.idsOf(database, record), positions);
       newestAt = Math.max(newestAt, record.startedAt);
     }
     addSums(database, sums.buckets);
@@ -77,7 +77,7 @@ export class SqliteUsageStore implements UsageStore {
   }
 }
 
-/** Values that cannot be bound are as much a fault of the data as those that SQLite refuses. */
+/** Values that cannot be bound are a fault of the data, like those that SQLite refuses. */
 function handOver<Result>(step: () => Result): Result {
   try {
     return step();

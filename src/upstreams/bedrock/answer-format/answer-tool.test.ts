@@ -23,12 +23,12 @@ function decode(...content: object[]) {
   return decodeConverse({ headers: new Headers(), body: bytes }, context).choices[0];
 }
 
-/** The events of tools that are called one after the other. */
+/** The events of successive tool calls. */
 function streamed(...names: string[]) {
   return streamedUntil([], ...names);
 }
 
-/** The same where these texts end an answer. */
+/** The same with stop sequences. */
 function streamedUntil(stopSequences: readonly string[], ...names: string[]) {
   const answer = new AnswerEvents({ ...context, stopSequences }, () => undefined);
   answer.text("Let me see.");
@@ -60,7 +60,7 @@ test("the input of the tool that takes the answer is the answer", () => {
   });
 });
 
-test("calls of the caller's tools win over an answer beside them, wherever it stands", () => {
+test("calls of the caller's tools win over an answer before or after them", () => {
   const calls = [
     [call("look", {}), call("answer", { a: 1 })],
     [call("answer", { a: 1 }), call("look", {})],
@@ -74,12 +74,12 @@ test("calls of the caller's tools win over an answer beside them, wherever it st
   }
 });
 
-test("a stream gives words where no answer came", () => {
+test("a stream without an answer has the text", () => {
   expect(streamed("look")).toEqual(["Let me see.", "look", undefined, "tool_calls"]);
   expect(streamed()).toEqual(["Let me see.", "stop"]);
 });
 
-test("a stream leaves an answer behind calls out, and cannot take one before them back", () => {
+test("a stream drops an answer after calls, and keeps one before them", () => {
   expect(streamed("look", "answer")).toEqual(["Let me see.", "look", undefined, "tool_calls"]);
   expect(streamed("answer", "look")).toEqual([
     '{"from":"answer"}',

@@ -13,7 +13,7 @@ const request: ChatRequest = {
 
 /** They have neither schemas of their own nor tools that can be forced. */
 test.each(["us.anthropic.claude-sonnet-5-5", "us.meta.llama3-3-70b-instruct-v1:0"])(
-  "%s is told the schema in words only where its answer is checked or the operator allows it",
+  "%s gets the schema in words only if its answer is checked or the operator allows it",
   (identifier) => {
     const plan = (settings: Parameters<typeof modelWith>[1]) => {
       const model = modelWith(identifier, settings);

@@ -4,7 +4,7 @@ import { providerSchema } from "./provider-schema.ts";
 const text = { type: "string" };
 const closed = { type: "object", properties: { a: text }, additionalProperties: false };
 
-/** Schemas that would mean something else if the provider held an answer to what it takes of them. */
+/** Schemas whose meaning would change with the part that the provider enforces. */
 const inexpressible: readonly (readonly [string, object])[] = [
   ["free names beside known ones", { ...closed, additionalProperties: text }],
   ["any further names", { ...closed, additionalProperties: true }],
@@ -20,11 +20,11 @@ const inexpressible: readonly (readonly [string, object])[] = [
   ["two lists of alternatives", { anyOf: [text], oneOf: [text] }],
 ];
 
-test.each(inexpressible)("nothing is left of a schema with %s", (_what, schema) => {
+test.each(inexpressible)("a schema with %s cannot be expressed", (_what, schema) => {
   expect(providerSchema({ ...schema })).toBeUndefined();
 });
 
-test("a definition that is used twice is no recursion", () => {
+test("a repeated definition is no recursion", () => {
   const $ref = "#/$defs/t";
   const schema = { ...closed, properties: { a: { $ref }, b: { $ref } }, $defs: { t: text } };
   expect(providerSchema(schema)).toEqual(schema);

@@ -128,7 +128,7 @@ test.each(cases)("%j", (schema, matching, others) => {
   for (const [value, keyword] of others) expect(failedKeyword(value, { ...schema })).toBe(keyword);
 });
 
-describe("a check comes to an end", () => {
+describe("a check ends", () => {
   test("where a schema doubles with each of its definitions", () => {
     const $defs: Record<string, object> = { d0: { type: "string" } };
     for (let step = 1; step < 64; step += 1) {
@@ -138,7 +138,7 @@ describe("a check comes to an end", () => {
     expect(failedKeyword(1, { $ref: "#/$defs/d63", $defs })).toBe("more than can be checked");
   });
 
-  test("where a schema is nothing but itself", () => {
+  test("where a schema refers to itself", () => {
     expect(failedKeyword(1, { $ref: "#" })).toBe("more than can be checked");
   });
 

@@ -10,7 +10,7 @@ const charactersPerStep = 64;
 /** Characters of a reference that one step follows. */
 const referenceCharactersPerStep = 8;
 
-/** The result in place of a keyword when a check takes too many steps. */
+/** The result instead of a keyword when a check takes too many steps. */
 export const tooMuch = "more than can be checked";
 
 /**
@@ -44,7 +44,7 @@ const partKeywords: ReadonlySet<string> = new Set([
 type Check = (
   value: unknown,
   wanted: unknown,
-  place: { readonly schema: JsonObject; readonly depth: number },
+  context: { readonly schema: JsonObject; readonly depth: number },
 ) => boolean;
 
 class SchemaCheck {

@@ -14,15 +14,15 @@ export function childrenOf(schema: JsonObject): readonly unknown[] {
   return [...lists, ...named, schema["items"], schema["additionalProperties"]];
 }
 
-/** The value in `root` of a reference such as `#/$defs/place`; undefined outside it. */
+/** The value in `root` of a reference such as `#/$defs/address`; undefined outside it. */
 export function referenced(root: JsonObject, reference: string): unknown {
   if (!reference.startsWith("#")) return undefined;
-  let place: unknown = root;
+  let found: unknown = root;
   for (const step of reference.slice(1).split("/").slice(1)) {
     const name = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    place = Array.isArray(place) ? place[Number(name)] : ownValue(place, name);
+    found = Array.isArray(found) ? found[Number(name)] : ownValue(found, name);
   }
-  return place;
+  return found;
 }
 
 /** Whether a schema is part of itself. Without recursion: a caller can chain any number of references. */
@@ -58,8 +58,8 @@ function targetOf({ $ref: reference }: JsonObject, root: JsonObject): unknown {
   return typeof reference === "string" ? referenced(root, reference) : undefined;
 }
 
-function ownValue(place: unknown, name: string): unknown {
-  return isObject(place) && Object.hasOwn(place, name) ? place[name] : undefined;
+function ownValue(found: unknown, name: string): unknown {
+  return isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
 }
 
 /** A step that is not valid percent-encoding is taken literally. */

@@ -18,14 +18,14 @@ function promptOf(systemText = long): PromptBlocks {
   };
 }
 
-/** Where the points are: of the tools, of the instructions, and of each turn. */
+/** The positions of the points in tools, instructions and each turn. */
 function pointsIn({ tools, system, turns }: PromptBlocks): readonly number[] {
   return [tools, system, ...turns.map(({ content }) => content)].map((list) =>
     list.findIndex((block) => "cachePoint" in block),
   );
 }
 
-test("points stand behind instructions and the last two turns of the user", () => {
+test("points follow the instructions and the last two turns of the user", () => {
   const prompt = promptOf();
   addCachePoints(prompt, claude);
   // The tools alone are too short.
@@ -44,13 +44,13 @@ test("long tools get a point where the model takes one", () => {
   expect(ofTools(nova)).toEqual([-1, 1, -1, -1, 1, -1, 1]);
 });
 
-test("a prompt that is too short to be kept gets none", () => {
+test("a prompt that is too short to be cached gets none", () => {
   const prompt = promptOf(short);
   addCachePoints(prompt, claude);
   expect(pointsIn(prompt)).toEqual([-1, -1, -1, -1, -1, -1, -1]);
 });
 
-test("one point of the caller's is enough to put no others", () => {
+test("one point of the caller's prevents others", () => {
   const prompt = promptOf();
   prompt.turns[2]?.content.push(cachePoint);
   addCachePoints(prompt, claude);

@@ -11,7 +11,7 @@ test("four cache points stay as they are", () => {
   expect(contents).toEqual(before);
 });
 
-test("of more than four cache points the last four stay, and all other blocks in their order", () => {
+test("of more than four cache points the last four stay, with all other blocks in order", () => {
   const contents = [
     [...marked("a"), ...marked("b")],
     marked("c"),
@@ -28,14 +28,14 @@ test("of more than four cache points the last four stay, and all other blocks in
   ]);
 });
 
-test("hundreds of thousands of cache points in one turn are thinned out in one go", () => {
+test("hundreds of thousands of cache points in one turn are removed in one pass", () => {
   const content = Array.from({ length: 400_000 }, () => marked("a")).flat();
   limitCachePoints([content]);
   expect(content.length).toBe(400_004);
   expect(content.slice(-8)).toEqual([1, 2, 3, 4].flatMap(() => marked("a")));
 });
 
-test("an hour behind five minutes is five minutes, and an hour before them stays", () => {
+test("an hour after five minutes becomes five minutes, and an hour before them stays", () => {
   const hour = { cachePoint: { type: "default", ttl: "1h" } } as const;
   const contents: ContentBlock[][] = [[{ text: "a" }, hour], marked("b"), [{ text: "c" }, hour]];
   limitCachePoints(contents);

@@ -25,7 +25,7 @@ function removeEarliest(lists: readonly PromptBlock[][]): void {
   for (const list of lists) for (const block of list) if ("cachePoint" in block) excess += 1;
   for (const list of lists) {
     if (excess <= 0) return;
-    // Moved up in place: removing each one separately would move all that follow every time.
+    // Compacted in one pass: removing each one separately would move all that follow every time.
     let keptLength = 0;
     for (const block of list) {
       if (excess > 0 && "cachePoint" in block) {

@@ -6,7 +6,7 @@ import {
   type BedrockSettings,
 } from "../settings.ts";
 import type { fields } from "./fields.ts";
-import { placedNames, placesIn, type PlacedName } from "./places.ts";
+import { regionalUpstreams, sitesIn, type RegionalUpstream } from "./sites.ts";
 import type { ChatSection, EmbeddingSection, targetSections } from "./target-sections.ts";
 
 type Fields = FieldsOf<typeof fields>;
@@ -22,8 +22,8 @@ export function buildUpstreams({
   fields: written,
   targets,
 }: FileUpstream<typeof fields, Sections>): readonly BuiltUpstream<BedrockSettings>[] {
-  return placedNames(name, written).flatMap((place) => {
-    const { region } = place;
+  return regionalUpstreams(name, written).flatMap((upstream) => {
+    const { region } = upstream;
     if (region === undefined) return [];
     const settings = {
       region,
@@ -31,9 +31,9 @@ export function buildUpstreams({
       useFips: written.fips,
       credentials: buildCredentials(written),
       countsTokens: written.count_tokens,
-      models: buildModels(place, targets),
+      models: buildModels(upstream, targets),
     };
-    return [{ name: place.name, settings }];
+    return [{ name: upstream.name, settings }];
   });
 }
 
@@ -47,15 +47,18 @@ function buildCredentials(upstream: Fields): BedrockCredentials {
   return { source: "static", accessKeyId, secretAccessKey, sessionToken, assumedRole };
 }
 
-function buildModels(place: PlacedName, targets: readonly Target[]): BedrockSettings["models"] {
+function buildModels(
+  upstream: RegionalUpstream,
+  targets: readonly Target[],
+): BedrockSettings["models"] {
   const byAlias = new Map<string, Map<string, BedrockModelSettings>>();
   for (const target of targets) {
     const { alias, model: baseModel, section } = target;
     const { identifiers = {}, profiles = {} } = section ?? {};
     const written = buildModel(target);
     // Under its own identifier, and under those of its application inference profiles.
-    const places = placesIn({ model: baseModel, identifiers, profiles }, [place]);
-    for (const { model, modelFor } of places) {
+    const sites = sitesIn({ model: baseModel, identifiers, profiles }, [upstream]);
+    for (const { model, modelFor } of sites) {
       const byIdentifier = byAlias.get(alias) ?? new Map<string, BedrockModelSettings>();
       byAlias.set(alias, byIdentifier);
       for (const each of [model, ...Object.values(modelFor)]) {

@@ -42,7 +42,7 @@ const shape = {
   }),
   documents: flag("Takes documents.", true),
   promptCaching: flag("Takes points up to which a prompt may be cached.", false),
-  /** In place of five minutes. */
+  /** Instead of five minutes. */
   promptCacheHour: flag("Keeps prompts for an hour if asked to.", false),
   promptCacheTools: flag("Takes such points among the tools.", true),
   /** An earlier point has no effect. For a family, the number of the model with the lowest. */

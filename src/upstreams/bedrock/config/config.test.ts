@@ -71,14 +71,14 @@ describe("an upstream of kind bedrock", () => {
     expect(read().upstream.timeouts.idleMs).toBeGreaterThan(2 * 125_000);
   });
 
-  test("takes a bearer key, which nothing prints", () => {
+  test("takes a bearer key, which is never printed", () => {
     const { settings } = read({ upstream: "api_key: ${KEY}" });
     const { credentials } = settings;
     expect(credentials.source === "bearer" && credentials.apiKey.reveal()).toBe(env.KEY);
     expect(Bun.inspect(settings) + JSON.stringify(settings)).not.toContain(env.KEY);
   });
 
-  test("takes static keys, with or without a session token, whose secrets nothing prints", () => {
+  test("takes static keys, with or without a session token, whose secrets are never printed", () => {
     const keys = "access_key_id: AKIDEXAMPLE, secret_access_key: ${KEY}";
     const { settings } = read({ upstream: `${keys}, session_token: "\${TOKEN}+/=" ` });
     const { credentials } = settings;
@@ -139,7 +139,7 @@ describe("an upstream of kind bedrock", () => {
     expect(refuse({ upstream })).toContain(message);
   });
 
-  test("takes a profile, an address of its own and FIPS", () => {
+  test("takes a profile, its own address and FIPS", () => {
     expect(read({ upstream: "profile: team, fips: true" }).settings).toMatchObject({
       credentials: { source: "chain", profile: "team" },
       useFips: true,
@@ -271,7 +271,7 @@ describe("a chat target's section", () => {
     });
   });
 
-  test("may set every capability there is, by its name with underscores", () => {
+  test("may set every capability by its name in snake case", () => {
     const every = Object.entries(familyCapabilities["claude-4"]).map(([name]) => name);
     const written = every.map((name) => {
       const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -419,11 +419,11 @@ describe("a section for bedrock", () => {
     );
   });
 
-  test("adds nothing to the problem of an upstream that is not there", () => {
+  test("adds no problem to that of a missing upstream", () => {
     expect(elsewhere("awss")).toStartWith("sluice.yaml: 1 problem\n");
   });
 
-  test("is looked for at every target, and only at those of its upstream", () => {
+  test("is read at every target of its upstream, and only there", () => {
     const second = `model: a }, { upstream: aws, model: b, bedrock: { family: nova } }, { upstream: local, model: b`;
     const { settings } = read({ chat: second });
     expect([...(settings.models.get("chat-a")?.keys() ?? [])]).toEqual(["a", "b"]);

@@ -3,7 +3,7 @@ import type { SettingProblem } from "../../../settings/problem.ts";
 import { credential, flag, httpUrl, text } from "../../../settings/values.ts";
 import type { FieldsOf } from "../../kind.ts";
 import { assumedRoleSchema } from "./assumed-role.ts";
-import { regionName } from "./places.ts";
+import { regionName } from "./sites.ts";
 
 const mostRegions = 16;
 
@@ -68,10 +68,10 @@ export function contradictions(upstream: Fields): readonly SettingProblem[] {
   needs("access_key_id", "secret_access_key");
   needs("secret_access_key", "access_key_id");
   needs("session_token", "access_key_id");
-  return [...found, ...misplacements(upstream)];
+  return [...found, ...addressProblems(upstream)];
 }
 
-function misplacements(upstream: Fields): readonly SettingProblem[] {
+function addressProblems(upstream: Fields): readonly SettingProblem[] {
   const { region, regions, endpoint, endpoints, fips } = upstream;
   const found: SettingProblem[] = [];
   const named = Object.keys(endpoints);

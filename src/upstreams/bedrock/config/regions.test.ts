@@ -52,7 +52,7 @@ function refuse(sections: Sections): string {
 }
 
 describe("an upstream in several regions", () => {
-  test("is an upstream for each, with what they share and its own address", () => {
+  test("is an upstream for each, with the shared settings and its own address", () => {
     const { config, upstream } = read({
       upstream:
         "regions: [us-east-1, eu-west-1], api_key: k, max_in_flight: 7, " +
@@ -124,7 +124,7 @@ describe("an upstream in several regions", () => {
 
   const provisioned = "arn:aws:bedrock:us-west-2:111122223333:provisioned-model/abc";
 
-  test("serves an ARN in its region alone, in the turn of that", () => {
+  test("serves an ARN only in its region, in that region's turn", () => {
     const { model } = read({
       targets: `{ upstream: aws, model: "${provisioned}", bedrock: { family: claude-4 } },
                 { upstream: aws, model: "us.${sonnet}", priority: 2 }`,
@@ -152,7 +152,7 @@ describe("an upstream in several regions", () => {
     );
   });
 
-  test("in one region fits identifiers as well; one with region never does", () => {
+  test("in a list of one region fits identifiers as well; one with `region` never does", () => {
     const targets = `{ upstream: aws, model: "us.${sonnet}" }`;
     const ids = (upstream: string) => read({ upstream, targets }).idsOf("production");
     expect(ids("regions: [eu-west-1]")).toEqual([`aws@eu-west-1/eu.${sonnet}`]);
@@ -229,7 +229,7 @@ describe("an identifier", () => {
     expect(refuse({ upstream, targets })).toContain(message);
   });
 
-  test("said for a region without a profile is enough", () => {
+  test("for a region without a profile is enough", () => {
     const targets = target(`us.${sonnet}`, `, identifiers: { sa-east-1: "${sonnet}" }`);
     const { idsOf } = read({ upstream: "regions: [us-east-1, sa-east-1]", targets });
     expect(idsOf("production")).toEqual([`aws@us-east-1/us.${sonnet}`, `aws@sa-east-1/${sonnet}`]);
@@ -278,7 +278,7 @@ describe("application inference profiles", () => {
     ]);
   });
 
-  test("are of every region where an ARN or another identifier for the region serves", () => {
+  test("need an ARN for every region in which the target serves", () => {
     const owned = (region: string) =>
       `arn:aws:bedrock:${region}:111122223333:provisioned-model/abcdefghijkl`;
     const target = (profiles: string) =>
@@ -321,7 +321,7 @@ describe("application inference profiles", () => {
     expect(text).toContain(message);
   });
 
-  test("are not sold twice: their target's pool is that of all who name them", () => {
+  test("are not sold twice: all targets that name them share a pool", () => {
     const second = `{ upstream: aws, model: "${arn("p1")}", bedrock: { family: claude-4 } }`;
     const upstream = "region: us-east-1";
     const targets = `${target(`production: "${arn("p1")}"`)}, ${second}`;

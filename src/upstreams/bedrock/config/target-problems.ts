@@ -4,11 +4,11 @@ import type { TargetContext, WrittenTarget } from "../../kind.ts";
 import { isEmbeddingFamily } from "../models/bedrock-model.ts";
 import { embeddingFamilies, familyOf } from "../models/model-families.ts";
 import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
-import { outlineOf, placesIn, type PlacedModel, type PlacedName } from "./places.ts";
+import { outlineOf, sitesIn, type TargetModel, type RegionalUpstream } from "./sites.ts";
 
 /** A target, with where its upstream is, as far as it could be read. */
-interface TargetFacts extends PlacedModel, TargetContext {
-  readonly upstreams: readonly PlacedName[];
+interface TargetFacts extends TargetModel, TargetContext {
+  readonly upstreams: readonly RegionalUpstream[];
 }
 
 /** Checks that a target's model is known where it must be, and valid where its upstream is. */
@@ -18,7 +18,7 @@ export function targetProblems(
 ): readonly SettingProblem[] {
   const { target, upstreams } = outlineOf(written);
   const facts = { ...target, ...context, upstreams };
-  return [...familyProblems(facts), ...placeProblems(facts)];
+  return [...familyProblems(facts), ...regionProblems(facts)];
 }
 
 /** Checks that the model's family is known where it must be, and fits the alias. */
@@ -47,7 +47,7 @@ function article(kind: "chat" | "embedding"): string {
 }
 
 /** Checks that a target's identifiers are valid in the regions of its upstream. */
-function placeProblems(target: TargetFacts): readonly SettingProblem[] {
+function regionProblems(target: TargetFacts): readonly SettingProblem[] {
   const regions = target.upstreams.flatMap(({ region }) => region ?? []);
   if (regions.length === 0) return [];
   return [
@@ -99,7 +99,7 @@ function identifierProblems(
 
 function profileProblems(facts: TargetFacts): readonly SettingProblem[] {
   const { path: target, profiles, environments } = facts;
-  const served = placesIn(facts, facts.upstreams).flatMap(({ region }) => region ?? []);
+  const served = sitesIn(facts, facts.upstreams).flatMap(({ region }) => region ?? []);
   return Object.entries(profiles).flatMap(([environment, arns]) => {
     const path = [...target, "bedrock", "profiles", environment];
     if (!environments.includes(environment)) {

@@ -3,7 +3,7 @@ import { chatFamilies, embeddingFamilies } from "../models/model-families.ts";
 import { inputTypes, type Guardrail } from "../settings.ts";
 import { flag, identifier, requiredWholeNumber, text } from "../../../settings/values.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
-import { regionName } from "./places.ts";
+import { regionName } from "./sites.ts";
 
 /** The section of a target of kind `bedrock` for its model. */
 

@@ -15,25 +15,25 @@ export class AttachmentLimits {
     this.#maxImages = maxImages;
   }
 
-  /** Called with each block and its turn; `place` is the part's path. */
-  count(block: ContentBlock, turn: Turn | undefined, place: string): void {
-    if ("image" in block) this.#countImage(place);
-    else if ("document" in block) this.#countDocument(turn, place);
+  /** Called with each block and its turn; `path` is the part's path. */
+  count(block: ContentBlock, turn: Turn | undefined, path: string): void {
+    if ("image" in block) this.#countImage(path);
+    else if ("document" in block) this.#countDocument(turn, path);
   }
 
-  #countImage(place: string): void {
+  #countImage(path: string): void {
     this.#imageCount += 1;
     if (this.#imageCount <= this.#maxImages) return;
-    throw invalidRequest(place, `${place}: a request may hold ${this.#maxImages} images.`);
+    throw invalidRequest(path, `${path}: a request may hold ${this.#maxImages} images.`);
   }
 
-  #countDocument(turn: Turn | undefined, place: string): void {
+  #countDocument(turn: Turn | undefined, path: string): void {
     this.#documentCount = turn === this.#turn ? this.#documentCount + 1 : 1;
     this.#turn = turn;
     if (this.#documentCount <= mostDocuments) return;
     throw invalidRequest(
-      place,
-      `${place}: a turn of the user may hold ${mostDocuments} files. User messages in a row are ` +
+      path,
+      `${path}: a turn of the user may hold ${mostDocuments} files. User messages in a row are ` +
         "one turn.",
     );
   }

@@ -16,7 +16,7 @@ test("data without base64 are percent-encoded text", () => {
   });
 });
 
-test("what is no data address, or holds no sound data, is none", () => {
+test("other addresses and invalid data are refused", () => {
   const others = [
     "https://example.com/a,b",
     "data:image/png;base64",

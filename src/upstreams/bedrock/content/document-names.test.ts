@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { DocumentNames } from "./document-names.ts";
 
-test("a name loses its extension and what the provider does not take", () => {
+test("a name loses its extension and characters that the provider refuses", () => {
   const names = new DocumentNames();
   expect(names.nameFor("Q3 report_final.v2.PDF")).toBe("Q3 report-final-v2");
   expect(names.nameFor("a \t b.txt")).toBe("a b");
@@ -10,21 +10,21 @@ test("a name loses its extension and what the provider does not take", () => {
   expect(names.nameFor(".pdf")).toBe("document (2)");
 });
 
-test("counts pass over names that are taken", () => {
+test("counts skip taken names", () => {
   const names = new DocumentNames();
   expect(["a (2).txt", "a.txt", "a.md", "a.txt", "a (2).pdf"].map((n) => names.nameFor(n))).toEqual(
     ["a (2)", "a", "a (3)", "a (4)", "a (2) (2)"],
   );
 });
 
-test("a name that is repeated very often becomes unique each time without counting anew", () => {
+test("a name that is repeated very often becomes unique without counting from the start", () => {
   const names = new DocumentNames();
   const sent = new Set<string>();
   for (let count = 0; count < 200_000; count += 1) sent.add(names.nameFor("a.txt"));
   expect(sent.size).toBe(200_000);
 });
 
-test("any names are legal and differ", () => {
+test("any names become valid and unique", () => {
   const anyName = fc.oneof(fc.string(), fc.string({ unit: "binary", maxLength: 400 }));
   const property = fc.property(fc.array(anyName, { maxLength: 20 }), (filenames) => {
     const names = new DocumentNames();

@@ -17,32 +17,32 @@ export interface DocumentContext {
 export function encodeDocument(
   file: JsonObject,
   { model, names }: DocumentContext,
-  place: string,
+  path: string,
 ): DocumentBlock {
   if (!model.capabilities.documents) {
-    throw unsupported(place, `${place}: this model takes no files. Send the text itself.`);
+    throw unsupported(path, `${path}: this model takes no files. Send the text itself.`);
   }
   const fileData = textOf(file["file_data"]);
   if (fileData === undefined) {
     throw unsupported(
-      place,
-      `${place}: files cannot be named by an id here. Send the file itself in file_data, as a ` +
+      path,
+      `${path}: files cannot be named by an id here. Send the file itself in file_data, as a ` +
         "data URL.",
     );
   }
   const filename = textOf(file["filename"]) ?? "";
   const data = read(fileData);
   if (data === undefined) {
-    throw invalidRequest(place, `${place}: file_data is no data URL with sound base64 data.`);
+    throw invalidRequest(path, `${path}: file_data is no data URL with sound base64 data.`);
   }
   if (byteLengthOf(data.base64) > mostBytes) {
-    throw invalidRequest(place, `${place}: a file may have ${mostBytes} bytes at most.`);
+    throw invalidRequest(path, `${path}: a file may have ${mostBytes} bytes at most.`);
   }
   const format = formatOf(data.mediaType, filename);
   if (format === undefined) {
     throw invalidRequest(
-      place,
-      `${place}: the kind of the file is unknown. Send PDF, CSV, Word, Excel, HTML, plain text ` +
+      path,
+      `${path}: the kind of the file is unknown. Send PDF, CSV, Word, Excel, HTML, plain text ` +
         "or Markdown, and say so in the media type of the data URL or in the filename.",
     );
   }

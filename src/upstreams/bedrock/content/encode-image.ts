@@ -5,36 +5,32 @@ import { imageFormatOf } from "./image-format.ts";
 import { invalidRequest, unsupported } from "../failures/refusal.ts";
 
 /** An image from its `data:` address. Other addresses are not fetched here. */
-export function encodeImage(
-  url: string,
-  { capabilities }: BedrockModel,
-  place: string,
-): ImageBlock {
+export function encodeImage(url: string, { capabilities }: BedrockModel, path: string): ImageBlock {
   if (!capabilities.images) {
-    throw unsupported(place, `${place}: this model takes no images. Remove the image.`);
+    throw unsupported(path, `${path}: this model takes no images. Remove the image.`);
   }
   if (/^https?:/i.test(url)) {
     throw invalidRequest(
-      place,
-      `${place}: addresses of images are not read here. Send the image itself as a data URL: ` +
+      path,
+      `${path}: addresses of images are not read here. Send the image itself as a data URL: ` +
         "data:image/png;base64,...",
     );
   }
   const data = parseDataUrl(url);
   if (data === undefined) {
-    throw invalidRequest(place, `${place}: the image is no data URL with sound base64 data.`);
+    throw invalidRequest(path, `${path}: the image is no data URL with sound base64 data.`);
   }
   if (byteLengthOf(data.base64) > capabilities.maxImageBytes) {
     throw invalidRequest(
-      place,
-      `${place}: an image may have ${capabilities.maxImageBytes} bytes at most.`,
+      path,
+      `${path}: an image may have ${capabilities.maxImageBytes} bytes at most.`,
     );
   }
   const format = imageFormatOf(data);
   if (format === undefined) {
     throw invalidRequest(
-      place,
-      `${place}: the image must be PNG, JPEG, GIF or WebP, not '${data.mediaType.slice(0, 64)}'.`,
+      path,
+      `${path}: the image must be PNG, JPEG, GIF or WebP, not '${data.mediaType.slice(0, 64)}'.`,
     );
   }
   return { image: { format, source: { bytes: data.base64 } } };

@@ -6,12 +6,12 @@ import { encodeImage } from "./encode-image.ts";
 import { unsupported } from "../failures/refusal.ts";
 
 /**
- * One part of a user's or a tool's message; undefined if it is empty. `place` is the part's path.
+ * One part of a user's or a tool's message; undefined if it is empty. `path` is the part's path.
  */
 export function encodeInputPart(
   part: ContentPart,
   context: DocumentContext,
-  place: string,
+  path: string,
 ): ResultBlock | undefined {
   switch (part.type) {
     case "text":
@@ -19,10 +19,10 @@ export function encodeInputPart(
     case "refusal":
       return isBlank(part.refusal) ? undefined : { text: part.refusal };
     case "image_url":
-      return encodeImage(part.image_url.url, context.model, place);
+      return encodeImage(part.image_url.url, context.model, path);
     case "file":
-      return encodeDocument(part.file, context, place);
+      return encodeDocument(part.file, context, path);
     case "input_audio":
-      throw unsupported(place, `${place}: this model takes no audio. Send a transcript.`);
+      throw unsupported(path, `${path}: this model takes no audio. Send a transcript.`);
   }
 }

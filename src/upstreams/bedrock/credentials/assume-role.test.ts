@@ -30,7 +30,7 @@ async function assume({ trusted = {}, role = {}, env = keys }: Case) {
   return { loaded, sessions: service.sessions };
 }
 
-test("a role is assumed at every load, in the upstream's region, with what the chain finds", async () => {
+test("a role is assumed at every load, in the upstream's region, with the chain's credentials", async () => {
   const { loaded, sessions } = await assume({});
   expect(loaded).toEqual([loadedAs(1), loadedAs(2)]);
   expect(sessions.map(({ signer, region }) => [signer, region])).toEqual([
@@ -45,7 +45,7 @@ test("a role is assumed at every load, in the upstream's region, with what the c
   });
 });
 
-test("external id, session name, tags and duration are asked for", async () => {
+test("external id, session name, tags and duration are sent", async () => {
   const { loaded, sessions } = await assume({
     trusted: { externalId: "customer/42", takesTags: true, longestSeconds: 7200 },
     role: {

@@ -41,7 +41,7 @@ function keyOf({ headers }: UpstreamRequest): string | undefined {
   return /Credential=(\w+)\//.exec(headers["authorization"] ?? "")?.[1];
 }
 
-/** A chain whose credentials are K1, K2 ... and last for an hour. */
+/** A chain with credentials K1, K2 ... that are valid for an hour. */
 function chained(clock: ManualClock) {
   let loads = 0;
   const load = async () => {
@@ -67,7 +67,7 @@ describe("a bearer key", () => {
     neverLoaded,
   );
 
-  test("is sent as it is, without a signature and without asking the chain", async () => {
+  test("is sent unchanged, without a signature and without the chain", async () => {
     const authorized = await authorizer.authorize(request, forever);
     expect(authorized).toEqual({
       ...request,
@@ -91,7 +91,7 @@ describe("static keys", () => {
   };
   const settings = { region, credentials: { source: "static", ...keys } } as const;
 
-  test("sign every request with the time of the clock, without asking the chain", async () => {
+  test("sign every request with the time of the clock, without the chain", async () => {
     const authorizer = createAuthorizer(settings, servicesAt(clock), neverLoaded);
     const expected = new RequestSigner(region).sign(
       request,
@@ -102,7 +102,7 @@ describe("static keys", () => {
     expect(expected.headers["x-amz-security-token"]).toBe("t");
   });
 
-  test("are used on after a refusal, as there are no others", async () => {
+  test("are still used after a refusal, because there are no others", async () => {
     const authorizer = createAuthorizer(settings, servicesAt(clock), neverLoaded);
     const before = await authorizer.authorize(request, forever);
     authorizer.noteFailure(refusal(clock.now()), before, "stale-credential");
@@ -111,7 +111,7 @@ describe("static keys", () => {
 });
 
 describe("the chain", () => {
-  test("is asked once for 500 calls at the end of the credentials, none of which fails", async () => {
+  test("is asked once for 500 calls when the credentials end, and none fails", async () => {
     const clock = new ManualClock();
     const { authorize, loads } = chained(clock);
     expect(keyOf(await authorize())).toBe("K1");
@@ -121,7 +121,7 @@ describe("the chain", () => {
     expect(loads()).toBe(2);
   });
 
-  test("is asked once when 500 calls are refused for their credentials' age", async () => {
+  test("is asked once when 500 calls are refused for expired credentials", async () => {
     const clock = new ManualClock();
     const { authorizer, authorize, loads } = chained(clock);
     const sent = await Promise.all(Array.from({ length: 500 }, authorize));
@@ -140,7 +140,7 @@ describe("the chain", () => {
     expect(loads()).toBe(2);
   });
 
-  test("is not asked anew for failures that do not concern the credentials", async () => {
+  test("is not asked again after failures unrelated to the credentials", async () => {
     const clock = new ManualClock();
     const { authorizer, authorize, loads } = chained(clock);
     const sent = await authorize();
@@ -152,7 +152,7 @@ describe("the chain", () => {
   });
 });
 
-describe("a clock that is wrong", () => {
+describe("a wrong clock", () => {
   test("is corrected from the refusal's date, without new credentials", async () => {
     const clock = new ManualClock();
     const { authorizer, authorize, loads } = chained(clock);

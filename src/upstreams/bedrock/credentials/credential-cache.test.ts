@@ -63,7 +63,7 @@ function setUp() {
     onLoadFailed: ({ message }) => troubles.push(message),
   });
   const keyId = async () => (await cache.get(forever)).accessKeyId;
-  /** As many turns as a load and its waiters need. */
+  /** Waits for a load and its callers. */
   const settle = async () => {
     for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
   };
@@ -80,7 +80,7 @@ async function withKey(keyId: string, lifetimeMs?: number) {
 }
 
 describe("credentials with an end", () => {
-  test("are fetched once, however many wait for them, and then served without a fetch", async () => {
+  test("are fetched once for all waiting calls, and then served without a fetch", async () => {
     const { source, keyId } = setUp();
     const waiting = Promise.all(Array.from({ length: 100 }, keyId));
     source.give("K1", Date.UTC(2030, 0));
@@ -103,7 +103,7 @@ describe("credentials with an end", () => {
     expect(await keyId()).toBe("K2");
   });
 
-  test("make callers wait only once they are over", async () => {
+  test("make callers wait only once they have expired", async () => {
     const { clock, source, keyId } = await withKey("K1", 10 * minute);
     clock.advance(10 * minute - 1);
     expect(await keyId()).toBe("K1");
@@ -114,7 +114,7 @@ describe("credentials with an end", () => {
     expect(source.loads).toBe(2);
   });
 
-  test("serve on when no others can be had, which is tried again after 30 seconds", async () => {
+  test("are still used while no others can be fetched, which is retried after 30 seconds", async () => {
     const { clock, source, troubles, keyId, settle } = await withKey("K1", 10 * minute);
     clock.advance(6 * minute);
     await keyId();
@@ -129,7 +129,7 @@ describe("credentials with an end", () => {
     expect(source.loads).toBe(3);
   });
 
-  test("that look expired when they come are tried, as the clock may be wrong", async () => {
+  test("that look expired on arrival are tried, because the clock may be wrong", async () => {
     const { clock, source, keyId } = await withKey("K1", -60 * minute);
     expect(await keyId()).toBe("K1");
     clock.advance(second);
@@ -171,7 +171,7 @@ describe("without credentials", () => {
     expect(source.loads).toBe(2);
   });
 
-  test("a failure that is mended is forgotten", async () => {
+  test("a failure is forgotten after a success", async () => {
     const { clock, source, cache, keyId } = setUp();
     const failed = reasonOf(keyId());
     source.fail("nothing here");
@@ -198,7 +198,7 @@ describe("without credentials", () => {
     expect(failure).toMatchObject({ details: { kind: "bad-credential" } });
   });
 
-  test("a source that does not answer is asked anew after a minute, and its late answer dropped", async () => {
+  test("a source that does not answer is called again after a minute, and its late answer dropped", async () => {
     const { clock, source, keyId, settle } = setUp();
     const early = keyId();
     clock.advance(minute);
@@ -212,7 +212,7 @@ describe("without credentials", () => {
     expect(await keyId()).toBe("K2");
   });
 
-  test("a caller that leaves waits no longer, while the fetch goes on for the others", async () => {
+  test("a caller that leaves stops waiting, while the fetch continues for the others", async () => {
     const { source, cache, keyId } = setUp();
     const controller = new AbortController();
     const leaving = reasonOf(cache.get(controller.signal));
@@ -234,7 +234,7 @@ describe("without credentials", () => {
 describe("refused credentials", () => {
   const signedBy = (accessKeyId: string) => ({ accessKeyId, sessionToken: undefined });
 
-  test("are replaced by one fetch, however many refusals come and whenever", async () => {
+  test("are replaced by one fetch for any number of refusals", async () => {
     const { source, cache, keyId } = await withKey("K1", 60 * minute);
     for (let refusal = 0; refusal < 50; refusal += 1) cache.refuse(signedBy("K1"));
     const waiting = Promise.all(Array.from({ length: 50 }, keyId));
@@ -274,7 +274,7 @@ describe("refused credentials", () => {
     },
   );
 
-  test("are not served again while no others can be had", async () => {
+  test("are not served again while no others can be fetched", async () => {
     const { source, cache, keyId } = await withKey("K1", 60 * minute);
     cache.refuse(signedBy("K1"));
     const waiting = reasonOf(keyId());

@@ -27,13 +27,13 @@ function temporary(count: number): Response {
   });
 }
 
-test("keys of the environment are found, and have no end", async () => {
+test("keys of the environment are found and do not expire", async () => {
   const keys = { AWS_ACCESS_KEY_ID: "AKIA1", AWS_SECRET_ACCESS_KEY: "s" };
   const loaded = { accessKeyId: "AKIA1", secretAccessKey: "s" };
   expect(await home.loadTwice({ env: keys })).toEqual([loaded, loaded]);
 });
 
-test("a container's role is asked, with its token, at every load", async () => {
+test("a container's role is requested with its token at every load", async () => {
   let requests = 0;
   using server = serveCredentials((request, path) => {
     const isOurs = request.headers.get("authorization") === "pass" && path === "/role";
@@ -48,7 +48,7 @@ test("a container's role is asked, with its token, at every load", async () => {
   expect(requests).toBe(2);
 });
 
-test("an instance's role is asked, with a session of its metadata service", async () => {
+test("an instance's role is requested with a session of its metadata service", async () => {
   let roles = 0;
   using server = serveCredentials((request, path) => {
     if (path === "/latest/api/token" && request.method === "PUT") return new Response("session");
@@ -66,7 +66,7 @@ test("an instance's role is asked, with a session of its metadata service", asyn
   expect(await home.loadTwice({ env })).toEqual([loadedAs(1), loadedAs(2)]);
 });
 
-test("a web identity assumes its role, its token read anew each time", async () => {
+test("a web identity assumes its role, with its token read each time", async () => {
   const tokens: (string | null)[] = [];
   using server = serveCredentials(async (request) => {
     const form = new URLSearchParams(await request.text());
@@ -98,7 +98,7 @@ test("a web identity assumes its role, its token read anew each time", async () 
   expect(tokens).toEqual(["identity 1", "identity 2"]);
 });
 
-test("a profile's keys are found beside those of others, and again after a rotation", async () => {
+test("the keys of the named profile are found, and again after a rotation", async () => {
   const file = join(home.folder, "credentials");
   const keys = (id: string) => `aws_access_key_id = ${id}\naws_secret_access_key = s\n`;
   writeFileSync(file, `[default]\n${keys("AKIA0")}[team]\n${keys("AKIA1")}`);
@@ -111,7 +111,7 @@ test("a profile's keys are found beside those of others, and again after a rotat
   ]);
 });
 
-test("a chain that finds nothing names what the operator can set", async () => {
+test("a chain without credentials names the settings of the operator", async () => {
   const [first, second] = await home.loadTwice({ env: {} });
   expect(first?.failure?.kind).toBe("bad-credential");
   expect(first?.failure?.message).toContain("no credentials for the provider (");
@@ -144,7 +144,7 @@ const authorizing = (credentials: string) => `
   }
   console.log(Object.keys(require.cache).some((path) => path.includes("credential-providers")));`;
 
-test("a hundred calls at once ask the container once", async () => {
+test("a hundred concurrent calls ask the container once", async () => {
   let requests = 0;
   using server = serveCredentials(() => {
     requests += 1;

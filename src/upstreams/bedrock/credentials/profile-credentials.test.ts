@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => home[Symbol.dispose]());
 
-/** What the command line of the provider leaves behind after a sign-in. */
+/** Writes the file that the provider's command line keeps after a sign-in. */
 async function signIn(name: string, token: object): Promise<void> {
   const digest = new Bun.CryptoHasher("sha1").update(name).digest("hex");
   await home.write(`.aws/sso/cache/${digest}.json`, JSON.stringify(token));
@@ -30,7 +30,7 @@ sso_start_url = https://corp.example/start
 `;
 const signedIn = { accessToken: "pass", expiresAt: expiration, region: "eu-central-1" };
 
-/** The portal of single sign-on, whose credentials are others at each request. */
+/** The portal of single sign-on, with new credentials for each request. */
 function servePortal() {
   let count = 0;
   return serveCredentials((request) => {
@@ -94,7 +94,7 @@ test("a sign-in that has ended is reported", async () => {
   expect(first?.failure?.message).toContain("aws sso login");
 });
 
-/** A program that prints credentials, others at each run. */
+/** A program that prints new credentials at each run. */
 async function writeProcess(name: string, printed: string): Promise<string> {
   const path = await home.write(name, `#!/bin/sh\necho run >> "$HOME/runs"\n${printed}\n`);
   chmodSync(path, 0o755);
@@ -117,7 +117,7 @@ test.each([
   ["prints what is no JSON", "echo hello"],
   ["prints another version", 'echo "{\\"Version\\": 2}"'],
   [
-    "prints what has expired",
+    "prints expired ones",
     `echo '{"Version":1,"AccessKeyId":"A","SecretAccessKey":"s","Expiration":"2020-01-01T00:00:00Z"}'`,
   ],
 ])("a process that %s is told", async (_, printed) => {
@@ -128,7 +128,7 @@ test.each([
   expect(first?.failure?.message).toContain("the profile vault must be in the shared");
 });
 
-test("a profile's role is assumed with the process of another, and an upstream's role with that", async () => {
+test("a profile's role is assumed with another's process, and an upstream's role with that one", async () => {
   const far = "arn:aws:iam::444455556666:role/far";
   const near = "arn:aws:iam::111122223333:role/near";
   await using service = new TokenService({

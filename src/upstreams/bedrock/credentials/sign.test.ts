@@ -82,7 +82,7 @@ function credentialsOf(token?: string): AwsCredentials {
   };
 }
 
-/** What the official client asked for, without what a signer adds. */
+/** The official client's request, without the headers of its signer. */
 function unsigned(captured: Captured): UpstreamRequest {
   const { headers } = captured;
   const [, names = ""] = /SignedHeaders=([^,]+)/.exec(headers["authorization"] ?? "") ?? [];
@@ -269,7 +269,7 @@ describe("a signature", () => {
     expect(new Set(signatures).size).toBe(signatures.length);
   });
 
-  test("is that of the bytes, whether the body comes as text or as bytes", () => {
+  test("is the same for a body as text or as bytes", () => {
     const body = "Grüße 👋🏽 \ud800";
     const asText = signer.sign({ ...request, body }, credentialsOf(), nowMs);
     const bytes = new TextEncoder().encode(body);
@@ -278,7 +278,7 @@ describe("a signature", () => {
     );
   });
 
-  test("does not cover what proxies rewrite, which is sent all the same", () => {
+  test("does not cover headers that proxies rewrite, which are sent too", () => {
     const signed = signer.sign(request, credentialsOf(), nowMs);
     expect(signed.headers["authorization"]).toContain(
       "SignedHeaders=content-type;host;x-amz-content-sha256;x-amz-date,",
@@ -290,7 +290,7 @@ describe("a signature", () => {
   });
 });
 
-test("who signed a request and when can be read from it", () => {
+test("signer and time of a signed request can be read", () => {
   const signed = new RequestSigner("us-east-1").sign(request, credentialsOf("t"), nowMs);
   const signature = { accessKeyId, sessionToken: "t", signedAtMs: nowMs - 678 };
   expect(readSignature(signed.headers)).toEqual(signature);
@@ -322,7 +322,7 @@ test("a kept signing key is never used for other credentials, another day or ano
   );
 });
 
-test("what the runtime sends is what was signed: host with its port, path and bytes", async () => {
+test("the runtime sends what was signed: host with port, path and bytes", async () => {
   const seen: { host: string | null; path: string; body: Uint8Array }[] = [];
   using server = Bun.serve({
     port: 0,

@@ -11,7 +11,7 @@ import { percentEncode } from "../endpoint.ts";
 export class RequestSigner {
   readonly #region: string;
   readonly #headers = new CanonicalHeadersWriter();
-  readonly #places = new Map<string, Place>();
+  readonly #addresses = new Map<string, CanonicalAddress>();
   #key: SigningKey | undefined;
   #time: { readonly second: number; readonly text: string } | undefined;
 
@@ -21,7 +21,7 @@ export class RequestSigner {
 
   /** The request with its signature. The body is sent unchanged: its bytes are signed. */
   sign(request: UpstreamRequest, credentials: AwsCredentials, nowMs: number): UpstreamRequest {
-    const { host, path, query } = this.#placeOf(request.url);
+    const { host, path, query } = this.#addressOf(request.url);
     const time = this.#timeAt(nowMs);
     const day = time.slice(0, 8);
     const bodyHash = hash("sha256", request.body, "hex");
@@ -45,14 +45,14 @@ export class RequestSigner {
   }
 
   /** A region has few addresses: one for each operation of each model. */
-  #placeOf(url: string): Place {
-    const known = this.#places.get(url);
+  #addressOf(url: string): CanonicalAddress {
+    const known = this.#addresses.get(url);
     if (known !== undefined) return known;
     const { host, pathname, search } = new URL(url);
-    const place = { host, path: canonicalPath(pathname), query: canonicalQuery(search) };
-    if (this.#places.size >= mostPlaces) this.#places.clear();
-    this.#places.set(url, place);
-    return place;
+    const address = { host, path: canonicalPath(pathname), query: canonicalQuery(search) };
+    if (this.#addresses.size >= mostAddresses) this.#addresses.clear();
+    this.#addresses.set(url, address);
+    return address;
   }
 
   #timeAt(nowMs: number): string {
@@ -97,9 +97,9 @@ const algorithm = "AWS4-HMAC-SHA256";
 const service = "bedrock";
 
 /** Far more than a configuration has; beyond it, values are computed each time. */
-const mostPlaces = 10_000;
+const mostAddresses = 10_000;
 
-interface Place {
+interface CanonicalAddress {
   readonly host: string;
   readonly path: string;
   readonly query: string;

@@ -29,7 +29,7 @@ interface Decoded {
   readonly failure: UpstreamFailureDetails | undefined;
 }
 
-/** Reads as the pipeline does: until it is whole or has failed, and to the end of the body. */
+/** Decodes as a call does, until the answer is complete or has failed, else to the end. */
 function decode(
   pieces: readonly Uint8Array[],
   context?: ContextFixture,
@@ -72,7 +72,7 @@ const metadata: FrameFixture = [
   "metadata",
   { usage: { inputTokens: 3, outputTokens: 5, totalTokens: 8 }, metrics: { latencyMs: 7 } },
 ];
-test("a stream whose end gives no reason is no whole answer", () => {
+test("a stream without a stop reason is incomplete", () => {
   for (const payload of [{}, { stopReason: "" }, { stopReason: null }]) {
     const bytes = streamOf([text("a"), ["messageStop", payload], metadata]);
     const { events, ending } = decode([bytes]);
@@ -110,7 +110,7 @@ const tenEvents: readonly ChatEvent[] = [
 ];
 const tenBytes = streamOf(tenFrames);
 
-test("the events of ten frames are the same wherever the network cuts them in two", () => {
+test("the events of ten frames are the same at every split point", () => {
   const wrongCuts: number[] = [];
   for (let cut = 0; cut <= tenBytes.length; cut += 1) {
     const { events, ending } = decode([tenBytes.subarray(0, cut), tenBytes.subarray(cut)]);
@@ -119,10 +119,10 @@ test("the events of ten frames are the same wherever the network cuts them in tw
   expect(wrongCuts).toEqual([]);
 });
 
-test("the events of ten frames are the same in any pieces", () => {
+test("the events of ten frames are the same for any split", () => {
   fc.assert(
-    fc.property(fc.array(fc.nat(tenBytes.length), { maxLength: 40 }), (places) => {
-      const sorted = [0, ...places.toSorted((one, other) => one - other), tenBytes.length];
+    fc.property(fc.array(fc.nat(tenBytes.length), { maxLength: 40 }), (offsets) => {
+      const sorted = [0, ...offsets.toSorted((one, other) => one - other), tenBytes.length];
       const pieces = sorted.slice(1).map((end, at) => tenBytes.subarray(sorted[at], end));
       expectDecoded(decode(pieces), { name: "", events: tenEvents, ending: "done" });
     }),
@@ -150,15 +150,15 @@ test("a bit flipped at any byte breaks the stream, and no event of its frame or 
     const before = decode([streamOf(tenFrames.slice(0, position))]).events.filter(
       ({ type }) => type !== "choice-finish",
     );
-    const wrongPlaces: number[] = [];
+    const wrongOffsets: number[] = [];
     for (let at = start; at < start + frame.length; at += 1) {
       const damaged = Uint8Array.from(tenBytes);
       damaged[at] = (damaged[at] ?? 0) ^ 0x10;
       const { events, ending } = decode([damaged]);
       const isRight = ending === "broken-answer" && Bun.deepEquals(events, before);
-      if (!isRight) wrongPlaces.push(at);
+      if (!isRight) wrongOffsets.push(at);
     }
-    expect({ position, wrongPlaces }).toEqual({ position, wrongPlaces: [] });
+    expect({ position, wrongOffsets }).toEqual({ position, wrongOffsets: [] });
     start += frame.length;
   }
 });
@@ -181,7 +181,7 @@ const streamExceptions: readonly (readonly [name: string, kind: string, body: ob
 ];
 
 for (const [name, kind, body] of streamExceptions) {
-  test(`${name} is ${kind}: first, among events, behind the stop, and in one piece with them`, () => {
+  test(`${name} is ${kind}: first, among events, after the stop, and in one piece with them`, () => {
     const exception: FrameFixture = ["exception", name, body];
     const start: FrameFixture = ["messageStart", { role: "assistant" }];
     const told: ChatEvent = { type: "text-delta", choice: 0, text: "a" };
@@ -202,14 +202,14 @@ for (const [name, kind, body] of streamExceptions) {
   });
 }
 
-test("an exception has the service's message, without anything about the operator", () => {
+test("an exception has the service's message, without details of the operator", () => {
   const message =
     "The model returned the following errors: arn:aws:bedrock:us-east-1:123456789012:x is bad";
   const { failure } = decode([frameOf(["exception", "validationException", { message }])]);
   expect(failure?.message).toBe("[removed] is bad");
 });
 
-test("an exception is known by its name when its body is empty or no JSON", () => {
+test("an exception is classified by its name when its body is empty or no JSON", () => {
   const headers = textHeaders({
     ":message-type": "exception",
     ":exception-type": "throttlingException",

@@ -254,7 +254,7 @@ function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamF
   return new UpstreamFailure(failureOfException({ name, body }));
 }
 
-/** The failure of an answer that is a JSON object in place of a stream. */
+/** The failure of an answer that is a JSON object instead of a stream. */
 function failureOfBody(json: string): UpstreamFailure {
   const body = parseObject(json);
   const failure = body && failureInAnswer(body);

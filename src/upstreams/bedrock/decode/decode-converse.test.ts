@@ -65,7 +65,7 @@ function replay(pieces: readonly Uint8Array[], context = plain): Replayed {
 }
 
 /** The content of the events, joined independently of the decoder. */
-function told(events: readonly ChatEvent[]): object {
+function contentOf(events: readonly ChatEvent[]): object {
   const join = (type: string): string =>
     events.map((event) => (event.type === type && "text" in event ? event.text : "")).join("");
   const calls = events.filter((event) => event.type === "tool-call-start");
@@ -107,7 +107,7 @@ for (const answer of golden) {
     if (answer.failure !== undefined) return expect(events).toEqual([]);
     const { choices, usage, serviceTier } = resultOf(answer);
     const [choice] = choices;
-    expect(told(events)).toEqual({
+    expect(contentOf(events)).toEqual({
       content: choice?.content ?? "",
       reasoning: choice?.reasoning ?? "",
       toolCalls: choice?.toolCalls ?? [],
@@ -121,7 +121,7 @@ for (const answer of golden) {
 const answerOf = (content: readonly unknown[]): string =>
   JSON.stringify({ output: { message: { role: "assistant", content } }, stopReason: "end_turn" });
 
-test("a body that is no whole answer is broken", () => {
+test("an incomplete answer is broken", () => {
   const whole = answerOf([{ text: "Grüße" }]);
   expect(failureOf(whole)).toBeUndefined();
   const others = ["", " ", "<html></html>", "null", "7", '"x"', '{"output":{}}'];
@@ -137,7 +137,7 @@ test("a body that is no whole answer is broken", () => {
   }
 });
 
-test("integers that no number holds reach a tool as the model wrote them", () => {
+test("integers beyond the exact range reach a tool as the model wrote them", () => {
   const input = '{"id":123456789012345678901,"price":0.1,"list":[-9007199254740993,12]}';
   const body = answerOf([{ toolUse: { toolUseId: "t", name: "f", input: "INPUT" } }]);
   const [choice] = decode(body.replace('"INPUT"', input)).choices;
@@ -151,7 +151,7 @@ test("counts next to such integers are counts", () => {
   expect(decode(body).usage).toMatchObject({ inputTokens: 7, outputTokens: 3 });
 });
 
-test("input that nests without end is a failure or its JSON, and nothing else is thrown", () => {
+test("deeply nested input is a failure or its JSON, and nothing else is thrown", () => {
   const depth = 50_000;
   const body = answerOf([{ toolUse: { toolUseId: "t", name: "f", input: "INPUT" } }]);
   const nested = body.replace('"INPUT"', "[".repeat(depth) + "]".repeat(depth));
@@ -170,7 +170,7 @@ test("a long answer is replayed in pieces, and no character is cut in two", () =
   }
 });
 
-test("the events of a replay do not depend on how the network cuts the body", () => {
+test("the events of a replay are the same for any split of the body", () => {
   const bytes = new TextEncoder().encode(
     answerOf([
       { reasoningContent: { reasoningText: { text: "思考 👋🏽" } } },
@@ -181,8 +181,8 @@ test("the events of a replay do not depend on how the network cuts the body", ()
   const { events: expected } = replay([bytes]);
   expect(expected.length).toBe(5);
   fc.assert(
-    fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (places) => {
-      const sorted = [0, ...places.toSorted((one, other) => one - other), bytes.length];
+    fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (offsets) => {
+      const sorted = [0, ...offsets.toSorted((one, other) => one - other), bytes.length];
       const pieces = sorted.slice(1).map((end, at) => bytes.subarray(sorted[at], end));
       expect(replay(pieces).events).toEqual([...expected]);
     }),
@@ -190,7 +190,7 @@ test("the events of a replay do not depend on how the network cuts the body", ()
   );
 });
 
-test("a replay does not collect without end", () => {
+test("a replay collects a bounded answer", () => {
   const decoder = new WholeAnswerReplay(plain);
   const piece = new Uint8Array(1024 * 1024).fill(0x20);
   let pushes = 0;

@@ -37,7 +37,7 @@ test("each unknown reason is reported to the operator once", () => {
   ]);
 });
 
-test("a reason that is no name is not repeated in the log", () => {
+test("a malformed reason is not logged", () => {
   const troubles: string[] = [];
   const report = unknownStopReasonReport((what) => troubles.push(what));
   report("the prompt said: hello");
@@ -46,7 +46,7 @@ test("a reason that is no name is not repeated in the log", () => {
   expect(troubles[0]).not.toContain("hello");
 });
 
-test("an upstream that makes up reasons without end fills neither memory nor log", () => {
+test("an upstream that invents reasons fills neither memory nor log", () => {
   const troubles: string[] = [];
   const report = unknownStopReasonReport((what) => troubles.push(what));
   for (let count = 0; count < 1_000; count += 1) report(`reason_${count}`);

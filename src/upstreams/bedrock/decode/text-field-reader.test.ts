@@ -8,20 +8,20 @@ function read(pieces: readonly string[]): string[] {
   return [...pieces.map((piece) => reader.push(piece)), reader.end()].filter((text) => text !== "");
 }
 
-test("the text comes while the JSON comes, unescaped", () => {
+test("the text is emitted unescaped while the JSON arrives", () => {
   const pieces = ["{", '"input"', ': "one', "\\", "ntwo \\u00", 'e9 \\"', ' 👋"', "}"];
   expect(read(pieces)).toEqual(["one", "\ntwo ", 'é "', " 👋"]);
 });
 
-test("any text comes back, however its JSON is written and cut", () => {
+test("any text is restored for any form and split of its JSON", () => {
   const text = fc.string({ unit: "binary", maxLength: 60 });
   const asciiOnly = (json: string): string =>
     json.replaceAll(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
   fc.assert(
-    fc.property(text, fc.array(fc.nat(200)), fc.boolean(), (value, places, isAscii) => {
+    fc.property(text, fc.array(fc.nat(200)), fc.boolean(), (value, offsets, isAscii) => {
       const plain = JSON.stringify({ input: value });
       const json = isAscii ? asciiOnly(plain) : plain;
-      const cuts = [0, ...places.filter((at) => at < json.length), json.length];
+      const cuts = [0, ...offsets.filter((at) => at < json.length), json.length];
       const sorted = cuts.toSorted((one, other) => one - other);
       const pieces = sorted.slice(1).map((end, at) => json.slice(sorted[at], end));
       expect(read(pieces).join("")).toBe(value);
@@ -37,7 +37,7 @@ test("escaped surrogates of one character are emitted together", () => {
   expect(whole).toContain("👋");
 });
 
-test("a text that was cut short is as long as it is", () => {
+test("a text that was cut short stays cut", () => {
   expect(read(['{"input":"abc']).join("")).toBe("abc");
   expect(read(['{"input":"abc\\']).join("")).toBe("abc");
   expect(read(['{"input":"abc\\u00']).join("")).toBe("abc");
@@ -49,11 +49,11 @@ test("an empty text, and no input at all, are nothing", () => {
   expect(read([""])).toEqual([]);
 });
 
-test("line breaks that a model wrote as they are belong to the text", () => {
+test("unescaped line breaks belong to the text", () => {
   expect(read(['{"input":"one\ntwo\\nthree\t"}']).join("")).toBe("one\ntwo\nthree\t");
 });
 
-test("what stands behind the field is left out", () => {
+test("text after the field is left out", () => {
   expect(read(['{"input":"abc","other":', '"input"}']).join("")).toBe("abc");
 });
 
@@ -66,7 +66,7 @@ test("JSON of another form is read as a whole at its end", () => {
   expect(read(long.split(""))).toEqual(["abc"]);
 });
 
-test("JSON of another form is not collected without end", () => {
+test("JSON of another form is collected up to a limit", () => {
   const reader = new TextFieldReader();
   const piece = "x".repeat(1024 * 1024);
   expect(() => {

@@ -104,7 +104,7 @@ test.each<[EmbeddingFamily, EmbeddingRequest, unknown]>([
   expect(bodyOf(family, request)).toEqual(body);
 });
 
-test("the label of an image is the one that its bytes have", () => {
+test("the format of an image is that of its bytes", () => {
   const mislabelled = requestOf([image.replace("png", "jpeg")]);
   expect(bodyOf("nova-embed", mislabelled)).toEqual(bodyOf("nova-embed", requestOf([image])));
   expect(bodyOf("cohere-embed-v4", mislabelled)).toEqual(
@@ -118,7 +118,7 @@ test("requests with images go to Cohere's version 3 one by one", () => {
   expect(wire.batchLimit(requestOf(["words", image]))).toBe(1);
 });
 
-test("Cohere's versions name the ends that may be cut in words of their own", () => {
+test("Cohere's versions have their own words for truncation", () => {
   const common = {
     texts: ["one", "two"],
     input_type: "search_document",

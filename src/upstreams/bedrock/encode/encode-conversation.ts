@@ -67,8 +67,8 @@ class ConversationEncoder {
     });
   }
 
-  /** `place` is the message's path in the request. */
-  add(message: ChatMessage, place: string): void {
+  /** `path` is the message's path in the request. */
+  add(message: ChatMessage, path: string): void {
     switch (message.role) {
       case "system":
       case "developer":
@@ -76,15 +76,15 @@ class ConversationEncoder {
         return;
       case "tool":
       case "function":
-        this.#addResult(message, place);
+        this.#addResult(message, path);
         return;
       case "user":
         this.#history.checkAnswered();
-        this.#addUser(message, place);
+        this.#addUser(message, path);
         return;
       case "assistant":
         this.#history.checkAnswered();
-        this.#addAssistant(message, place);
+        this.#addAssistant(message, path);
         return;
     }
   }
@@ -103,7 +103,7 @@ class ConversationEncoder {
     return { system: [], turns: withFirstWords(turns, system) };
   }
 
-  /** Instructions at any place: the provider takes them only for the whole conversation. */
+  /** Instructions at any position: the provider takes them only for the whole conversation. */
   #addInstructions(message: ChatMessage): void {
     const begin = this.#system.length;
     for (const part of partsOf(message)) {
@@ -116,46 +116,46 @@ class ConversationEncoder {
     if (this.#system.length > begin) this.#lastInstruction = begin;
   }
 
-  #addResult(message: ChatMessage, place: string): void {
+  #addResult(message: ChatMessage, path: string): void {
     const parts = partsOf(message);
     const blocks = parts.map((part, index) => {
-      const partPlace = `${place}.content[${index}]`;
-      this.#checkResultPart(part, partPlace);
-      return { partPlace, block: encodeInputPart(part, this.#attachments, partPlace) };
+      const partPath = `${path}.content[${index}]`;
+      this.#checkResultPart(part, partPath);
+      return { partPath, block: encodeInputPart(part, this.#attachments, partPath) };
     });
     const content = blocks.flatMap(({ block }) => (block === undefined ? [] : [block]));
     const results =
       message.role === "function"
-        ? this.#history.functionResult(content, place)
-        : this.#history.result(message.tool_call_id ?? "", content, place);
+        ? this.#history.functionResult(content, path)
+        : this.#history.result(message.tool_call_id ?? "", content, path);
     for (const result of results) this.#turns.add("user", result);
-    for (const { block, partPlace } of blocks) {
-      if (block !== undefined) this.#limits.count(block, this.#turns.last, partPlace);
+    for (const { block, partPath } of blocks) {
+      if (block !== undefined) this.#limits.count(block, this.#turns.last, partPath);
     }
     for (const holder of [...parts, message]) this.#mark(holder);
   }
 
-  #checkResultPart(part: ContentPart, place: string): void {
+  #checkResultPart(part: ContentPart, path: string): void {
     const { model, offersTools } = this.#context;
     const { images, toolResultImages } = model.capabilities;
     // Where results are written as text, their images are the user's.
     if (part.type !== "image_url" || !images || toolResultImages || !offersTools) return;
     throw unsupported(
-      place,
-      `${place}: this model takes no images in results of tools. Send the image in a message of ` +
+      path,
+      `${path}: this model takes no images in results of tools. Send the image in a message of ` +
         "the user behind them, or describe it.",
     );
   }
 
-  #addUser(message: ChatMessage, place: string): void {
+  #addUser(message: ChatMessage, path: string): void {
     let isSilent = true;
     partsOf(message).forEach((part, index) => {
-      const partPlace = `${place}.content[${index}]`;
-      const block = encodeInputPart(part, this.#attachments, partPlace);
+      const partPath = `${path}.content[${index}]`;
+      const block = encodeInputPart(part, this.#attachments, partPath);
       if (block === undefined) return;
       isSilent = false;
       this.#turns.add("user", block);
-      this.#limits.count(block, this.#turns.last, partPlace);
+      this.#limits.count(block, this.#turns.last, partPath);
       this.#mark(part);
     });
     if (!isSilent) this.#mark(message);
@@ -163,7 +163,7 @@ class ConversationEncoder {
   }
 
   /** Thoughts come first, and only if text or calls follow them. */
-  #addAssistant(message: ChatMessage, place: string): void {
+  #addAssistant(message: ChatMessage, path: string): void {
     const words = this.#wordsOf(message);
     const calls = message.tool_calls ?? [];
     const functionCall = objectOf(message["function_call"]);
@@ -171,8 +171,8 @@ class ConversationEncoder {
     if (!isSilent) this.#lastInstruction = undefined;
     if (isSilent && isObject(message["audio"])) {
       throw unsupported(
-        `${place}.audio`,
-        `${place}: spoken answers cannot be sent back to this model. Send their text.`,
+        `${path}.audio`,
+        `${path}: spoken answers cannot be sent back to this model. Send their text.`,
       );
     }
     if (!isSilent) {
@@ -184,12 +184,12 @@ class ConversationEncoder {
       this.#mark(part);
     }
     calls.forEach((call, index) => {
-      const block = this.#history.call(call.id, callOf(call), `${place}.tool_calls[${index}]`);
+      const block = this.#history.call(call.id, callOf(call), `${path}.tool_calls[${index}]`);
       this.#turns.add("assistant", block);
     });
     if (functionCall !== undefined) {
       const call = functionCallOf(functionCall);
-      this.#turns.add("assistant", this.#history.functionCall(call, place));
+      this.#turns.add("assistant", this.#history.functionCall(call, path));
     }
     if (!isSilent) this.#mark(message);
   }

@@ -219,7 +219,7 @@ interface Sample {
   readonly isStreamed: boolean;
 }
 
-test("any conversation becomes a body that the provider takes, or fails by the name of a field", () => {
+test("any conversation becomes a valid body or an error that names a field", () => {
   let encoded = 0;
   let refused = 0;
   const property = fc.property(conversation, (sample) => {

@@ -17,18 +17,18 @@ function withFile(byteLength: number): ChatRequest {
   return { model: "m", messages: [{ role: "user", content: [{ type: "file", file }] }] };
 }
 
-test("a stream with tools is asked for whole where the model streams none", () => {
+test("a stream with tools is requested whole if the model streams no tool calls", () => {
   expect(answersAsWhole({ ...request, tools }, llama)).toBe(true);
   expect(answersAsWhole({ ...request, functions: [{ name: "f" }] }, llama)).toBe(true);
   expect(answersAsWhole({ ...request, tools }, claude)).toBe(false);
 });
 
-test("a stream whose answer is a tool's input is asked for whole there too", () => {
+test("a stream whose answer is a tool's input is requested whole from such a model", () => {
   const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
   expect(answersAsWhole({ ...request, response_format: format }, mistral)).toBe(true);
 });
 
-test("a schema and tools that must not be called are a tool that takes the answer", () => {
+test("a schema beside forbidden tools becomes a tool that takes the answer", () => {
   const format = { type: "json_schema", json_schema: { name: "answer" } } as const;
   const wanted: ChatRequest = { ...request, tools, tool_choice: "none", response_format: format };
   const answerTool = {
@@ -55,7 +55,7 @@ test("a schema and tools that must not be called are a tool that takes the answe
   expect(context.answerTool).toBe("answer");
 });
 
-test("a stream in which no tool may be called is a stream everywhere", () => {
+test("a stream without callable tools is streamed by every model", () => {
   expect(answersAsWhole(request, llama)).toBe(false);
   expect(answersAsWhole({ ...request, tools: [] }, llama)).toBe(false);
   expect(answersAsWhole({ ...request, tools, tool_choice: "none" }, llama)).toBe(false);
@@ -106,7 +106,7 @@ test("an image may have 5 MiB, or as many bytes as the operator sets for the mod
   expect(encodeConverse(ofBytes(most + 1), other, options).body.length).toBeGreaterThan(most);
 });
 
-test("more files than a turn may hold are refused at the first too many, however many follow", () => {
+test("too many files in a turn are refused at the first one beyond the limit", () => {
   const part = { type: "file" as const, file: { filename: "a.txt", file_data: "AAAA" } };
   const message = { role: "user" as const, content: Array.from({ length: 20_000 }, () => part) };
   const reply = { role: "assistant" as const, content: "Seen." };

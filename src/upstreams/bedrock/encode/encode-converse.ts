@@ -18,7 +18,7 @@ import { planAnswerFormat, type AnswerFormat } from "../answer-format/plan-answe
 import type { BedrockModelSettings, Guardrail } from "../settings.ts";
 import type { ReasoningPlan } from "../thinking/reasoning-plan.ts";
 import { planReasoning } from "../thinking/plan-reasoning.ts";
-import { tellsThoughts, thoughtCountPaths } from "../thinking/thought-count.ts";
+import { countsThoughts, thoughtCountPaths } from "../thinking/thought-count.ts";
 import { withoutThoughts } from "../thinking/turn-thoughts.ts";
 import { ToolNames } from "../tools/tool-names.ts";
 import { mayCallTools } from "../tools/tool-offers.ts";
@@ -50,14 +50,14 @@ export function encodeConverse(
     turns: conversation.turns,
   });
   const { isThinking, isUncapped } = reasoning;
-  tellEffort(request, reasoning, adjustments);
+  reportEffort(request, reasoning, adjustments);
   const cap = isUncapped === true ? undefined : maxTokens;
   const fields = additionalFields(request, model, { tools, reasoning, adjustments });
   const body: ConverseBody = {
     ...contentOf(parts, { keepsThoughts: isThinking }),
     inferenceConfig: encodeInference(request, model, { maxTokens: cap, isThinking, adjustments }),
     ...(Object.keys(fields).length > 0 && { additionalModelRequestFields: fields }),
-    ...(tellsThoughts(model.capabilities, isThinking) && {
+    ...(countsThoughts(model.capabilities, isThinking) && {
       additionalModelResponseFieldPaths: thoughtCountPaths,
     }),
     ...(format.kind === "field" && { outputConfig: { textFormat: format.textFormat } }),
@@ -75,7 +75,7 @@ export function encodeConverse(
   };
 }
 
-function tellEffort(
+function reportEffort(
   { reasoning_effort: asked }: ChatRequest,
   { effort }: ReasoningPlan,
   adjustments: Adjustments,

@@ -54,7 +54,7 @@ export function encodeInference(
 ): InferenceConfig {
   const { sent: stopSequences } = stopsOf(request, model);
   const sampling = samplingOf(request, model, adjustments);
-  if (isThinking) tellDroppedSampling(sampling, adjustments);
+  if (isThinking) reportDroppedSampling(sampling, adjustments);
   return {
     ...(maxTokens !== undefined && { maxTokens }),
     ...(!isThinking && sampling),
@@ -77,7 +77,7 @@ function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adju
 }
 
 /** Sampling cannot be chosen while a model thinks. A value of 1 has no effect. */
-function tellDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
+function reportDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
   if (temperature !== undefined && temperature < 1) adjustments.sendAs("temperature", "dropped");
   if (topP !== undefined && topP < 1) adjustments.sendAs("top_p", "dropped");
 }

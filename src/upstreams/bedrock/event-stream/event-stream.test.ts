@@ -58,7 +58,7 @@ test("frames of the provider's own encoder are read, headers and payloads", () =
   });
 });
 
-test("the frames are the same wherever the network cuts the stream in two", () => {
+test("the frames are the same at every split point", () => {
   const wrongCuts: number[] = [];
   for (let cut = 0; cut <= stream.length; cut += 1) {
     const { frames: found, failure } = readPieces([stream.subarray(0, cut), stream.subarray(cut)]);
@@ -71,8 +71,8 @@ test("the frames are the same wherever the network cuts the stream in two", () =
 test("the frames are the same byte by byte, and in any pieces", () => {
   expect(texts(readPieces(bytewise(stream)).frames)).toEqual([...expected]);
   fc.assert(
-    fc.property(fc.array(fc.nat(stream.length), { maxLength: 40 }), (places) => {
-      const sorted = [0, ...places.toSorted((one, other) => one - other), stream.length];
+    fc.property(fc.array(fc.nat(stream.length), { maxLength: 40 }), (offsets) => {
+      const sorted = [0, ...offsets.toSorted((one, other) => one - other), stream.length];
       const pieces = sorted.slice(1).map((end, at) => stream.subarray(sorted[at], end));
       const { frames: found, failure } = readPieces(pieces);
       expect({ failure, texts: texts(found) }).toEqual({
@@ -84,13 +84,13 @@ test("the frames are the same byte by byte, and in any pieces", () => {
   );
 });
 
-test("a frame stays what it is while later ones are read into the same reader", () => {
+test("a frame is unchanged by later ones of the same reader", () => {
   const reader = new FrameReader();
   const found = bytewise(stream).flatMap((byte) => reader.push(byte));
   expect(texts(found)).toEqual([...expected]);
 });
 
-test("any frame that the provider's own codec reads is read alike", () => {
+test("frames are read as the provider's own codec reads them", () => {
   const name = fc.constantFrom(":event-type", ":message-type", ":exception-type", ":other", "x");
   const value = fc.oneof(
     fc.string({ unit: "binary", maxLength: 40 }).map((text) => ({ type: "string", value: text })),
@@ -119,12 +119,12 @@ test("any frame that the provider's own codec reads is read alike", () => {
   );
 });
 
-test("64-bit headers, which the codec writes as its own class, are passed over", () => {
+test("64-bit headers, which the codec writes as its own class, are skipped", () => {
   const headers = Buffer.concat([header(":a", 5, Buffer.alloc(8, 1)), textHeader("messageStop")]);
   expect(texts(read(rawFrame(headers, "{}")).frames)).toEqual(["messageStop {}"]);
 });
 
-test("a flipped bit anywhere in a frame is found, and nothing of the frame is given out", () => {
+test("a flipped bit anywhere in a frame is found, and the frame is not returned", () => {
   const [frame] = frames;
   if (frame === undefined) throw new Error("no frame");
   for (let at = 0; at < frame.length; at += 1) {
@@ -171,7 +171,7 @@ test("a stream cut short at any byte fails at its end, unless it ends between fr
   expect(wrongEnds).toEqual([]);
 });
 
-test("lengths that cannot be are refused before anything is read or kept for them", () => {
+test("invalid lengths are refused before anything is read or allocated", () => {
   const lengths: readonly (readonly [total: number, headers: number])[] = [
     [0, 0],
     [15, 0],
@@ -196,7 +196,7 @@ test("lengths that cannot be are refused before anything is read or kept for the
   }
 });
 
-test("a frame takes memory as its bytes come, not by its declared length", () => {
+test("a frame takes memory as its bytes arrive, not by its declared length", () => {
   const claimedBytes = 16 * 1024 * 1024;
   const readers = Array.from({ length: 200 }, () => new FrameReader());
   Bun.gc(true);
@@ -222,7 +222,7 @@ test("a frame of the largest size is read from small pieces, and what follows it
   expect(texts(found.slice(1))).toEqual([...expected]);
 });
 
-test("headers that do not fill their place exactly are refused", () => {
+test("headers that do not fill their length exactly are refused", () => {
   const good = textHeader("messageStop");
   const bad: readonly Buffer[] = [
     Buffer.concat([good, Buffer.from([9])]),
@@ -239,7 +239,7 @@ test("headers that do not fill their place exactly are refused", () => {
   }
 });
 
-test("what is no stream of frames fails, and never hangs or throws", () => {
+test("other bytes fail, and never hang or throw", () => {
   for (const text of [
     "{}",
     '{"message":"no"}',

@@ -57,7 +57,7 @@ export class FrameReader {
     if (this.#keptBytes > 0) this.#failure ??= brokenAnswer("the stream ended within a frame");
   }
 
-  /** Reads a frame in place, or keeps its received bytes; returns where the next begins. */
+  /** Reads a frame without copying, or keeps its received bytes; returns where the next begins. */
   #begin(bytes: Uint8Array, start: number, frames: Frame[]): number {
     const availableBytes = bytes.length - start;
     this.#neededBytes = preludeBytes;

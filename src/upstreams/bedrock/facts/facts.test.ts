@@ -12,7 +12,7 @@ test("every family has a source and the date on which it was read", () => {
   }
 });
 
-test("every end of life is a date with a source, said once for each model", () => {
+test("every end of life is a date with a source, once for each model", () => {
   for (const { endsOn, source, asOf } of endsOfLife) {
     expect([endsOn, asOf].filter((text) => date.test(text) && Date.parse(text) > 0)).toHaveLength(
       2,
@@ -22,7 +22,7 @@ test("every end of life is a date with a source, said once for each model", () =
   expect(new Set(endsOfLife.map(({ model }) => model)).size).toBe(endsOfLife.length);
 });
 
-test("an end of life is that of the model and not of one whose name begins alike", () => {
+test("an end of life applies to the model, not to others with the same prefix", () => {
   expect(endOfLifeOf("cohere.command-r-v1:0")?.endsOn).toBe("2026-08-19");
   expect(endOfLifeOf("cohere.command-r-v1:01")).toBeUndefined();
   expect(endOfLifeOf("us.anthropic.claude-sonnet-4-6")).toBeUndefined();

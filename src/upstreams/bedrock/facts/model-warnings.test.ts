@@ -25,7 +25,7 @@ const long = "max_output_tokens: 128000,";
 const account = "arn:aws:bedrock:us-east-1:123456789012";
 
 describe("the end of a model's life", () => {
-  test("is given for a model that has ended, behind any profile or ARN", () => {
+  test("is a warning for a model that has ended, behind any profile or ARN", () => {
     for (const model of [
       "us.anthropic.claude-3-5-haiku-20241022-v1:0",
       "anthropic.claude-3-5-haiku-20241022-v1:0:200k",
@@ -42,7 +42,7 @@ describe("the end of a model's life", () => {
     }
   });
 
-  test("is given within 90 days, and not before", () => {
+  test("is a warning within 90 days, and not before", () => {
     const opus = warningsFor(
       "model: us.anthropic.claude-opus-4-1-20250805-v1:0",
       "max_output_tokens: 32000,",
@@ -80,7 +80,7 @@ models:
     return checkWarnings(result.config, now);
   };
 
-  test("is given once, with the name in the file", () => {
+  test("causes one warning, with the name in the file", () => {
     expect(warningsOf("us.anthropic.claude-3-5-haiku-20241022-v1:0")).toEqual([
       expect.stringContaining(
         "us.anthropic.claude-3-5-haiku-20241022-v1:0 reached its end of life",
@@ -93,8 +93,8 @@ models:
   });
 });
 
-describe("a model that is not known", () => {
-  test("is given until the operator configures it", () => {
+describe("an unknown model", () => {
+  test("is a warning until the operator configures it", () => {
     expect(warningsFor("model: acme.chat-1")).toEqual([
       expect.stringContaining("acme.chat-1 is not known here"),
     ]);
@@ -130,7 +130,7 @@ describe("max_output_tokens", () => {
     expect(warningsFor(opus, long)).toEqual([]);
   });
 
-  test("that is not set is a warning where the model writes more", () => {
+  test("that is not set is a warning if the model writes more", () => {
     expect(warningsFor("model: us.anthropic.claude-opus-4-6-v1", "")).toEqual([
       expect.stringContaining("is not set, so it is 4096, though"),
     ]);

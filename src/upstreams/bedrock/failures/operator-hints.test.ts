@@ -40,7 +40,7 @@ test.each([
   expect(hintOf(name, message)).toContain(words);
 });
 
-test("what an operator cannot mend has no hint", () => {
+test("failures beyond the operator's control have no hint", () => {
   expect(hintOf("ThrottlingException", "Too many requests")).toBeUndefined();
   expect(hintOf("ValidationException", "prompt is too long: 2 tokens > 1 maximum")).toBeUndefined();
 });

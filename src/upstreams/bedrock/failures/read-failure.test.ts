@@ -22,7 +22,7 @@ function failureOf({ status, headers, body = "" }: Answer): UpstreamFailureDetai
   });
 }
 
-/** As the service answers: the name in a header, the text in the body. */
+/** The service's answer, with the name in a header and the text in the body. */
 function exceptionOf(name: string, status: number, message?: string): Answer {
   const errorType = `${name}:http://internal.amazon.com/coral/com.amazon.bedrock/`;
   return { status, headers: { "x-amzn-ErrorType": errorType }, body: { message } };
@@ -248,7 +248,7 @@ const rows: readonly Row[] = [
 ];
 
 for (const [name, status, message, kind] of rows) {
-  test(`${name} ${status} "${message}" is ${kind}, wherever its name stands`, () => {
+  test(`${name} ${status} "${message}" is ${kind}, wherever its name is`, () => {
     const body = { message };
     const answers: readonly Answer[] = [
       exceptionOf(name, status, message),
@@ -288,7 +288,7 @@ test("a model's own throttle behind a model error is a throttle", () => {
   expect(kindOf(undefined)).toBe("unavailable");
 });
 
-test("without a name the status speaks", () => {
+test("without a name the status decides", () => {
   const kinds: readonly (readonly [number, UpstreamFailureKind])[] = [
     [301, "unavailable"],
     [400, "invalid-request"],
@@ -329,7 +329,7 @@ test("without a name the text distinguishes errors of one status", () => {
   );
 });
 
-test("the preamble of the model's own message is removed, and anything about the operator", () => {
+test("the preamble of the model's message and details of the operator are removed", () => {
   const message =
     "The model returned the following errors: messages.0: no access to " +
     "arn:aws:bedrock:us-east-1:123456789012:provisioned-model/abc for 123456789012";
@@ -351,7 +351,7 @@ test("an exception without words is named", () => {
   expect(message).toBe("the model's upstream answered ThrottlingException and gave no reason");
 });
 
-test("a wait that the answer asks for is kept, and is one second for a model that is not ready", () => {
+test("the wait of the answer is used, and one second for a model that is not ready", () => {
   const notReady = exceptionOf("ModelNotReadyException", 429, "Not ready.");
   expect(failureOf(notReady).retryAfterMs).toBe(1_000);
   const headers = { ...notReady.headers, "retry-after": "7" };
@@ -359,7 +359,7 @@ test("a wait that the answer asks for is kept, and is one second for a model tha
   expect(failureOf(exceptionOf("ThrottlingException", 429, "x")).retryAfterMs).toBeUndefined();
 });
 
-test("any answer is some failure, and nothing is thrown", () => {
+test("any answer becomes a failure, and nothing is thrown", () => {
   const name = fc.option(fc.stringMatching(/^[\x21-\x7e]{0,40}$/));
   const body = fc.oneof(fc.json(), fc.string(), fc.dictionary(fc.string(), fc.jsonValue()));
   fc.assert(

@@ -41,7 +41,7 @@ test.each([
   });
 });
 
-test("the cap is the alias' where the caller has none, and the operator's fields stand above", () => {
+test("the cap is the alias' by default, and the operator's fields take precedence", () => {
   const settings = { maxOutputTokens: 500, additionalFields: { top_p: 0.1, seed: 3, prompt: "p" } };
   expect(encode("imported-llama", { top_p: 0.9 }, settings).fields).toEqual({
     max_gen_len: 500,
@@ -50,7 +50,7 @@ test("the cap is the alias' where the caller has none, and the operator's fields
   });
 });
 
-test("what Converse has in its body goes into headers", () => {
+test("fields of Converse's body become headers", () => {
   const settings: Partial<BedrockModelSettings> = {
     guardrail: { identifier: "g", version: "1", trace: "enabled_full", streamProcessing: "sync" },
     requestMetadata: { team: "search\u2003two" },
@@ -68,7 +68,7 @@ test("what Converse has in its body goes into headers", () => {
   expect(encode("imported-qwen", {}).headers).toEqual({});
 });
 
-test("fields that a prompt cannot express stay refused under any settings", () => {
+test("fields that a prompt cannot express are refused with any settings", () => {
   const settings = { capabilities: { tools: true, jsonSchema: true, images: true } };
   const tools = [{ type: "function", function: { name: "f" } }] as const;
   expect(() => encode("imported-qwen", { tools }, settings)).toThrow("tools");
@@ -76,7 +76,7 @@ test("fields that a prompt cannot express stay refused under any settings", () =
   expect(() => encode("imported-qwen", { response_format: schema }, settings)).toThrow("schema");
 });
 
-test("answers are checked against their form where the operator wants that, and only there", () => {
+test("answers are validated only if the operator configured it", () => {
   const request = { response_format: { type: "json_object" } } as const;
   const check = (validateAnswers: boolean) =>
     encode("imported-qwen", request, { validateAnswers }).context.check;

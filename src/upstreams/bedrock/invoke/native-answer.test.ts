@@ -67,7 +67,7 @@ test.each([
   expect(decode({ choices: [{ text: "", finish_reason: reason }] }).finish).toBe(finish);
 });
 
-test("a guardrail that stopped the answer", () => {
+test("the answer of a guardrail is converted", () => {
   const body = {
     generation: "No.",
     stop_reason: "stop",
@@ -116,7 +116,7 @@ test.each([
   ]);
 });
 
-test("metrics may come alone, and usage in OpenAI's form", () => {
+test("metrics may be alone in a chunk, and usage in OpenAI's form", () => {
   const events: ReturnType<typeof chunk> = [
     ["contentBlockDelta", { delta: { text: "" } }],
     ["metadata", { usage: counts }],

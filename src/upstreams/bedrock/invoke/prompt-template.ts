@@ -37,8 +37,8 @@ export const qwenPrompt: PromptTemplate = ({ system, turns }) => {
 };
 
 /**
- * Mistral and Mixtral of the first versions, whose tokens later ones keep. It has no place for
- * instructions: they go before the user's first message.
+ * Mistral and Mixtral of the first versions, whose tokens later ones keep. Instructions go before
+ * the user's first message.
  */
 export const mistralPrompt: PromptTemplate = ({ system, turns }) => {
   const texts = turns.map(({ role, text }, index) => {

@@ -62,7 +62,7 @@ test("an ARN has no family, even if it names a model", () => {
   expect(modelWith(arn, { family: "claude-3" }).capabilities.maxOutputTokens).toBe(4_096);
 });
 
-test("a profile's ARN is of the family of the model behind it, unless the operator names another", () => {
+test("a profile's ARN has its model's family, unless the operator names another", () => {
   const arn = "arn:aws:bedrock:us-east-1:111122223333:application-inference-profile/abc";
   const baseModel = "us.anthropic.claude-haiku-4-5-20251001-v1:0";
   expect(modelWith(arn, { baseModel }).family).toBe("claude-4-5");
@@ -70,20 +70,20 @@ test("a profile's ARN is of the family of the model behind it, unless the operat
   expect(modelWith("us.amazon.nova-lite-v1:0", { baseModel }).family).toBe("nova");
 });
 
-test("models and regions that are not known are of no family", () => {
+test("unknown models and regions have no family", () => {
   for (const identifier of ["acme.chat-1", "xx.anthropic.claude-3-haiku-20240307-v1:0", ""]) {
     expect(familyOf(identifier)).toBeUndefined();
   }
 });
 
-test("the operator's capabilities stand above the family's", () => {
+test("the operator's capabilities override the family's", () => {
   const model = modelWith("mistral.mixtral-8x7b-instruct-v0:1", {
     capabilities: { system: true, maxOutputTokens: 512 },
   });
   expect(model.capabilities).toMatchObject({ system: true, maxOutputTokens: 512, tools: false });
 });
 
-test("the operator's family stands above the identifier's", () => {
+test("the operator's family overrides the identifier's", () => {
   const model = modelWith("us.amazon.nova-lite-v1:0", { family: "llama-4" });
   expect(model.family).toBe("llama-4");
   expect(model.capabilities.streamingTools).toBe(false);

@@ -3,7 +3,7 @@ import { plain, tableRows } from "../../../../test/support/documents.ts";
 import { familyCapabilities } from "./family-capabilities.ts";
 import { chatFamilies, embeddingFamilies, type ChatFamily } from "./model-families.ts";
 
-test("docs/upstreams/bedrock.md lists what each family of models can do", () => {
+test("docs/upstreams/bedrock.md lists the capabilities of each family", () => {
   const rows = tableRows("docs/upstreams/bedrock.md").map((cells) => cells.map(plain));
   for (const family of chatFamilies) {
     const row = rows.find(([name]) => name === family);

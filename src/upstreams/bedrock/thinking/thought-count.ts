@@ -8,8 +8,8 @@ import type { Capabilities } from "../config/capabilities.ts";
  */
 export const thoughtCountPaths = ["/usage/output_tokens_details"] as const;
 
-/** Whether the model is one of those, and thinks. */
-export function tellsThoughts({ reasoning }: Capabilities, isThinking: boolean): boolean {
+/** Whether the model reports such counts, and thinks. */
+export function countsThoughts({ reasoning }: Capabilities, isThinking: boolean): boolean {
   return isThinking && (reasoning === "thinking-budget" || reasoning === "adaptive");
 }
 

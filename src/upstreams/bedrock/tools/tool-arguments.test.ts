@@ -10,7 +10,7 @@ test("no arguments are an empty object", () => {
   expect(inputOf(" \n")).toEqual({});
 });
 
-test("arguments that are no object are kept as a text", () => {
+test("arguments that are not an object are kept as text", () => {
   for (const text of ['{"a":', "[1]", "null", "7", '"x"', "x"]) {
     expect(inputOf(text)).toEqual({ invalid_arguments: text });
   }

@@ -39,28 +39,28 @@ export class ToolHistory {
     this.#isText = options.isText;
   }
 
-  call(id: string, call: ToolCall, place: string): ContentBlock {
+  call(id: string, call: ToolCall, path: string): ContentBlock {
     if (this.#open.has(id)) {
-      throw invalidRequest(place, `${place}: two tool calls have the id '${clip(id)}'.`);
+      throw invalidRequest(path, `${path}: two tool calls have the id '${clip(id)}'.`);
     }
     const sentId = this.#ids.assign(id);
     this.#open.set(id, { sentId, name: call.name });
     return this.#callBlock(sentId, call);
   }
 
-  functionCall(call: ToolCall, place: string): ContentBlock {
-    const sentId = this.#ids.assign(`function:${place}`);
+  functionCall(call: ToolCall, path: string): ContentBlock {
+    const sentId = this.#ids.assign(`function:${path}`);
     this.#openFunction = { sentId, name: call.name };
     return this.#callBlock(sentId, call);
   }
 
   /** `content` has no blank texts: a result may be empty, but may not contain them. */
-  result(id: string, content: readonly ResultBlock[], place: string): readonly ContentBlock[] {
+  result(id: string, content: readonly ResultBlock[], path: string): readonly ContentBlock[] {
     const call = this.#open.get(id);
     if (call === undefined) {
       throw invalidRequest(
-        place,
-        `${place}: the tool_call_id '${clip(id)}' belongs to no open tool call of the ` +
+        path,
+        `${path}: the tool_call_id '${clip(id)}' belongs to no open tool call of the ` +
           "assistant's message before it. Send one tool message for each call.",
       );
     }
@@ -68,10 +68,10 @@ export class ToolHistory {
     return this.#resultBlocks(call, content);
   }
 
-  functionResult(content: readonly ResultBlock[], place: string): readonly ContentBlock[] {
+  functionResult(content: readonly ResultBlock[], path: string): readonly ContentBlock[] {
     const call = this.#openFunction;
     if (call === undefined) {
-      throw invalidRequest(place, `${place}: a function message must follow a function_call.`);
+      throw invalidRequest(path, `${path}: a function message must follow a function_call.`);
     }
     this.#openFunction = undefined;
     return this.#resultBlocks(call, content);

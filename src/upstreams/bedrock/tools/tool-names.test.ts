@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { ToolNames } from "./tool-names.ts";
 
-test("a legal name is sent as it is", () => {
+test("a valid name is sent unchanged", () => {
   const names = new ToolNames();
   expect(names.sentNameOf("get_weather-2")).toBe("get_weather-2");
   expect(names.renamed.size).toBe(0);
 });
 
-test("another name is sent as a valid one, always the same, and can be mapped back", () => {
+test("an invalid name is sent as a valid one, always the same, and mapped back", () => {
   for (const name of ["", "a.b", "größe", "n".repeat(65), "💡"]) {
     const names = new ToolNames();
     const sent = names.sentNameOf(name);
@@ -18,13 +18,13 @@ test("another name is sent as a valid one, always the same, and can be mapped ba
   }
 });
 
-test("names that read alike stay apart", () => {
+test("similar names stay distinct", () => {
   const names = new ToolNames();
   const sent = ["a.b", "a,b", "a_b"].map((name) => names.sentNameOf(name));
   expect(new Set(sent).size).toBe(3);
 });
 
-test("a legal name gives way when another one is sent as it", () => {
+test("a valid name is renamed if another one was already sent under it", () => {
   const taken = new ToolNames().sentNameOf("a.b");
   const names = new ToolNames();
   names.sentNameOf("a.b");

@@ -34,7 +34,7 @@ function open() {
   };
 }
 
-test("calls of an erased account that come after it are neither stored nor counted", async () => {
+test("late calls of an erased account are neither stored nor counted", async () => {
   const { control, store, reports, countCalls, dropped } = open();
   const calls = ["acct_a", "acct_b"].flatMap((accountId) =>
     [1, 2, 3].map((number) =>
@@ -53,7 +53,7 @@ test("calls of an erased account that come after it are neither stored nor count
   expect(dropped).toEqual([{ ofErasedAccounts: 3, tooOld: 0 }]);
 });
 
-test("a mark that was undone with its transaction holds nothing back", async () => {
+test("a mark that was rolled back refuses nothing", async () => {
   const { control, store, reports } = open();
   const undone = control.change(async ({ accounts }) => {
     await accounts.markErased("acct_a", midnight);
@@ -66,14 +66,14 @@ test("a mark that was undone with its transaction holds nothing back", async () 
 
 const keepSums = { minutes: undefined, hours: undefined, days: undefined };
 
-test("calls that were removed for their age and come again are counted once", async () => {
+test("calls that were removed by retention and arrive again are counted once", async () => {
   const { store, reports, countCalls, dropped } = open();
   const calls = [1, 2, 3, 4, 5].map((hour) =>
     recordOf(`req_${hour}`, { startedAt: midnight + hour * 3_600_000 }),
   );
   await store.insert(calls);
   const limits = { ...keepSums, calls: midnight + 4 * 3_600_000 };
-  // Two of three that are too old: the third is still there.
+  // Two of three expired calls: the third one stays.
   expect(await store.prune(limits, 2)).toBe(2);
   await store.insert(calls);
   expect(await listIds(reports)).toEqual(["req_5", "req_4", "req_3"]);
@@ -85,7 +85,7 @@ test("calls that were removed for their age and come again are counted once", as
   expect(dropped.map(({ tooOld }) => tooOld)).toEqual([2, 3]);
 });
 
-test("a call is stored, however late, while none as late as it was removed", async () => {
+test("a late call is stored while no call of its time was removed", async () => {
   const { store, countCalls, dropped } = open();
   await store.insert([1, 2, 3].map((at) => recordOf(`req_${at}`, { startedAt: midnight + at })));
   const limits = { ...keepSums, calls: midnight + 1_000_000 };
@@ -97,7 +97,7 @@ test("a call is stored, however late, while none as late as it was removed", asy
   expect(dropped).toEqual([{ ofErasedAccounts: 0, tooOld: 1 }]);
 });
 
-test("a call whose time is none at all is refused, not dropped as too old", async () => {
+test("a call with an invalid time is refused, not dropped as too old", async () => {
   const { store, dropped } = open();
   const odd = recordOf("req_1", { startedAt: Number.NaN });
   expect(await store.insert([odd]).catch((error: unknown) => error)).toBeInstanceOf(RefusedRows);

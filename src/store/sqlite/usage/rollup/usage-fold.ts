@@ -1,5 +1,9 @@
 import type { Database } from "bun:sqlite";
-import { type Fold, type FoldPlace, liesBefore } from "../../../repositories/usage/sum-places.ts";
+import {
+  type Fold,
+  type FoldPosition,
+  liesBefore,
+} from "../../../repositories/usage/fold-positions.ts";
 import { folds, moveFold, readFolds } from "./usage-folds.ts";
 import type { ColumnValue } from "../usage-row.ts";
 import { addToOld, compactSums } from "./usage-sum-rows.ts";
@@ -33,8 +37,8 @@ export function foldableUntil(newestCallAt: number): number {
 
 /** Folds a batch's share: enough to keep up, and to catch up. Needs a transaction. */
 export function foldAfterBatch(database: Database, until: number, calls: number): void {
-  const [, place] = furthestBehind(readFolds(database));
-  const isBehind = until - place.at > longBacklogMs;
+  const [, position] = furthestBehind(readFolds(database));
+  const isBehind = until - position.at > longBacklogMs;
   // A call adds at most one row of a minute, which is written once for each kind of sums.
   const rowsPerCall = isBehind ? 2 * folds.length : 2;
   foldSome(database, until, rowsPerCall * calls + rowsAtOnce);
@@ -61,30 +65,30 @@ export function foldAllMinutes(database: Database): void {
  * portions keep transactions short. Needs a transaction.
  */
 function foldSome(database: Database, until: number, rows: number): void {
-  const places = new Map(readFolds(database));
+  const positions = new Map(readFolds(database));
   for (let left = rows; left > 0;) {
-    const [fold, place] = furthestBehind(places);
-    if (place.at >= until) return;
-    const { next, written } = foldRows(database, { fold, place, until });
-    places.set(fold, next);
+    const [fold, position] = furthestBehind(positions);
+    if (position.at >= until) return;
+    const { next, written } = foldRows(database, { fold, position, until });
+    positions.set(fold, next);
     left -= written + 1;
   }
 }
 
-function furthestBehind(places: ReadonlyMap<Fold, FoldPlace>): readonly [Fold, FoldPlace] {
-  const [first, ...rest] = places;
+function furthestBehind(positions: ReadonlyMap<Fold, FoldPosition>): readonly [Fold, FoldPosition] {
+  const [first, ...rest] = positions;
   if (first === undefined) throw new Error("nothing is made of minutes");
   return rest.reduce((least, entry) => (liesBefore(entry[1], least[1]) ? entry : least), first);
 }
 
 interface FoldStep {
   readonly fold: Fold;
-  readonly place: FoldPlace;
+  readonly position: FoldPosition;
   readonly until: number;
 }
 
-function foldRows(database: Database, { fold, place, until }: FoldStep): FoldedRows {
-  const first = findRow(database, place, until);
+function foldRows(database: Database, { fold, position, until }: FoldStep): FoldedRows {
+  const first = findRow(database, position, until);
   const next = first === undefined ? { at: until, groupId: 0 } : findEnd(database, first);
   const written = first === undefined ? 0 : addRows(database, fold, { first, next });
   moveFold(database, fold, next);
@@ -93,24 +97,28 @@ function foldRows(database: Database, { fold, place, until }: FoldStep): FoldedR
 
 interface FoldedRows {
   /** The position of the next rows. */
-  readonly next: FoldPlace;
+  readonly next: FoldPosition;
   readonly written: number;
 }
 
-function findRow(database: Database, place: FoldPlace, until: number): FoldPlace | undefined {
+function findRow(
+  database: Database,
+  position: FoldPosition,
+  until: number,
+): FoldPosition | undefined {
   const row = database
-    .query<FoldPlace, ColumnValue[]>(
+    .query<FoldPosition, ColumnValue[]>(
       `SELECT at, group_id AS groupId FROM usage_minutes
        WHERE detail = ? AND (at, group_id) >= (?, ?) AND at < ? ORDER BY at, group_id LIMIT 1`,
     )
-    .get(details.full, place.at, place.groupId, until);
+    .get(details.full, position.at, position.groupId, until);
   return row ?? undefined;
 }
 
 /** The position of the next rows, in the same minute or the next one. */
-function findEnd(database: Database, { at, groupId }: FoldPlace): FoldPlace {
+function findEnd(database: Database, { at, groupId }: FoldPosition): FoldPosition {
   const row = database
-    .query<FoldPlace, ColumnValue[]>(
+    .query<FoldPosition, ColumnValue[]>(
       `SELECT at, group_id AS groupId FROM usage_minutes
        WHERE detail = ? AND at = ? AND group_id >= ? ORDER BY group_id LIMIT 1 OFFSET ${rowsAtOnce}`,
     )
@@ -119,9 +127,9 @@ function findEnd(database: Database, { at, groupId }: FoldPlace): FoldPlace {
 }
 
 interface RowRange {
-  readonly first: FoldPlace;
+  readonly first: FoldPosition;
   /** Excluded. */
-  readonly next: FoldPlace;
+  readonly next: FoldPosition;
 }
 
 function addRows(database: Database, { step, detail }: Fold, { first, next }: RowRange): number {

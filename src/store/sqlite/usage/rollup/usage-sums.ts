@@ -2,9 +2,9 @@ import { encodeLatency } from "../../../../domain/usage/latency-histogram.ts";
 import type { UsageRecord } from "../../../../domain/usage/usage.ts";
 import type { UsageStep } from "../../../../domain/usage/usage-report.ts";
 import type { GroupIds } from "./usage-groups.ts";
-import { liesBefore } from "../../../repositories/usage/sum-places.ts";
+import { liesBefore } from "../../../repositories/usage/fold-positions.ts";
 import { addSum, type UsageSum } from "../../../repositories/usage/usage-sum.ts";
-import type { FoldPlaces } from "./usage-folds.ts";
+import type { FoldPositions } from "./usage-folds.ts";
 import { type Detail, stepStart } from "../../../repositories/usage/usage-steps.ts";
 
 export function sumOfCall(record: UsageRecord): UsageSum {
@@ -36,12 +36,12 @@ export class BatchSums {
   readonly #buckets = new Map<string, SumBucket & { readonly sums: Map<number, UsageSum> }>();
 
   /** Counts the call in its minute and in the sums that its minute is already folded into. */
-  add(record: UsageRecord, groups: GroupIds, places: FoldPlaces): void {
+  add(record: UsageRecord, groups: GroupIds, positions: FoldPositions): void {
     const call = sumOfCall(record);
     const minute = { at: stepStart(record.startedAt, "minute"), groupId: groups.full };
     addTo(this.#sumsOf("minute", "full", minute.at), groups.full, call);
-    for (const [{ step, detail }, place] of places) {
-      if (!liesBefore(minute, place)) continue;
+    for (const [{ step, detail }, position] of positions) {
+      if (!liesBefore(minute, position)) continue;
       const at = stepStart(record.startedAt, step);
       addTo(this.#sumsOf(step, detail, at), groups[detail], call);
     }

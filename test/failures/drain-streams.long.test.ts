@@ -3,11 +3,11 @@ import { Random } from "../../src/simulator/answer/random.ts";
 import { planCall, type MixPart, type PlannedCall } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { checkLedger, sumRows } from "../support/ledger-truth.ts";
-import { isComplete } from "../support/requirement.ts";
+import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 const streams = isComplete ? 200 : 40;
-const streamSeconds = isComplete ? 20 : 3;
+const streamSeconds = sizeOf({ quick: 3, all: 10, measured: 20 });
 const tokensPerSecond = 10;
 const lateCallers = 4;
 

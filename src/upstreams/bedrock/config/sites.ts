@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { TargetPlace, WrittenTarget } from "../../kind.ts";
+import type { TargetSite, WrittenTarget } from "../../kind.ts";
 import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
 
 /** Where an upstream is: `regions` for one that is in several. */
@@ -9,7 +9,7 @@ interface UpstreamRegions {
 }
 
 /** One upstream in one region, under its own name. */
-export interface PlacedName {
+export interface RegionalUpstream {
   readonly name: string;
   readonly region: string | undefined;
   /** Whether identifiers are fitted to the region. */
@@ -17,7 +17,7 @@ export interface PlacedName {
 }
 
 /** A target's model, as far as it could be read. */
-export interface PlacedModel {
+export interface TargetModel {
   readonly model: string;
   readonly family?: string | undefined;
   /** By region, where it differs from what follows from `model`. */
@@ -27,7 +27,7 @@ export interface PlacedModel {
 }
 
 /** A target in one region. */
-export interface Place extends TargetPlace {
+export interface Site extends TargetSite {
   readonly region: string | undefined;
 }
 
@@ -61,21 +61,30 @@ const sectionOutline = z
 
 /** A target and where its upstream is, even if other parts of them are wrong. */
 export function outlineOf({ model, section, upstream }: WrittenTarget): {
-  readonly target: PlacedModel;
-  readonly upstreams: readonly PlacedName[];
+  readonly target: TargetModel;
+  readonly upstreams: readonly RegionalUpstream[];
 } {
   const target = { model, ...sectionOutline.parse(section) };
-  return { target, upstreams: placedNames(upstream.name, upstreamOutline.parse(upstream.fields)) };
+  return {
+    target,
+    upstreams: regionalUpstreams(upstream.name, upstreamOutline.parse(upstream.fields)),
+  };
 }
 
 /** An upstream in several regions is one upstream for each, named with `@` and the region. */
-export function placedNames(name: string, { region, regions }: UpstreamRegions): PlacedName[] {
+export function regionalUpstreams(
+  name: string,
+  { region, regions }: UpstreamRegions,
+): RegionalUpstream[] {
   if (regions === undefined) return [{ name, region, isOneOfSeveral: false }];
   return regions.map((each) => ({ name: `${name}@${each}`, region: each, isOneOfSeveral: true }));
 }
 
 /** Where a target serves: in every region of its upstream that has the model. */
-export function placesIn(target: PlacedModel, upstreams: readonly PlacedName[]): readonly Place[] {
+export function sitesIn(
+  target: TargetModel,
+  upstreams: readonly RegionalUpstream[],
+): readonly Site[] {
   return upstreams.flatMap(({ name, region, isOneOfSeveral }, turn) => {
     const model = isOneOfSeveral ? modelIn(region, target) : target.model;
     if (model === undefined) return [];
@@ -83,13 +92,13 @@ export function placesIn(target: PlacedModel, upstreams: readonly PlacedName[]):
   });
 }
 
-function modelIn(region: string | undefined, target: PlacedModel): string | undefined {
+function modelIn(region: string | undefined, target: TargetModel): string | undefined {
   if (region === undefined) return target.model;
   return target.identifiers[region] ?? fitToRegion(target.model, region);
 }
 
 /** The one ARN of each environment that is valid in the region. */
-function profilesIn(region: string | undefined, { profiles }: PlacedModel): Place["modelFor"] {
+function profilesIn(region: string | undefined, { profiles }: TargetModel): Site["modelFor"] {
   const found = Object.entries(profiles).flatMap(([environment, arns]) => {
     const arn = arns.find((each) => regionOfArn(each) === region);
     return arn === undefined ? [] : [[environment, arn] as const];

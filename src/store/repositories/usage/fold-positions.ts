@@ -9,23 +9,23 @@ export interface Fold {
 }
 
 /** A position in the table of minutes: rows before it are folded into the sums. */
-export interface FoldPlace {
+export interface FoldPosition {
   readonly at: number;
   readonly groupId: number;
 }
 
-export function liesBefore(one: FoldPlace, other: FoldPlace): boolean {
+export function liesBefore(one: FoldPosition, other: FoldPosition): boolean {
   return one.at < other.at || (one.at === other.at && one.groupId < other.groupId);
 }
 
-export async function readFold(queries: Queries, { step, detail }: Fold): Promise<FoldPlace> {
-  const place = await queries
+export async function readFold(queries: Queries, { step, detail }: Fold): Promise<FoldPosition> {
+  const position = await queries
     .selectFrom("usageFolds")
     .select(["at", "groupId"])
     .where("step", "=", step)
     .where("detail", "=", details[detail])
     .executeTakeFirst();
-  return place ?? { at: 0, groupId: 0 };
+  return position ?? { at: 0, groupId: 0 };
 }
 
 /** The time before which retention removed the sums of each step. */

@@ -1,0 +1,223 @@
+import type { z } from "zod";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { isSameValue } from "../../domain/same-value.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
+import type {
+  ControlTransaction,
+  ControlView,
+  Page,
+  PageRequest,
+} from "../../store/control-store.ts";
+import { changeOf, type Entities, type Kind } from "../audit/audit-fields.ts";
+import { listOf, removedSchema } from "../contract/values.ts";
+import type { AdminServices } from "../services.ts";
+import { change, type Change } from "./change.ts";
+import { defineOperation, type NoFields, type OperationDefinition } from "./define-operation.ts";
+import { emptyList, pageRequest } from "./list-page.ts";
+import type { Operation, OperationCall } from "./operation.ts";
+import type { Permission } from "./permissions.ts";
+import { listScope } from "./scope.ts";
+
+/** A kind of entity, and what its operations have in common. */
+export interface Resource<Each extends Kind, View> {
+  /** Names the path, `/admin/v1/keys`, and the heading, `Keys`. */
+  readonly kind: Each;
+  readonly reads: Permission;
+  readonly changes: Permission;
+  readonly schema: z.ZodType<View, View>;
+  /** The entity that a path names. Throws 404, also when the principal may not see it. */
+  readonly find: (
+    view: ControlView,
+    named: string,
+    principal: Principal,
+  ) => Promise<Entities[Each]>;
+  /** Begins an answer; the function shows one entity of it. */
+  readonly show: (view: ControlView) => Show<Entities[Each], View>;
+}
+
+type Show<Entity, View> = (entity: Entity) => View | Promise<View>;
+
+type Texts = Pick<Operation, "id" | "summary" | "description">;
+
+/** An operation without what it takes from its resource. */
+type Own<Body extends z.ZodObject, Answer extends z.ZodType, Input> = Omit<
+  OperationDefinition<NoFields, Body, Answer>,
+  "path" | "resource" | "roles" | "scope" | "query" | "run"
+> & { run(input: Input): Promise<z.input<Answer>> };
+
+type ListQuery = z.ZodObject &
+  z.ZodType<{ limit: number; cursor?: string | undefined; account_id?: string | undefined }>;
+
+type RevisedBody = z.ZodObject & z.ZodType<{ revision: number }>;
+
+interface ListInput<Query> {
+  readonly view: ControlView;
+  readonly principal: Principal;
+  readonly query: Query;
+  /** The account whose entities are listed; undefined: all accounts. */
+  readonly accountId: string | undefined;
+  readonly page: PageRequest;
+}
+
+interface ChangeInput<Entity, View, Body> {
+  readonly changing: Change;
+  readonly call: OperationCall;
+  readonly body: Body;
+  readonly show: Show<Entity, View>;
+}
+
+interface EntityInput<Entity, View, Body> extends ChangeInput<Entity, View, Body> {
+  readonly entity: Entity;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+type Services = Pick<AdminServices, "store" | "clock" | "onKeysChanged">;
+
+/** Makes the operations of a resource. */
+export class ResourceOperations<Each extends Kind, View> {
+  readonly #resource: Resource<Each, View>;
+  readonly #services: Services;
+
+  constructor(resource: Resource<Each, View>, services: Services) {
+    this.#resource = resource;
+    this.#services = services;
+  }
+
+  create<Body extends z.ZodObject, Answer extends z.ZodType>(
+    own: Omit<Own<Body, Answer, ChangeInput<Entities[Each], View, z.output<Body>>>, "method">,
+  ): Operation {
+    return defineOperation<Answer, NoFields, Body>({
+      ...this.#at("", "changes"),
+      ...own,
+      method: "POST",
+      status: 201,
+      run: ({ call, body }) =>
+        change(this.#services, call, (changing) => {
+          const show = this.#resource.show(changing.transaction);
+          return own.run({ changing, call, body, show });
+        }),
+    });
+  }
+
+  /** Lists the entities of the account that the principal is bound to, or that the query names. */
+  list<Query extends ListQuery>(
+    own: Texts & {
+      readonly query: Query;
+      find(input: ListInput<z.output<Query>>): Promise<Page<Entities[Each]>>;
+    },
+  ): Operation {
+    return defineOperation({
+      ...this.#at("", "reads"),
+      ...own,
+      method: "GET",
+      answer: listOf(this.#resource.schema),
+      run: ({ call, query }) =>
+        this.#services.store.read(async (view) => {
+          const { principal } = call;
+          const { accountId, isEmpty } = listScope(principal, query.account_id);
+          if (isEmpty) return emptyList;
+          const input = { view, principal, query, accountId, page: pageRequest(query) };
+          const page = await own.find(input);
+          const show = this.#resource.show(view);
+          const data: View[] = [];
+          for (const entity of page.items) data.push(await show(entity));
+          return { data, next_cursor: page.next ?? null };
+        }),
+    });
+  }
+
+  get(own: Texts): Operation {
+    return defineOperation({
+      ...this.#at("/{id}", "reads"),
+      ...own,
+      method: "GET",
+      answer: this.#resource.schema,
+      run: ({ call, parameters }) =>
+        this.#services.store.read(async (view) => {
+          const { find, show } = this.#resource;
+          return show(view)(await find(view, parameters["id"] ?? "", call.principal));
+        }),
+    });
+  }
+
+  /** Changes the entity that the path names; `below` is the rest of the path. */
+  change<Answer extends z.ZodType, Body extends z.ZodObject = NoFields>({
+    below = "",
+    ...own
+  }: Own<Body, Answer, EntityInput<Entities[Each], View, z.output<Body>>> & {
+    readonly below?: string;
+  }): Operation {
+    return defineOperation<Answer, NoFields, Body>({
+      ...this.#at(`/{id}${below}`, "changes"),
+      ...own,
+      run: ({ call, parameters, body }) =>
+        change(this.#services, call, async (changing) => {
+          const { find, show } = this.#resource;
+          const { transaction } = changing;
+          const entity = await find(transaction, parameters["id"] ?? "", call.principal);
+          return own.run({ changing, call, body, entity, parameters, show: show(transaction) });
+        }),
+    });
+  }
+
+  /** Changes an entity from the revision that was read. `wanted` is the entity as it is to be. */
+  update<Body extends RevisedBody>(
+    own: Texts & {
+      readonly body: Body;
+      wanted(
+        input: EntityInput<Entities[Each], View, z.output<Body>>,
+      ): Promise<Entities[Each]> | Entities[Each];
+      store(transaction: ControlTransaction, wanted: Entities[Each]): Promise<Entities[Each]>;
+    },
+  ): Operation {
+    return this.change({
+      ...own,
+      method: "PATCH",
+      answer: this.#resource.schema,
+      run: async (input) => {
+        const { changing, body, entity: before, show } = input;
+        requireRevision(before, body.revision);
+        const wanted = await own.wanted(input);
+        // Without a difference there is no new revision and no audit entry.
+        if (isSameValue(before, wanted)) return show(before);
+        const after = await own.store(changing.transaction, wanted);
+        await changing.audit(changeOf(this.#resource.kind, "update", { before, after }));
+        changing.touchesKeys();
+        return show(after);
+      },
+    });
+  }
+
+  /** Removes an entity for good; `run` also writes the entry of the audit. */
+  delete(
+    own: Texts & { run(input: EntityInput<Entities[Each], View, unknown>): Promise<void> },
+  ): Operation {
+    return this.change({
+      ...own,
+      method: "DELETE",
+      answer: removedSchema,
+      run: async (input) => {
+        await own.run(input);
+        return { id: input.entity.id, deleted: true as const };
+      },
+    });
+  }
+
+  #at(below: string, use: "reads" | "changes") {
+    const { kind, [use]: permission } = this.#resource;
+    const resource = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}s`;
+    return { path: `/admin/v1/${kind}s${below}`, resource, ...permission };
+  }
+}
+
+/** Throws 409 when the entity has changed since it was read. */
+function requireRevision(
+  { revision = 0 }: { readonly id: string; readonly revision?: number },
+  read: number,
+): void {
+  if (revision === read) return;
+  throw new GatewayError("revision_conflict", {
+    message: `It has revision ${revision} now, not ${read}. Read it again, then repeat.`,
+    param: "revision",
+  });
+}
