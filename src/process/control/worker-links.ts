@@ -73,7 +73,7 @@ export class WorkerLinks {
   }
 
   stop(): void {
-    for (const link of [...this.#workers.keys()]) link.close();
+    for (const link of this.#workers.keys()) link.close();
     this.#listener?.stop();
   }
 
@@ -109,7 +109,7 @@ export class WorkerLinks {
       "replies.find": (id) => port.replies.find(id),
       "replies.put": ({ reply, limitBytes }) => port.replies.put(reply, limitBytes),
       "usage.admitted": (since) => port.reports.admitted(since),
-      "usage.insert": async (records) => void (await usage.insert(records)),
+      "usage.insert": (records) => usage.insert(records),
       refused: (refusal) => port.recordRefusal(refusal),
       state: (state) => this.#hear(link(), state),
     };

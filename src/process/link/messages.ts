@@ -59,7 +59,7 @@ export type WorkerMessages = {
     readonly answer: readonly AdmittedUsage[];
   };
   /** Rows that the worker's spool cannot take. */
-  readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: undefined };
+  readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly refused: { readonly ask: Refusal };
   readonly state: { readonly ask: WorkerState };
 };
@@ -67,7 +67,7 @@ export type WorkerMessages = {
 /** Sent by control. */
 export type ControlMessages = {
   /** Answered when calls of the worker see every change of keys that was committed before. */
-  readonly "keys.reload": { readonly ask: undefined; readonly answer: undefined };
+  readonly "keys.reload": { readonly ask: undefined; readonly answer: void };
   /** Follows each state of the worker. */
   readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };

@@ -137,7 +137,7 @@ export class ControlLink {
       clock,
       hello: undefined,
       handlers: {
-        "keys.reload": async () => void (await reloadKeys()),
+        "keys.reload": () => reloadKeys(),
         "config.changed": (feed) => onConfig(feed),
         state: (told) => onState(told),
         "metrics.read": () => renderMetrics(),
