@@ -261,14 +261,17 @@ class SmallDisk implements Disposable {
   }
 }
 
-test.skipIf(!mayMount)(
-  "a real disk that fills up loses nothing (needs the right to mount)",
-  async () => {
+test.skipIf(!mayMount).each([
+  [65_536, 5],
+  [8_000_000, 0],
+])(
+  "a real disk that fills up with files of %d bytes loses nothing, with %d calls that go on",
+  async (segmentBytes, goingOn) => {
     using folder = new TestFolder();
     using disk = new SmallDisk(folder, 1_024);
     const store = new FallibleStore();
     const log = new LedgerLog();
-    const settings = { ...ledgerFlow, segmentBytes: 65_536, queueRows: 100_000 };
+    const settings = { ...ledgerFlow, segmentBytes };
     const clock = new ManualClock();
     const options = { folder: join(disk.path, "spool"), store, settings, clock };
     const ledger = new Ledger({ ...options, on: log });
@@ -284,7 +287,7 @@ test.skipIf(!mayMount)(
       if (call % 3 > 0) ledger.calls.close(closedCall(running.shift() ?? ""));
     }
     expect(log.of("spoolFailed")).toMatchObject([[{ code: "ENOSPC" }]]);
-    const cut = running.splice(0, 5);
+    const cut = running.splice(0, goingOn);
     for (const id of running) ledger.calls.close(closedCall(id));
     expect(ledger.calls.hasRoom).toBe(false);
     // The database is available again, so files are removed and there is room.

@@ -3,7 +3,12 @@ import { basename } from "node:path";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 import { hasErrorCode } from "../spool/error-code.ts";
 import { FolderInUse, FolderLock } from "../spool/folder-lock.ts";
-import { listSegments, whyUnreadable, type SegmentFile } from "../spool/segment-files.ts";
+import {
+  isSettled,
+  listSegments,
+  whyUnreadable,
+  type SegmentFile,
+} from "../spool/segment-files.ts";
 import { retireFile, type SpoolFiles } from "../spool/spool-files.ts";
 import type { Delivered } from "../spool/spool-record.ts";
 import type { Progress } from "../spool/spool.ts";
@@ -127,7 +132,7 @@ export class FolderReader {
       segment: this.#reading?.number ?? this.#lastNumber + 1,
       closes: this.#closes,
     };
-    for (let [oldest] = this.#segments; oldest?.isRead && oldest.open === 0;) {
+    for (let [oldest] = this.#segments; oldest !== undefined && this.#isSpent(oldest);) {
       // After a failure, a running process's file is tried again and an ended one's is left to the
       // next start, which changes nothing.
       if (!(await this.#retire(oldest)) && !this.#hasEnded) return;
@@ -213,6 +218,15 @@ export class FolderReader {
     if (open === undefined) return;
     open.segment.open -= 1;
     this.#open.delete(callId);
+  }
+
+  #isSpent(segment: ReadSegment): boolean {
+    if (!segment.isRead) return false;
+    if (segment.open === 0) return true;
+    if (!isSettled(segment.path)) return false;
+    const open = [...this.#open].filter(([, call]) => call.segment === segment);
+    for (const [id] of open) this.#ended(id);
+    return true;
   }
 
   #finishSegment(segment: ReadSegment, reader: RecordReader): void {

@@ -3,6 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { FrameEncoder } from "./frame.ts";
 import { createProcessFolder, type ProcessFolder } from "./process-folder.ts";
 import { Segment, type CallEntry } from "./segment.ts";
+import { markSettled } from "./segment-files.ts";
 import type { SpoolFiles } from "./spool-files.ts";
 
 export interface SpoolOptions {
@@ -115,11 +116,20 @@ export class Spool {
     return this.#append(record);
   }
 
-  /** Called when the database has an ended call that could not be written. */
-  storedDirectly(entry: CallEntry): void {
-    entry.direct = "stored";
-    // If the spool has the call as open, its end must still be written.
-    if (entry.segment === undefined) this.#unwritten.delete(entry);
+  /**
+   * Called when the database has ended calls that could not be written. If a file has such a call
+   * as open, its end must still be written, or the file be marked.
+   */
+  storedDirectly(entries: readonly CallEntry[]): void {
+    for (const entry of entries) entry.direct = "stored";
+    for (const segment of this.#segments) {
+      const open = [...segment.open];
+      if (segment.sealedAt === undefined || open.length === 0) continue;
+      if (open.every(({ direct }) => direct === "stored")) this.#settle(segment);
+    }
+    for (const entry of this.#unwritten) {
+      if (entry.direct === "stored" && entry.segment === undefined) this.#unwritten.delete(entry);
+    }
   }
 
   /** Called periodically: follows ingest, replaces files, and retries failed writes. */
@@ -229,6 +239,17 @@ export class Spool {
     for (const suspect of suspects) suspect.forgive();
     this.#failure = undefined;
     this.#options.onRecovered();
+  }
+
+  #settle({ path, open }: Segment): void {
+    try {
+      markSettled(path);
+    } catch {
+      // The ends of its calls are written as soon as there is room.
+      return;
+    }
+    for (const entry of open) entry.segment = undefined;
+    open.clear();
   }
 
   #followRemovals(): void {
