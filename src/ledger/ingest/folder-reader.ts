@@ -1,7 +1,6 @@
-import { readdirSync, renameSync, rmSync } from "node:fs";
-import { basename } from "node:path";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 import { hasErrorCode } from "../spool/error-code.ts";
+import { releaseFolder } from "../spool/process-folder.ts";
 import { FolderInUse, FolderLock } from "../spool/folder-lock.ts";
 import {
   isSettled,
@@ -264,22 +263,8 @@ export class FolderReader {
   #finish(): void {
     const { closed, interrupted, skippedBytes } = this.#replayed;
     if (closed + interrupted + skippedBytes > 0) this.#options.on.replayed(this.#replayed);
-    if (this.#lock !== undefined) removeFolder(this.#options.path, this.#lock);
+    if (this.#lock !== undefined) releaseFolder({ path: this.#options.path, lock: this.#lock });
     this.#lock = undefined;
     this.#isFinished = true;
   }
-}
-
-/** A folder with files that are kept stays. */
-function removeFolder(path: string, lock: FolderLock): void {
-  try {
-    const isEmpty = readdirSync(path).every((name) => name === basename(lock.path));
-    // A process that is about to lock its new folder must not find it half removed.
-    const aside = `${path}.removed`;
-    if (isEmpty) renameSync(path, aside);
-    if (isEmpty) rmSync(aside, { recursive: true });
-  } catch {
-    // The next start tries again.
-  }
-  lock.release();
 }

@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
 import { FrameEncoder } from "./frame.ts";
-import { createProcessFolder, type ProcessFolder } from "./process-folder.ts";
+import { createProcessFolder, releaseFolder, type ProcessFolder } from "./process-folder.ts";
 import { Segment, type CallEntry } from "./segment.ts";
-import { markSettled } from "./segment-files.ts";
 import type { SpoolFiles } from "./spool-files.ts";
 
 export interface SpoolOptions {
@@ -122,11 +121,7 @@ export class Spool {
    */
   storedDirectly(entries: readonly CallEntry[]): void {
     for (const entry of entries) entry.direct = "stored";
-    for (const segment of this.#segments) {
-      const open = [...segment.open];
-      if (segment.sealedAt === undefined || open.length === 0) continue;
-      if (open.every(({ direct }) => direct === "stored")) this.#settle(segment);
-    }
+    for (const segment of this.#segments) segment.settle();
     for (const entry of this.#unwritten) {
       if (entry.direct === "stored" && entry.segment === undefined) this.#unwritten.delete(entry);
     }
@@ -149,7 +144,8 @@ export class Spool {
       await active.sync().catch(() => undefined);
     }
     for (const segment of this.#segments) await segment.close();
-    this.#folder?.lock.release();
+    if (active?.number === 1 && active.bytes === 0) this.#removeUnused(active);
+    if (this.#folder !== undefined) releaseFolder(this.#folder);
   }
 
   #rotateIfFull(): void {
@@ -241,15 +237,13 @@ export class Spool {
     this.#options.onRecovered();
   }
 
-  #settle({ path, open }: Segment): void {
+  /** A process that recorded nothing leaves nothing. */
+  #removeUnused({ path }: Segment): void {
     try {
-      markSettled(path);
+      this.#options.files.remove(path);
     } catch {
-      // The ends of its calls are written as soon as there is room.
-      return;
+      // Ingest removes the folder.
     }
-    for (const entry of open) entry.segment = undefined;
-    open.clear();
   }
 
   #followRemovals(): void {
