@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   closedCall,
@@ -389,9 +389,18 @@ test("a shutdown after all rows are stored leaves no file", async () => {
   await using bench = new LedgerBench();
   const folder = bench.newFolder();
   const ledger = bench.open({ sync: "group" }, folder);
+  ledger.start();
   ledger.calls.open(openedCall("req_1"));
   ledger.calls.close(closedCall("req_1"));
   await ledger.shutDown();
   expect(bench.store.rows.size).toBe(1);
   expect(spoolNames(folder)).toEqual([]);
+});
+
+test("a ledger that was not started changes nothing when it is shut down", async () => {
+  await using bench = new LedgerBench();
+  const folder = bench.newFolder();
+  writeFileSync(join(folder, "00000001.spool"), "calls that were not stored");
+  await bench.open({}, folder).shutDown();
+  expect(readdirSync(folder).toSorted()).toEqual(["00000001.spool", "lock"]);
 });

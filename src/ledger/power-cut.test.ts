@@ -21,6 +21,8 @@ class CutDisk implements SpoolFiles {
   /** Error of the next writes or syncs. */
   appendError: Error | undefined;
   syncError: Error | undefined;
+  /** Syncs of a writer that are not done for now. */
+  #areSyncsHeld = false;
   readonly #paths = new Map<number, string>();
   readonly #inFolder = new Set<string>();
   readonly #spoiled = new Set<string>();
@@ -37,7 +39,11 @@ class CutDisk implements SpoolFiles {
   truncate(file: number, bytes: number): void {
     systemFiles.truncate(file, bytes);
   }
+  holdSyncs(): void {
+    this.#areSyncsHeld = true;
+  }
   async sync(file: number): Promise<void> {
+    if (this.#areSyncsHeld) return;
     const path = this.#paths.get(file) ?? "";
     const content = readFileSync(path);
     await systemFiles.sync(file);
@@ -100,12 +106,13 @@ function setUp(folder: TestFolder, flow: Partial<LedgerFlow> = {}) {
   const store = new FallibleStore();
   store.refuse = () => new StorageUnavailable("gone");
   const disk = new CutDisk();
-  const options = { clock: new ManualClock(), on: new LedgerLog() };
+  const clock = new ManualClock();
+  const options = { clock, on: new LedgerLog() };
   const path = join(folder.path, "before");
   const settings = { ...ledgerFlow, sync: "group" as const, ...flow };
   const ledger = new Ledger({ folder: path, store, files: disk, settings, ...options });
   ledgers.push(ledger);
-  return { disk, ledger };
+  return { disk, ledger, clock, store };
 }
 
 /** Outcomes of calls after the power cut. */
@@ -201,6 +208,19 @@ test.each(["EIO", "ENOSPC"])(
     });
   },
 );
+
+test("a file is removed only when open calls that left it are on disk elsewhere", async () => {
+  using folder = new TestFolder();
+  const { disk, ledger, clock, store } = setUp(folder, { segmentBytes: 200 });
+  store.refuse = () => undefined;
+  ledger.calls.open(openedCall("req_long"));
+  ledger.calls.open(openedCall("req_1"));
+  await until(() => disk.durable.size === 2);
+  clock.advance(10_000);
+  disk.holdSyncs();
+  await ledger.flush();
+  expect(await afterCut(folder, disk)).toMatchObject({ req_long: "interrupted" });
+});
 
 test("an old file stays until its replacement is on disk", async () => {
   using folder = new TestFolder();

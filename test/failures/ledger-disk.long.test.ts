@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
+import { listProcessFolders } from "../../src/ledger/spool/process-folder.ts";
 import { Random } from "../../src/simulator/answer/random.ts";
 import {
   canMount,
@@ -88,7 +89,9 @@ testWhere(canTrace, "system calls cannot be traced")(
   async () => {
     await suffer({}, ({ workerPid }, { folder }) => {
       const names = Array.from({ length: 99 }, (_, index) => String(index + 1).padStart(8, "0"));
-      const paths = names.map((name) => join(folder, "data", "spool", `${name}.spool`));
+      const spool = join(folder, "data", "spool");
+      const [own = ""] = listProcessFolders(spool);
+      const paths = names.map((name) => join(own, `${name}.spool`));
       let end = (): Promise<void> => Promise.resolve();
       return {
         begin: async () => {

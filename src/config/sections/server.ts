@@ -206,7 +206,7 @@ export const ledgerSchema = z
       initial: "1s",
     }),
     queue_rows: wholeNumber({
-      about: "Most usage records that wait in memory for the database; more wait in the spool.",
+      about: "Has no effect any more: all usage records wait in the spool.",
       min: 1000,
       max: 10_000_000,
       initial: 100_000,
@@ -219,7 +219,8 @@ export const ledgerSchema = z
           "`none` leaves it to the system. The end of the process loses nothing either way.",
       ),
     spool_limit: size({
-      about: "Largest spool; when it is full, calls are refused. From 80 % on the log warns.",
+      about:
+        "Largest spool of a process; when it is full, calls are refused. From 80 % on the log warns.",
       min: "64KiB",
       max: "1024GiB",
       initial: "1GiB",
@@ -244,7 +245,6 @@ export const ledgerSchema = z
   .transform((ledger) => ({
     batchRows: ledger.batch_rows,
     flushIntervalMs: ledger.flush_interval,
-    queueRows: ledger.queue_rows,
     sync: ledger.sync,
     spoolLimitBytes: ledger.spool_limit,
     segmentBytes: ledger.segment_size,

@@ -177,7 +177,7 @@ class History implements AsyncDisposable {
     for (const { writer } of ended) await writer.shutDown();
     if (!hasWriters) return;
     this.crashes += ended.length;
-    const running = this.#writers.filter(({ life }) => !life.isOver);
+    const running = this.#writers.filter((each) => !ended.includes(each));
     this.#writers = [...running, ...ended.map(() => this.#startWriter())];
   }
 

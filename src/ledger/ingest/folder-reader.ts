@@ -1,9 +1,13 @@
-import { readdirSync, renameSync, rmSync } from "node:fs";
-import { basename } from "node:path";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 import { hasErrorCode } from "../spool/error-code.ts";
+import { releaseFolder } from "../spool/process-folder.ts";
 import { FolderInUse, FolderLock } from "../spool/folder-lock.ts";
-import { listSegments, whyUnreadable, type SegmentFile } from "../spool/segment-files.ts";
+import {
+  isSettled,
+  listSegments,
+  whyUnreadable,
+  type SegmentFile,
+} from "../spool/segment-files.ts";
 import { retireFile, type SpoolFiles } from "../spool/spool-files.ts";
 import type { Delivered } from "../spool/spool-record.ts";
 import type { Progress } from "../spool/spool.ts";
@@ -127,7 +131,7 @@ export class FolderReader {
       segment: this.#reading?.number ?? this.#lastNumber + 1,
       closes: this.#closes,
     };
-    for (let [oldest] = this.#segments; oldest?.isRead && oldest.open === 0;) {
+    for (let [oldest] = this.#segments; oldest !== undefined && this.#isSpent(oldest);) {
       // After a failure, a running process's file is tried again and an ended one's is left to the
       // next start, which changes nothing.
       if (!(await this.#retire(oldest)) && !this.#hasEnded) return;
@@ -215,6 +219,15 @@ export class FolderReader {
     this.#open.delete(callId);
   }
 
+  #isSpent(segment: ReadSegment): boolean {
+    if (!segment.isRead) return false;
+    if (segment.open === 0) return true;
+    if (!isSettled(segment.path)) return false;
+    const open = [...this.#open].filter(([, call]) => call.segment === segment);
+    for (const [id] of open) this.#ended(id);
+    return true;
+  }
+
   #finishSegment(segment: ReadSegment, reader: RecordReader): void {
     segment.isRead = true;
     segment.skippedBytes = reader.skippedBytes;
@@ -250,22 +263,8 @@ export class FolderReader {
   #finish(): void {
     const { closed, interrupted, skippedBytes } = this.#replayed;
     if (closed + interrupted + skippedBytes > 0) this.#options.on.replayed(this.#replayed);
-    if (this.#lock !== undefined) removeFolder(this.#options.path, this.#lock);
+    if (this.#lock !== undefined) releaseFolder({ path: this.#options.path, lock: this.#lock });
     this.#lock = undefined;
     this.#isFinished = true;
   }
-}
-
-/** A folder with files that are kept stays. */
-function removeFolder(path: string, lock: FolderLock): void {
-  try {
-    const isEmpty = readdirSync(path).every((name) => name === basename(lock.path));
-    // A process that is about to lock its new folder must not find it half removed.
-    const aside = `${path}.removed`;
-    if (isEmpty) renameSync(path, aside);
-    if (isEmpty) rmSync(aside, { recursive: true });
-  } catch {
-    // The next start tries again.
-  }
-  lock.release();
 }

@@ -119,15 +119,17 @@ export class Ingest {
     if (failure !== undefined) throw failure;
   }
 
-  /** Stores what is there if it is not too much and the store takes it, and stops. */
+  /** Stores what is there if it was started, it is not too much and the store takes it; and stops. */
   async stop(): Promise<void> {
     if (this.#isStopping) return;
+    const wasStarted = this.#isStarted;
     this.#isStopping = true;
     this.#isStarted = false;
     this.#cancelTimer?.();
     this.#resume?.();
     await this.#passing;
-    await this.#pass();
+    // A start that was refused must change nothing.
+    if (wasStarted) await this.#pass();
     for (const folder of this.#folders.values()) folder.abandon();
     this.#lock.release();
   }

@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
 import { hasErrorCode } from "./error-code.ts";
 import { FolderInUse, FolderLock } from "./folder-lock.ts";
 
@@ -51,4 +51,18 @@ function lockNew(path: string): FolderLock | undefined {
     if (existsSync(path) && !(error instanceof FolderInUse)) throw error;
   }
   return undefined;
+}
+
+/** Unlocks a folder, and removes it if no files are left in it. */
+export function releaseFolder({ path, lock }: ProcessFolder): void {
+  try {
+    const isEmpty = readdirSync(path).every((name) => name === basename(lock.path));
+    // A process that is about to lock its new folder must not find it half removed.
+    const aside = `${path}.removed`;
+    if (isEmpty) renameSync(path, aside);
+    if (isEmpty) rmSync(aside, { recursive: true });
+  } catch {
+    // The next start tries again.
+  }
+  lock.release();
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants, readdirSync, statSync } from "node:fs";
+import { accessSync, chmodSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { oddKind } from "../../domain/chat/file-kind.ts";
 
@@ -32,4 +32,20 @@ export function whyUnreadable(path: string): string | undefined {
   } catch (error) {
     return error instanceof Error && "code" in error ? String(error.code) : "unreadable";
   }
+}
+
+const readOnly = 0o400;
+const writeBits = 0o222;
+
+/**
+ * Marks a file whose open calls have all ended and are in the database. On a full disk their ends
+ * cannot be written, which would keep the file, while this needs no room. Throws system errors.
+ */
+export function markSettled(path: string): void {
+  chmodSync(path, readOnly);
+}
+
+export function isSettled(path: string): boolean {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats !== undefined && (stats.mode & writeBits) === 0;
 }

@@ -1,5 +1,5 @@
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
-import { segmentPath } from "./segment-files.ts";
+import { markSettled, segmentPath } from "./segment-files.ts";
 import type { SpoolFiles } from "./spool-files.ts";
 import { writeCheckpoint, writeClose, writeOpen, type Delivered } from "./spool-record.ts";
 
@@ -86,6 +86,21 @@ export class Segment {
     this.append(bytes);
     this.#bytes = before;
     this.#files.truncate(this.#openFile(), before);
+  }
+
+  /** Lets ingest remove a sealed file if its open calls have ended and the database has them all. */
+  settle(): void {
+    const open = [...this.open];
+    const isOver = open.length > 0 && open.every(({ direct }) => direct === "stored");
+    if (this.sealedAt === undefined || !isOver) return;
+    try {
+      markSettled(this.path);
+    } catch {
+      // The ends of its calls are written as soon as there is room.
+      return;
+    }
+    for (const entry of open) entry.segment = undefined;
+    this.open.clear();
   }
 
   /** Resolves when all earlier appends are on disk. Rejects once per failure. */

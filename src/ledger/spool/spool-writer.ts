@@ -176,7 +176,7 @@ export class SpoolWriter implements CallLedger {
   async #offer(entries: readonly CallEntry[]): Promise<boolean> {
     try {
       await this.#options.direct.insert(entries.flatMap(({ record }) => record ?? []));
-      for (const entry of entries) this.#spool.storedDirectly(entry);
+      this.#spool.storedDirectly(entries);
       return true;
     } catch (error) {
       if (!(error instanceof RefusedRows)) return false;

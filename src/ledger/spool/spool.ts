@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
 import { FrameEncoder } from "./frame.ts";
-import { createProcessFolder, type ProcessFolder } from "./process-folder.ts";
+import { createProcessFolder, releaseFolder, type ProcessFolder } from "./process-folder.ts";
 import { Segment, type CallEntry } from "./segment.ts";
 import type { SpoolFiles } from "./spool-files.ts";
 
@@ -115,11 +115,16 @@ export class Spool {
     return this.#append(record);
   }
 
-  /** Called when the database has an ended call that could not be written. */
-  storedDirectly(entry: CallEntry): void {
-    entry.direct = "stored";
-    // If the spool has the call as open, its end must still be written.
-    if (entry.segment === undefined) this.#unwritten.delete(entry);
+  /**
+   * Called when the database has ended calls that could not be written. If a file has such a call
+   * as open, its end must still be written, or the file be marked.
+   */
+  storedDirectly(entries: readonly CallEntry[]): void {
+    for (const entry of entries) entry.direct = "stored";
+    for (const segment of this.#segments) segment.settle();
+    for (const entry of this.#unwritten) {
+      if (entry.direct === "stored" && entry.segment === undefined) this.#unwritten.delete(entry);
+    }
   }
 
   /** Called periodically: follows ingest, replaces files, and retries failed writes. */
@@ -139,7 +144,8 @@ export class Spool {
       await active.sync().catch(() => undefined);
     }
     for (const segment of this.#segments) await segment.close();
-    this.#folder?.lock.release();
+    if (active?.number === 1 && active.bytes === 0) this.#removeUnused(active);
+    if (this.#folder !== undefined) releaseFolder(this.#folder);
   }
 
   #rotateIfFull(): void {
@@ -229,6 +235,15 @@ export class Spool {
     for (const suspect of suspects) suspect.forgive();
     this.#failure = undefined;
     this.#options.onRecovered();
+  }
+
+  /** A process that recorded nothing leaves nothing. */
+  #removeUnused({ path }: Segment): void {
+    try {
+      this.#options.files.remove(path);
+    } catch {
+      // Ingest removes the folder.
+    }
   }
 
   #followRemovals(): void {
