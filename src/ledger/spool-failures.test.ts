@@ -238,39 +238,14 @@ test("a folder that is a file is refused by name", () => {
   expect(() => new Ledger({ folder: path, ...options })).toThrow("spool");
 });
 
-const mayMount = process.platform === "linux" && process.getuid?.() === 0 && canMount();
-
-function canMount(): boolean {
-  using folder = new TestFolder();
-  const options = ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder.path];
-  if (!Bun.spawnSync(["mount", ...options]).success) return false;
-  return Bun.spawnSync(["umount", folder.path]).success;
-}
-
-/** Mounts a file system of this many KiB on the folder. */
-class SmallDisk implements Disposable {
-  readonly path: string;
-
-  constructor(folder: TestFolder, kibibytes: number) {
-    this.path = join(folder.path, "disk");
-    mkdirSync(this.path);
-    const options = ["-t", "tmpfs", "-o", `size=${kibibytes}k`, "tmpfs", this.path];
-    if (!Bun.spawnSync(["mount", ...options]).success) throw new Error("cannot mount");
-  }
-
-  [Symbol.dispose](): void {
-    Bun.spawnSync(["umount", this.path]);
-  }
-}
-
-test.skipIf(!mayMount).each([
+testWhere(canMount, "small disks cannot be mounted").each([
   [65_536, 5],
   [8_000_000, 0],
 ])(
   "a real disk that fills up with files of %d bytes loses nothing, with %d calls that go on",
   async (segmentBytes, goingOn) => {
     using folder = new TestFolder();
-    using disk = new SmallDisk(folder, 1_024);
+    using disk = mountDisk("1m");
     const store = new FallibleStore();
     const log = new LedgerLog();
     const settings = { ...ledgerFlow, segmentBytes };

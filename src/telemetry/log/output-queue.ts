@@ -32,7 +32,7 @@ export class OutputQueue {
   readonly #write: WriteSome;
   readonly #clock: Pick<Clock, "schedule">;
   readonly #outputs: Output[] = [];
-  /** Files whose last line was cut short. */
+  /** Files whose last line may be cut short, by this process or by another that writes there. */
   readonly #torn = new Set<number>();
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
@@ -81,8 +81,7 @@ export class OutputQueue {
     const repair = this.#torn.delete(file) ? [Uint8Array.of(lineEnd)] : [];
     const bytes = Buffer.concat([...repair, ...outputs.map((output) => output.bytes)]);
     const { written, error } = await this.#writeWhole(file, bytes);
-    const isTorn = written === 0 ? repair.length > 0 : bytes[written - 1] !== lineEnd;
-    if (error !== undefined && isTorn) this.#torn.add(file);
+    if (error !== undefined) this.#torn.add(file);
     let end = repair.length;
     for (const output of outputs) {
       end += output.bytes.length;
