@@ -10,7 +10,7 @@ export interface LedgerEventOptions {
   readonly clock: Clock;
 }
 
-/** What a start found in the spool of the previous process. */
+/** What was found in the spool of a process that ended. */
 export interface ReplayedSpool {
   readonly closed: number;
   readonly interrupted: number;
@@ -75,7 +75,7 @@ export class LedgerTelemetry {
     this.#logger.log("error", message, { path, reason });
   }
 
-  /** A file of the running process was damaged when it was read back. */
+  /** A file of a running process was damaged when it was read. */
   damaged(path: string, skippedBytes: number): void {
     this.#logger.log("error", "a spool file is damaged; it is kept", {
       path,
