@@ -152,6 +152,23 @@ test("what others left counts towards the limit of the spool until it is stored"
   expect([writer.hasRoom, writer.spoolBytes]).toEqual([true, 0]);
 });
 
+test("a long outage with few calls does not make many small files", async () => {
+  await using bench = new IngestBench();
+  const writer = bench.writer();
+  for (let call = 0; call < 100; call += 1) {
+    writer.open(openedCall(`req_${call}`));
+    writer.close(closedCall(`req_${call}`));
+    await writer.maintain();
+  }
+  expect(spoolNames(bench.root.path).length).toBeLessThan(20);
+  const ingest = bench.ingest();
+  for (let tries = 0; tries < 3; tries += 1) {
+    await ingest.flush();
+    await writer.maintain();
+  }
+  expect([bench.store.rows.size, writer.spoolBytes]).toEqual([100, 0]);
+});
+
 test("other folders in the spool's are not touched", async () => {
   await using bench = new IngestBench();
   const other = join(bench.root.path, "copy");

@@ -194,12 +194,13 @@ export class Ingest {
     for (let hasMore = true; hasMore;) {
       hasMore = false;
       for (const folder of this.#folders.values()) {
-        hasMore = this.#read(folder) || hasMore;
-        if (this.#rows.length < this.#options.settings.batchRows) continue;
-        stored += await this.#storeBatch();
+        if (!this.#read(folder)) continue;
+        hasMore = true;
+        const isFull = this.#rows.length >= this.#options.settings.batchRows;
+        if (isFull) stored += await this.#storeBatch();
+        await this.#rest();
       }
       if (this.#isStopping && stored >= rowsAtEnd) break;
-      if (hasMore) await this.#rest();
     }
     await this.#storeBatch();
   }

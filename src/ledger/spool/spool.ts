@@ -35,6 +35,8 @@ const carryAfterMs = 10_000;
 const carriedAtOnce = 500;
 /** Open calls of later files stay, so that the spool does not grow while nothing is ingested. */
 const carriedFiles = 16;
+/** With more files than this nothing is ingested, and further small ones would help nobody. */
+const idleFiles = 16;
 /** Room a full disk must have before the spool writes again. */
 const probe = new Uint8Array(64 * 1024);
 
@@ -164,7 +166,9 @@ export class Spool {
   #isDue(active: Segment): boolean {
     if (active.bytes === 0) return false;
     const ageMs = this.#options.clock.monotonic() - active.createdAt;
-    return ageMs > segmentLifetimeMs || this.#segments.every(({ open }) => open.size === 0);
+    if (ageMs > segmentLifetimeMs) return true;
+    const isIdle = this.#segments.every(({ open }) => open.size === 0);
+    return isIdle && this.#segments.length <= idleFiles;
   }
 
   #append(record: string): boolean {

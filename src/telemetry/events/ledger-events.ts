@@ -2,7 +2,7 @@ import { logFault, logRecovery } from "../log/log-outage.ts";
 import { Outage } from "../log/outage.ts";
 import type { EventOptions } from "./event-options.ts";
 
-/** What a start found in the spool of the previous process. */
+/** What was found in the spool of a process that ended. */
 export interface ReplayedSpool {
   readonly closed: number;
   readonly interrupted: number;
@@ -67,7 +67,7 @@ export class LedgerTelemetry {
     this.#logger.log("error", message, { path, reason });
   }
 
-  /** A file of the running process was damaged when it was read back. */
+  /** A file of a running process was damaged when it was read. */
   damaged(path: string, skippedBytes: number): void {
     this.#logger.log("error", "a spool file is damaged; it is kept", {
       path,
