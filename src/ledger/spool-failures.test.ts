@@ -244,7 +244,6 @@ testWhere(canMount, "small disks cannot be mounted").each([
 ])(
   "a real disk that fills up with files of %d bytes loses nothing, with %d calls that go on",
   async (segmentBytes, goingOn) => {
-    using folder = new TestFolder();
     using disk = mountDisk("1m");
     const store = new FallibleStore();
     const log = new LedgerLog();
