@@ -3,7 +3,7 @@
  *
  * `npm test` leaves out the files named `.long.test.ts`, which take more than some seconds each;
  * `npm run test:long` runs those. Both skip tests that need a program that is not installed.
- * `npm run test:all` runs everything in larger sizes, the long files one after the other, and fails
+ * `npm run test:all` runs everything in larger sizes, one file after the other, and fails
  * where a program is missing; `npm run scorecard -- --all` measures the figures of
  * docs/reliability.md. Arguments after the options are parts of file names: only those files run.
  */
@@ -21,7 +21,7 @@ const choices = {
   "--quick": [{ isLong: false, options: [inParallel] }],
   "--long": [{ isLong: true, options: [inParallel] }],
   "--all": [
-    { isLong: false, options: [inParallel] },
+    { isLong: false, options: [] },
     { isLong: true, options: [] },
   ],
 } satisfies Record<string, readonly Part[]>;
