@@ -33,6 +33,7 @@ export class ControlProcess implements AsyncDisposable {
   readonly #serving = Promise.withResolvers<string>();
   #config: Config;
   #feed: ConfigFeed;
+  #hasWorker = false;
 
   /** Throws if another process has the data directory. */
   constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
@@ -82,7 +83,7 @@ export class ControlProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    await this.#server.storage.start();
+    await this.#server.storage.open();
     this.#workers.listen();
     await this.#server.listen();
   }
@@ -118,7 +119,11 @@ export class ControlProcess implements AsyncDisposable {
 
   #lookForWorker(): void {
     const url = this.#workers.states.find((state) => state.url !== "")?.url;
-    if (url !== undefined) this.#serving.resolve(url);
+    if (this.#hasWorker || url === undefined) return;
+    this.#hasWorker = true;
+    // A damaged database may still have its keys: workers read them before a job finds the damage.
+    this.#server.storage.start();
+    this.#serving.resolve(url);
   }
 
   #whyNotReady(): string | undefined {

@@ -49,7 +49,9 @@ export interface Storage {
   /** Undefined when the database can be used, or may come back by itself. */
   whyNotReady(): string | undefined;
   /** Throws if the database can never be used; an unavailable one may come back. */
-  start(): Promise<void>;
+  open(): Promise<void>;
+  /** Starts the jobs that read all of the database: the keys are read before. */
+  start(): void;
   /** Called after the last call has ended. */
   close(): Promise<void>;
 }
@@ -94,11 +96,13 @@ export function openStorage(options: StorageOptions): Storage {
       const { needsRestore } = connection;
       return needsRestore && `the database ${needsRestore}: it has to be restored`;
     },
-    async start() {
+    async open() {
       refuseOddFiles(config.storage.path);
       await connection.open().catch(throwUnlessUnavailable);
       hasStarted = true;
       ingest.start();
+    },
+    start() {
       lastUse.start();
       retention.start();
       checkpoints.start();
