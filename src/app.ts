@@ -83,10 +83,9 @@ class SingleProcess implements App {
   async start(): Promise<void> {
     const { storage } = this.#control;
     await storage.open();
-    // A damaged database may still have its keys: they are read before a job finds the damage.
     await this.#data.start();
-    storage.start();
     await this.#control.listen();
+    await this.#control.begin();
     this.events.started({ data: this.dataUrl, admin: this.adminUrl });
   }
 

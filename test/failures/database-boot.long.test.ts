@@ -49,7 +49,7 @@ async function expectReady(
   const beganAt = performance.now();
   await eventually("it is ready", async () => (await statusOf(`${dataUrl}/readyz`)) === 200);
   process.stdout.write(`ready ${Math.round(performance.now() - beganAt)} ms after the mending\n`);
-  expect(await statusOf(`${adminUrl}/readyz`)).toBe(200);
+  await eventually("control is ready", async () => (await statusOf(`${adminUrl}/readyz`)) === 200);
   expect(await callWith(serving, key)).toBe(200);
   expect(await callWith(serving, unknownKey())).toBe(401);
   await eventually("the call is in the ledger", async () => {

@@ -33,7 +33,7 @@ export class ControlProcess implements AsyncDisposable {
   readonly #serving = Promise.withResolvers<string>();
   #config: Config;
   #feed: ConfigFeed;
-  #hasWorker = false;
+  #hasBegun = false;
 
   /** Throws if another process has the data directory. */
   constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
@@ -61,6 +61,7 @@ export class ControlProcess implements AsyncDisposable {
       config: () => this.#feed,
       ingest: this.#server.storage.ingest,
       whyNotReady: () => this.#server.storage.whyNotReady(),
+      onKeysRead: () => this.#begin(),
       onState: () => this.#lookForWorker(),
     });
   }
@@ -117,13 +118,15 @@ export class ControlProcess implements AsyncDisposable {
     await this.#server[Symbol.asyncDispose]();
   }
 
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    void this.#server.begin();
+  }
+
   #lookForWorker(): void {
     const url = this.#workers.states.find((state) => state.url !== "")?.url;
-    if (this.#hasWorker || url === undefined) return;
-    this.#hasWorker = true;
-    // A damaged database may still have its keys: workers read them before a job finds the damage.
-    this.#server.storage.start();
-    this.#serving.resolve(url);
+    if (url !== undefined) this.#serving.resolve(url);
   }
 
   #whyNotReady(): string | undefined {

@@ -103,6 +103,15 @@ export class ControlServer implements AsyncDisposable {
     await this.#plane.start(this.url);
   }
 
+  /**
+   * Begins what uses all of the database, once the data servers have read the keys: a damaged one
+   * may still have them.
+   */
+  async begin(): Promise<void> {
+    this.storage.start();
+    await this.#plane.startBootstrap();
+  }
+
   /** Cuts every connection of the admin listener. */
   async cut(): Promise<void> {
     await this.#listener?.cut();

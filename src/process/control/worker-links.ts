@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Ingest } from "../../ledger/ingest/ingest.ts";
-import type { UsageStore } from "../../store/store.ts";
+import type { KeyChanges, UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
 import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
 import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
@@ -14,6 +14,8 @@ export interface WorkerLinksOptions {
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
+  /** Called when a worker has read the keys, or cannot. */
+  readonly onKeysRead: () => void;
   /** Undefined when control can serve. */
   readonly whyNotReady: () => string | undefined;
   /** Called when a worker has told its state, or has gone. */
@@ -101,7 +103,7 @@ export class WorkerLinks {
     const { port, usage, config } = this.#options;
     return {
       "config.read": () => config(),
-      "keys.load": ({ since, limit }) => port.keys.loadKeys(since, limit),
+      "keys.load": (ask) => this.#loadKeys(ask),
       "keys.used": (uses) => {
         for (const [publicId, at] of uses) port.noteUse(publicId, at);
       },
@@ -113,6 +115,18 @@ export class WorkerLinks {
       refused: (refusal) => port.recordRefusal(refusal),
       state: (state) => this.#hear(link(), state),
     };
+  }
+
+  async #loadKeys({ since, limit }: WorkerMessages["keys.load"]["ask"]): Promise<KeyChanges> {
+    const { port, onKeysRead } = this.#options;
+    let hasMore = false;
+    try {
+      const page = await port.keys.loadKeys(since, limit);
+      ({ hasMore } = page);
+      return page;
+    } finally {
+      if (!hasMore) onKeysRead();
+    }
   }
 
   #hear(link: Connection, state: WorkerState): void {

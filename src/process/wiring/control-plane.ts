@@ -72,7 +72,17 @@ export class ControlPlane {
     for (const warning of warnings) events.configNotice(warning);
     this.#local = createLocalAccess({ dataDir: config.dataDir, url, random: services.random });
     await this.#local.write().catch((error: unknown) => events.localAccessFailed(error));
-    await this.#startBootstrap();
+  }
+
+  /** Announces how the first operator signs up, once the database can be read. */
+  async startBootstrap(): Promise<void> {
+    try {
+      await this.#bootstrap.start();
+    } catch {
+      // The pollers of the database report the outage.
+      if (this.#isStopped) return;
+      this.#retry = setTimeout(() => void this.startBootstrap(), bootstrapRetryMs);
+    }
   }
 
   async stop(): Promise<void> {
@@ -83,16 +93,6 @@ export class ControlPlane {
 
   #publicUrl(): string {
     return this.#options.config.admin.publicUrl ?? this.#url;
-  }
-
-  async #startBootstrap(): Promise<void> {
-    try {
-      await this.#bootstrap.start();
-    } catch {
-      // The pollers of the database report the outage.
-      if (this.#isStopped) return;
-      this.#retry = setTimeout(() => void this.#startBootstrap(), bootstrapRetryMs);
-    }
   }
 
   #signedReports(): readonly Route[] {

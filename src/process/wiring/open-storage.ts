@@ -50,7 +50,7 @@ export interface Storage {
   whyNotReady(): string | undefined;
   /** Throws if the database can never be used; an unavailable one may come back. */
   open(): Promise<void>;
-  /** Starts the jobs that read all of the database: the keys are read before. */
+  /** Starts the jobs, which read all of the database. */
   start(): void;
   /** Called after the last call has ended. */
   close(): Promise<void>;
@@ -63,8 +63,9 @@ export function openStorage(options: StorageOptions): Storage {
   const { settings, clock, telemetry } = options;
   const config = settings();
   const { storage: events, ledger: ledgerEvents } = telemetry;
-  let hasStarted = false;
-  const stores = openDatabaseStores(options, () => hasStarted);
+  let isOpen = false;
+  const started = Promise.withResolvers<void>();
+  const stores = openDatabaseStores(options, { isOpen: () => isOpen, started: started.promise });
   const { connection, control, keys, usage, reports, replies } = stores;
   const lastUse = new LastUse({
     store: keys,
@@ -99,17 +100,18 @@ export function openStorage(options: StorageOptions): Storage {
     async open() {
       refuseOddFiles(config.storage.path);
       await connection.open().catch(throwUnlessUnavailable);
-      hasStarted = true;
-      ingest.start();
+      isOpen = true;
     },
     start() {
+      started.resolve();
+      ingest.start();
       lastUse.start();
       retention.start();
       checkpoints.start();
     },
     async close() {
       await retention.stop();
-      if (hasStarted) await checkpoints.stop();
+      if (isOpen) await checkpoints.stop();
       await lastUse.stop();
       await renewal.stop();
       await ingest.stop();
@@ -156,16 +158,20 @@ function createCheckpoints(
 
 function openDatabaseStores(
   { settings, clock, owner, telemetry }: StorageOptions,
-  hasStarted: () => boolean,
+  { isOpen, started }: { readonly isOpen: () => boolean; readonly started: Promise<void> },
 ): SqliteStores {
   const { storage: events } = telemetry;
   return openStores(settings().storage.path, clock, {
     owner,
     peppers: owner.peppers,
-    examine: examineDatabase,
+    // A damaged database is not read any more once the damage is found.
+    examine: async (path) => {
+      await started;
+      return examineDatabase(path);
+    },
     onTrouble(what, error) {
       // An error that ends the start is reported once, by the caller.
-      if (hasStarted() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);
+      if (isOpen() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);
     },
     onRecovered: () => events.databaseRecovered(),
     onDropped: (dropped) => events.usageDropped(dropped),
