@@ -19,6 +19,8 @@ import { startAnew } from "./start-anew.ts";
 
 export interface ControlRole {
   readonly supervisor: SupervisorLink;
+  /** Numbers of the workers that run already. */
+  readonly workers: readonly number[];
   /** Settings that a standby read before it took over. */
   readonly known: Settings | undefined;
 }
@@ -26,7 +28,7 @@ export interface ControlRole {
 /** The control process of a gateway. */
 export async function serveControl(
   args: ServeArguments,
-  { supervisor, known }: ControlRole,
+  { supervisor, workers, known }: ControlRole,
   io: CommandIo,
 ): Promise<number> {
   const initial = loadSettings(args, io, { known });
@@ -40,7 +42,7 @@ export async function serveControl(
   const settings = simulator === undefined ? initial : loadSettings(args, io, { simulator });
   const config = withListeners(settings.config, args);
   if (args.begins) await startAnew(config, io);
-  await using control = await start({ settings, socket, args }, io);
+  await using control = await start({ settings, socket, workers, args }, io);
   const { port } = config.listen.admin;
   const once = args.begins ? ["--no-init"] : [];
   io.tellStarted([...fixedAddress("admin", port, control.adminUrl), ...once]);
@@ -83,11 +85,12 @@ function tellSettings({ config, path }: Settings, supervisor: SupervisorLink): s
 interface ControlStart {
   readonly settings: Settings;
   readonly socket: string;
+  readonly workers: readonly number[];
   readonly args: ServeArguments;
 }
 
 async function start(
-  { settings, socket, args }: ControlStart,
+  { settings, socket, workers, args }: ControlStart,
   io: CommandIo,
 ): Promise<ControlProcess> {
   const { text, path } = settings;
@@ -96,6 +99,7 @@ async function start(
       config: withListeners(settings.config, args),
       feed: { text, path },
       socket,
+      workers,
       log: io.log,
       onBootstrapToken: (token) => printBootstrap(token, args, io),
     });

@@ -7,6 +7,7 @@ import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
+import { limitStoreBounds } from "../wiring/build-services.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { Coordination } from "./coordination/coordination.ts";
 import { WorkerLinks } from "./worker-links.ts";
@@ -17,6 +18,8 @@ export interface ControlProcessOptions {
   readonly feed: Omit<ConfigFeed, "generation">;
   /** Path of the socket for workers. */
   readonly socket: string;
+  /** Numbers of the workers that run already. */
+  readonly workers: readonly number[];
   readonly log: LogSink;
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
 }
@@ -38,7 +41,7 @@ export class ControlProcess implements AsyncDisposable {
   #hasBegun = false;
 
   /** Throws if another process has the data directory. */
-  constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
+  constructor({ config, feed, socket, workers, log, onBootstrapToken }: ControlProcessOptions) {
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
@@ -60,6 +63,8 @@ export class ControlProcess implements AsyncDisposable {
       config,
       clock: systemClock,
       random: Math.random,
+      bounds: limitStoreBounds,
+      living: workers,
       reports: port.reports,
     });
     this.#workers = new WorkerLinks({

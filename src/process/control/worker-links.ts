@@ -3,7 +3,14 @@ import type { Ingest } from "../../ledger/ingest/ingest.ts";
 import type { KeyChanges, UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
 import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
-import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
+import {
+  controlJsonKinds,
+  type ConfigFeed,
+  type ControlMessages,
+  type CoordinationMessages,
+  type WorkerMessages,
+  type WorkerState,
+} from "../link/messages.ts";
 import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import type { Coordination } from "./coordination/coordination.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
@@ -12,7 +19,7 @@ export interface WorkerLinksOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly port: ControlPort;
-  readonly coordination: Pick<Coordination, "handlers">;
+  readonly coordination: Coordination;
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
@@ -89,22 +96,30 @@ export class WorkerLinks {
   }
 
   #open(channel: ByteChannel): Connection {
-    const { clock } = this.#options;
+    const { clock, coordination } = this.#options;
+    const member = coordination.join();
     const link: Connection = new Link<ControlMessages, WorkerMessages>({
       channel,
       clock,
       hello: undefined,
-      handlers: this.#handlers(() => link),
-      onOpen: () => void this.#workers.set(link, undefined),
-      onLost: () => this.#forget(link),
+      jsonKinds: controlJsonKinds,
+      handlers: { ...coordination.handlers(member), ...this.#handlers(() => link) },
+      beforeFlush: coordination.publish,
+      onOpen: (hello) => {
+        this.#workers.set(link, undefined);
+        void coordination.opened(member, link, hello);
+      },
+      onLost: () => {
+        coordination.lost(member);
+        this.#forget(link);
+      },
     });
     return link;
   }
 
-  #handlers(link: () => Connection): Handlers<WorkerMessages> {
-    const { port, usage, config, coordination } = this.#options;
+  #handlers(link: () => Connection): Omit<Handlers<WorkerMessages>, keyof CoordinationMessages> {
+    const { port, usage, config } = this.#options;
     return {
-      ...coordination.handlers(),
       "config.read": () => config(),
       "keys.load": (ask) => this.#loadKeys(ask),
       "keys.used": (uses) => {

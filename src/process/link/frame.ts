@@ -54,6 +54,11 @@ export class FrameReader {
   /** Bytes that have to be there before the next frame is read. */
   #wanted = headBytes;
 
+  /** Whether a part of a frame has arrived. */
+  get isInFrame(): boolean {
+    return this.#bytes > 0;
+  }
+
   /** Returns the frames that are complete. Throws `BrokenFrame`; then the stream is of no use. */
   read(bytes: Uint8Array): readonly Frame[] {
     // The runtime may reuse its buffer after the callback.

@@ -36,6 +36,8 @@ export interface LinkOptions<Heard extends Messages> {
   readonly onLost: (reason: LinkLost) => void;
   /** Kinds that are sent as JSON, because a call waits for them. */
   readonly jsonKinds?: ReadonlySet<string>;
+  /** Called before messages leave; what `sendFirst` is given then leaves before them. */
+  readonly beforeFlush?: () => void;
 }
 
 /** Longest wait for an answer. */
@@ -64,6 +66,9 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   #isFlushPlanned = false;
   /** The channel took less than it was given; `drained` follows. */
   #isFull = false;
+  /** The first of what waits is the rest of what the channel has begun to take. */
+  #hasRest = false;
+  #isFlushing = false;
   #isOpen = false;
   #lost: LinkLost | undefined;
   #droppedNotes = 0;
@@ -129,6 +134,30 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     this.#send({ type: "note", encoding, sequence: 0, body: { kind, ask: body } });
   }
 
+  /** A note that is sent to several links. */
+  encodeNote<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): Uint8Array {
+    const encoding = this.#encodingOf(kind);
+    return encodeFrame({ type: "note", encoding, sequence: 0, body: { kind, ask: body } });
+  }
+
+  /** Sends an encoded note at once, or in the write that begins now, before all that waits. */
+  sendFirst(note: Uint8Array): void {
+    if (this.#lost !== undefined) return;
+    if (this.#waitingBytes > waitingLimitBytes)
+      return this.close("the other process does not read");
+    if (this.#isFlushing || this.#isFull || this.#hasRest) {
+      this.#waiting.splice(this.#hasRest ? 1 : 0, 0, note);
+      this.#waitingBytes += note.length;
+      return;
+    }
+    const taken = this.#options.channel.write(note);
+    if (taken === note.length) return;
+    this.#waiting.unshift(note.subarray(taken));
+    this.#waitingBytes += note.length - taken;
+    this.#isFull = true;
+    this.#hasRest = true;
+  }
+
   /** For the channel: bytes have arrived. */
   received(bytes: Uint8Array): void {
     if (this.#lost !== undefined) return;
@@ -159,6 +188,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
 
   #lose(reason: LinkLost): void {
     if (this.#lost !== undefined) return;
+    reason.isCut = this.#reader.isInFrame;
     this.#lost = reason;
     this.#waiting = [];
     this.#waitingBytes = 0;
@@ -247,11 +277,15 @@ export class Link<Sent extends Messages, Heard extends Messages> {
 
   #flush(): void {
     if (this.#isFull || this.#waitingBytes === 0 || this.#lost !== undefined) return;
+    this.#isFlushing = true;
+    this.#options.beforeFlush?.();
+    this.#isFlushing = false;
     const [first] = this.#waiting;
     if (first === undefined) return;
     const bytes = this.#waiting.length === 1 ? first : Buffer.concat(this.#waiting);
     const taken = this.#options.channel.write(bytes);
     this.#isFull = taken < bytes.length;
+    this.#hasRest = this.#isFull;
     this.#waitingBytes = bytes.length - taken;
     this.#waiting = this.#isFull ? [bytes.subarray(taken)] : [];
   }

@@ -42,6 +42,8 @@ const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #running = new Set<Worker>();
+  /** Numbers of the workers that run. */
+  readonly #workers = new Set<number>();
   /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   #settings: GatewaySettings | undefined;
@@ -69,7 +71,7 @@ export class Supervisor {
 
   /** Resolves to the exit code once every process has ended for good. */
   async run(): Promise<number> {
-    this.#kept.push(this.#keepOne({ kind: "control" }));
+    this.#kept.push(this.#keepOne({ kind: "control", workers: [] }));
     // The first worker loads its program while control opens the database.
     this.#standby.start(this.#fetchLimit);
     while (this.#kept.length > 0) await Promise.all(this.#kept.splice(0));
@@ -175,9 +177,16 @@ export class Supervisor {
     }
     run.pid = worker.pid;
     this.#running.add(worker);
-    worker.begin({ role: run.role, addresses: this.#addresses });
+    const { role } = run;
+    if (role.kind === "worker") this.#workers.add(role.number);
+    const isControl = role.kind === "control";
+    worker.begin({
+      role: isControl ? { ...role, workers: [...this.#workers] } : role,
+      addresses: this.#addresses,
+    });
     const end = await worker.ended;
     this.#running.delete(worker);
+    if (role.kind === "worker") this.#workers.delete(role.number);
     return end;
   }
 

@@ -10,13 +10,16 @@ import {
   type ConfigFeed,
   type ControlMessages,
   type ControlState,
-  type CoordinationMessages,
   type WorkerMessages,
   type WorkerState,
 } from "../link/messages.ts";
 import { connectToSocket } from "../link/unix-socket.ts";
+import type { CoordinationLink } from "./coordination/coordination-link.ts";
+import { CoordinationParts } from "./coordination/coordination-parts.ts";
 
 export interface ControlLinkOptions {
+  /** Of the worker; counts from 1. */
+  readonly number: number;
   /** The socket at which control listens. */
   readonly path: string;
   readonly clock: Clock;
@@ -29,9 +32,6 @@ export interface ControlLinkOptions {
   readonly onLost: (reason: LinkLost) => void;
   readonly onBack: () => void;
 }
-
-/** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
-export type CoordinationLink = Pick<Link<CoordinationMessages, ControlMessages>, "ask" | "tell">;
 
 type Connection = Link<WorkerMessages, ControlMessages>;
 
@@ -48,10 +48,12 @@ export class ControlLink {
   readonly coordination: CoordinationLink = {
     ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
     tell: (kind, body) => this.#connection?.tell(kind, body),
+    join: (part) => this.#parts.join(part),
   };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
   readonly #stopping = new AbortController();
+  readonly #parts = new CoordinationParts();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
   #stopTimer = (): void => undefined;
@@ -130,7 +132,8 @@ export class ControlLink {
         await connectToSocket(path, (channel) => this.#open(channel, opened.resolve));
         if (await opened.promise) return;
       } catch {
-        // Nobody listens yet.
+        // Nobody listens.
+        if (this.#hasBeenOpen) this.#parts.alone();
       }
       await wait(retryMs, this.#stopping.signal, clock);
     }
@@ -144,13 +147,14 @@ export class ControlLink {
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
-      hello: undefined,
+      hello: { number: this.#options.number },
       jsonKinds,
       handlers: {
         "keys.reload": () => reloadKeys(),
         "config.changed": (feed) => onConfig(feed),
         state: (told) => onState(told),
         "metrics.read": () => renderMetrics(),
+        ...this.#parts.handlers,
       },
       onOpen: () => {
         this.#opened(link);
@@ -180,6 +184,7 @@ export class ControlLink {
 
   #lost(reason: LinkLost): void {
     this.#connection = undefined;
+    this.#parts.lost(reason);
     if (this.#stopping.signal.aborted) return;
     this.#options.onLost(reason);
     void this.#connect();

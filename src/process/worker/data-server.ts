@@ -17,13 +17,13 @@ import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
-import type { CoordinationLink } from "./control-link.ts";
+import type { CoordinationLink } from "./coordination/coordination-link.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
 import type { ControlPort, DataPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
-import { buildServices, type BuiltServices } from "../wiring/build-services.ts";
+import { buildServices, limitStoreBounds, type BuiltServices } from "../wiring/build-services.ts";
 import {
   buildApiSettings,
   buildEdge,
@@ -200,7 +200,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { config, control, clock, ledger, telemetry, overrides, coordination } = this.#options;
     return buildServices({
       ...overrides,
-      ...(coordination && { limits: new RemoteLimits(coordination) }),
+      ...(coordination && { limits: this.#remoteLimits(coordination) }),
       config,
       clock,
       ledger,
@@ -216,6 +216,12 @@ export class DataServer implements DataPort, AsyncDisposable {
         events: telemetry.overload,
       },
     });
+  }
+
+  #remoteLimits(link: CoordinationLink): RemoteLimits {
+    const { clock, overrides } = this.#options;
+    const { random = Math.random } = overrides;
+    return new RemoteLimits(link, { clock, random, ...limitStoreBounds });
   }
 
   #listen(): Listener {

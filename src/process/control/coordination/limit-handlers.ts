@@ -1,4 +1,4 @@
-import type { LimitStore } from "../../../store/store.ts";
+import type { MemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
 import type { Handlers } from "../../link/link.ts";
 import {
   countDecisionToWire,
@@ -8,16 +8,27 @@ import {
   scopesFromWire,
 } from "../../link/limit-wire.ts";
 import type { LimitMessages } from "../../link/messages.ts";
+import type { Member } from "./member.ts";
 
-/** Decides for workers under the limits that they share. */
-export function limitHandlers(limits: LimitStore): Handlers<LimitMessages> {
+/** Decides for a worker under the limits that all share. */
+export function limitHandlers(limits: MemoryLimitStore, member: Member): Handlers<LimitMessages> {
+  const { openCalls } = member;
   return {
-    "limits.count": async (scopes) =>
-      countDecisionToWire(await limits.count(scopesFromWire(scopes))),
-    "limits.uncount": (counted) => limits.uncount(countedFromWire(counted)),
-    "limits.acquire": async (request) =>
-      decisionToWire(await limits.acquire(requestFromWire(request))),
-    "limits.use": ({ callId, tokens }) => limits.use(callId, tokens),
-    "limits.settle": ({ callId, tokens }) => limits.settle(callId, tokens),
+    "limits.count": (scopes) =>
+      member.when(() => countDecisionToWire(limits.count(scopesFromWire(scopes)))),
+    "limits.uncount": (counted) => member.when(() => limits.uncount(countedFromWire(counted))),
+    "limits.acquire": (request) =>
+      member.when(() => {
+        const decision = limits.acquire(requestFromWire(request));
+        if (decision.isAdmitted) openCalls.add(request.callId);
+        return decisionToWire(decision, limits.slot);
+      }),
+    "limits.use": ({ callId, tokens }) => member.when(() => limits.use(callId, tokens)),
+    "limits.settle": ({ callId, tokens }) =>
+      member.when(() => {
+        openCalls.delete(callId);
+        limits.settle(callId, tokens);
+      }),
+    "limits.heard": () => member.when(() => undefined),
   };
 }
