@@ -175,7 +175,7 @@ export class CoordinationWorld {
   async step(): Promise<boolean> {
     await turn();
     let hasMoved = false;
-    for (const connection of [...this.#connections]) {
+    for (const connection of this.#connections) {
       if (this.#deliver(connection)) hasMoved = true;
       // As between two callbacks of the runtime.
       await turn();

@@ -31,6 +31,6 @@ export class CoordinationParts {
   /** What all parts hold. A worker that has just begun has none yet. */
   async #report(): Promise<HeldReport> {
     await this.#joined.promise;
-    return Object.assign({}, ...this.#parts.map((part) => part.report()));
+    return this.#parts.reduce<HeldReport>((all, part) => ({ ...all, ...part.report() }), {});
   }
 }
