@@ -2,8 +2,9 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Ingest } from "../../ledger/ingest/ingest.ts";
 import type { KeyChanges, UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
-import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
+import { Link, type Handlers } from "../link/link.ts";
 import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
+import type { ByteChannel } from "../link/outbox.ts";
 import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
 
