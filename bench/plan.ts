@@ -9,6 +9,8 @@ export interface BenchPlan {
   readonly latencyMs: number;
   readonly embeddingsMs: number;
   readonly streams: StreamLoad;
+  /** Asks between two processes in one measurement. */
+  readonly linkAsks: number;
   /** The total numbers of calls after which resident memory is read. */
   readonly memoryCalls: readonly [few: number, many: number];
   readonly openStreams: readonly [few: number, many: number];
@@ -36,6 +38,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     latencyMs: 300,
     embeddingsMs: 400,
     streams: { streams: 20, chunks: 40, pauseMs: 20 },
+    linkAsks: 2_000,
     memoryCalls: [2_000, 4_000],
     openStreams: [100, 300],
     openStreamsMs: 300,
@@ -49,6 +52,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     latencyMs: 1_000,
     embeddingsMs: 2_000,
     streams: { streams: 100, chunks: 200, pauseMs: 20 },
+    linkAsks: 16_000,
     memoryCalls: [100_000, 300_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
@@ -62,6 +66,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     latencyMs: 2_000,
     embeddingsMs: 3_000,
     streams: { streams: 100, chunks: 400, pauseMs: 20 },
+    linkAsks: 64_000,
     memoryCalls: [100_000, 1_000_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,

@@ -3,11 +3,18 @@ import type { BenchPlan } from "../plan.ts";
 import { cpuMicroseconds } from "../stand/process-usage.ts";
 import type { Gateway, Stand } from "../stand/stand.ts";
 
-/** The parameters of every group of figures. */
+/** The parameters of a group of figures that compares gateways. */
 export interface FigureContext {
   readonly stand: Stand;
   readonly plan: BenchPlan;
   readonly driver: Driver;
+  readonly progress: (line: string) => void;
+}
+
+/** The parameters of a group of figures that compares nothing with nginx. */
+export interface OwnContext {
+  readonly plan: BenchPlan;
+  readonly signal: AbortSignal;
   readonly progress: (line: string) => void;
 }
 
