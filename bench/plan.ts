@@ -16,6 +16,8 @@ export interface BenchPlan {
   readonly openStreams: readonly [few: number, many: number];
   /** The time that streams are open before memory is read. */
   readonly openStreamsMs: number;
+  /** How long the worker's event loop is watched. */
+  readonly holdsMs: number;
   /** The number of calls in the ledger for reports. */
   readonly reportedCalls: number;
 }
@@ -42,6 +44,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     memoryCalls: [2_000, 4_000],
     openStreams: [100, 300],
     openStreamsMs: 300,
+    holdsMs: 3_000,
     reportedCalls: 20_000,
   },
   default: {
@@ -56,6 +59,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     memoryCalls: [100_000, 300_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
+    holdsMs: 15_000,
     reportedCalls: 200_000,
   },
   full: {
@@ -70,6 +74,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     memoryCalls: [100_000, 1_000_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
+    holdsMs: 60_000,
     reportedCalls: 5_000_000,
   },
 };

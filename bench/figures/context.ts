@@ -39,12 +39,13 @@ export async function alternate<Value>(
   return pairs;
 }
 
-/** CPU time that a gateway uses while something happens, in microseconds. */
+/** CPU time that all processes of a gateway use while something happens, in microseconds. */
 export async function cpuDuring<Value>(
   gateway: Gateway,
   work: () => Promise<Value>,
 ): Promise<{ readonly cpu: number; readonly result: Value }> {
-  const before = cpuMicroseconds(gateway.pid);
+  const pids = gateway.pids();
+  const before = cpuMicroseconds(pids);
   const result = await work();
-  return { cpu: cpuMicroseconds(gateway.pid) - before, result };
+  return { cpu: cpuMicroseconds(pids) - before, result };
 }
