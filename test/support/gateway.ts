@@ -15,6 +15,8 @@ import {
   type SimulatorOptions,
 } from "../../src/simulator/simulator.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
+import { createCluster } from "./cluster.ts";
+import { workersOfRun } from "./requirement.ts";
 import type { UpstreamKind as ConfiguredKind } from "../../src/upstreams/kind.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 
@@ -34,6 +36,8 @@ export interface GatewayOptions {
   /** The kinds that a configuration may name, if not the built-in ones. */
   readonly kinds?: readonly ConfiguredKind[];
   readonly key?: WantedKey;
+  /** Those of one process are in it with all the rest. Default: those of the run. */
+  readonly workers?: number;
 }
 
 /** The properties of a test's key; by default no limit applies to it. */
@@ -51,7 +55,7 @@ export interface TestRequestInit extends Omit<RequestInit, "headers"> {
 export interface TestGateway extends AsyncDisposable {
   readonly app: App;
   readonly simulator: Simulator;
-  /** Without `/v1`. */
+  /** Without `/v1`. Of the next worker, where there are several. */
   readonly url: string;
   readonly adminUrl: string;
   readonly port: number;
@@ -71,18 +75,22 @@ export interface TestGateway extends AsyncDisposable {
 }
 
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
-  const { kind = "openai" } = options;
+  const { kind = "openai", workers = workersOfRun } = options;
   const simulator = startSimulator(options.simulator);
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const build = (sections: Readonly<Record<string, string>>): Config => {
     const base = baseSections(simulator, kind, dataDir);
-    return parseTestConfig({ ...base, ...options.sections, ...sections }, options.kinds);
+    return parseTestConfig(
+      { ...base, workers: String(workers), ...options.sections, ...sections },
+      options.kinds,
+    );
   };
   const config = build({});
   const log: string[] = [];
   const sink = { ...noLog, write: (line: string): void => void log.push(line) };
   const passwords = cheapPasswords();
-  const app = await createApp(config, { log: sink, passwords, ...options.overrides });
+  const create = workers > 1 ? createCluster : createApp;
+  const app = await create(config, { log: sink, passwords, ...options.overrides });
   const createKey: TestGateway["createKey"] = async (wanted = {}) => {
     const {
       account = "test-account",
@@ -107,9 +115,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   return {
     app,
     simulator,
-    url: app.dataUrl,
+    get url() {
+      return app.dataUrl;
+    },
     adminUrl: app.adminUrl,
-    port: Number(new URL(app.dataUrl).port),
+    get port() {
+      return Number(new URL(app.dataUrl).port);
+    },
     key,
     config,
     log,
