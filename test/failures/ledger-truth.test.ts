@@ -21,7 +21,7 @@ describe(`${callCount} mixed calls, ${callersAtOnce} at a time,`, () => {
       simulator: { truthLogLimit: callCount * 4 },
       sections: { telemetry: "{ log_level: error, log_format: json }" },
     });
-    gateway.reconfigure(mixSections(gateway.simulator));
+    await gateway.reconfigure(mixSections(gateway.simulator));
     const startedAt = performance.now();
     const calls = await makeCalls(gateway);
     const seconds = (performance.now() - startedAt) / 1000;

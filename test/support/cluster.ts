@@ -7,8 +7,17 @@ import { WorkerProcess } from "../../src/process/worker/worker-process.ts";
 import type { TelemetryEvents } from "../../src/telemetry/events/events.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 
+/** A gateway of a test, in one process. */
+export interface TestApp extends Omit<App, "reconfigure"> {
+  /** Resolves when all workers have it. */
+  reconfigure(config: Config): void | Promise<void>;
+}
+
 /** Builds control and several workers in this process, joined by their socket. */
-export async function createCluster(config: Config, overrides: AppOverrides = {}): Promise<App> {
+export async function createCluster(
+  config: Config,
+  overrides: AppOverrides = {},
+): Promise<TestApp> {
   const cluster = new Cluster(config, overrides);
   try {
     await cluster.start();
@@ -20,9 +29,10 @@ export async function createCluster(config: Config, overrides: AppOverrides = {}
 }
 
 /** Each worker has a port of its own, so that a test's calls go to all of them in turn. */
-class Cluster implements App {
+class Cluster implements TestApp {
   /** What a feed says is the position of its configuration. */
   readonly #configs: Config[];
+  #onRead = (): void => undefined;
   readonly #control: ControlProcess;
   readonly #workers: readonly WorkerProcess[];
   #calls = 0;
@@ -48,7 +58,10 @@ class Cluster implements App {
           number: index + 1,
           socket,
           log,
-          configOf: ({ text }) => this.#configs[Number(text)],
+          configOf: ({ text }) => {
+            this.#onRead();
+            return this.#configs[Number(text)];
+          },
           overrides,
         }),
     );
@@ -78,9 +91,16 @@ class Cluster implements App {
     await this.#control.serving;
   }
 
-  reconfigure(config: Config): void {
+  async reconfigure(config: Config): Promise<void> {
     this.#configs.push(config);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let readers = 0;
+    this.#onRead = () => {
+      readers += 1;
+      if (readers === this.#workers.length) resolve();
+    };
     this.#control.reconfigure(config, String(this.#configs.length - 1));
+    await promise;
   }
 
   flushUsage(): Promise<void> {

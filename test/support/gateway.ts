@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
 import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
-import { createApp, type App, type AppOverrides } from "../../src/app.ts";
+import { createApp, type AppOverrides } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
@@ -15,7 +15,7 @@ import {
   type SimulatorOptions,
 } from "../../src/simulator/simulator.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
-import { createCluster } from "./cluster.ts";
+import { createCluster, type TestApp } from "./cluster.ts";
 import { workersOfRun } from "./requirement.ts";
 import type { UpstreamKind as ConfiguredKind } from "../../src/upstreams/kind.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
@@ -53,7 +53,7 @@ export interface TestRequestInit extends Omit<RequestInit, "headers"> {
 
 /** A real gateway on free ports, a simulated provider behind it, and a key to call it with. */
 export interface TestGateway extends AsyncDisposable {
-  readonly app: App;
+  readonly app: TestApp;
   readonly simulator: Simulator;
   /** Without `/v1`. Of the next worker, where there are several. */
   readonly url: string;
@@ -71,7 +71,8 @@ export interface TestGateway extends AsyncDisposable {
   admin(method: string, path: string, body?: unknown): Promise<Response>;
   /** Rows of the ledger, newest first, after everything queued was written. */
   usage(): Promise<readonly UsageRecord[]>;
-  reconfigure(sections: Readonly<Record<string, string>>): void;
+  /** Resolves when every worker has it; at once where there is one. */
+  reconfigure(sections: Readonly<Record<string, string>>): Promise<void>;
 }
 
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
@@ -150,7 +151,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       await app.flushUsage();
       return listCalls(app);
     },
-    reconfigure: (sections) => app.reconfigure(build(sections)),
+    reconfigure: async (sections) => app.reconfigure(build(sections)),
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]();
       await simulator[Symbol.asyncDispose]();
@@ -162,7 +163,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
 /** For a key without effective limits. */
 export const unlimited = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000 };
 
-async function listCalls({ admin }: App): Promise<readonly UsageRecord[]> {
+async function listCalls({ admin }: TestApp): Promise<readonly UsageRecord[]> {
   const calls: UsageRecord[] = [];
   let after: string | undefined;
   do {

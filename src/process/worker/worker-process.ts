@@ -133,6 +133,7 @@ export class WorkerProcess implements AsyncDisposable {
 
   #state(): WorkerState {
     return {
+      number: this.#options.number,
       pid: process.pid,
       url: this.url,
       notReady: this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady(),
