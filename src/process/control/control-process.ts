@@ -7,6 +7,7 @@ import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
+import type { AppOverrides } from "../wiring/app-interface.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { Coordination } from "./coordination/coordination.ts";
 import { WorkerLinks } from "./worker-links.ts";
@@ -19,6 +20,7 @@ export interface ControlProcessOptions {
   readonly socket: string;
   readonly log: LogSink;
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
+  readonly overrides?: AppOverrides;
 }
 
 /** How long control waits beyond the drain time for workers that are asked to end. */
@@ -38,7 +40,9 @@ export class ControlProcess implements AsyncDisposable {
   #hasBegun = false;
 
   /** Throws if another process has the data directory. */
-  constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
+  constructor(options: ControlProcessOptions) {
+    const { config, feed, socket, log, onBootstrapToken, overrides = {} } = options;
+    const { clock = systemClock, random = Math.random, passwords } = overrides;
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
@@ -46,7 +50,8 @@ export class ControlProcess implements AsyncDisposable {
       config,
       telemetry,
       shutdown: this.#shutdown,
-      clock: systemClock,
+      clock,
+      passwords,
       randomBytes: (target) => crypto.getRandomValues(target),
       onBootstrapToken,
       onKeysChanged: () => this.#workers.reloadKeys(),
@@ -58,8 +63,8 @@ export class ControlProcess implements AsyncDisposable {
     const { port, storage } = this.#server;
     this.#coordination = new Coordination({
       config,
-      clock: systemClock,
-      random: Math.random,
+      clock,
+      random,
       reports: port.reports,
     });
     this.#workers = new WorkerLinks({
@@ -106,6 +111,11 @@ export class ControlProcess implements AsyncDisposable {
     this.#feed = { ...this.#feed, text, generation: systemClock.now() };
     this.#server.reconfigure(config);
     this.#workers.configChanged(this.#feed);
+  }
+
+  /** Stores all usage that the workers have written in the database. */
+  async flushUsage(): Promise<void> {
+    await this.#server.storage.ingest.flush();
   }
 
   /** Waits until the workers, which are asked to end too, have left. */

@@ -36,8 +36,8 @@ const mostPages = 100;
 export class WorkerLinks {
   readonly #options: WorkerLinksOptions;
   readonly #workers = new Map<Connection, WorkerState | undefined>();
-  /** Metrics by process id; of a process that has gone its counts alone. */
-  readonly #pages = new Map<number, string>();
+  /** Metrics by worker; of a worker that has gone its counts alone. */
+  readonly #pages = new Map<string, string>();
   #listener: SocketListener | undefined;
 
   constructor(options: WorkerLinksOptions) {
@@ -72,7 +72,7 @@ export class WorkerLinks {
     await this.#askAll(async (link) => {
       const page = await link.ask("metrics.read", undefined, metricsTimeoutMs);
       const state = this.#workers.get(link);
-      if (state !== undefined) this.#pages.set(state.pid, page);
+      if (state !== undefined) this.#pages.set(nameOf(state), page);
     });
     return mergePages([...this.#pages.values()]);
   }
@@ -141,19 +141,24 @@ export class WorkerLinks {
   }
 
   #forget(link: Connection): void {
-    const pid = this.#workers.get(link)?.pid;
+    const state = this.#workers.get(link);
     this.#workers.delete(link);
-    const page = pid === undefined ? undefined : this.#pages.get(pid);
-    if (pid !== undefined && page !== undefined) this.#pages.set(pid, mergeEnded([page]));
+    const name = state === undefined ? "" : nameOf(state);
+    const page = this.#pages.get(name);
+    if (page !== undefined) this.#pages.set(name, mergeEnded([page]));
     if (this.#pages.size > mostPages) this.#joinEnded();
     this.#options.onState();
   }
 
   #joinEnded(): void {
-    const living = new Set(this.states.map(({ pid }) => pid));
-    const ended = [...this.#pages.keys()].filter((pid) => !living.has(pid));
-    const joined = mergeEnded(ended.map((pid) => this.#pages.get(pid) ?? ""));
-    for (const pid of ended) this.#pages.delete(pid);
-    this.#pages.set(0, joined);
+    const living = new Set(this.states.map(nameOf));
+    const ended = [...this.#pages.keys()].filter((name) => !living.has(name));
+    const joined = mergeEnded(ended.map((name) => this.#pages.get(name) ?? ""));
+    for (const name of ended) this.#pages.delete(name);
+    this.#pages.set("ended", joined);
   }
+}
+
+function nameOf({ number, pid }: Pick<WorkerState, "number" | "pid">): string {
+  return `${number} ${pid}`;
 }

@@ -24,6 +24,8 @@ export interface ConfigFeed {
 
 /** What a worker says of itself every second, and at once when it begins to serve. */
 export interface WorkerState {
+  /** Counts from 1. */
+  readonly number: number;
   readonly pid: number;
   /** Empty until it listens. */
   readonly url: string;

@@ -38,6 +38,8 @@ type Connection = Link<WorkerMessages, ControlMessages>;
 const retryMs = 50;
 const stateIntervalMs = 1_000;
 const usesIntervalMs = 500;
+/** Secrets whose first use was told; beyond them all are forgotten and told once more. */
+const toldLimit = 100_000;
 
 /**
  * A worker's way to control. While control is gone, what is asked of it fails as an unavailable
@@ -51,6 +53,7 @@ export class ControlLink {
   };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
+  readonly #toldUses = new Set<string>();
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
@@ -107,10 +110,19 @@ export class ControlLink {
           this.#ask((link) => link.ask("replies.put", { reply, limitBytes })),
       },
       reports: { admitted: (since) => this.#ask((link) => link.ask("usage.admitted", since)) },
-      noteUse: (publicId, at) => this.#uses.note(publicId, at),
+      noteUse: (publicId, at) => this.#noteUse(publicId, at),
       renewDigest: (secret) => this.#connection?.tell("keys.outdated", secret),
       recordRefusal: (refusal) => this.#connection?.tell("refused", refusal),
     };
+  }
+
+  /** The first use is told at once: a rotation ends a secret that was never used. */
+  #noteUse(publicId: string, at: number): void {
+    this.#uses.note(publicId, at);
+    if (this.#connection === undefined || this.#toldUses.has(publicId)) return;
+    if (this.#toldUses.size >= toldLimit) this.#toldUses.clear();
+    this.#toldUses.add(publicId);
+    this.#connection.tell("keys.used", new Map([[publicId, at]]));
   }
 
   async #ask<Answer>(ask: (link: Connection) => Promise<Answer>): Promise<Answer> {
