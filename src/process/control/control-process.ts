@@ -1,12 +1,15 @@
+import { LoopMeter } from "../../admission/overload/loop-meter.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import { systemClock } from "../../domain/clock.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
+import { ownFacts } from "../own-facts.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { WorkerLinks } from "./worker-links.ts";
 
@@ -28,6 +31,8 @@ const pollMs = 20;
 export class ControlProcess implements AsyncDisposable {
   readonly #telemetry: Telemetry;
   readonly #shutdown = new Shutdown();
+  readonly #startedAt = systemClock.now();
+  readonly #loop = new LoopMeter(systemClock);
   readonly #server: ControlServer;
   readonly #workers: WorkerLinks;
   readonly #serving = Promise.withResolvers<string>();
@@ -40,6 +45,7 @@ export class ControlProcess implements AsyncDisposable {
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
+    telemetry.metrics.measureDelay(() => this.#loop.longestMs);
     this.#server = new ControlServer({
       config,
       telemetry,
@@ -51,6 +57,7 @@ export class ControlProcess implements AsyncDisposable {
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
+      processes: () => [this.#status, ...this.#workers.statuses(this.#config.workers)],
       countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });
     this.#workers = new WorkerLinks({
@@ -84,6 +91,7 @@ export class ControlProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
+    this.#loop.start();
     await this.#server.storage.open();
     this.#workers.listen();
     await this.#server.listen();
@@ -112,6 +120,7 @@ export class ControlProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#loop.stop();
     this.#shutdown.refuse();
     await this.#server.cut();
     this.#workers.stop();
@@ -127,6 +136,21 @@ export class ControlProcess implements AsyncDisposable {
   #lookForWorker(): void {
     const url = this.#workers.states.find((state) => state.url !== "")?.url;
     if (url !== undefined) this.#serving.resolve(url);
+  }
+
+  get #status(): ProcessStatus {
+    return {
+      role: "control",
+      number: undefined,
+      notReady: this.#server.storage.whyNotReady(),
+      facts: {
+        ...ownFacts(this.#loop),
+        startedAt: this.#startedAt,
+        waitingRows: undefined,
+        keysGeneration: this.#workers.keysGeneration,
+        configuredAt: this.#feed.generation,
+      },
+    };
   }
 
   #whyNotReady(): string | undefined {

@@ -30,6 +30,7 @@ export interface ControlServerOptions {
   /** Resolves when every data server sees the changes of keys. */
   readonly onKeysChanged: () => Promise<void>;
   readonly renderMetrics: () => string | Promise<string>;
+  readonly processes: AdminServices["processes"];
   /** Rows that data servers have written and that are not stored, for the log. */
   readonly countWaiting: () => number;
   /** Undefined when a data server can serve. */
@@ -146,7 +147,7 @@ export class ControlServer implements AsyncDisposable {
 
   #createServices(): AdminServices {
     const { control: store, reports, usage, lastUse } = this.storage;
-    const { clock, randomBytes, telemetry, onKeysChanged, config } = this.#options;
+    const { clock, randomBytes, telemetry, onKeysChanged, processes, config } = this.#options;
     return {
       store,
       reports,
@@ -159,6 +160,7 @@ export class ControlServer implements AsyncDisposable {
       revokesLeaks: config.admin.leakReports.revoke,
       onLeaksReported: (summary) => telemetry.events.leaksReported(summary),
       platform: () => platformOf(this.#config),
+      processes,
       lastUse: (publicId) => lastUse.of(publicId),
       onKeysChanged,
     };

@@ -1,3 +1,4 @@
+import type { ProcessStatus } from "../../domain/process-status.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Ingest } from "../../ledger/ingest/ingest.ts";
 import type { KeyChanges, UsageStore } from "../../store/store.ts";
@@ -24,6 +25,11 @@ export interface WorkerLinksOptions {
 
 type Connection = Link<ControlMessages, WorkerMessages>;
 
+/** A state, and when it came by the monotonic clock. */
+type HeardState = WorkerState & { readonly heardAt: number };
+
+/** A worker tells its state every second. */
+const silentAfterMs = 3_000;
 /** Longest wait for a worker to follow a change of keys; a later poll of the worker brings it. */
 const reloadTimeoutMs = 1_000;
 const metricsTimeoutMs = 2_000;
@@ -32,10 +38,11 @@ const mostPages = 100;
 /** The links to all workers. */
 export class WorkerLinks {
   readonly #options: WorkerLinksOptions;
-  readonly #workers = new Map<Connection, WorkerState | undefined>();
+  readonly #workers = new Map<Connection, HeardState | undefined>();
   /** Metrics by process id; of a process that has gone its counts alone. */
   readonly #pages = new Map<number, string>();
   #listener: SocketListener | undefined;
+  #keysGeneration = 0;
 
   constructor(options: WorkerLinksOptions) {
     this.#options = options;
@@ -51,8 +58,23 @@ export class WorkerLinks {
   }
 
   /** What each worker said last, which it does as soon as it is connected. */
-  get states(): readonly WorkerState[] {
+  get states(): readonly HeardState[] {
     return [...this.#workers.values()].filter((state) => state !== undefined);
+  }
+
+  /** Epoch of the newest change of keys that a worker has read. */
+  get keysGeneration(): number {
+    return this.#keysGeneration;
+  }
+
+  /** All workers that are connected, and those of `wanted` that are not. */
+  statuses(wanted: number): readonly ProcessStatus[] {
+    const now = this.#options.clock.monotonic();
+    const told = this.states.map((state) => statusOf(state, now));
+    const missing = Array.from({ length: wanted }, (_, index) => index + 1)
+      .filter((number) => told.every((status) => status.number !== number))
+      .map((number) => missingWorker(number));
+    return [...told, ...missing].toSorted((one, other) => one.number - other.number);
   }
 
   /** Resolves when all workers see every change of keys, or have not answered in time. */
@@ -123,6 +145,7 @@ export class WorkerLinks {
     try {
       const page = await port.keys.loadKeys(since, limit);
       ({ hasMore } = page);
+      this.#keysGeneration = page.epoch;
       return page;
     } finally {
       if (!hasMore) onKeysRead();
@@ -130,7 +153,7 @@ export class WorkerLinks {
   }
 
   #hear(link: Connection, state: WorkerState): void {
-    this.#workers.set(link, state);
+    this.#workers.set(link, { ...state, heardAt: this.#options.clock.monotonic() });
     const { ingest, whyNotReady, onState } = this.#options;
     link.tell("state", { notReady: whyNotReady(), stored: ingest.progressOf(state.spool) });
     onState();
@@ -152,4 +175,15 @@ export class WorkerLinks {
     for (const pid of ended) this.#pages.delete(pid);
     this.#pages.set(0, joined);
   }
+}
+
+function statusOf(state: HeardState, now: number) {
+  const silentMs = now - state.heardAt;
+  const seconds = Math.floor(silentMs / 1_000);
+  const notReady = silentMs > silentAfterMs ? `silent for ${seconds} s` : state.notReady;
+  return { role: "worker" as const, number: state.number, notReady, facts: state };
+}
+
+function missingWorker(number: number) {
+  return { role: "worker" as const, number, notReady: "not connected", facts: undefined };
 }

@@ -8,6 +8,7 @@ import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { LinkLost } from "../link/link-errors.ts";
 import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
+import { ownFacts } from "../own-facts.ts";
 import { openSpool } from "../wiring/open-spool.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
@@ -29,6 +30,7 @@ export class WorkerProcess implements AsyncDisposable {
   readonly #options: WorkerProcessOptions;
   readonly #shutdown = new Shutdown();
   readonly #control: ControlLink;
+  readonly #startedAt = systemClock.now();
   #generation = 0;
   /** What control said last. */
   #controlState: ControlState = { notReady: undefined, stored: { segment: 0, closes: 0 } };
@@ -128,11 +130,12 @@ export class WorkerProcess implements AsyncDisposable {
 
   #state(): WorkerState {
     return {
-      pid: process.pid,
+      ...(this.#parts?.data.facts ?? ownFacts()),
+      number: this.#options.number,
+      startedAt: this.#startedAt,
       url: this.url,
       notReady: this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady(),
-      openCalls: this.#parts?.data.openCalls ?? 0,
-      configGeneration: this.#generation,
+      configuredAt: this.#generation,
       spool: this.#parts?.ledger.folder,
       waitingRows: this.#waitingRows,
     };
