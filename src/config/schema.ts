@@ -33,42 +33,35 @@ import { upstreamsSchema } from "./sections/upstreams.ts";
  * `sluice.schema.json` and the tables of `docs/configuration.md` are made from it.
  */
 export function configFileSchema(kinds: readonly UpstreamKind[]) {
-  return z
-    .strictObject({
-      listen: listenSchema,
-      storage: storageSchema,
-      data_dir: dataDirectorySchema,
-      limits: limitsSchema,
-      http: httpSchema,
-      streams: streamsSchema,
-      answers: answersSchema,
-      shutdown: shutdownSchema,
-      auth: authSchema,
-      admin: adminSchema,
-      audit: auditSchema,
-      ledger: ledgerSchema,
-      retention: retentionSchema,
-      telemetry: telemetrySchema,
-      upstream_requests: upstreamRequestsSchema,
-      workers: workersSchema,
-      supervisor: supervisorSchema,
-      image_fetch: imageFetchSchema,
-      routing: routingSchema,
-      overload: overloadSchema,
-      idempotency: idempotencySchema,
-      hooks: hooksSchema,
-      environments: environmentsSchema,
-      upstreams: upstreamsSchema(kinds),
-      pools: poolsSchema,
-      models: modelsSchema(kinds),
-      plans: plansSchema,
-    })
-    .refine(({ workers, limits }) => workers === 1 || limits.store !== "memory", {
-      path: ["workers"],
-      error:
-        "must be 1 with limits.store: memory; each process would grant the whole limit, so more " +
-        "need a shared limits store",
-    });
+  return z.strictObject({
+    listen: listenSchema,
+    storage: storageSchema,
+    data_dir: dataDirectorySchema,
+    limits: limitsSchema,
+    http: httpSchema,
+    streams: streamsSchema,
+    answers: answersSchema,
+    shutdown: shutdownSchema,
+    auth: authSchema,
+    admin: adminSchema,
+    audit: auditSchema,
+    ledger: ledgerSchema,
+    retention: retentionSchema,
+    telemetry: telemetrySchema,
+    upstream_requests: upstreamRequestsSchema,
+    workers: workersSchema,
+    supervisor: supervisorSchema,
+    image_fetch: imageFetchSchema,
+    routing: routingSchema,
+    overload: overloadSchema,
+    idempotency: idempotencySchema,
+    hooks: hooksSchema,
+    environments: environmentsSchema,
+    upstreams: upstreamsSchema(kinds),
+    pools: poolsSchema,
+    models: modelsSchema(kinds),
+    plans: plansSchema,
+  });
 }
 
 /** The file as read: defaults filled in, durations in milliseconds, sizes in bytes. */

@@ -16,10 +16,12 @@ export interface ProcessFolder extends AsyncDisposable {
 export interface ProcessFolderOptions {
   /** The configured pepper; `null`: the file in the data directory. */
   readonly pepper?: string | null;
+  /** Default: 1. */
+  readonly workers?: number;
 }
 
 export function makeProcessFolder(options: ProcessFolderOptions = {}): ProcessFolder {
-  const { pepper = "a pepper for tests that is long enough" } = options;
+  const { pepper = "a pepper for tests that is long enough", workers = 1 } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
   const databasePath = join(folder, "database", "sluice.db");
   mkdirSync(dirname(databasePath));
@@ -32,6 +34,7 @@ export function makeProcessFolder(options: ProcessFolderOptions = {}): ProcessFo
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${databasePath}" }
 data_dir: ${dataDir}
+workers: ${workers}
 ${pepper === null ? "" : `auth: { pepper: "${pepper}" }`}
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }

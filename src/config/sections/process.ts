@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { flag, size, wholeNumber } from "../../settings/values.ts";
 
@@ -49,9 +50,17 @@ export const supervisorSchema = z
   .describe("What starts the process that serves again.")
   .transform(({ standby }) => ({ hasStandby: standby }));
 
-export const workersSchema = wholeNumber({
-  about: "Processes that serve the same addresses. More than 1 need a shared `limits.store`.",
-  min: 1,
-  max: 64,
-  initial: 1,
-});
+/** More than these gain little: control decides for all of them. */
+const mostWorkers = 8;
+
+export const workersSchema = z
+  .union([z.literal("auto"), z.int().min(1).max(64)], {
+    error: "must be auto or a whole number from 1 to 64",
+  })
+  .default(1)
+  .describe(
+    "Processes that serve calls at one address and share all limits. `auto`: one for each core, at most 8.",
+  )
+  .transform((workers) =>
+    workers === "auto" ? Math.min(availableParallelism(), mostWorkers) : workers,
+  );

@@ -11,6 +11,7 @@ import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
 import { ownFacts } from "../own-facts.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
+import { Coordination } from "./coordination/coordination.ts";
 import { WorkerLinks } from "./worker-links.ts";
 
 export interface ControlProcessOptions {
@@ -34,6 +35,7 @@ export class ControlProcess implements AsyncDisposable {
   readonly #startedAt = systemClock.now();
   readonly #loop = new LoopMeter(systemClock);
   readonly #server: ControlServer;
+  readonly #coordination: Coordination;
   readonly #workers: WorkerLinks;
   readonly #serving = Promise.withResolvers<string>();
   #config: Config;
@@ -60,14 +62,22 @@ export class ControlProcess implements AsyncDisposable {
       processes: () => [this.#status, ...this.#workers.statuses(this.#config.workers)],
       countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });
+    const { port, storage } = this.#server;
+    this.#coordination = new Coordination({
+      config,
+      clock: systemClock,
+      random: Math.random,
+      reports: port.reports,
+    });
     this.#workers = new WorkerLinks({
+      coordination: this.#coordination,
       path: socket,
       clock: systemClock,
-      port: this.#server.port,
-      usage: this.#server.storage.usage,
+      port,
+      usage: storage.usage,
       config: () => this.#feed,
-      ingest: this.#server.storage.ingest,
-      whyNotReady: () => this.#server.storage.whyNotReady(),
+      ingest: storage.ingest,
+      whyNotReady: () => storage.whyNotReady(),
       onKeysRead: () => this.#begin(),
       onState: () => this.#lookForWorker(),
     });
@@ -93,6 +103,7 @@ export class ControlProcess implements AsyncDisposable {
   async start(): Promise<void> {
     this.#loop.start();
     await this.#server.storage.open();
+    if (this.#config.workers > 1) await this.#coordination.start();
     this.#workers.listen();
     await this.#server.listen();
   }

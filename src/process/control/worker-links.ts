@@ -6,12 +6,14 @@ import type { ControlPort } from "../control-port.ts";
 import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
 import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
 import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
+import type { Coordination } from "./coordination/coordination.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
 
 export interface WorkerLinksOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly port: ControlPort;
+  readonly coordination: Pick<Coordination, "handlers">;
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
@@ -122,8 +124,9 @@ export class WorkerLinks {
   }
 
   #handlers(link: () => Connection): Handlers<WorkerMessages> {
-    const { port, usage, config } = this.#options;
+    const { port, usage, config, coordination } = this.#options;
     return {
+      ...coordination.handlers(),
       "config.read": () => config(),
       "keys.load": (ask) => this.#loadKeys(ask),
       "keys.used": (uses) => {

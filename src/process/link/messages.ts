@@ -4,6 +4,13 @@ import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
+import type {
+  WireCountDecision,
+  WireCounted,
+  WireLimitDecision,
+  WireLimitRequest,
+  WireScope,
+} from "./limit-wire.ts";
 
 /** All messages between control and its workers. A message without `answer` is a note. */
 
@@ -38,8 +45,40 @@ export interface ControlState {
   readonly stored: Progress;
 }
 
+/** Asked by workers where several share the limits. */
+export type LimitMessages = {
+  readonly "limits.count": {
+    readonly ask: readonly WireScope[];
+    readonly answer: WireCountDecision;
+  };
+  readonly "limits.uncount": { readonly ask: WireCounted };
+  readonly "limits.acquire": {
+    readonly ask: WireLimitRequest;
+    readonly answer: WireLimitDecision;
+  };
+  readonly "limits.use": { readonly ask: CallTokens };
+  readonly "limits.settle": { readonly ask: CallTokens };
+};
+
+export interface CallTokens {
+  readonly callId: string;
+  readonly tokens: number;
+}
+
+/** Asked by workers where there are several. */
+export type CoordinationMessages = LimitMessages;
+
+/** Small messages on the way of a call, which are sent as JSON. */
+export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
+  "limits.count",
+  "limits.uncount",
+  "limits.acquire",
+  "limits.use",
+  "limits.settle",
+]);
+
 /** Sent by workers. */
-export type WorkerMessages = {
+export type WorkerMessages = CoordinationMessages & {
   readonly "config.read": { readonly ask: undefined; readonly answer: ConfigFeed };
   readonly "keys.load": {
     readonly ask: { readonly since: number; readonly limit: number };

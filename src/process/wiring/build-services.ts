@@ -40,9 +40,8 @@ export interface ServiceOptions extends Partial<
   readonly overload: Pick<OverloadOptions, "settings" | "callsUnderWay" | "events">;
 }
 
-/** Longer than any call; an unsettled reservation leaves its window anyway. */
-const reservationTtlMs = 24 * 3_600_000;
-const scopeLimit = 1_000_000;
+/** A reservation may live longer than any call; an unsettled one leaves its window anyway. */
+export const limitStoreBounds = { reservationTtlMs: 24 * 3_600_000, scopeLimit: 1_000_000 };
 
 export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>, RoutingServices {
   /** The caller starts and stops it. */
@@ -56,8 +55,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
   const random = options.random ?? Math.random;
   const resolve = options.resolveHost ?? resolveHost;
-  const limits =
-    options.limits ?? createMemoryLimitStore({ clock, random, reservationTtlMs, scopeLimit });
+  const limits = options.limits ?? createMemoryLimitStore({ clock, random, ...limitStoreBounds });
   const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
   const transport = options.transport ?? fetchTransport;

@@ -5,12 +5,14 @@ import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { ControlPort } from "../control-port.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import { Link } from "../link/link.ts";
-import type {
-  ConfigFeed,
-  ControlMessages,
-  ControlState,
-  WorkerMessages,
-  WorkerState,
+import {
+  jsonKinds,
+  type ConfigFeed,
+  type ControlMessages,
+  type ControlState,
+  type CoordinationMessages,
+  type WorkerMessages,
+  type WorkerState,
 } from "../link/messages.ts";
 import { connectToSocket } from "../link/unix-socket.ts";
 
@@ -28,6 +30,9 @@ export interface ControlLinkOptions {
   readonly onBack: () => void;
 }
 
+/** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
+export type CoordinationLink = Pick<Link<CoordinationMessages, ControlMessages>, "ask" | "tell">;
+
 type Connection = Link<WorkerMessages, ControlMessages>;
 
 const retryMs = 50;
@@ -40,6 +45,10 @@ const usesIntervalMs = 500;
  */
 export class ControlLink {
   readonly port: ControlPort;
+  readonly coordination: CoordinationLink = {
+    ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
+    tell: (kind, body) => this.#connection?.tell(kind, body),
+  };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
   readonly #stopping = new AbortController();
@@ -136,6 +145,7 @@ export class ControlLink {
       channel,
       clock,
       hello: undefined,
+      jsonKinds,
       handlers: {
         "keys.reload": () => reloadKeys(),
         "config.changed": (feed) => onConfig(feed),

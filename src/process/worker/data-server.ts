@@ -17,6 +17,8 @@ import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
+import type { CoordinationLink } from "./control-link.ts";
+import { RemoteLimits } from "./coordination/remote-limits.ts";
 import type { ControlPort, DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
@@ -43,6 +45,8 @@ export interface DataServerOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly overrides: AppOverrides;
+  /** Set where several workers share the limits: control decides. */
+  readonly coordination?: CoordinationLink | undefined;
   /** Undefined when control can serve. */
   readonly whyNotReady: () => string | undefined;
 }
@@ -205,9 +209,10 @@ export class DataServer implements DataPort, AsyncDisposable {
   }
 
   #buildServices(): BuiltServices {
-    const { config, control, clock, ledger, telemetry, overrides } = this.#options;
+    const { config, control, clock, ledger, telemetry, overrides, coordination } = this.#options;
     return buildServices({
       ...overrides,
+      ...(coordination && { limits: new RemoteLimits(coordination) }),
       config,
       clock,
       ledger,
@@ -227,7 +232,7 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   #listen(): Listener {
     const { control, telemetry, clock, randomBytes, shutdown } = this.#options;
-    const { listen, http, workers } = this.#config;
+    const { listen, http } = this.#config;
     const { overload, count } = this.#services;
     return startListener({
       address: listen.data,
@@ -244,7 +249,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       refusals: { record: (refusal) => control.recordRefusal(refusal) },
       clock,
       newRequestId: () => createRequestId(clock.now(), randomBytes),
-      sharesPort: workers > 1,
+      sharesPort: this.#options.coordination !== undefined,
       shutdown,
     });
   }

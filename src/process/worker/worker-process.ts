@@ -90,6 +90,7 @@ export class WorkerProcess implements AsyncDisposable {
       clock: systemClock,
       randomBytes,
       overrides: {},
+      coordination: config.workers > 1 ? this.#control.coordination : undefined,
       whyNotReady: () => this.#controlState.notReady,
     });
     this.#parts = { config, text, telemetry, ledger, data };

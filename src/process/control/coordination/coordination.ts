@@ -1,0 +1,40 @@
+import type { Config } from "../../../config/config.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import { createMemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
+import type { LimitStore } from "../../../store/store.ts";
+import type { UsageReports } from "../../../store/usage-reports.ts";
+import type { Handlers } from "../../link/link.ts";
+import type { CoordinationMessages } from "../../link/messages.ts";
+import { limitStoreBounds } from "../../wiring/build-services.ts";
+import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { limitHandlers } from "./limit-handlers.ts";
+
+export interface CoordinationOptions {
+  readonly config: Pick<Config, "plans">;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly reports: Pick<UsageReports, "admitted">;
+}
+
+/** What all workers share, where there are several: decided here, one round trip each. */
+export class Coordination {
+  readonly #options: CoordinationOptions;
+  readonly #limits: LimitStore;
+
+  constructor(options: CoordinationOptions) {
+    const { clock, random } = options;
+    this.#options = options;
+    this.#limits = createMemoryLimitStore({ clock, random, ...limitStoreBounds });
+  }
+
+  /** Restores the limits from the ledger; to be called before workers connect. */
+  async start(): Promise<void> {
+    const { config, clock, reports } = this.#options;
+    await restoreWindows({ limits: this.#limits, clock, reports, plans: config.plans });
+  }
+
+  /** For one worker. */
+  handlers(): Handlers<CoordinationMessages> {
+    return limitHandlers(this.#limits);
+  }
+}
