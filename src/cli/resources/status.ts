@@ -6,7 +6,7 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 const columns: readonly Column[] = [
   {
     title: "PROCESS",
-    of: ({ process, number }) => (number === null ? String(process) : `${process} ${number}`),
+    of: (record) => `${cellOf(record, "process")} ${cellOf(record, "number")}`.replace(" -", ""),
   },
   { title: "PID", of: "pid" },
   { title: "AGE", of: ({ age_ms }) => (typeof age_ms === "number" ? formatDuration(age_ms) : "-") },

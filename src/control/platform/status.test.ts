@@ -25,34 +25,33 @@ test("each process is shown with what it said, one that is not there without", a
     { role: "worker", number: 2, notReady: "not connected", facts: undefined },
   ];
   const { data } = statusSchema.parse((await fixture.result("getStatus")).body);
-  expect(data).toEqual([
-    {
-      process: "worker",
-      number: 1,
-      ready: true,
-      not_ready: null,
-      pid: 4711,
-      started_at: new Date(now - 1_500).toISOString(),
-      age_ms: 1_500,
-      open_calls: 2,
-      calls: 30,
-      resident_bytes: 90_000_000,
-      loop_delay_longest_ms: 12.3,
-      loop_delay_p99_ms: 1.3,
-      spool_bytes: 4096,
-      waiting_rows: 3,
-      keys_generation: 7,
-      configured_at: "1970-01-01T00:00:00.000Z",
-    },
-    expect.objectContaining({
-      number: 2,
-      ready: false,
-      not_ready: "not connected",
-      pid: null,
-      age_ms: null,
-      configured_at: null,
-    }),
-  ]);
+  const [one, other] = data;
+  expect(one).toEqual({
+    process: "worker",
+    number: 1,
+    ready: true,
+    not_ready: null,
+    pid: 4711,
+    started_at: new Date(now - 1_500).toISOString(),
+    age_ms: 1_500,
+    open_calls: 2,
+    calls: 30,
+    resident_bytes: 90_000_000,
+    loop_delay_longest_ms: 12.3,
+    loop_delay_p99_ms: 1.3,
+    spool_bytes: 4096,
+    waiting_rows: 3,
+    keys_generation: 7,
+    configured_at: "1970-01-01T00:00:00.000Z",
+  });
+  expect(other).toMatchObject({
+    number: 2,
+    ready: false,
+    not_ready: "not connected",
+    pid: null,
+    age_ms: null,
+    configured_at: null,
+  });
 });
 
 test("processes are the operators' own", async () => {
