@@ -154,6 +154,7 @@ class SingleProcess implements App {
       format,
       clock,
       log,
+      worker: "1",
       gauges: {
         openRequests: () => this.#data.openRequests,
         queuedUsageRows: () => this.#waitingRows,

@@ -73,6 +73,7 @@ export class ControlProcess implements AsyncDisposable {
       coordination: this.#coordination,
       path: socket,
       clock: systemClock,
+      startedAt: this.#startedAt,
       port,
       usage: storage.usage,
       config: () => this.#feed,
@@ -181,6 +182,7 @@ export class ControlProcess implements AsyncDisposable {
       format,
       clock: systemClock,
       log,
+      worker: "control",
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
       },

@@ -5,13 +5,15 @@ import type { KeyChanges, UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
 import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
 import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
-import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import type { Coordination } from "./coordination/coordination.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
+import { WorkerPages } from "./worker-pages.ts";
 
 export interface WorkerLinksOptions {
   readonly path: string;
   readonly clock: Clock;
+  /** When this process took its role, in milliseconds since the epoch. */
+  readonly startedAt: number;
   readonly port: ControlPort;
   readonly coordination: Pick<Coordination, "handlers">;
   readonly usage: Pick<UsageStore, "insert">;
@@ -35,19 +37,18 @@ const silentAfterMs = 3_000;
 /** Longest wait for a worker to follow a change of keys; a later poll of the worker brings it. */
 const reloadTimeoutMs = 1_000;
 const metricsTimeoutMs = 2_000;
-const mostPages = 100;
 
 /** The links to all workers. */
 export class WorkerLinks {
   readonly #options: WorkerLinksOptions;
   readonly #workers = new Map<Connection, HeardState | undefined>();
-  /** Metrics by process id; of a process that has gone its counts alone. */
-  readonly #pages = new Map<number, string>();
+  readonly #pages: WorkerPages;
   #listener: SocketListener | undefined;
   #keysGeneration = 0;
 
   constructor(options: WorkerLinksOptions) {
     this.#options = options;
+    this.#pages = new WorkerPages(options.startedAt);
   }
 
   listen(): void {
@@ -90,12 +91,8 @@ export class WorkerLinks {
 
   /** The metrics of all workers, with the last known counts of those that have gone. */
   async metrics(): Promise<string> {
-    await this.#askAll(async (link) => {
-      const page = await link.ask("metrics.read", undefined, metricsTimeoutMs);
-      const state = this.#workers.get(link);
-      if (state !== undefined) this.#pages.set(state.pid, page);
-    });
-    return mergePages([...this.#pages.values()]);
+    await this.#askAll((link) => this.#readPage(link));
+    return this.#pages.render();
   }
 
   stop(): void {
@@ -108,6 +105,15 @@ export class WorkerLinks {
   ): Promise<readonly (Answer | undefined)[]> {
     const links = [...this.#workers.keys()];
     return Promise.all(links.map((link) => ask(link).catch(() => undefined)));
+  }
+
+  async #readPage(link: Connection): Promise<void> {
+    this.#keepPage(link, await link.ask("metrics.read", undefined, metricsTimeoutMs));
+  }
+
+  #keepPage(link: Connection, page: string): void {
+    const state = this.#workers.get(link);
+    if (state !== undefined) this.#pages.keep(state, page);
   }
 
   #open(channel: ByteChannel): Connection {
@@ -139,6 +145,7 @@ export class WorkerLinks {
       "usage.insert": (records) => usage.insert(records),
       refused: (refusal) => port.recordRefusal(refusal),
       state: (state) => this.#hear(link(), state),
+      leaving: (page) => this.#keepPage(link(), page),
     };
   }
 
@@ -157,26 +164,17 @@ export class WorkerLinks {
 
   #hear(link: Connection, state: WorkerState): void {
     this.#workers.set(link, { ...state, heardAt: this.#options.clock.monotonic() });
+    if (this.#pages.isUnread(state)) this.#readPage(link).catch(() => undefined);
     const { ingest, whyNotReady, onState } = this.#options;
     link.tell("state", { notReady: whyNotReady(), stored: ingest.progressOf(state.spool) });
     onState();
   }
 
   #forget(link: Connection): void {
-    const pid = this.#workers.get(link)?.pid;
+    const state = this.#workers.get(link);
     this.#workers.delete(link);
-    const page = pid === undefined ? undefined : this.#pages.get(pid);
-    if (pid !== undefined && page !== undefined) this.#pages.set(pid, mergeEnded([page]));
-    if (this.#pages.size > mostPages) this.#joinEnded();
+    if (state !== undefined) this.#pages.ended(state);
     this.#options.onState();
-  }
-
-  #joinEnded(): void {
-    const living = new Set(this.states.map(({ pid }) => pid));
-    const ended = [...this.#pages.keys()].filter((pid) => !living.has(pid));
-    const joined = mergeEnded(ended.map((pid) => this.#pages.get(pid) ?? ""));
-    for (const pid of ended) this.#pages.delete(pid);
-    this.#pages.set(0, joined);
   }
 }
 

@@ -101,6 +101,8 @@ export type WorkerMessages = CoordinationMessages & {
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly refused: { readonly ask: Refusal };
   readonly state: { readonly ask: WorkerState };
+  /** The last page of metrics of a worker that ends. */
+  readonly leaving: { readonly ask: string };
 };
 
 /** Sent by control. */

@@ -93,6 +93,7 @@ export class ControlLink {
     this.#stopTimer();
     await this.#uses.stop();
     this.#stopping.abort();
+    this.#connection?.tell("leaving", this.#options.renderMetrics());
     this.#connection?.close();
   }
 

@@ -160,6 +160,7 @@ export class WorkerProcess implements AsyncDisposable {
       format,
       clock: systemClock,
       log: this.#options.log,
+      worker: String(this.#options.number),
       gauges: {
         openRequests: () => this.#parts?.data.openRequests ?? 0,
         queuedUsageRows: () => this.#waitingRows,
