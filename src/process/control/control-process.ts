@@ -21,6 +21,7 @@ export interface ControlProcessOptions {
   /** Path of the socket for workers. */
   readonly socket: string;
   readonly log: LogSink;
+  readonly shownToken: ControlServerOptions["shownToken"];
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
 }
 
@@ -43,7 +44,7 @@ export class ControlProcess implements AsyncDisposable {
   #hasBegun = false;
 
   /** Throws if another process has the data directory. */
-  constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
+  constructor({ config, feed, socket, log, ...bootstrap }: ControlProcessOptions) {
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
@@ -54,7 +55,7 @@ export class ControlProcess implements AsyncDisposable {
       shutdown: this.#shutdown,
       clock: systemClock,
       randomBytes: (target) => crypto.getRandomValues(target),
-      onBootstrapToken,
+      ...bootstrap,
       onKeysChanged: () => this.#workers.reloadKeys(),
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),

@@ -15,7 +15,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
-import { ControlPlane, platformOf } from "../wiring/control-plane.ts";
+import { ControlPlane, platformOf, type ControlPlaneOptions } from "../wiring/control-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
@@ -25,6 +25,7 @@ export interface ControlServerOptions {
   readonly shutdown: Shutdown;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
+  readonly shownToken?: ControlPlaneOptions["shownToken"];
   readonly onBootstrapToken: NonNullable<AppOverrides["onBootstrapToken"]>;
   readonly passwords?: AppOverrides["passwords"] | undefined;
   /** Resolves when every data server sees the changes of keys. */
@@ -71,6 +72,7 @@ export class ControlServer implements AsyncDisposable {
       services: this.admin,
       events,
       passwords: options.passwords,
+      shownToken: options.shownToken,
       onBootstrapToken,
     });
   }
