@@ -1,4 +1,5 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
+import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
@@ -22,20 +23,17 @@ export interface ConfigFeed {
   readonly generation: number;
 }
 
-/** What a worker says of itself every second, and at once when it begins to serve. */
-export interface WorkerState {
-  /** Counts from 1. */
+/**
+ * What a worker says of itself every second, and at once when it begins to serve or cannot any more.
+ */
+export interface WorkerState extends ProcessFacts {
   readonly number: number;
-  readonly pid: number;
   /** Empty until it listens. */
   readonly url: string;
   /** Undefined when it can serve. */
   readonly notReady: string | undefined;
-  readonly openCalls: number;
-  readonly configGeneration: number;
   /** Path of its spool. */
   readonly spool: string | undefined;
-  /** Rows in it that are not stored, by what control told last. */
   readonly waitingRows: number;
 }
 
@@ -103,6 +101,8 @@ export type WorkerMessages = CoordinationMessages & {
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly refused: { readonly ask: Refusal };
   readonly state: { readonly ask: WorkerState };
+  /** The last page of metrics of a worker that ends. */
+  readonly leaving: { readonly ask: string };
 };
 
 /** Sent by control. */

@@ -96,6 +96,7 @@ export class ControlLink {
     this.#stopTimer();
     await this.#uses.stop();
     this.#stopping.abort();
+    this.#connection?.tell("leaving", this.#options.renderMetrics());
     this.#connection?.close();
   }
 

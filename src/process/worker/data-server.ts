@@ -20,6 +20,7 @@ import type { AdapterServices } from "../../upstreams/adapter.ts";
 import type { CoordinationLink } from "./control-link.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
 import type { ControlPort, DataPort } from "../control-port.ts";
+import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
@@ -107,6 +108,17 @@ export class DataServer implements DataPort, AsyncDisposable {
   /** Age of the keys in memory; it grows while control is unavailable. */
   get keysAgeMs(): number {
     return this.#keyRing.ageMs;
+  }
+
+  /** What it says of itself and its process. */
+  get facts(): OwnFacts {
+    return {
+      ...ownFacts(this.#services.overload.loop),
+      openCalls: this.openCalls,
+      calls: this.#running.entered,
+      spoolBytes: this.#options.ledger.spoolBytes,
+      keysGeneration: this.#keyRing.epoch,
+    };
   }
 
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */

@@ -9,6 +9,7 @@ import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import type { LinkLost } from "../link/link-errors.ts";
 import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
+import { ownFacts } from "../own-facts.ts";
 import { openSpool } from "../wiring/open-spool.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
@@ -31,6 +32,7 @@ export class WorkerProcess implements AsyncDisposable {
   readonly #options: WorkerProcessOptions;
   readonly #shutdown = new Shutdown();
   readonly #control: ControlLink;
+  readonly #startedAt = systemClock.now();
   #generation = 0;
   /** What control said last. */
   #controlState: ControlState = { notReady: undefined, stored: { segment: 0, closes: 0 } };
@@ -133,12 +135,12 @@ export class WorkerProcess implements AsyncDisposable {
 
   #state(): WorkerState {
     return {
+      ...(this.#parts?.data.facts ?? ownFacts()),
       number: this.#options.number,
-      pid: process.pid,
+      startedAt: this.#startedAt,
       url: this.url,
       notReady: this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady(),
-      openCalls: this.#parts?.data.openCalls ?? 0,
-      configGeneration: this.#generation,
+      configuredAt: this.#generation,
       spool: this.#parts?.ledger.folder,
       waitingRows: this.#waitingRows,
     };
@@ -162,6 +164,7 @@ export class WorkerProcess implements AsyncDisposable {
       format,
       clock: systemClock,
       log: this.#options.log,
+      worker: String(this.#options.number),
       gauges: {
         openRequests: () => this.#parts?.data.openRequests ?? 0,
         queuedUsageRows: () => this.#waitingRows,
