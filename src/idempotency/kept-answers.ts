@@ -2,7 +2,8 @@ import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/idempotency-settings.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
-import { openAnswer, sealAnswer, type KeptAnswer } from "./answer-seal.ts";
+import { openAnswer, sealAnswer } from "./answer-seal.ts";
+import type { KeptAnswer } from "./shared/answer.ts";
 import { answerNotKept, answersUnavailable, keyReused } from "./refusals.ts";
 import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
 

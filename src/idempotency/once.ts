@@ -1,6 +1,6 @@
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { AllRequestNames } from "./request-names.ts";
-import type { SharedWork } from "./shared-work.ts";
+import type { SharedWork } from "./shared/shared-work.ts";
 
 export interface OnceOptions<Kept> {
   /** Finds the unexpired answer under the names. */

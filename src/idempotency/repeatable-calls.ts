@@ -3,7 +3,6 @@ import type { ModelKind } from "../domain/model.ts";
 import type { Reply } from "../edge/replies/reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
-import type { KeptAnswer } from "./answer-seal.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { nameCall, type RepeatMark } from "./call-names.ts";
 import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
@@ -16,12 +15,13 @@ import {
   asReplayed,
   isStreamed,
   type Answer,
+  type KeptAnswer,
   type OpenedAnswer,
   type StreamedAnswer,
-} from "./answer.ts";
-import { AnswerMemory } from "./answer-memory.ts";
+} from "./shared/answer.ts";
+import { AnswerMemory } from "./shared/answer-memory.ts";
 import { replayedAnswer } from "./replayed-answer.ts";
-import { SharedCall } from "./shared-call.ts";
+import { SharedCall } from "./shared/shared-call.ts";
 
 export type RepeatableCallsServices = KeptAnswersServices & {
   readonly clock: Clock;

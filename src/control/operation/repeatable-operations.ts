@@ -6,7 +6,7 @@ import {
   type AllRequestNames,
 } from "../../idempotency/request-names.ts";
 import { openReply, sealReply } from "../../idempotency/seal.ts";
-import { SharedWork } from "../../idempotency/shared-work.ts";
+import { SharedWork } from "../../idempotency/shared/shared-work.ts";
 import type { ControlView, StoredReply } from "../../store/control-store.ts";
 import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
 import type { AdminServices } from "../services.ts";
