@@ -31,7 +31,13 @@ export interface ControlLinkOptions {
 }
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
-export type CoordinationLink = Pick<Link<CoordinationMessages, ControlMessages>, "ask" | "tell">;
+export interface CoordinationLink extends Pick<
+  Link<CoordinationMessages, ControlMessages>,
+  "ask" | "tell"
+> {
+  /** Called when there is another control process, before it is asked anything. */
+  onReplaced(tell: () => void): void;
+}
 
 type Connection = Link<WorkerMessages, ControlMessages>;
 
@@ -50,10 +56,12 @@ export class ControlLink {
   readonly coordination: CoordinationLink = {
     ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
     tell: (kind, body) => this.#connection?.tell(kind, body),
+    onReplaced: (tell) => void this.#onReplaced.push(tell),
   };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
   readonly #toldUses = new Set<string>();
+  readonly #onReplaced: (() => void)[] = [];
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
@@ -179,6 +187,7 @@ export class ControlLink {
 
   #opened(link: Connection): void {
     this.#connection = link;
+    for (const tell of this.#onReplaced) tell();
     this.tellState();
     if (!this.#hasBeenOpen) {
       this.#hasBeenOpen = true;
