@@ -5,14 +5,14 @@ import type { ControlPort } from "../control-port.ts";
 import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
 import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
 import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
-import type { Coordination } from "./coordination/coordination.ts";
+import type { Coordination, WorkerDesk } from "./coordination/coordination.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
 
 export interface WorkerLinksOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly port: ControlPort;
-  readonly coordination: Pick<Coordination, "handlers">;
+  readonly coordination: Pick<Coordination, "open">;
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
@@ -89,22 +89,26 @@ export class WorkerLinks {
   }
 
   #open(channel: ByteChannel): Connection {
-    const { clock } = this.#options;
+    const { clock, coordination } = this.#options;
+    const desk = coordination.open();
     const link: Connection = new Link<ControlMessages, WorkerMessages>({
       channel,
       clock,
       hello: undefined,
-      handlers: this.#handlers(() => link),
+      handlers: this.#handlers(() => link, desk),
       onOpen: () => void this.#workers.set(link, undefined),
-      onLost: () => this.#forget(link),
+      onLost: () => {
+        desk.close();
+        this.#forget(link);
+      },
     });
     return link;
   }
 
-  #handlers(link: () => Connection): Handlers<WorkerMessages> {
-    const { port, usage, config, coordination } = this.#options;
+  #handlers(link: () => Connection, desk: WorkerDesk): Handlers<WorkerMessages> {
+    const { port, usage, config } = this.#options;
     return {
-      ...coordination.handlers(),
+      ...desk.handlers,
       "config.read": () => config(),
       "keys.load": (ask) => this.#loadKeys(ask),
       "keys.used": (uses) => {

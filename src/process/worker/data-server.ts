@@ -19,6 +19,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 import type { CoordinationLink } from "./control-link.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
+import { SharedRouting } from "./coordination/shared-routing.ts";
 import type { ControlPort, DataPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
@@ -46,6 +47,8 @@ export interface DataServerOptions {
   readonly overrides: AppOverrides;
   /** Set where several workers share the limits: control decides. */
   readonly coordination?: CoordinationLink | undefined;
+  /** Which of several workers this is, from 1. */
+  readonly number?: number;
   /** Undefined when control can serve. */
   readonly whyNotReady: () => string | undefined;
 }
@@ -60,6 +63,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
   readonly #repeatable: RepeatableCalls;
+  readonly #sharing: SharedRouting | undefined;
   #config: Config;
   #edge: EdgeSettings;
   #snapshot: Snapshot;
@@ -77,6 +81,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
+    this.#sharing = this.#createSharing();
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -87,7 +92,10 @@ export class DataServer implements DataPort, AsyncDisposable {
       onAnswer: telemetry.metrics.answered,
     });
     this.#followConfig();
-    telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
+    // Control has the places of several workers.
+    if (this.#sharing === undefined) {
+      telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
+    }
   }
 
   get url(): string {
@@ -119,6 +127,15 @@ export class DataServer implements DataPort, AsyncDisposable {
     reportKeys(this.#config, this.#keyRing, telemetry.events);
     this.#listener = this.#listen();
     this.#services.overload.start();
+  }
+
+  /** Decides alone, as far as it may. */
+  controlLost(): void {
+    this.#sharing?.controlLost();
+  }
+
+  controlBack(): void {
+    this.#sharing?.controlBack();
   }
 
   reloadKeys(): Promise<void> {
@@ -196,11 +213,17 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
   }
 
+  #createSharing(): SharedRouting | undefined {
+    const { coordination: link, clock, config, number = 1 } = this.#options;
+    return link && new SharedRouting({ link, clock, workers: config.workers, number });
+  }
+
   #buildServices(): BuiltServices {
     const { config, control, clock, ledger, telemetry, overrides, coordination } = this.#options;
     return buildServices({
       ...overrides,
       ...(coordination && { limits: new RemoteLimits(coordination) }),
+      sharing: this.#sharing,
       config,
       clock,
       ledger,
