@@ -174,6 +174,7 @@ export class ControlLink {
         "metrics.read": () => renderMetrics(),
       },
       onOpen: () => {
+        if (this.#stopping.signal.aborted) return link.close();
         this.#opened(link);
         done(true);
       },
