@@ -9,6 +9,7 @@ import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
+import type { AppOverrides } from "../wiring/app-interface.ts";
 import { ownFacts } from "../own-facts.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { Coordination } from "./coordination/coordination.ts";
@@ -21,8 +22,9 @@ export interface ControlProcessOptions {
   /** Path of the socket for workers. */
   readonly socket: string;
   readonly log: LogSink;
-  readonly shownToken: ControlServerOptions["shownToken"];
+  readonly shownToken?: ControlServerOptions["shownToken"];
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
+  readonly overrides?: AppOverrides;
 }
 
 /** How long control waits beyond the drain time for workers that are asked to end. */
@@ -44,7 +46,9 @@ export class ControlProcess implements AsyncDisposable {
   #hasBegun = false;
 
   /** Throws if another process has the data directory. */
-  constructor({ config, feed, socket, log, ...bootstrap }: ControlProcessOptions) {
+  constructor(options: ControlProcessOptions) {
+    const { config, feed, socket, log, overrides = {}, ...bootstrap } = options;
+    const { clock = systemClock, random = Math.random, passwords } = overrides;
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
@@ -53,7 +57,8 @@ export class ControlProcess implements AsyncDisposable {
       config,
       telemetry,
       shutdown: this.#shutdown,
-      clock: systemClock,
+      clock,
+      passwords,
       randomBytes: (target) => crypto.getRandomValues(target),
       ...bootstrap,
       onKeysChanged: () => this.#workers.reloadKeys(),
@@ -66,8 +71,8 @@ export class ControlProcess implements AsyncDisposable {
     const { port, storage } = this.#server;
     this.#coordination = new Coordination({
       config,
-      clock: systemClock,
-      random: Math.random,
+      clock,
+      random,
       reports: port.reports,
     });
     this.#workers = new WorkerLinks({
@@ -116,6 +121,11 @@ export class ControlProcess implements AsyncDisposable {
     this.#feed = { ...this.#feed, text, generation: systemClock.now() };
     this.#server.reconfigure(config);
     this.#workers.configChanged(this.#feed);
+  }
+
+  /** Stores all usage that the workers have written in the database. */
+  async flushUsage(): Promise<void> {
+    await this.#server.storage.ingest.flush();
   }
 
   /** Waits until the workers, which are asked to end too, have left. */

@@ -3,8 +3,15 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Ingest } from "../../ledger/ingest/ingest.ts";
 import type { KeyChanges, UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
-import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
-import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
+import { Link, type Handlers } from "../link/link.ts";
+import type {
+  ConfigFeed,
+  ControlMessages,
+  CoordinationMessages,
+  WorkerMessages,
+  WorkerState,
+} from "../link/messages.ts";
+import type { ByteChannel } from "../link/outbox.ts";
 import type { Coordination } from "./coordination/coordination.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
 import { WorkerPages } from "./worker-pages.ts";
@@ -15,7 +22,7 @@ export interface WorkerLinksOptions {
   /** When this process took its role, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly port: ControlPort;
-  readonly coordination: Pick<Coordination, "handlers">;
+  readonly coordination: Pick<Coordination, "ofWorker">;
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
@@ -117,22 +124,25 @@ export class WorkerLinks {
   }
 
   #open(channel: ByteChannel): Connection {
-    const { clock } = this.#options;
+    const { clock, coordination } = this.#options;
+    const shared = coordination.ofWorker();
     const link: Connection = new Link<ControlMessages, WorkerMessages>({
       channel,
       clock,
       hello: undefined,
-      handlers: this.#handlers(() => link),
+      handlers: { ...shared.handlers, ...this.#handlers(() => link) },
       onOpen: () => void this.#workers.set(link, undefined),
-      onLost: () => this.#forget(link),
+      onLost: () => {
+        shared.end();
+        this.#forget(link);
+      },
     });
     return link;
   }
 
-  #handlers(link: () => Connection): Handlers<WorkerMessages> {
-    const { port, usage, config, coordination } = this.#options;
+  #handlers(link: () => Connection): Omit<Handlers<WorkerMessages>, keyof CoordinationMessages> {
+    const { port, usage, config } = this.#options;
     return {
-      ...coordination.handlers(),
       "config.read": () => config(),
       "keys.load": (ask) => this.#loadKeys(ask),
       "keys.used": (uses) => {

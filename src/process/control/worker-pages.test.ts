@@ -16,17 +16,17 @@ function countOf(pages: WorkerPages): number {
 
 test("counts of workers that ended stay, whoever gets their process id", () => {
   const pages = new WorkerPages(1_000);
-  pages.keep({ pid: 7, startedAt: 1_001 }, `${counted(5)}\n${gauge}`);
+  pages.keep({ number: 1, pid: 7, startedAt: 1_001 }, `${counted(5)}\n${gauge}`);
   expect(pages.render()).toContain("open 3");
-  pages.ended({ pid: 7, startedAt: 1_001 });
+  pages.ended({ number: 1, pid: 7, startedAt: 1_001 });
   expect(pages.render()).not.toContain("open");
-  pages.keep({ pid: 7, startedAt: 2_000 }, counted(1));
+  pages.keep({ number: 1, pid: 7, startedAt: 2_000 }, counted(1));
   expect(countOf(pages)).toBe(6);
 });
 
 test("the counts of a worker that only seemed to have ended are not doubled", () => {
   const pages = new WorkerPages(1_000);
-  const owner = { pid: 7, startedAt: 1_001 };
+  const owner = { number: 1, pid: 7, startedAt: 1_001 };
   pages.keep(owner, counted(5));
   pages.ended(owner);
   pages.keep(owner, counted(6));
@@ -44,7 +44,7 @@ test("counts of many ended workers are joined", () => {
 
 test("after a restart of control all counts begin at 0, those of living workers too", () => {
   const pages = new WorkerPages(1_000);
-  const owner = { pid: 7, startedAt: 500 };
+  const owner = { number: 1, pid: 7, startedAt: 500 };
   expect(pages.isUnread(owner)).toBe(true);
   pages.keep(owner, counted(40));
   expect(pages.isUnread(owner)).toBe(false);
@@ -52,5 +52,5 @@ test("after a restart of control all counts begin at 0, those of living workers 
   pages.keep(owner, counted(42));
   pages.ended(owner);
   expect(countOf(pages)).toBe(2);
-  expect(pages.isUnread({ pid: 8, startedAt: 1_001 })).toBe(false);
+  expect(pages.isUnread({ number: 1, pid: 8, startedAt: 1_001 })).toBe(false);
 });

@@ -2,6 +2,7 @@ import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
 
 /** Which process a page of metrics is of: ids of processes are used again. */
 export interface PageOwner {
+  readonly number: number;
   readonly pid: number;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
@@ -63,6 +64,6 @@ export class WorkerPages {
   }
 }
 
-function nameOf({ pid, startedAt }: PageOwner): string {
-  return `${pid} ${startedAt}`;
+function nameOf({ number, pid, startedAt }: PageOwner): string {
+  return `${number} ${pid} ${startedAt}`;
 }

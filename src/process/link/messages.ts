@@ -2,6 +2,7 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
+import type { ClaimDecision, ClaimedRequest } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type {
@@ -65,8 +66,18 @@ export interface CallTokens {
   readonly tokens: number;
 }
 
+/** Which worker makes a call that may be repeated, where there are several. */
+export type JoinMessages = {
+  /** Answered at once, or when another worker has ended the call. */
+  readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
+  /** Gives a claim back, or ends the wait for it. */
+  readonly "joins.release": { readonly ask: string };
+  /** What the worker has claimed of an earlier control process. */
+  readonly "joins.held": { readonly ask: readonly ClaimedRequest[] };
+};
+
 /** Asked by workers where there are several. */
-export type CoordinationMessages = LimitMessages;
+export type CoordinationMessages = LimitMessages & JoinMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
@@ -75,6 +86,9 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "limits.acquire",
   "limits.use",
   "limits.settle",
+  "joins.claim",
+  "joins.release",
+  "joins.held",
 ]);
 
 /** Sent by workers. */

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../domain/clock.ts";
-import { Link, type ByteChannel, type Handlers, type Messages } from "./link.ts";
+import { Link, type Handlers, type Messages } from "./link.ts";
+import type { ByteChannel } from "./outbox.ts";
 import { connectToSocket, listenAtSocket } from "./unix-socket.ts";
 
 type Asked = { readonly echo: { readonly ask: unknown; readonly answer: unknown } };

@@ -1,5 +1,5 @@
 import { chmodSync, rmSync } from "node:fs";
-import type { ByteChannel } from "./link.ts";
+import type { ByteChannel } from "./outbox.ts";
 
 /** What a connected socket reports to its link. */
 export interface ChannelEvents {

@@ -18,6 +18,7 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 import type { CoordinationLink } from "./control-link.ts";
+import { RemoteJoins } from "./coordination/remote-joins.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
 import type { ControlPort, DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
@@ -67,7 +68,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   #listener: Listener | undefined;
 
   constructor(options: DataServerOptions) {
-    const { config, control, clock, telemetry, peppers, randomBytes } = options;
+    const { config, control, clock, telemetry, peppers, randomBytes, coordination } = options;
     this.#options = options;
     this.#config = config;
     this.#edge = buildEdge(config);
@@ -86,6 +87,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       random: randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: telemetry.metrics.answered,
+      joins: coordination && new RemoteJoins(coordination),
     });
     this.#followConfig();
     telemetry.metrics.capacity.follow(() => this.#services.capacity.views());

@@ -6,6 +6,7 @@ import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
+import type { AppOverrides } from "../wiring/app-interface.ts";
 import type { LinkLost } from "../link/link-errors.ts";
 import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
 import { ownFacts } from "../own-facts.ts";
@@ -21,6 +22,7 @@ export interface WorkerProcessOptions {
   readonly log: LogSink;
   /** Makes the configuration of a feed, given the one in force; undefined if that fails here. */
   readonly configOf: (feed: ConfigFeed, current: Config | undefined) => Config | undefined;
+  readonly overrides?: AppOverrides;
 }
 
 const randomBytes: RandomBytes = (target) => crypto.getRandomValues(target);
@@ -70,11 +72,13 @@ export class WorkerProcess implements AsyncDisposable {
 
   /** Serves calls. Throws when the address is taken. */
   async start({ config, text }: WorkerConfig): Promise<void> {
+    const { overrides = {} } = this.#options;
+    const { clock = systemClock } = overrides;
     const telemetry = this.#createTelemetry(config);
-    const installation = new Installation(config, { random: randomBytes, clock: systemClock });
+    const installation = new Installation(config, { random: randomBytes, clock });
     const ledger = openSpool({
       config,
-      clock: systemClock,
+      clock,
       number: this.#options.number,
       on: telemetry.ledger,
       direct: { insert: (records) => this.#control.insert(records) },
@@ -88,9 +92,9 @@ export class WorkerProcess implements AsyncDisposable {
       telemetry,
       shutdown: this.#shutdown,
       peppers: installation.peppers,
-      clock: systemClock,
-      randomBytes,
-      overrides: {},
+      clock,
+      randomBytes: overrides.randomBytes ?? randomBytes,
+      overrides,
       coordination: config.workers > 1 ? this.#control.coordination : undefined,
       whyNotReady: () => this.#controlState.notReady,
     });
