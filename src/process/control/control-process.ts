@@ -61,7 +61,7 @@ export class ControlProcess implements AsyncDisposable {
       passwords,
       randomBytes: (target) => crypto.getRandomValues(target),
       ...bootstrap,
-      onKeysChanged: () => this.#workers.reloadKeys(),
+      onKeysChanged: () => this.#reloadKeys(),
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
@@ -74,7 +74,12 @@ export class ControlProcess implements AsyncDisposable {
       clock,
       random,
       reports: port.reports,
+      keys: port.keys,
+      onWaited: (pool, waited) => telemetry.routing.waited({ pool, ...waited }),
     });
+    if (config.workers > 1) {
+      telemetry.metrics.capacity.follow(() => this.#coordination.poolViews());
+    }
     this.#workers = new WorkerLinks({
       coordination: this.#coordination,
       path: socket,
@@ -120,6 +125,7 @@ export class ControlProcess implements AsyncDisposable {
     this.#config = config;
     this.#feed = { ...this.#feed, text, generation: systemClock.now() };
     this.#server.reconfigure(config);
+    this.#coordination.reconfigure(config);
     this.#workers.configChanged(this.#feed);
   }
 
@@ -147,7 +153,15 @@ export class ControlProcess implements AsyncDisposable {
     this.#shutdown.refuse();
     await this.#server.cut();
     this.#workers.stop();
+    this.#coordination.stop();
     await this.#server[Symbol.asyncDispose]();
+  }
+
+  async #reloadKeys(): Promise<void> {
+    // With one worker nothing here depends on keys.
+    const isShared = this.#config.workers > 1;
+    const reading = isShared ? this.#coordination.reloadKeys().catch(() => undefined) : undefined;
+    await Promise.all([reading, this.#workers.reloadKeys()]);
   }
 
   #begin(): void {

@@ -13,6 +13,15 @@ import type {
   WireScope,
 } from "./limit-wire.ts";
 
+import type {
+  PlaceId,
+  WireEntered,
+  WireHeld,
+  WireLeave,
+  WireMore,
+  WirePlaceAsk,
+} from "./place-wire.ts";
+
 /** All messages between control and its workers. A message without `answer` is a note. */
 
 /** The text of the configuration in force. Each process parses it with its own environment. */
@@ -76,8 +85,22 @@ export type JoinMessages = {
   readonly "joins.held": { readonly ask: readonly ClaimedRequest[] };
 };
 
+/** Places of pools, upstreams and targets, asked for by workers where there are several. */
+export type PlaceMessages = {
+  /** Answered when the call has a place, or is refused. */
+  readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
+  /** Ends a wait too. */
+  readonly "places.leave": { readonly ask: WireLeave };
+  /** Answered with how many were given. */
+  readonly "places.more": { readonly ask: WireMore; readonly answer: number };
+  /** One further request has ended. */
+  readonly "places.less": { readonly ask: PlaceId };
+  /** Places that the worker holds without control's knowledge. */
+  readonly "places.held": { readonly ask: readonly WireHeld[] };
+};
+
 /** Asked by workers where there are several. */
-export type CoordinationMessages = LimitMessages & JoinMessages;
+export type CoordinationMessages = LimitMessages & PlaceMessages & JoinMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
@@ -89,6 +112,11 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "joins.claim",
   "joins.release",
   "joins.held",
+  "places.enter",
+  "places.leave",
+  "places.more",
+  "places.less",
+  "places.held",
 ]);
 
 /** Sent by workers. */

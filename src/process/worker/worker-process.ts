@@ -52,7 +52,10 @@ export class WorkerProcess implements AsyncDisposable {
       },
       onConfig: (feed) => this.#reconfigure(feed),
       onLost: (reason) => this.#controlLost(reason),
-      onBack: () => this.#parts?.telemetry.events.controlBack(),
+      onBack: () => {
+        this.#parts?.data.controlBack();
+        this.#parts?.telemetry.events.controlBack();
+      },
     });
   }
 
@@ -96,6 +99,7 @@ export class WorkerProcess implements AsyncDisposable {
       randomBytes: overrides.randomBytes ?? randomBytes,
       overrides,
       coordination: config.workers > 1 ? this.#control.coordination : undefined,
+      number: this.#options.number,
       whyNotReady: () => this.#controlState.notReady,
     });
     this.#parts = { config, text, telemetry, ledger, data };
@@ -156,6 +160,7 @@ export class WorkerProcess implements AsyncDisposable {
   #controlLost(reason: LinkLost): void {
     // Calls go on without control.
     this.#controlState = { ...this.#controlState, notReady: undefined };
+    this.#parts?.data.controlLost();
     this.#parts?.telemetry.events.controlLost(reason);
   }
 
