@@ -1,7 +1,7 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
-import type { ClaimDecision, ClaimedRequest } from "../../store/joins.ts";
+import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type {
@@ -72,8 +72,9 @@ export type JoinMessages = {
   readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
   /** Gives a claim back, or ends the wait for it. */
   readonly "joins.release": { readonly ask: string };
+  readonly "joins.unsaved": { readonly ask: string };
   /** What the worker has claimed of an earlier control process. */
-  readonly "joins.held": { readonly ask: readonly ClaimedRequest[] };
+  readonly "joins.held": { readonly ask: readonly HeldClaim[] };
 };
 
 /** Asked by workers where there are several. */
@@ -88,6 +89,7 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "limits.settle",
   "joins.claim",
   "joins.release",
+  "joins.unsaved",
   "joins.held",
 ]);
 
