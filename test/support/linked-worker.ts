@@ -27,7 +27,7 @@ export class LinkedWorker {
     find: (id) => this.#ask((link) => link.ask("replies.find", id)),
     put: (reply, limitBytes) => this.#ask((link) => link.ask("replies.put", { reply, limitBytes })),
   };
-  /** Messages that have arrived at the control process of now. */
+  /** Reports that have arrived at the control process of now. */
   heard = 0;
   #tellHeld = (): void => undefined;
   #pair: LinkPair<Sent, ControlMessages> | undefined;
@@ -51,7 +51,6 @@ export class LinkedWorker {
     const atControl = joins.ofProcess();
     const handlers = joinHandlers(atControl, ready);
     this.#atControl = atControl;
-    this.heard = 0;
     this.#pair = new LinkPair<Sent, ControlMessages>(
       {
         jsonKinds,
@@ -81,6 +80,7 @@ export class LinkedWorker {
   disconnect(): void {
     const pair = this.#pair;
     this.#pair = undefined;
+    this.heard = 0;
     this.#atControl?.end();
     pair?.near.link.ended();
     pair?.far.link.ended();
