@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { JoinedGateway } from "../../test/support/joined-gateway.ts";
 import { runsOf } from "../../test/support/requirement.ts";
 
-const histories = runsOf(2_000);
+const histories = runsOf(1_000);
 
 test(`in ${histories} histories of several workers, no call is made twice at once or once more`, async () => {
   const sums = { runs: 0, replays: 0, reused: 0, unavailable: 0, crashes: 0 };
