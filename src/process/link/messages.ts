@@ -1,4 +1,5 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
+import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
@@ -12,6 +13,15 @@ import type {
   WireScope,
 } from "./limit-wire.ts";
 
+import type {
+  PlaceId,
+  WireEntered,
+  WireHeld,
+  WireLeave,
+  WireMore,
+  WirePlaceAsk,
+} from "./place-wire.ts";
+
 /** All messages between control and its workers. A message without `answer` is a note. */
 
 /** The text of the configuration in force. Each process parses it with its own environment. */
@@ -23,18 +33,17 @@ export interface ConfigFeed {
   readonly generation: number;
 }
 
-/** What a worker says of itself every second, and at once when it begins to serve. */
-export interface WorkerState {
-  readonly pid: number;
+/**
+ * What a worker says of itself every second, and at once when it begins to serve or cannot any more.
+ */
+export interface WorkerState extends ProcessFacts {
+  readonly number: number;
   /** Empty until it listens. */
   readonly url: string;
   /** Undefined when it can serve. */
   readonly notReady: string | undefined;
-  readonly openCalls: number;
-  readonly configGeneration: number;
   /** Path of its spool. */
   readonly spool: string | undefined;
-  /** Rows in it that are not stored, by what control told last. */
   readonly waitingRows: number;
 }
 
@@ -77,8 +86,22 @@ export type JoinMessages = {
   readonly "joins.held": { readonly ask: readonly HeldClaim[] };
 };
 
+/** Places of pools, upstreams and targets, asked for by workers where there are several. */
+export type PlaceMessages = {
+  /** Answered when the call has a place, or is refused. */
+  readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
+  /** Ends a wait too. */
+  readonly "places.leave": { readonly ask: WireLeave };
+  /** Answered with how many were given. */
+  readonly "places.more": { readonly ask: WireMore; readonly answer: number };
+  /** One further request has ended. */
+  readonly "places.less": { readonly ask: PlaceId };
+  /** Places that the worker holds without control's knowledge. */
+  readonly "places.held": { readonly ask: readonly WireHeld[] };
+};
+
 /** Asked by workers where there are several. */
-export type CoordinationMessages = LimitMessages & JoinMessages;
+export type CoordinationMessages = LimitMessages & PlaceMessages & JoinMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
@@ -91,6 +114,11 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "joins.release",
   "joins.unsaved",
   "joins.held",
+  "places.enter",
+  "places.leave",
+  "places.more",
+  "places.less",
+  "places.held",
 ]);
 
 /** Sent by workers. */
@@ -117,6 +145,8 @@ export type WorkerMessages = CoordinationMessages & {
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly refused: { readonly ask: Refusal };
   readonly state: { readonly ask: WorkerState };
+  /** The last page of metrics of a worker that ends. */
+  readonly leaving: { readonly ask: string };
 };
 
 /** Sent by control. */

@@ -44,6 +44,8 @@ type Connection = Link<WorkerMessages, ControlMessages>;
 const retryMs = 50;
 const stateIntervalMs = 1_000;
 const usesIntervalMs = 500;
+/** Secrets whose first use was told; beyond them all are forgotten and told once more. */
+const toldLimit = 100_000;
 
 /**
  * A worker's way to control. While control is gone, what is asked of it fails as an unavailable
@@ -58,6 +60,7 @@ export class ControlLink {
   };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
+  readonly #toldUses = new Set<string>();
   readonly #onReplaced: (() => void)[] = [];
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
@@ -101,6 +104,7 @@ export class ControlLink {
     this.#stopTimer();
     await this.#uses.stop();
     this.#stopping.abort();
+    this.#connection?.tell("leaving", this.#options.renderMetrics());
     this.#connection?.close();
   }
 
@@ -115,10 +119,19 @@ export class ControlLink {
           this.#ask((link) => link.ask("replies.put", { reply, limitBytes })),
       },
       reports: { admitted: (since) => this.#ask((link) => link.ask("usage.admitted", since)) },
-      noteUse: (publicId, at) => this.#uses.note(publicId, at),
+      noteUse: (publicId, at) => this.#noteUse(publicId, at),
       renewDigest: (secret) => this.#connection?.tell("keys.outdated", secret),
       recordRefusal: (refusal) => this.#connection?.tell("refused", refusal),
     };
+  }
+
+  /** The first use is told at once: a rotation ends a secret that was never used. */
+  #noteUse(publicId: string, at: number): void {
+    this.#uses.note(publicId, at);
+    if (this.#connection === undefined || this.#toldUses.has(publicId)) return;
+    if (this.#toldUses.size >= toldLimit) this.#toldUses.clear();
+    this.#toldUses.add(publicId);
+    this.#connection.tell("keys.used", new Map([[publicId, at]]));
   }
 
   async #ask<Answer>(ask: (link: Connection) => Promise<Answer>): Promise<Answer> {
