@@ -2,19 +2,20 @@ import type { Clock } from "../../src/domain/clock.ts";
 import { Coordination } from "../../src/process/control/coordination/coordination.ts";
 import type { LimitBounds } from "../../src/process/control/coordination/shared-limits.ts";
 import { LinkLost } from "../../src/process/link/link-errors.ts";
-import { Link, type ByteChannel, type Handlers } from "../../src/process/link/link.ts";
+import { Link, type Handlers } from "../../src/process/link/link.ts";
 import {
-  controlJsonKinds,
   jsonKinds,
   type ControlMessages,
   type CoordinationMessages,
   type SharingMessages,
 } from "../../src/process/link/messages.ts";
-import type { CoordinationLink } from "../../src/process/worker/coordination/coordination-link.ts";
+import type { ByteChannel } from "../../src/process/link/outbox.ts";
+import type { SharingLink } from "../../src/process/worker/coordination/coordination-link.ts";
 import { CoordinationParts } from "../../src/process/worker/coordination/coordination-parts.ts";
 import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
 import type { AdmittedUsage } from "../../src/store/usage-reports.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { plainRouting } from "./pipeline-fixtures.ts";
 
 /** What a process wrote, on its way; it arrives even if the process has ended. */
 class Way implements ByteChannel {
@@ -77,7 +78,7 @@ class ControlWorld extends Process {
 }
 
 /** One worker: its limits, and its end of the link. */
-export class WorkerWorld extends Process implements CoordinationLink {
+export class WorkerWorld extends Process implements SharingLink {
   readonly number: number;
   readonly limits: RemoteLimits;
   readonly parts = new CoordinationParts();
@@ -89,20 +90,31 @@ export class WorkerWorld extends Process implements CoordinationLink {
     this.limits = new RemoteLimits(this, { clock, random: () => 0, ...bounds });
   }
 
-  readonly ask: CoordinationLink["ask"] = (kind, body, timeoutMs) => {
+  readonly ask: SharingLink["ask"] = (kind, body, timeoutMs) => {
     const link = this.connection?.near;
     if (link === undefined) return Promise.reject(new LinkLost("there is no control"));
     return link.ask(kind, body, timeoutMs);
   };
 
-  readonly tell: CoordinationLink["tell"] = (kind, body) => {
+  readonly tell: SharingLink["tell"] = (kind, body) => {
     this.connection?.near.tell(kind, body);
   };
+
+  onReplaced(): void {
+    // Nothing here is told by it.
+  }
 
   join(part: Parameters<CoordinationParts["join"]>[0]): void {
     this.parts.join(part);
   }
 }
+
+const noPlaces = {
+  plans: new Map(),
+  pools: new Map(),
+  upstreams: new Map(),
+  routing: plainRouting,
+};
 
 export interface WorldOptions {
   readonly workers: number;
@@ -147,7 +159,9 @@ export class CoordinationWorld {
   async startControl(): Promise<void> {
     const clock = this.#newClock();
     const coordination = new Coordination({
-      config: { plans: new Map(), workers: Math.max(2, this.#options.workers) },
+      config: { ...noPlaces, workers: Math.max(2, this.#options.workers) },
+      keys: { loadKeys: async () => ({ changes: [], epoch: 0, hasMore: false }) },
+      onWaited: () => undefined,
       clock: withoutTimers(clock),
       random: this.#options.random ?? (() => 0),
       bounds: this.#options.bounds,
@@ -211,7 +225,7 @@ export class CoordinationWorld {
     const { control } = this;
     if (control?.isAlive !== true) return;
     const { coordination } = control;
-    const member = coordination.join();
+    const shared = coordination.ofWorker();
     const toControl = new Way(worker);
     const toWorker = new Way(control);
     const near: Connection["near"] = new Link<CoordinationMessages, ControlMessages>({
@@ -229,11 +243,10 @@ export class CoordinationWorld {
       channel: toWorker,
       clock: withoutTimers(control.clock),
       hello: undefined,
-      jsonKinds: controlJsonKinds,
-      handlers: coordination.handlers(member),
+      handlers: shared.handlers,
       beforeFlush: coordination.publish,
-      onOpen: (hello) => void coordination.opened(member, far, hello),
-      onLost: () => coordination.lost(member),
+      onOpen: (hello) => void shared.opened(far, hello),
+      onLost: () => shared.end(),
     });
     const connection = { worker, control, toControl, toWorker, near, far };
     this.#connections.add(connection);

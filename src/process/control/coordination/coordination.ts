@@ -1,25 +1,44 @@
 import type { Config } from "../../../config/config.ts";
+import type { CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import type { MemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
-import type { PastAdmission } from "../../../store/store.ts";
+import { MemoryJoins } from "../../../store/coordinator/memory/joins.ts";
+import { KeyRing } from "../../../keys/key-ring.ts";
+import type { KeyStore, PastAdmission } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
 import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
+import { encodeNote } from "../../link/frame.ts";
 import type { Handlers } from "../../link/link.ts";
-import type { CoordinationMessages } from "../../link/messages.ts";
+import type { CoordinationMessages, PlaceMessages } from "../../link/messages.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { joinHandlers } from "./join-handlers.ts";
 import { limitHandlers } from "./limit-handlers.ts";
 import { Member, numberIn, type MemberLink } from "./member.ts";
+import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 import { SharedLimits, type LimitBounds } from "./shared-limits.ts";
 
 export interface CoordinationOptions {
-  readonly config: Pick<Config, "plans" | "workers">;
+  readonly config: Pick<Config, "plans" | "workers"> & PlaceConfig;
   readonly clock: Clock;
   readonly random: () => number;
   readonly bounds: LimitBounds;
   readonly reports: Pick<UsageReports, "admitted">;
   /** Workers that ran when this process began; they decide alone until they have reported. */
   readonly living: readonly number[];
+  readonly keys: Pick<KeyStore, "loadKeys">;
+  readonly onWaited: NonNullable<CapacityOptions["onWaited"]>;
 }
+
+/** What control does for one worker. */
+export interface WorkerCoordination {
+  readonly handlers: Handlers<CoordinationMessages>;
+  /** The worker has said hello. */
+  opened(link: MemberLink, hello: unknown): Promise<void>;
+  /** Releases what the worker holds, when it has gone. */
+  end(): void;
+}
+
+/** Interval between looks for changed keys; changes are announced besides. */
+const keyPollMs = 500;
 
 /** Longest wait for workers that ran when this process began. */
 const connectLimitMs = 5_000;
@@ -38,19 +57,38 @@ export class Coordination {
   readonly #awaited: Set<number>;
   readonly #ready = Promise.withResolvers<void>();
   #hasBegun = false;
+  #stopWaiting = (): void => undefined;
+  readonly #joins: MemoryJoins;
+  /** For the units of pools that keys have. */
+  readonly #keys: KeyRing;
+  readonly #places: PlaceCoordination;
 
   constructor(options: CoordinationOptions) {
-    const { living } = options;
+    const { clock, config, living, onWaited } = options;
     this.#options = options;
     this.#awaited = new Set(living);
     this.#limits = new SharedLimits(options);
+    this.#joins = new MemoryJoins(clock);
+    this.#keys = new KeyRing({
+      store: options.keys,
+      clock,
+      intervalMs: keyPollMs,
+      onReloaded: () => undefined,
+      onChanged: () => this.#places.capacity.unitsChanged(),
+      // The workers report it.
+      onReloadFailed: () => undefined,
+    });
+    const limits = this.#limits.store;
+    this.#places = new PlaceCoordination({ clock, config, limits, units: this.#keys, onWaited });
   }
 
-  /** Restores the limits from the ledger, if no worker has them; before workers connect. */
+  /** Reads the keys, and restores the limits if no worker has them; before workers connect. */
   async start(): Promise<void> {
     const { clock, living } = this.#options;
+    // A damaged database may still have its keys.
+    await this.#keys.start();
     if (living.length > 0) {
-      clock.schedule(() => void this.#begin(), connectLimitMs);
+      this.#stopWaiting = clock.schedule(() => void this.#begin(), connectLimitMs);
       return;
     }
     this.#hasBegun = true;
@@ -58,22 +96,51 @@ export class Coordination {
     this.#ready.resolve();
   }
 
-  /** The limits, which are whole once workers are decided for. */
-  get limits(): MemoryLimitStore {
-    return this.#limits.store;
+  stop(): void {
+    this.#keys.stop();
+    this.#stopWaiting();
   }
 
-  /** For a worker that connects. */
-  join(): Member {
-    return new Member();
+  reloadKeys(): Promise<void> {
+    return this.#keys.reload();
   }
 
-  handlers(member: Member): Handlers<CoordinationMessages> {
-    return limitHandlers(this.#limits.store, member);
+  reconfigure(config: PlaceConfig): void {
+    this.#places.follow(config);
   }
 
-  /** The worker has said hello. */
-  async opened(member: Member, link: MemberLink, hello: unknown): Promise<void> {
+  /** Calls that hold places of pools, or wait for them. */
+  poolViews(): ReturnType<PlaceCoordination["capacity"]["views"]> {
+    return this.#places.capacity.views();
+  }
+
+  ofWorker(): WorkerCoordination {
+    const member = new Member();
+    const places = this.#places.newDesk();
+    const joins = this.#joins.ofProcess();
+    return {
+      handlers: {
+        ...limitHandlers(this.#limits.store, member),
+        ...whenAdmitted(places.handlers, member),
+        ...joinHandlers(joins, () => member.admitted),
+      },
+      opened: (link, hello) => this.#opened(member, link, hello),
+      end: () => {
+        this.#members.delete(member);
+        this.#limits.abandon(member);
+        places.close();
+        joins.end();
+      },
+    };
+  }
+
+  /** Tells all workers what was granted; to be called before any answer leaves. */
+  readonly publish = (): void => {
+    const changes = this.#limits.changes(this.#workers);
+    if (changes !== undefined) this.#tell(this.#admitted(), changes);
+  };
+
+  async #opened(member: Member, link: MemberLink, hello: unknown): Promise<void> {
     if (this.#options.config.workers === 1) return;
     member.link = link;
     this.#members.add(member);
@@ -88,17 +155,6 @@ export class Coordination {
       await this.#begin();
     }
   }
-
-  lost(member: Member): void {
-    this.#members.delete(member);
-    this.#limits.abandon(member);
-  }
-
-  /** Tells all workers what was granted; to be called before any answer leaves. */
-  readonly publish = (): void => {
-    const changes = this.#limits.changes(this.#workers);
-    if (changes !== undefined) this.#tell(this.#admitted(), changes);
-  };
 
   async #begin(): Promise<void> {
     if (this.#hasBegun) return;
@@ -150,11 +206,8 @@ export class Coordination {
   }
 
   #tell(members: readonly Member[], told: WireUsed): void {
-    let note: Uint8Array | undefined;
-    for (const { link } of members) {
-      note ??= link?.encodeNote("limits.used", told);
-      if (note !== undefined) link?.sendFirst(note);
-    }
+    const note = encodeNote("limits.used", told);
+    for (const { link } of members) link?.sendFirst(note);
   }
 
   #admitted(): readonly Member[] {
@@ -181,8 +234,19 @@ export class Coordination {
 
   async #restoreFromLedger(): Promise<void> {
     const { config, clock, reports } = this.#options;
-    await restoreWindows({ limits: this.limits, clock, reports, plans: config.plans });
+    await restoreWindows({ limits: this.#limits.store, clock, reports, plans: config.plans });
   }
+}
+
+/** What a worker holds is told at once; all else comes after what the others hold. */
+function whenAdmitted(handlers: Handlers<PlaceMessages>, member: Member): Handlers<PlaceMessages> {
+  return {
+    "places.held": handlers["places.held"],
+    "places.enter": (ask) => member.when(() => handlers["places.enter"](ask)),
+    "places.leave": (left) => member.when(() => handlers["places.leave"](left)),
+    "places.more": (more) => member.when(() => handlers["places.more"](more)),
+    "places.less": (less) => member.when(() => handlers["places.less"](less)),
+  };
 }
 
 function knows({ report }: Member): boolean {

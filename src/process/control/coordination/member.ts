@@ -1,10 +1,7 @@
 import type { Link } from "../../link/link.ts";
 import type { ControlMessages, HeldReport, WorkerMessages } from "../../link/messages.ts";
 
-export type MemberLink = Pick<
-  Link<ControlMessages, WorkerMessages>,
-  "ask" | "close" | "encodeNote" | "sendFirst"
->;
+export type MemberLink = Pick<Link<ControlMessages, WorkerMessages>, "ask" | "close" | "sendFirst">;
 
 /** One connected worker, among those that share. */
 export class Member {
@@ -28,9 +25,14 @@ export class Member {
     this.#admission.resolve();
   }
 
+  /** Resolves when control decides for it; undefined from then on. */
+  get admitted(): Promise<void> | undefined {
+    return this.#isAdmitted ? undefined : this.#admission.promise;
+  }
+
   /** Decides once control decides for it, in the order of its messages. */
-  when<Answer>(decide: () => Answer): Answer | Promise<Answer> {
-    return this.#isAdmitted ? decide() : this.#admission.promise.then(decide);
+  when<Answer>(decide: () => Answer | Promise<Answer>): Answer | Promise<Answer> {
+    return this.admitted?.then(decide) ?? decide();
   }
 }
 
