@@ -170,7 +170,9 @@ export class CoordinationWorld {
     });
     this.control = new ControlWorld(clock, coordination);
     await coordination.start();
-    for (const worker of this.living()) this.#connect(worker);
+    const linked = [...this.#connections].map(({ worker }) => worker);
+    // Others have to learn first that they have lost the process before.
+    for (const worker of this.living()) if (!linked.includes(worker)) this.#connect(worker);
   }
 
   startWorker(number: number): WorkerWorld {
@@ -190,9 +192,10 @@ export class CoordinationWorld {
     await turn();
     let hasMoved = false;
     for (const connection of this.#connections) {
-      if (this.#deliver(connection)) hasMoved = true;
-      // As between two callbacks of the runtime.
+      if (deliver(connection)) hasMoved = true;
+      // The runtime, too, runs what waits for a message before it says that a socket has ended.
       await turn();
+      if (this.#endDead(connection)) hasMoved = true;
     }
     return hasMoved;
   }
@@ -201,14 +204,10 @@ export class CoordinationWorld {
     for (let quiet = 0; quiet < 3;) quiet = (await this.step()) ? 0 : quiet + 1;
   }
 
-  #deliver(connection: Connection): boolean {
-    const { worker, control, toControl, toWorker, near, far } = connection;
-    const toFar = toControl.take();
-    const toNear = toWorker.take();
-    if (control.isAlive) for (const bytes of toFar) far.received(bytes);
-    if (worker.isAlive) for (const bytes of toNear) near.received(bytes);
-    if (control.isAlive && worker.isAlive) return toFar.length + toNear.length > 0;
-    if (control.isAlive && toControl.take().length > 0) return true;
+  #endDead(connection: Connection): boolean {
+    const { worker, control, far } = connection;
+    if (control.isAlive && worker.isAlive) return false;
+    if (deliver(connection)) return true;
     this.#connections.delete(connection);
     if (control.isAlive) far.ended();
     if (worker.isAlive) this.#lost(connection);
@@ -218,7 +217,8 @@ export class CoordinationWorld {
   #lost({ worker, near }: Connection): void {
     worker.connection = undefined;
     near.ended();
-    if (this.control?.isAlive !== true) worker.parts.alone();
+    if (this.control?.isAlive === true) this.#connect(worker);
+    else worker.parts.alone();
   }
 
   #connect(worker: WorkerWorld): void {
@@ -259,6 +259,14 @@ export class CoordinationWorld {
     this.#clocks.push(clock);
     return clock;
   }
+}
+
+function deliver({ worker, control, toControl, toWorker, near, far }: Connection): boolean {
+  const toFar = toControl.take();
+  const toNear = toWorker.take();
+  if (control.isAlive) for (const bytes of toFar) far.received(bytes);
+  if (worker.isAlive) for (const bytes of toNear) near.received(bytes);
+  return toFar.length + toNear.length > 0;
 }
 
 function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMessages> {

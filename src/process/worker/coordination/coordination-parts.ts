@@ -1,4 +1,4 @@
-import type { LinkLost } from "../../link/link-errors.ts";
+import { LinkLost } from "../../link/link-errors.ts";
 import type { Handlers } from "../../link/link.ts";
 import type { HeldReport, SharingMessages } from "../../link/messages.ts";
 import type { CoordinationPart } from "./coordination-link.ts";
@@ -14,6 +14,8 @@ export class CoordinationParts {
   };
   readonly #parts: CoordinationPart[] = [];
   readonly #joined = Promise.withResolvers<void>();
+  /** Of links. */
+  #losses = 0;
 
   join(part: CoordinationPart): void {
     this.#parts.push(part);
@@ -21,6 +23,7 @@ export class CoordinationParts {
   }
 
   lost(reason: LinkLost): void {
+    this.#losses += 1;
     for (const part of this.#parts) part.lost(reason);
   }
 
@@ -30,7 +33,10 @@ export class CoordinationParts {
 
   /** What all parts hold. A worker that has just begun has none yet. */
   async #report(): Promise<HeldReport> {
+    const losses = this.#losses;
     await this.#joined.promise;
+    // Nobody would hear it, and the parts have to go on alone.
+    if (losses !== this.#losses) throw new LinkLost("the control process that asked has gone");
     return this.#parts.reduce<HeldReport>((all, part) => ({ ...all, ...part.report() }), {});
   }
 }
