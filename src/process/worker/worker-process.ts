@@ -13,6 +13,7 @@ import { ownFacts } from "../own-facts.ts";
 import { openSpool } from "../wiring/open-spool.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
+import { partOfConfig } from "./part-of-config.ts";
 
 export interface WorkerProcessOptions {
   /** Counts from 1. */
@@ -88,7 +89,7 @@ export class WorkerProcess implements AsyncDisposable {
       onBatch: () => undefined,
     });
     const data = new DataServer({
-      config,
+      config: partOfConfig(config, this.#options.number),
       control: this.#control.port,
       ledger,
       telemetry,
@@ -133,7 +134,7 @@ export class WorkerProcess implements AsyncDisposable {
     const config = this.#options.configOf(feed, parts.config);
     if (config === undefined) return;
     this.#parts = { ...parts, config, text: feed.text };
-    parts.data.reconfigure(config);
+    parts.data.reconfigure(partOfConfig(config, this.#options.number));
     this.#control.tellState();
   }
 
