@@ -1,7 +1,7 @@
 import { Capacity, type CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { ConfiguredPlaces } from "../../../admission/capacity/place.ts";
-import type { Config } from "../../../config/config.ts";
 import type { Clock } from "../../../domain/clock.ts";
+import type { RoutingSettings } from "../../../domain/routing-settings.ts";
 import { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import { PlaceDesk } from "./place-desk.ts";
 
@@ -10,7 +10,9 @@ export interface PlaceCoordinationOptions extends Omit<CapacityOptions, "setting
   readonly config: PlaceConfig;
 }
 
-export type PlaceConfig = Pick<Config, "pools" | "upstreams" | "routing">;
+export interface PlaceConfig extends ConfiguredPlaces {
+  readonly routing: Pick<RoutingSettings, "queueLimit">;
+}
 
 /** The places that all workers share. */
 export class PlaceCoordination {

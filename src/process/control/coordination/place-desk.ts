@@ -58,6 +58,7 @@ export class PlaceDesk {
 
   readonly handlers: Handlers<PlaceMessages> = {
     "places.enter": (ask) => this.#enter(ask),
+    "places.settle": ([id, tokens]) => this.#holdings.get(id)?.place?.settle(tokens),
     "places.leave": (left) => this.#leave(left),
     "places.more": (more) => this.#more(more),
     "places.less": (id) => this.#less(id, 1),
@@ -73,8 +74,9 @@ export class PlaceDesk {
   close(): void {
     this.#isClosed = true;
     for (const waiting of this.#waiting.values()) waiting.abort();
-    for (const [id, { tokens, requests }] of [...this.#holdings]) {
-      this.#leave([id, tokens, requests.taken]);
+    for (const [id, { place, tokens, requests }] of [...this.#holdings]) {
+      place?.settle(tokens);
+      this.#leave([id, requests.taken]);
     }
   }
 
@@ -111,12 +113,11 @@ export class PlaceDesk {
     return enteredToWire(entered);
   }
 
-  #leave([id, usedTokens, requests]: WireLeave): void {
+  #leave([id, requests]: WireLeave): void {
     this.#waiting.get(id)?.abort();
     const holding = this.#holdings.get(id);
     if (holding === undefined) return;
     holding.ended?.abort();
-    if (usedTokens !== null) holding.place?.settle(usedTokens);
     for (let closed = 0; closed < requests; closed += 1) holding.requests.close();
     holding.place?.leave();
     holding.place = undefined;
