@@ -1,4 +1,5 @@
 import { drainMicrotasks } from "bun:jsc";
+import { afterAll, beforeAll, describe } from "bun:test";
 import type { Pool, UnitHoldings } from "../../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage/usage.ts";
 import {
@@ -264,9 +265,13 @@ export class CapacityWorld {
 
 let workersOfWorlds = 1;
 
-/** Worlds that are made from now on have several workers, whose places control gives. */
-export function setWorkersOfWorlds(count: number): void {
-  workersOfWorlds = count;
+/** Runs suites in one process, and with two workers whose places control gives. */
+export function describeOverWorkers(define: () => void): void {
+  describe.each([1, 2])("with %i workers", (count) => {
+    beforeAll(() => void (workersOfWorlds = count));
+    afterAll(() => void (workersOfWorlds = 1));
+    define();
+  });
 }
 
 interface WorldWorker {
@@ -280,7 +285,7 @@ function workerOf(
   coordination: PlaceCoordination | undefined,
 ): WorldWorker {
   const way = new MemoryLink();
-  way.connect(coordination?.newDesk().handlers ?? {});
+  way.connect(coordination?.newDesk(() => undefined).handlers ?? {});
   const { clock } = options;
   const own = new Capacity(options);
   const parts = { link: way.link, clock, own, workers: workersOfWorlds, number };

@@ -7,6 +7,7 @@ import type { CoordinationLink } from "../../src/process/worker/control-link.ts"
 export class MemoryLink {
   readonly link: CoordinationLink = {
     ask: (kind, body) => this.#ask(kind, body),
+    onReplaced: () => undefined,
     tell: (kind, body) => void this.#deliver(kind, body),
   };
   #handlers: Partial<Handlers<Messages>> | undefined;

@@ -1,12 +1,16 @@
+import { LoopMeter } from "../../admission/overload/loop-meter.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import { systemClock } from "../../domain/clock.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
+import type { AppOverrides } from "../wiring/app-interface.ts";
+import { ownFacts } from "../own-facts.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { Coordination } from "./coordination/coordination.ts";
 import { WorkerLinks } from "./worker-links.ts";
@@ -18,7 +22,9 @@ export interface ControlProcessOptions {
   /** Path of the socket for workers. */
   readonly socket: string;
   readonly log: LogSink;
+  readonly shownToken?: ControlServerOptions["shownToken"];
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
+  readonly overrides?: AppOverrides;
 }
 
 /** How long control waits beyond the drain time for workers that are asked to end. */
@@ -29,6 +35,8 @@ const pollMs = 20;
 export class ControlProcess implements AsyncDisposable {
   readonly #telemetry: Telemetry;
   readonly #shutdown = new Shutdown();
+  readonly #startedAt = systemClock.now();
+  readonly #loop = new LoopMeter(systemClock);
   readonly #server: ControlServer;
   readonly #coordination: Coordination;
   readonly #workers: WorkerLinks;
@@ -38,28 +46,33 @@ export class ControlProcess implements AsyncDisposable {
   #hasBegun = false;
 
   /** Throws if another process has the data directory. */
-  constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
+  constructor(options: ControlProcessOptions) {
+    const { config, feed, socket, log, overrides = {}, ...bootstrap } = options;
+    const { clock = systemClock, random = Math.random, passwords } = overrides;
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
+    telemetry.metrics.measureDelay(() => this.#loop.longestMs);
     this.#server = new ControlServer({
       config,
       telemetry,
       shutdown: this.#shutdown,
-      clock: systemClock,
+      clock,
+      passwords,
       randomBytes: (target) => crypto.getRandomValues(target),
-      onBootstrapToken,
+      ...bootstrap,
       onKeysChanged: () => this.#reloadKeys(),
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
+      processes: () => [this.#status, ...this.#workers.statuses(this.#config.workers)],
       countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });
     const { port, storage } = this.#server;
     this.#coordination = new Coordination({
       config,
-      clock: systemClock,
-      random: Math.random,
+      clock,
+      random,
       reports: port.reports,
       keys: port.keys,
       onWaited: (pool, waited) => telemetry.routing.waited({ pool, ...waited }),
@@ -71,6 +84,7 @@ export class ControlProcess implements AsyncDisposable {
       coordination: this.#coordination,
       path: socket,
       clock: systemClock,
+      startedAt: this.#startedAt,
       port,
       usage: storage.usage,
       config: () => this.#feed,
@@ -99,6 +113,7 @@ export class ControlProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
+    this.#loop.start();
     await this.#server.storage.open();
     if (this.#config.workers > 1) await this.#coordination.start();
     this.#workers.listen();
@@ -112,6 +127,11 @@ export class ControlProcess implements AsyncDisposable {
     this.#server.reconfigure(config);
     this.#coordination.reconfigure(config);
     this.#workers.configChanged(this.#feed);
+  }
+
+  /** Stores all usage that the workers have written in the database. */
+  async flushUsage(): Promise<void> {
+    await this.#server.storage.ingest.flush();
   }
 
   /** Waits until the workers, which are asked to end too, have left. */
@@ -129,6 +149,7 @@ export class ControlProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#loop.stop();
     this.#shutdown.refuse();
     await this.#server.cut();
     this.#workers.stop();
@@ -154,6 +175,21 @@ export class ControlProcess implements AsyncDisposable {
     if (url !== undefined) this.#serving.resolve(url);
   }
 
+  get #status(): ProcessStatus {
+    return {
+      role: "control",
+      number: undefined,
+      notReady: this.#server.storage.whyNotReady(),
+      facts: {
+        ...ownFacts(this.#loop),
+        startedAt: this.#startedAt,
+        waitingRows: undefined,
+        keysGeneration: this.#workers.keysGeneration,
+        configuredAt: this.#feed.generation,
+      },
+    };
+  }
+
   #whyNotReady(): string | undefined {
     if (this.#shutdown.hasBegun) return "shutting down";
     const ofStorage = this.#server.storage.whyNotReady();
@@ -171,6 +207,7 @@ export class ControlProcess implements AsyncDisposable {
       format,
       clock: systemClock,
       log,
+      worker: "control",
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
       },

@@ -47,8 +47,8 @@ export type WireEntered = readonly [
 /** A place that is left. */
 export type WireLeave = readonly [
   id: PlaceId,
-  /** Requests at the upstream that are given back with it; others may still be under way. */
-  requests: number,
+  /** Its requests at the upstream that are still under way. */
+  underWay: number,
 ];
 
 /** Further requests at the upstream. */

@@ -18,9 +18,11 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 import type { CoordinationLink } from "./control-link.ts";
+import { RemoteJoins } from "./coordination/remote-joins.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
 import type { ControlPort, DataPort } from "../control-port.ts";
+import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
@@ -70,7 +72,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   #listener: Listener | undefined;
 
   constructor(options: DataServerOptions) {
-    const { config, control, clock, telemetry, peppers, randomBytes } = options;
+    const { config, control, clock, telemetry, peppers, randomBytes, coordination } = options;
     this.#options = options;
     this.#config = config;
     this.#edge = buildEdge(config);
@@ -90,6 +92,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       random: randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: telemetry.metrics.answered,
+      joins: coordination && new RemoteJoins(coordination),
     });
     this.#followConfig();
     // Control has the places of several workers.
@@ -115,6 +118,17 @@ export class DataServer implements DataPort, AsyncDisposable {
   /** Age of the keys in memory; it grows while control is unavailable. */
   get keysAgeMs(): number {
     return this.#keyRing.ageMs;
+  }
+
+  /** What it says of itself and its process. */
+  get facts(): OwnFacts {
+    return {
+      ...ownFacts(this.#services.overload.loop),
+      openCalls: this.openCalls,
+      calls: this.#running.entered,
+      spoolBytes: this.#options.ledger.spoolBytes,
+      keysGeneration: this.#keyRing.epoch,
+    };
   }
 
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */

@@ -2,6 +2,7 @@ import type { Config } from "../../../config/config.ts";
 import type { CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { KeyRing } from "../../../keys/key-ring.ts";
+import { MemoryJoins } from "../../../store/coordinator/memory/joins.ts";
 import { createMemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
 import type { KeyStore, LimitStore } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
@@ -9,6 +10,7 @@ import type { Handlers } from "../../link/link.ts";
 import type { CoordinationMessages } from "../../link/messages.ts";
 import { limitStoreBounds } from "../../wiring/build-services.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { joinHandlers } from "./join-handlers.ts";
 import { limitHandlers } from "./limit-handlers.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 
@@ -24,12 +26,15 @@ export interface CoordinationOptions {
 /** Interval between looks for changed keys; changes are announced besides. */
 const keyPollMs = 500;
 
-/** The end of control at one worker. */
-export interface WorkerDesk {
+/** What control does for one worker. */
+export interface WorkerCoordination {
   readonly handlers: Handlers<CoordinationMessages>;
-  /** The worker is gone. */
-  close(): void;
+  /** Releases what the worker holds, when it has gone. */
+  end(): void;
 }
+
+/** Time for the workers of an earlier control process to connect and tell what they hold. */
+const reportMs = 500;
 
 /** What all workers share, where there are several: decided here, one round trip each. */
 export class Coordination {
@@ -38,6 +43,8 @@ export class Coordination {
   /** For the units of pools that keys have. */
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
+  readonly #joins: MemoryJoins;
+  #ready: Promise<void> | undefined;
 
   constructor(options: CoordinationOptions) {
     const { clock, random, config, onWaited } = options;
@@ -54,6 +61,7 @@ export class Coordination {
     });
     const units = this.#keys;
     this.#places = new PlaceCoordination({ clock, config, limits: this.#limits, units, onWaited });
+    this.#joins = new MemoryJoins(clock);
   }
 
   /** Restores the limits from the ledger; to be called before workers connect. */
@@ -61,6 +69,12 @@ export class Coordination {
     const { config, clock, reports } = this.#options;
     await restoreWindows({ limits: this.#limits, clock, reports, plans: config.plans });
     await this.#keys.start();
+    this.#ready = new Promise((resolve) => {
+      clock.schedule(() => {
+        this.#ready = undefined;
+        resolve();
+      }, reportMs);
+    });
   }
 
   stop(): void {
@@ -80,12 +94,19 @@ export class Coordination {
     return this.#places.capacity.views();
   }
 
-  /** For one worker. */
-  open(): WorkerDesk {
-    const places = this.#places.newDesk();
+  ofWorker(): WorkerCoordination {
+    const joins = this.#joins.ofProcess();
+    const places = this.#places.newDesk(() => this.#ready);
     return {
-      handlers: { ...limitHandlers(this.#limits), ...places.handlers },
-      close: () => places.close(),
+      handlers: {
+        ...limitHandlers(this.#limits),
+        ...places.handlers,
+        ...joinHandlers(joins, () => this.#ready),
+      },
+      end: () => {
+        joins.end();
+        places.end();
+      },
     };
   }
 }

@@ -198,7 +198,7 @@ export class RemoteCapacity implements CapacityGate {
   }
 
   #giveUp(id: PlaceId): void {
-    this.#options.link.tell("places.leave", [id, 1]);
+    this.#options.link.tell("places.leave", [id, 0]);
   }
 
   #shareOf(snapshot: ConfiguredPlaces): ConfiguredPlaces {

@@ -45,10 +45,10 @@ export class RemotePlace extends RemoteRequests implements Place {
   leave(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
+    this.isLeft = true;
     const { id, own, book } = this.#parts;
-    const before = own.taken;
     own.leave();
-    book.link.tell("places.leave", [id, before - own.taken]);
+    book.link.tell("places.leave", [id, own.taken]);
     this.forgetEmpty();
   }
 
