@@ -133,12 +133,12 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
   async start(): Promise<void> {
-    const { control, ledger, telemetry } = this.#options;
+    const { control, ledger } = this.#options;
     await this.#keyRing.start();
     ledger.start();
     const { reports } = control;
     await restoreWindows({ ...this.#services, reports, plans: this.#snapshot.plans });
-    reportKeys(this.#config, this.#keyRing, telemetry.events);
+    this.#reportKeys();
     this.#listener = this.#listen();
     this.#services.overload.start();
   }
@@ -162,7 +162,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#followConfig();
-    reportKeys(config, this.#keyRing, this.#options.telemetry.events);
+    this.#reportKeys();
   }
 
   whyNotReady(): string | undefined {
@@ -205,6 +205,12 @@ export class DataServer implements DataPort, AsyncDisposable {
       onTrouble: (what) => telemetry.events.upstreamTrouble(upstream, what),
     };
   };
+
+  /** The keys are the same in all workers. */
+  #reportKeys(): void {
+    const { number = 1, telemetry } = this.#options;
+    if (number === 1) reportKeys(this.#config, this.#keyRing, telemetry.events);
+  }
 
   #followConfig(): void {
     const { routing: events } = this.#options.telemetry;
