@@ -2,7 +2,7 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
-import type { ClaimDecision, ClaimedRequest } from "../../store/joins.ts";
+import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type {
@@ -81,8 +81,9 @@ export type JoinMessages = {
   readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
   /** Gives a claim back, or ends the wait for it. */
   readonly "joins.release": { readonly ask: string };
+  readonly "joins.unsaved": { readonly ask: string };
   /** What the worker has claimed of an earlier control process. */
-  readonly "joins.held": { readonly ask: readonly ClaimedRequest[] };
+  readonly "joins.held": { readonly ask: readonly HeldClaim[] };
 };
 
 /** Places of pools, upstreams and targets, asked for by workers where there are several. */
@@ -111,6 +112,7 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "limits.settle",
   "joins.claim",
   "joins.release",
+  "joins.unsaved",
   "joins.held",
   "places.enter",
   "places.leave",

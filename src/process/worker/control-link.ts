@@ -4,7 +4,7 @@ import { LastUse } from "../../keys/last-use.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { ControlPort } from "../control-port.ts";
 import { LinkLost } from "../link/link-errors.ts";
-import { Link } from "../link/link.ts";
+import { Link, type Messages } from "../link/link.ts";
 import {
   jsonKinds,
   type ConfigFeed,
@@ -33,8 +33,8 @@ export interface ControlLinkOptions {
 }
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
-export interface CoordinationLink extends Pick<
-  Link<CoordinationMessages, ControlMessages>,
+export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
+  Link<Sent, ControlMessages>,
   "ask" | "tell"
 > {
   /** Called when there is another control process, before it is asked anything. */
@@ -184,6 +184,7 @@ export class ControlLink {
         "metrics.read": () => renderMetrics(),
       },
       onOpen: () => {
+        if (this.#stopping.signal.aborted) return link.close();
         this.#opened(link);
         done(true);
       },
