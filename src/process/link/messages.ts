@@ -90,6 +90,8 @@ export type JoinMessages = {
 export type PlaceMessages = {
   /** Answered when the call has a place, or is refused. */
   readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
+  /** The tokens that were used of those that were reserved. */
+  readonly "places.settle": { readonly ask: readonly [id: PlaceId, tokens: number] };
   /** Ends a wait too. */
   readonly "places.leave": { readonly ask: WireLeave };
   /** Answered with how many were given. */
@@ -115,6 +117,7 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "joins.unsaved",
   "joins.held",
   "places.enter",
+  "places.settle",
   "places.leave",
   "places.more",
   "places.less",
