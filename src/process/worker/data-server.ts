@@ -1,7 +1,7 @@
 import { RunningCalls } from "../../call/running-calls.ts";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
+import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { createRequestId } from "../../domain/request-id.ts";
 import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
@@ -16,13 +16,13 @@ import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { AdapterServices } from "../../upstreams/adapter.ts";
 import type { CoordinationLink } from "./control-link.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
 import type { ControlPort, DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
+import { adapterServices } from "../wiring/adapter-services.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
@@ -194,17 +194,8 @@ export class DataServer implements DataPort, AsyncDisposable {
   #makeSnapshot(config: Config, before?: Replaced): Snapshot {
     const { telemetry, overrides } = this.#options;
     const hooks = [...buildHooks(config, telemetry.events), ...(overrides.hooks ?? [])];
-    return buildSnapshot(config, { services: this.#adapterServices, hooks }, before);
+    return buildSnapshot(config, { services: adapterServices(this.#options), hooks }, before);
   }
-
-  readonly #adapterServices = (upstream: string): AdapterServices => {
-    const { clock, randomBytes, telemetry } = this.#options;
-    return {
-      clock,
-      newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
-      onTrouble: (what) => telemetry.events.upstreamTrouble(upstream, what),
-    };
-  };
 
   /** The keys are the same in all workers. */
   #reportKeys(): void {
