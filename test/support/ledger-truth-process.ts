@@ -98,8 +98,10 @@ export class ProcessBench implements AsyncDisposable {
   fetch(
     { dataUrl }: Pick<ServingProcess, "dataUrl">,
     { path, body }: Pick<PlannedCall, "path" | "body">,
+    more: Readonly<Record<string, string>> = {},
   ): Promise<Response> {
     const headers = {
+      ...more,
       authorization: `Bearer ${this.#keys[0]?.text}`,
       "content-type": "application/json",
     };
