@@ -7,18 +7,26 @@ export interface WorkerShare {
   readonly number: number;
 }
 
+/** Places that other workers hold beyond their shares, or may, by pool or upstream. */
+export interface Lent {
+  readonly pool: ReadonlyMap<string, number>;
+  readonly upstream: ReadonlyMap<string, number>;
+}
+
 /** A worker's share of all places; the shares of all workers together are all of them. */
 export function shareOf(
   { pools, upstreams }: ConfiguredPlaces,
   share: WorkerShare,
+  lent: Lent,
 ): ConfiguredPlaces {
   return {
-    pools: mapValues(pools, (pool) => ({
+    pools: mapValues(pools, (pool, name) => ({
       ...pool,
-      maxInFlight: pool.maxInFlight === undefined ? undefined : partOf(pool.maxInFlight, share),
+      maxInFlight:
+        pool.maxInFlight && lessLent(partOf(pool.maxInFlight, share), lent.pool.get(name)),
     })),
-    upstreams: mapValues(upstreams, ({ maxInFlight, drain }) => ({
-      maxInFlight: partOf(maxInFlight, share),
+    upstreams: mapValues(upstreams, ({ maxInFlight, drain }, name) => ({
+      maxInFlight: lessLent(partOf(maxInFlight, share), lent.upstream.get(name)),
       drain: drain && { ...drain, limit: partOf(drain.limit, share) },
     })),
   };
@@ -30,9 +38,13 @@ export function partOf(limit: number, { workers, number }: WorkerShare): number 
   return Math.floor(limit / workers) + (number <= limit % workers ? 1 : 0);
 }
 
+function lessLent(part: number, lent = 0): number {
+  return Math.max(0, part - lent);
+}
+
 function mapValues<Value, Other>(
   values: ReadonlyMap<string, Value>,
-  change: (value: Value) => Other,
+  change: (value: Value, name: string) => Other,
 ): ReadonlyMap<string, Other> {
-  return new Map([...values].map(([name, value]) => [name, change(value)]));
+  return new Map([...values].map(([name, value]) => [name, change(value, name)]));
 }
