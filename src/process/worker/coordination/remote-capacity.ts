@@ -49,6 +49,7 @@ export class RemoteCapacity implements CapacityGate {
   #shares = new WeakMap<ConfiguredPlaces, ConfiguredPlaces>();
   #newest: ConfiguredPlaces | undefined;
   readonly #lent = { pool: new Map<string, number>(), upstream: new Map<string, number>() };
+  #knowsLent = false;
   /** Ends the waits in the own queues when control is back. */
   #back = new AbortController();
 
@@ -93,6 +94,7 @@ export class RemoteCapacity implements CapacityGate {
 
   /** Other workers hold more than their shares. */
   lent(lent: readonly WireLent[]): void {
+    this.#knowsLent = true;
     for (const [kind, name, count] of lent) this.#lent[kind].set(name, count);
   }
 
@@ -215,7 +217,7 @@ export class RemoteCapacity implements CapacityGate {
   #shareOf(snapshot: ConfiguredPlaces): ConfiguredPlaces {
     let share = this.#shares.get(snapshot);
     if (share === undefined) {
-      share = shareOf(snapshot, this.#options, this.#lent);
+      share = shareOf(snapshot, this.#options, this.#knowsLent ? this.#lent : undefined);
       this.#shares.set(snapshot, share);
     }
     return share;

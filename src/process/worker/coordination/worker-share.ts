@@ -13,20 +13,25 @@ export interface Lent {
   readonly upstream: ReadonlyMap<string, number>;
 }
 
-/** A worker's share of all places; the shares of all workers together are all of them. */
+/**
+ * A worker's share of all places; the shares of all workers together are all of them. None while it
+ * is unknown what the others hold.
+ */
 export function shareOf(
   { pools, upstreams }: ConfiguredPlaces,
   share: WorkerShare,
-  lent: Lent,
+  lent: Lent | undefined,
 ): ConfiguredPlaces {
+  const lentOf = (kind: keyof Lent, name: string) =>
+    lent === undefined ? Infinity : lent[kind].get(name);
   return {
     pools: mapValues(pools, (pool, name) => ({
       ...pool,
       maxInFlight:
-        pool.maxInFlight && lessLent(partOf(pool.maxInFlight, share), lent.pool.get(name)),
+        pool.maxInFlight && lessLent(partOf(pool.maxInFlight, share), lentOf("pool", name)),
     })),
     upstreams: mapValues(upstreams, ({ maxInFlight, drain }, name) => ({
-      maxInFlight: lessLent(partOf(maxInFlight, share), lent.upstream.get(name)),
+      maxInFlight: lessLent(partOf(maxInFlight, share), lentOf("upstream", name)),
       drain: drain && { ...drain, limit: partOf(drain.limit, share) },
     })),
   };
@@ -39,7 +44,7 @@ export function partOf(limit: number, { workers, number }: WorkerShare): number 
 }
 
 function lessLent(part: number, lent = 0): number {
-  return Math.max(0, part - lent);
+  return part === Infinity ? part : Math.max(0, part - lent);
 }
 
 function mapValues<Value, Other>(
