@@ -60,12 +60,13 @@ const keyPollMs = 500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
 export class DataServer implements DataPort, AsyncDisposable {
+  /** What it shares with other workers. */
+  readonly sharing: SharedRouting | undefined;
   readonly #options: DataServerOptions;
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
   readonly #repeatable: RepeatableCalls;
-  readonly #sharing: SharedRouting | undefined;
   #config: Config;
   #edge: EdgeSettings;
   #snapshot: Snapshot;
@@ -83,7 +84,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.#sharing = this.#createSharing();
+    this.sharing = this.#createSharing();
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -96,7 +97,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
     this.#followConfig();
     // Control has the places of several workers.
-    if (this.#sharing === undefined) {
+    if (this.sharing === undefined) {
       telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
     }
   }
@@ -139,17 +140,9 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { reports } = control;
     await restoreWindows({ ...this.#services, reports, plans: this.#snapshot.plans });
     this.#reportKeys();
+    this.sharing?.controlBack();
     this.#listener = this.#listen();
     this.#services.overload.start();
-  }
-
-  /** Decides alone, as far as it may. */
-  controlLost(): void {
-    this.#sharing?.controlLost();
-  }
-
-  controlBack(): void {
-    this.#sharing?.controlBack();
   }
 
   reloadKeys(): Promise<void> {
@@ -234,7 +227,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return buildServices({
       ...overrides,
       ...(coordination && { limits: new RemoteLimits(coordination) }),
-      sharing: this.#sharing,
+      sharing: this.sharing,
       config,
       clock,
       ledger,

@@ -51,10 +51,11 @@ export class WorkerProcess implements AsyncDisposable {
       onState: (state) => {
         this.#controlState = state;
       },
+      onLent: (lent) => this.#parts?.data.sharing?.lent(lent),
       onConfig: (feed) => this.#reconfigure(feed),
       onLost: (reason) => this.#controlLost(reason),
       onBack: () => {
-        this.#parts?.data.controlBack();
+        this.#parts?.data.sharing?.controlBack();
         this.#parts?.telemetry.events.controlBack();
       },
     });
@@ -161,7 +162,7 @@ export class WorkerProcess implements AsyncDisposable {
   #controlLost(reason: LinkLost): void {
     // Calls go on without control.
     this.#controlState = { ...this.#controlState, notReady: undefined };
-    this.#parts?.data.controlLost();
+    this.#parts?.data.sharing?.controlLost();
     this.#parts?.telemetry.events.controlLost(reason);
   }
 
