@@ -1,12 +1,14 @@
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import { systemClock } from "../../domain/clock.ts";
+import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
+import type { Door } from "../wiring/door.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { Coordination } from "./coordination/coordination.ts";
 import { WorkerLinks } from "./worker-links.ts";
@@ -19,6 +21,9 @@ export interface ControlProcessOptions {
   readonly socket: string;
   readonly log: LogSink;
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
+  readonly portUse: PortUse;
+  /** Listens for administration already. */
+  readonly door: Door | undefined;
 }
 
 /** How long control waits beyond the drain time for workers that are asked to end. */
@@ -38,7 +43,8 @@ export class ControlProcess implements AsyncDisposable {
   #hasBegun = false;
 
   /** Throws if another process has the data directory. */
-  constructor({ config, feed, socket, log, onBootstrapToken }: ControlProcessOptions) {
+  constructor(options: ControlProcessOptions) {
+    const { config, feed, socket, log, onBootstrapToken, portUse, door } = options;
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
@@ -49,6 +55,8 @@ export class ControlProcess implements AsyncDisposable {
       clock: systemClock,
       randomBytes: (target) => crypto.getRandomValues(target),
       onBootstrapToken,
+      portUse,
+      door,
       onKeysChanged: () => this.#workers.reloadKeys(),
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
@@ -106,6 +114,11 @@ export class ControlProcess implements AsyncDisposable {
     this.#feed = { ...this.#feed, text, generation: systemClock.now() };
     this.#server.reconfigure(config);
     this.#workers.configChanged(this.#feed);
+  }
+
+  /** Lets open requests end; a successor waits for the data directory. */
+  leave(): Promise<void> {
+    return this.#server.leave();
   }
 
   /** Waits until the workers, which are asked to end too, have left. */

@@ -3,13 +3,15 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { sameSignalMs } from "../stop-signals.ts";
 import type { Crash } from "./crash-report.ts";
 import type { Beginning, ChildMessage, PassedSignal, Role } from "./messages.ts";
-import { mostStartsUnserved, Supervisor, type AfterEnd } from "./supervisor.ts";
+import type { AfterEnd } from "./supervisor-options.ts";
+import { mostStartsUnserved, Supervisor } from "./supervisor.ts";
 import type { WorkerEnd } from "./worker.ts";
 
 /** A process that the test controls. */
 class StagedProcess {
   readonly pid: number;
   readonly passed: PassedSignal[] = [];
+  readonly told: string[] = [];
   readonly #end = Promise.withResolvers<WorkerEnd>();
   readonly ended = this.#end.promise;
   readonly say: (message: ChildMessage) => void;
@@ -36,6 +38,10 @@ class StagedProcess {
 
   begin(beginning: Beginning): void {
     this.beginning = beginning;
+  }
+
+  tell(what: "replaced" | "take-over"): void {
+    this.told.push(what);
   }
 
   pass(signal: PassedSignal): void {
@@ -71,6 +77,7 @@ class Stage {
     onCrash: (crash, after) => void this.crashes.push({ ...crash, ...after }),
     onStartRefused: (error, after) => void this.refusals.push({ error, ...after }),
     onStandbyLost: () => undefined,
+    onServing: () => undefined,
   });
   readonly ended: Promise<number>;
 

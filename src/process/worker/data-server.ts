@@ -6,7 +6,7 @@ import type { Peppers } from "../../domain/keys/peppers.ts";
 import { createRequestId } from "../../domain/request-id.ts";
 import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
-import type { Listener } from "../../edge/listen.ts";
+import type { Listener, PortUse } from "../../edge/listen.ts";
 import { draining } from "../../edge/replies/edge-refusal.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
@@ -48,8 +48,11 @@ export interface DataServerOptions {
   readonly coordination?: CoordinationLink | undefined;
   /** Undefined when control can serve. */
   readonly whyNotReady: () => string | undefined;
+  readonly portUse?: PortUse;
 }
 
+/** Longer than it takes to make a connection whose packets were lost once. */
+const settleMs = 1_500;
 /** Interval between looks for changed keys; changes are announced besides. */
 const keyPollMs = 500;
 
@@ -102,6 +105,19 @@ export class DataServer implements DataPort, AsyncDisposable {
   /** Open requests, or calls that continue without one. */
   get openCalls(): number {
     return Math.max(this.openRequests, this.#running.size);
+  }
+
+  /**
+   * Serves its connections until they have gone, or the timeout has passed, while another data
+   * server gets the new ones. Calls may then still run.
+   */
+  async leave(timeoutMs: number): Promise<void> {
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    // Where connections cannot be counted, their callers may come back to any of them.
+    const left = this.#options.shutdown.leave(() => listener.connections ?? 1, timeoutMs);
+    await listener.retire(settleMs);
+    await left;
   }
 
   /** Age of the keys in memory; it grows while control is unavailable. */
@@ -237,7 +253,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       refusals: { record: (refusal) => control.recordRefusal(refusal) },
       clock,
       newRequestId: () => createRequestId(clock.now(), randomBytes),
-      sharesPort: this.#options.coordination !== undefined,
+      portUse: this.#options.portUse,
       shutdown,
     });
   }
