@@ -98,12 +98,18 @@ export class ProcessBench implements AsyncDisposable {
   fetch(
     { dataUrl }: Pick<ServingProcess, "dataUrl">,
     { path, body }: Pick<PlannedCall, "path" | "body">,
+    options: { readonly keepalive?: boolean } = {},
   ): Promise<Response> {
     const headers = {
       authorization: `Bearer ${this.#keys[0]?.text}`,
       "content-type": "application/json",
     };
-    return fetch(`${dataUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    return fetch(`${dataUrl}${path}`, {
+      ...options,
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
+    });
   }
 
   /** Until the upstream has seen the end of all its calls. */

@@ -87,7 +87,7 @@ export async function startServing(
   };
 }
 
-/** The first worker of a gateway. Undefined without one. */
+/** The first worker of a gateway, not one that it replaced. Undefined without one. */
 export function workerOf(pid: number): number | undefined {
   return childNamed(pid, "sluice-work-1");
 }
@@ -102,7 +102,7 @@ export function standbysOf(pid: number): readonly number[] {
 }
 
 function childNamed(pid: number, name: string): number | undefined {
-  return childrenOf(pid).find((child) => nameOf(child) === name);
+  return childrenOf(pid).findLast((child) => nameOf(child) === name);
 }
 
 /** Undefined when the process has ended. */

@@ -45,8 +45,12 @@ export async function serveControl(
   const config = withListeners(settings.config, args);
   if (args.begins) await startAnew(config, io);
   const asked = untilAsked(io.signal);
-  const door =
-    portUse === "successor" ? await waitAtDoor(config, { supervisor, asked }) : undefined;
+  await using door = portUse === "successor" ? openDoor(config) : undefined;
+  if (door !== undefined) {
+    supervisor.tellWaiting();
+    await Promise.race([asked, supervisor.mayTakeOver]);
+    if (io.signal.aborted) return exitCodes.ok;
+  }
   await using control = await start({ settings, socket, args, portUse, door }, io);
   const { port } = config.listen.admin;
   const once = args.begins ? ["--no-init"] : [];
@@ -88,15 +92,9 @@ function tellSettings({ config, path }: Settings, supervisor: SupervisorLink): s
   return socket;
 }
 
-/** Listens for administration until the process before this one has left the data directory. */
-async function waitAtDoor(
-  { listen, http }: Config,
-  { supervisor, asked }: { readonly supervisor: SupervisorLink; readonly asked: Promise<void> },
-): Promise<Door> {
-  const door = buildDoor({ address: listen.admin, idleTimeoutMs: http.idleTimeoutMs });
-  supervisor.tellWaiting();
-  await Promise.race([asked, supervisor.mayTakeOver]);
-  return door;
+/** Listens for administration while the process before this one has the data directory. */
+function openDoor({ listen, http }: Config): Door {
+  return buildDoor({ address: listen.admin, idleTimeoutMs: http.idleTimeoutMs });
 }
 
 interface ControlStart {

@@ -45,6 +45,11 @@ export class ProcessRun {
     this.ended = Promise.resolve(refused);
   }
 
+  /** Resolves when it serves or has ended. */
+  get settled(): Promise<WorkerEnd | void> {
+    return Promise.race([this.serving.promise, this.ended]);
+  }
+
   /** What is reported of its end. */
   crash({ exitCode, signal, peakResidentBytes }: WorkerEnd, at: number, uptimeMs: number): Crash {
     return {

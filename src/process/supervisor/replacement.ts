@@ -14,6 +14,8 @@ export interface ReplacementOptions {
   readonly awaitAtEnd: (left: Promise<void>) => void;
 }
 
+/** Longest time in which a new process loads the program and reads what it needs. */
+const longestStartMs = 60_000;
 /** Longest time in which control lets go of the data directory; its successor waits for that. */
 const longestHandOverMs = 10_000;
 
@@ -50,7 +52,7 @@ export class Replacement {
       stopWaiting();
       next.worker.tell("take-over");
     }
-    const end = await Promise.race([next.serving.promise, next.ended]);
+    const end = await next.settled;
     return end === undefined ? undefined : `the new ${role.kind} process ended before it served`;
   }
 
@@ -66,11 +68,14 @@ export class Replacement {
 
   /** Resolves when it listens or has ended. */
   async #beginNext({ role, restarts }: ProcessRun): Promise<ProcessRun> {
+    const { clock, begin, ending } = this.#options;
     for (;;) {
-      const next = this.#options.begin({ role, portUse: "successor", restarts });
+      const next = begin({ role, portUse: "successor", restarts });
+      const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
       const end = await Promise.race([next.listening.promise, next.ended]);
+      stopWaiting();
       const wantsAgain = next.wantsAgain && end?.exitCode === exitCodes.ok;
-      if (!wantsAgain || this.#options.ending.aborted) return next;
+      if (!wantsAgain || ending.aborted) return next;
     }
   }
 }

@@ -140,8 +140,10 @@ export class Supervisor {
 
   async #restart(): Promise<string | undefined> {
     if (!this.#hasServed) return "the gateway does not serve yet";
-    if (this.#settings?.isReloadable === false) return "a demo is not restarted: end it instead";
+    if (this.#settings?.isReloadable === false) return "a demo cannot be replaced while it runs";
     this.#standby.discard();
+    // A worker that is starting needs control.
+    await Promise.all(this.#places.flatMap(({ run }) => (run === undefined ? [] : [run.settled])));
     for (const place of this.#places) {
       if (this.#ending.signal.aborted) return "the gateway is asked to end";
       const problem = this.#isWanted(place) ? await this.#replacement.replace(place) : undefined;
@@ -204,8 +206,9 @@ export class Supervisor {
 
   /** Whether nobody of this gateway has listened yet where the role does. */
   #portUseOf(role: Role): ProcessRun["portUse"] {
-    const hasListened = role.kind === "control" ? this.#hasWorkers : this.#hasServed;
-    return hasListened ? "another" : "first";
+    const isFirst =
+      role.kind === "control" ? !this.#hasWorkers : role.number === 1 && !this.#hasServed;
+    return isFirst ? "first" : "another";
   }
 
   #begin(plan: RunPlan): ProcessRun {

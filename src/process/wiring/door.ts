@@ -2,7 +2,7 @@ import type { ListenAddress } from "../../config/config.ts";
 import { listen, type Listener, type ListenOptions } from "../../edge/listen.ts";
 
 /** A listener without a handler yet: requests wait for it. */
-export interface Door {
+export interface Door extends AsyncDisposable {
   /** From now on requests are handled, also those that wait. */
   open(handle: ListenOptions["handle"]): Listener;
 }
@@ -27,5 +27,6 @@ export function buildDoor({ address, idleTimeoutMs }: DoorPlan): Door {
       opened.resolve(handle);
       return listener;
     },
+    [Symbol.asyncDispose]: () => listener.cut(),
   };
 }
