@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { appendFileSync, cpSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
 import { isComplete, sizeOf } from "../support/requirement.ts";
-import { runSluice, type ServingProcess } from "../support/sluice-process.ts";
+import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
 
 const restarts = sizeOf({ quick: 3, all: 200, measured: 200 });
 /** In a whole run. */
@@ -126,3 +129,55 @@ test(
   },
   isComplete ? 1_800_000 : 120_000,
 );
+
+test("SIGHUP reads the configuration again, and restarts where the program has changed", async () => {
+  const root = fileURLToPath(new URL("../../", import.meta.url));
+  const copy = join(bench.folder, "program");
+  for (const part of ["src", "package.json"]) {
+    cpSync(join(root, part), join(copy, part), { recursive: true });
+  }
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  serving.signal("SIGINT");
+  await serving.exited;
+  const options = ["--config", bench.configPath];
+  await using other = await startServing(options, {}, join(copy, "src/main.ts"));
+  const pids = () => [other.controlPid, other.workerPid];
+  const before = pids();
+  appendFileSync(bench.configPath, "# changed\n");
+  other.signal("SIGHUP");
+  await until("it has read the file", () => other.text().includes("configuration"));
+  expect(pids()).toEqual(before);
+  appendFileSync(join(copy, "src/main.ts"), "// changed\n");
+  other.signal("SIGHUP");
+  await until("it has restarted", () => other.text().includes("restarted"));
+  expect(pids().some((pid) => before.includes(pid))).toBe(false);
+  other.signal("SIGINT");
+  expect(await other.exited).toBe(0);
+});
+
+test("new processes that do not start change nothing", async () => {
+  const before = [serving.controlPid, serving.workerPid];
+  const good = join(bench.folder, "good.yaml");
+  cpSync(bench.configPath, good);
+  await Bun.write(bench.configPath, "upstreams: nothing\n");
+  const refused = await runSluice(["restart", "--config", bench.configPath]);
+  expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining("upstreams")]);
+  const { exitCode, errors } = await runSluice(["restart", "--config", good]);
+  expect([exitCode, errors]).toEqual([
+    1,
+    expect.stringContaining("not restarted: no new control process starts"),
+  ]);
+  expect([serving.controlPid, serving.workerPid]).toEqual(before);
+  expect((await fetch(`${serving.dataUrl}/readyz`)).status).toBe(200);
+});
+
+test("where no gateway runs, or a demo, a restart says so", async () => {
+  const nobody = await runSluice(["restart", "--data-dir", join(bench.folder, "nobody")]);
+  expect([nobody.exitCode, nobody.errors]).toEqual([1, expect.stringContaining("no gateway")]);
+  const demoOptions = ["--data-dir", join(bench.folder, "demo")];
+  const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  await using demo = await startServing([...demoOptions, ...anyPort]);
+  const { exitCode, errors } = await runSluice(["restart", ...demoOptions]);
+  expect([exitCode, errors]).toEqual([1, expect.stringContaining("a demo")]);
+  expect((await fetch(`${demo.dataUrl}/readyz`)).status).toBe(200);
+});

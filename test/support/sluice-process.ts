@@ -42,8 +42,9 @@ export interface ServingProcess extends AsyncDisposable {
 export async function startServing(
   commandLine: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  program?: string,
 ): Promise<ServingProcess> {
-  const child = spawnSluice(["serve", ...commandLine], env);
+  const child = spawnSluice(["serve", ...commandLine], env, program);
   let text = "";
   let isListening = false;
   const listening = Promise.withResolvers<RegExpExecArray>();
@@ -120,8 +121,12 @@ export function childrenOf(pid: number): readonly number[] {
   return children === "" ? [] : children.split(" ").map(Number);
 }
 
-function spawnSluice(commandLine: readonly string[], env: Readonly<Record<string, string>>) {
-  return Bun.spawn([process.execPath, `${root}src/main.ts`, ...commandLine], {
+function spawnSluice(
+  commandLine: readonly string[],
+  env: Readonly<Record<string, string>>,
+  program = `${root}src/main.ts`,
+) {
+  return Bun.spawn([process.execPath, program, ...commandLine], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

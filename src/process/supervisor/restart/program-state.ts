@@ -18,8 +18,8 @@ export function readProgramState(root = programRoot): string | undefined {
     const hash = new Bun.CryptoHasher("sha256");
     for (const path of paths.toSorted()) {
       // Packages are unpacked with a constant time of modification.
-      const { size, ctimeMs } = statSync(path);
-      hash.update(`${path} ${size} ${ctimeMs}\n`);
+      const { ino, size, ctimeMs } = statSync(path);
+      hash.update(`${path} ${ino} ${size} ${ctimeMs}\n`);
     }
     return hash.digest("hex");
   } catch {
