@@ -2,16 +2,20 @@ import type { Figure } from "./figure.ts";
 import { measureBedrock } from "./figures/bedrock.ts";
 import { measureCalls } from "./figures/calls.ts";
 import { measureChunks } from "./figures/chunks.ts";
-import type { FigureContext } from "./figures/context.ts";
+import type { FigureContext, OwnContext } from "./figures/context.ts";
 import { measureEmbeddings } from "./figures/embeddings.ts";
+import { measureHolds } from "./figures/holds.ts";
 import { measureLatency } from "./figures/latency.ts";
 import { measureMemory } from "./figures/memory.ts";
+import { measureStart } from "./figures/start.ts";
 import { measureThroughput } from "./figures/throughput.ts";
+import { measureWorkers } from "./figures/workers.ts";
 import { driveCalls } from "./load/drive-calls.ts";
 import { chatRequest, embeddingsRequest } from "./load/requests.ts";
+import { measureLink } from "./link/measure-link.ts";
 import { describeMachine, type MachineDescription } from "./machine.ts";
 import { plans, type PlanName } from "./plan.ts";
-import { measureReports, type ReportsContext } from "./reports/measure-reports.ts";
+import { measureReports } from "./reports/measure-reports.ts";
 import { startStand } from "./stand/stand.ts";
 
 /** Groups of figures that compare gateways, in the order they are measured. */
@@ -23,12 +27,16 @@ const comparedGroups = {
   throughput: measureThroughput,
   embeddings: measureEmbeddings,
   memory: measureMemory,
+  workers: measureWorkers,
+  holds: measureHolds,
 } as const satisfies Record<string, (context: FigureContext) => Promise<readonly Figure[]>>;
 
 /** Groups of figures that need neither a gateway nor nginx. */
 const ownGroups = {
+  start: measureStart,
+  link: measureLink,
   reports: measureReports,
-} as const satisfies Record<string, (context: ReportsContext) => Promise<readonly Figure[]>>;
+} as const satisfies Record<string, (context: OwnContext) => Promise<readonly Figure[]>>;
 
 export const groupNames: readonly string[] = [
   ...Object.keys(comparedGroups),

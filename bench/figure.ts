@@ -19,8 +19,9 @@ export interface Figure {
 
 export interface Comparison {
   /**
-   * `ratio`: Sluice divided by nginx; `added`: Sluice minus direct; `growth`: Sluice divided by
-   * itself earlier; `kinds`: Sluice divided by itself over the upstream kind `openai`.
+   * `ratio`: Sluice divided by nginx; `added`: Sluice minus direct, or minus itself with one worker;
+   * `growth`: Sluice divided by itself earlier, or with fewer processes; `kinds`: Sluice divided by
+   * itself over the upstream kind `openai`.
    */
   readonly kind: "ratio" | "added" | "growth" | "kinds";
   readonly value: Summary;

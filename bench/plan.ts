@@ -9,11 +9,15 @@ export interface BenchPlan {
   readonly latencyMs: number;
   readonly embeddingsMs: number;
   readonly streams: StreamLoad;
+  /** Asks between two processes in one measurement. */
+  readonly linkAsks: number;
   /** The total numbers of calls after which resident memory is read. */
   readonly memoryCalls: readonly [few: number, many: number];
   readonly openStreams: readonly [few: number, many: number];
   /** The time that streams are open before memory is read. */
   readonly openStreamsMs: number;
+  /** How long the worker's event loop is watched. */
+  readonly holdsMs: number;
   /** The number of calls in the ledger for reports. */
   readonly reportedCalls: number;
 }
@@ -36,9 +40,11 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     latencyMs: 300,
     embeddingsMs: 400,
     streams: { streams: 20, chunks: 40, pauseMs: 20 },
+    linkAsks: 2_000,
     memoryCalls: [2_000, 4_000],
     openStreams: [100, 300],
     openStreamsMs: 300,
+    holdsMs: 3_000,
     reportedCalls: 20_000,
   },
   default: {
@@ -49,9 +55,11 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     latencyMs: 1_000,
     embeddingsMs: 2_000,
     streams: { streams: 100, chunks: 200, pauseMs: 20 },
+    linkAsks: 16_000,
     memoryCalls: [100_000, 300_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
+    holdsMs: 15_000,
     reportedCalls: 200_000,
   },
   full: {
@@ -62,9 +70,11 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     latencyMs: 2_000,
     embeddingsMs: 3_000,
     streams: { streams: 100, chunks: 400, pauseMs: 20 },
+    linkAsks: 64_000,
     memoryCalls: [100_000, 1_000_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
+    holdsMs: 60_000,
     reportedCalls: 5_000_000,
   },
 };

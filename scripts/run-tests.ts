@@ -5,7 +5,8 @@
  * `npm run test:long` runs those. Both skip tests that need a program that is not installed.
  * `npm run test:all` runs everything in larger sizes, one file after the other, and fails
  * where a program is missing; `npm run scorecard -- --all` measures the figures of
- * docs/reliability.md. Arguments after the options are parts of file names: only those files run.
+ * docs/reliability.md. Suites of what workers share run with several of them too: `npm test` some,
+ * `npm run test:all` all, with two and with three. Arguments after the options are parts of file names: only those files run.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,13 +17,39 @@ const inParallel = "--parallel=2";
 interface Part {
   readonly isLong: boolean;
   readonly options: readonly string[];
+  /** Of each gateway of a test. Default: 1. */
+  readonly workers?: number;
+  /** Parts of the names of its files. Default: all files. */
+  readonly suites?: readonly string[];
 }
+/** Suites of the limits, guarantees, fair shares and answers that workers share. */
+const quickShared = ["failures/key-scopes", "failures/ledger-truth.test", "failures/limits"];
+const shared = [
+  ...quickShared,
+  "failures/explain",
+  "failures/guarantee",
+  "failures/idempotency",
+  "failures/reload",
+  "failures/restart-limits",
+  "failures/retry",
+  "failures/rotation",
+  "failures/uncapped",
+  "routing/fallbacks",
+  "routing/pools",
+];
 const choices = {
-  "--quick": [{ isLong: false, options: [inParallel] }],
+  "--quick": [
+    { isLong: false, options: [inParallel] },
+    { isLong: false, options: [inParallel], workers: 2, suites: quickShared },
+  ],
   "--long": [{ isLong: true, options: [inParallel] }],
   "--all": [
     { isLong: false, options: [] },
     { isLong: true, options: [] },
+    ...[2, 3].flatMap((workers) => [
+      { isLong: false, options: [], workers, suites: shared },
+      { isLong: true, options: [], workers, suites: shared },
+    ]),
   ],
 } satisfies Record<string, readonly Part[]>;
 
@@ -56,7 +83,7 @@ interface Finished {
   readonly counts: Counts;
 }
 
-async function run({ options }: Part, files: readonly string[]): Promise<Finished> {
+async function run({ options, workers = 1 }: Part, files: readonly string[]): Promise<Finished> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-tests-"));
   const report = join(folder, "report.xml");
   try {
@@ -78,6 +105,7 @@ async function run({ options }: Part, files: readonly string[]): Promise<Finishe
         env: {
           ...process.env,
           SLUICE_TEST_ALL: option === "--all" ? "1" : "0",
+          SLUICE_TEST_WORKERS: String(workers),
           // Tests start more simultaneous fetches than the runtime allows by default.
           BUN_CONFIG_MAX_HTTP_REQUESTS: "8192",
         },
@@ -97,9 +125,10 @@ function isChoice(text: string): text is keyof typeof choices {
   return Object.hasOwn(choices, text);
 }
 
-function filesOf({ isLong }: Part): readonly string[] {
+function filesOf({ isLong, suites = [""] }: Part): readonly string[] {
   return [...new Bun.Glob("{bench,scripts,src,test}/**/*.test.ts").scanSync(".")]
     .filter((file) => file.endsWith(".long.test.ts") === isLong)
+    .filter((file) => suites.some((suite) => file.includes(suite)))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
     .toSorted()
     .map((file) => `./${file}`);

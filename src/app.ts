@@ -1,5 +1,6 @@
 import type { Config } from "./config/config.ts";
-import { systemClock } from "./domain/clock.ts";
+import { systemClock, type Clock } from "./domain/clock.ts";
+import type { ProcessStatus } from "./domain/process-status.ts";
 import { Shutdown } from "./edge/shutdown.ts";
 import { ControlServer } from "./process/control/control-server.ts";
 import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
@@ -32,11 +33,16 @@ class SingleProcess implements App {
   readonly #control: ControlServer;
   readonly #ledger: SpoolWriter;
   readonly #data: DataServer;
+  readonly #clock: Clock;
+  readonly #startedAt: number;
   #config: Config;
+  #configuredAt: number;
 
   constructor(config: Config, overrides: AppOverrides) {
     this.#config = config;
     const { clock = systemClock } = overrides;
+    this.#clock = clock;
+    this.#startedAt = this.#configuredAt = clock.now();
     const randomBytes = overrides.randomBytes ?? ((target) => crypto.getRandomValues(target));
     const telemetry = (this.#telemetry = this.#createTelemetry(overrides));
     const shutdown = this.#shutdown;
@@ -49,6 +55,7 @@ class SingleProcess implements App {
       renderMetrics: () => telemetry.metrics.render(),
       whyNotReady: () => this.#data.whyNotReady(),
       countWaiting: () => this.#waitingRows,
+      processes: () => [this.#status],
     });
     const { port: control, storage, installation } = this.#control;
     const { peppers } = installation;
@@ -91,6 +98,7 @@ class SingleProcess implements App {
 
   reconfigure(config: Config): void {
     this.#config = config;
+    this.#configuredAt = this.#clock.now();
     this.#control.reconfigure(config);
     this.#data.reconfigure(config);
   }
@@ -118,6 +126,21 @@ class SingleProcess implements App {
     await this.#control[Symbol.asyncDispose]();
   }
 
+  get #status(): ProcessStatus {
+    const { facts } = this.#data;
+    return {
+      role: "single",
+      number: undefined,
+      notReady: this.#data.whyNotReady(),
+      facts: {
+        ...facts,
+        waitingRows: this.#waitingRows,
+        startedAt: this.#startedAt,
+        configuredAt: this.#configuredAt,
+      },
+    };
+  }
+
   get #waitingRows(): number {
     const { ingest } = this.#control.storage;
     return this.#ledger.countWaiting(ingest.progressOf(this.#ledger.folder));
@@ -131,6 +154,7 @@ class SingleProcess implements App {
       format,
       clock,
       log,
+      worker: "1",
       gauges: {
         openRequests: () => this.#data.openRequests,
         queuedUsageRows: () => this.#waitingRows,

@@ -293,7 +293,7 @@ describe("hooks.call_tag", () => {
     const odd = { headers: { "x-team": "a b" } };
     const refused = await gateway.post(chatPath, ask("echo: hi"), odd);
     expect([refused.status, (await errorOf(refused)).param]).toEqual([400, "x-team"]);
-    gateway.reconfigure({ hooks: "{}" });
+    await gateway.reconfigure({ hooks: "{}" });
     expect((await gateway.post(chatPath, ask("echo: hi"), odd)).status).toBe(200);
     expect(tagged(gateway)).toEqual([]);
   });

@@ -3,11 +3,18 @@ import type { BenchPlan } from "../plan.ts";
 import { cpuMicroseconds } from "../stand/process-usage.ts";
 import type { Gateway, Stand } from "../stand/stand.ts";
 
-/** The parameters of every group of figures. */
+/** The parameters of a group of figures that compares gateways. */
 export interface FigureContext {
   readonly stand: Stand;
   readonly plan: BenchPlan;
   readonly driver: Driver;
+  readonly progress: (line: string) => void;
+}
+
+/** The parameters of a group of figures that compares nothing with nginx. */
+export interface OwnContext {
+  readonly plan: BenchPlan;
+  readonly signal: AbortSignal;
   readonly progress: (line: string) => void;
 }
 
@@ -32,12 +39,13 @@ export async function alternate<Value>(
   return pairs;
 }
 
-/** CPU time that a gateway uses while something happens, in microseconds. */
+/** CPU time that all processes of a gateway use while something happens, in microseconds. */
 export async function cpuDuring<Value>(
   gateway: Gateway,
   work: () => Promise<Value>,
 ): Promise<{ readonly cpu: number; readonly result: Value }> {
-  const before = cpuMicroseconds(gateway.pid);
+  const pids = gateway.pids();
+  const before = cpuMicroseconds(pids);
   const result = await work();
-  return { cpu: cpuMicroseconds(gateway.pid) - before, result };
+  return { cpu: cpuMicroseconds(pids) - before, result };
 }

@@ -3,7 +3,7 @@ import { driveCalls } from "../load/drive-calls.ts";
 import { openStreams } from "../load/drive-streams.ts";
 import { chatRequest } from "../load/requests.ts";
 import { residentBytes } from "../stand/process-usage.ts";
-import type { Destination, Gateway } from "../stand/stand.ts";
+import type { Gateway } from "../stand/stand.ts";
 import { summarize } from "../statistics.ts";
 import type { FigureContext } from "./context.ts";
 
@@ -21,7 +21,7 @@ const settleReadings = 5;
 /** Resident memory of a new gateway: at rest, with open streams, and after calls. */
 export async function measureMemory(context: FigureContext): Promise<readonly Figure[]> {
   await using sluice = await context.stand.startFreshSluice();
-  const atRest = await settledBytes(sluice.pid);
+  const atRest = await settledBytes(sluice);
   const figures: Figure[] = [memoryFigure("at_rest", "at rest", atRest)];
   for (const streams of context.plan.openStreams) {
     context.progress(`memory: ${streams} open streams`);
@@ -31,7 +31,7 @@ export async function measureMemory(context: FigureContext): Promise<readonly Fi
       unit: "kB",
       nginx: await kilobytesPerStream(context.stand.nginx, streams, context),
       // Code compiled for the first streams counts as theirs.
-      sluice: await kilobytesPerStream({ ...sluice, restingBytes: atRest }, streams, context),
+      sluice: await kilobytesPerStream(sluice, streams, { ...context, restingBytes: atRest }),
       target: targetKilobytes,
     });
   }
@@ -44,9 +44,9 @@ async function measureAfterCalls(
 ): Promise<readonly Figure[]> {
   const [few, many] = context.plan.memoryCalls;
   const done = await drive(gateway, few, context);
-  const afterFew = await settledBytes(gateway.pid);
+  const afterFew = await settledBytes(gateway);
   await drive(gateway, many - done, context);
-  const afterMany = await settledBytes(gateway.pid);
+  const afterMany = await settledBytes(gateway);
   return [
     memoryFigure("after_few_calls", `after ${few} calls`, afterFew),
     {
@@ -58,11 +58,11 @@ async function measureAfterCalls(
 }
 
 /** The minimum of some readings, because freed memory returns to the system with a delay. */
-async function settledBytes(pid: number): Promise<number> {
+export async function settledBytes(gateway: Gateway): Promise<number> {
   let least = Infinity;
   for (let reading = 0; reading < settleReadings; reading += 1) {
     await Bun.sleep(settleMs);
-    least = Math.min(least, residentBytes(pid));
+    least = Math.min(least, residentBytes(gateway.pids()));
   }
   return least;
 }
@@ -93,16 +93,21 @@ function memoryFigure(name: string, moment: string, bytes: number): Figure {
 }
 
 async function kilobytesPerStream(
-  destination: Destination & { readonly pid: number; readonly restingBytes?: number },
+  gateway: Gateway,
   streams: number,
-  { driver, plan }: FigureContext,
+  { driver, plan, restingBytes }: FigureContext & { readonly restingBytes?: number },
 ): Promise<number> {
-  const before = destination.restingBytes ?? residentBytes(destination.pid);
+  const before = restingBytes ?? residentBytes(gateway.pids());
   const openWithinMs = (streams / opensPerSecond) * 1_000;
   const chunks = Math.ceil((openWithinMs + plan.openStreamsMs) / openPauseMs) + 10;
   const load = { streams, chunks, pauseMs: openPauseMs };
-  await using open = openStreams({ destination, load, openWithinMs, signal: driver.signal });
+  await using open = openStreams({
+    destination: gateway,
+    load,
+    openWithinMs,
+    signal: driver.signal,
+  });
   await open.begun;
   await Bun.sleep(plan.openStreamsMs);
-  return (residentBytes(destination.pid) - before) / streams / 1_000;
+  return (residentBytes(gateway.pids()) - before) / streams / 1_000;
 }

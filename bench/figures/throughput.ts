@@ -1,24 +1,25 @@
 import type { Figure } from "../figure.ts";
 import { driveCalls } from "../load/drive-calls.ts";
 import { chatRequest } from "../load/requests.ts";
+import type { Gateway } from "../stand/stand.ts";
 import { medians } from "./compare.ts";
 import { alternate, type FigureContext } from "./context.ts";
 
 const connections = 64;
 
-/** Calls a second with all threads of the gateway on one core, if cores can be selected. */
+/** Calls a second with all processes of the gateway on one core, if cores can be selected. */
 export async function measureThroughput(context: FigureContext): Promise<readonly Figure[]> {
   if (Bun.which("taskset") === null) return [];
   const { plan, driver } = context;
   const request = chatRequest();
   const pairs = await alternate(context, "calls on one core", async (gateway) => {
     const load = { destination: gateway, request, connections, durationMs: plan.callsMs };
-    setCores(gateway.pid, "0");
+    setCores(gateway, "0");
     try {
       const { calls, microseconds } = await driveCalls(load, driver);
       return (calls * 1_000_000) / microseconds;
     } finally {
-      setCores(gateway.pid, `0-${navigator.hardwareConcurrency - 1}`);
+      setCores(gateway, `0-${navigator.hardwareConcurrency - 1}`);
     }
   });
   return [
@@ -31,6 +32,8 @@ export async function measureThroughput(context: FigureContext): Promise<readonl
   ];
 }
 
-function setCores(pid: number, cores: string): void {
-  Bun.spawnSync(["taskset", "--all-tasks", "--pid", "--cpu-list", cores, String(pid)]);
+function setCores(gateway: Gateway, cores: string): void {
+  for (const pid of gateway.pids()) {
+    Bun.spawnSync(["taskset", "--all-tasks", "--pid", "--cpu-list", cores, String(pid)]);
+  }
 }

@@ -13,6 +13,7 @@ const loadSchema = z.strictObject({
   request: z.strictObject({ path: z.string(), body: z.string() }),
   connections: z.int().positive(),
   durationMs: z.number().positive(),
+  everyMs: z.number().positive().optional(),
 });
 
 type Load = z.infer<typeof loadSchema>;
@@ -44,7 +45,7 @@ interface Shared {
 }
 
 /** One connection, which calls until the time is over. */
-function call({ destination }: Load, shared: Shared): Promise<void> {
+function call({ destination, everyMs }: Load, shared: Shared): Promise<void> {
   const answer = new AnswerReader();
   const sender = new RequestSender();
   let sentAt = 0;
@@ -64,8 +65,9 @@ function call({ destination }: Load, shared: Shared): Promise<void> {
           const now = performance.now();
           shared.latencies.push((now - sentAt) * 1_000);
           if (answer.status !== 200) shared.failures += 1;
-          if (now < shared.endsAt) send(socket);
-          else socket.end();
+          if (now >= shared.endsAt) socket.end();
+          else if (everyMs === undefined) send(socket);
+          else setTimeout(send, Math.max(0, sentAt + everyMs - now), socket);
         },
         close: () => resolve(),
         error: (_, error) => reject(error),

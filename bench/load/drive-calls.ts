@@ -10,6 +10,8 @@ export interface CallLoad {
   /** The number of connections; each sends its next call after the complete answer to the last. */
   readonly connections: number;
   readonly durationMs: number;
+  /** Time between two calls of a connection, unless an answer takes longer; default: none. */
+  readonly everyMs?: number;
 }
 
 export interface Driver {
@@ -29,7 +31,7 @@ const callResultSchema = z.strictObject({
 /** Latencies in microseconds. */
 export type CallResult = z.infer<typeof callResultSchema>;
 
-/** wrk takes whole seconds. */
+/** wrk takes whole seconds, and calls without pauses. */
 const shortestWrkMs = 1_000;
 
 export function loadGenerator(): "wrk" | "bundled" {
@@ -38,7 +40,8 @@ export function loadGenerator(): "wrk" | "bundled" {
 
 /** Calls in a closed loop, with wrk if possible. Throws if a call fails, which would cost less. */
 export async function driveCalls(load: CallLoad, driver: Driver): Promise<CallResult> {
-  const usesWrk = loadGenerator() === "wrk" && load.durationMs >= shortestWrkMs;
+  const usesWrk =
+    loadGenerator() === "wrk" && load.durationMs >= shortestWrkMs && load.everyMs === undefined;
   const run = usesWrk ? runWrk : runBundled;
   const result = callResultSchema.parse(JSON.parse(await run(load, driver)));
   if (result.failures > 0) throw new Error(`${result.failures} calls of the load failed`);

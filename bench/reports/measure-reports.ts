@@ -3,16 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallFilter } from "../../src/store/usage-reports.ts";
 import type { Figure } from "../figure.ts";
-import type { BenchPlan } from "../plan.ts";
+import type { OwnContext } from "../figures/context.ts";
 import { summarize } from "../statistics.ts";
 import { LedgerFile } from "./ledger-file.ts";
 import { applicationId, keyId } from "./usage-calls.ts";
-
-export interface ReportsContext {
-  readonly plan: BenchPlan;
-  readonly signal: AbortSignal;
-  readonly progress: (line: string) => void;
-}
 
 const dayMs = 86_400_000;
 const until = Date.UTC(2026, 0, 31);
@@ -23,7 +17,7 @@ const pageTargetMs = 200;
 const seriesTargetMs = 300;
 
 /** The cost of reports over a ledger of 30 days, and the gateway's cost of a row. */
-export async function measureReports(context: ReportsContext): Promise<readonly Figure[]> {
+export async function measureReports(context: OwnContext): Promise<readonly Figure[]> {
   const { plan, signal, progress } = context;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-reports-"));
   try {
@@ -68,7 +62,7 @@ interface Query {
 
 async function measureQueries(
   ledger: LedgerFile,
-  { plan, signal, progress }: ReportsContext,
+  { plan, signal, progress }: OwnContext,
 ): Promise<readonly Figure[]> {
   const figures: Figure[] = [];
   for (const { name, title, target, run } of [...pages(ledger), ...sums(ledger)]) {

@@ -21,7 +21,13 @@ export async function startNginx(folder: string, upstreamPort: number): Promise<
     await untilReachable(port, child);
     const pid = firstChildOf(child.pid);
     const end = (): PromiseLike<void> => child[Symbol.asyncDispose]();
-    return { name: "nginx", port, pid, authorization: "Bearer none", [Symbol.asyncDispose]: end };
+    return {
+      name: "nginx",
+      port,
+      pids: () => [pid],
+      authorization: "Bearer none",
+      [Symbol.asyncDispose]: end,
+    };
   } catch (error) {
     await child[Symbol.asyncDispose]();
     throw error;

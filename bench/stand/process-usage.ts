@@ -1,42 +1,77 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-/**
- * CPU time that a process has used so far, user and system, of all its threads.
- *
- * The kernel's sum is in hundredths of a second. For a process with one thread it also has
- * nanoseconds; with several threads those of ended ones would be missing.
- */
-export function cpuMicroseconds(pid: number): number {
-  const tasks = readdirSync(`/proc/${pid}/task`);
-  return (tasks.length === 1 ? scheduledMicroseconds(pid) : undefined) ?? tickedMicroseconds(pid);
+/** CPU time that processes have used so far, user and system, of all their threads. */
+export function cpuMicroseconds(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
 }
 
-/** Resident memory in bytes. */
-export function residentBytes(pid: number): number {
-  const pages = Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]);
-  return pages * pageBytes;
+/** Resident memory in bytes. What processes share, above all their program, counts once. */
+export function residentBytes(pids: readonly number[]): number {
+  const parts = pids.map(residentOf);
+  const own = parts.reduce((sum, { ownBytes }) => sum + ownBytes, 0);
+  return own + Math.max(...parts.map(({ sharedBytes }) => sharedBytes));
+}
+
+/** A process, and all that descend from it. */
+export function processesOf(pid: number): readonly number[] {
+  return [pid, ...childrenOf(pid).flatMap(processesOf)];
 }
 
 /** The first child of a process; for nginx, its only worker. */
 export function firstChildOf(pid: number): number {
-  const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ")[0]);
-  if (!(child > 0)) throw new Error(`process ${pid} has no child`);
+  const [child] = childrenOf(pid);
+  if (child === undefined) throw new Error(`process ${pid} has no child`);
   return child;
+}
+
+/** Empty when it has ended. */
+export function nameOf(pid: number): string {
+  return textOf(`/proc/${pid}/comm`).trim();
 }
 
 const pageBytes = 4096;
 const ticksPerSecond = 100;
 
+function childrenOf(pid: number): readonly number[] {
+  const tasks = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
+  return tasks
+    .flatMap((task) => textOf(`/proc/${pid}/task/${task}/children`).trim().split(" "))
+    .filter((child) => child !== "")
+    .map(Number);
+}
+
+/**
+ * The kernel's sum is in hundredths of a second. For a process with one thread it also has
+ * nanoseconds; with several threads those of ended ones would be missing.
+ */
+function cpuOf(pid: number): number {
+  const tasks = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
+  return (tasks.length === 1 ? scheduledMicroseconds(pid) : undefined) ?? tickedMicroseconds(pid);
+}
+
 /** Undefined if the kernel has no such count. */
 function scheduledMicroseconds(pid: number): number | undefined {
-  const path = `/proc/${pid}/schedstat`;
-  const nanoseconds = existsSync(path) ? Number(readFileSync(path, "utf8").split(" ")[0]) : 0;
+  const nanoseconds = Number(textOf(`/proc/${pid}/schedstat`).split(" ")[0]);
   return nanoseconds > 0 ? nanoseconds / 1_000 : undefined;
 }
 
 function tickedMicroseconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const stat = textOf(`/proc/${pid}/stat`);
   // The name of the program may contain spaces, so fields are counted after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / ticksPerSecond;
+  return ((Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 1_000_000) / ticksPerSecond;
+}
+
+function residentOf(pid: number): { readonly ownBytes: number; readonly sharedBytes: number } {
+  const [, resident = 0, shared = 0] = textOf(`/proc/${pid}/statm`).split(" ").map(Number);
+  return { ownBytes: (resident - shared) * pageBytes, sharedBytes: shared * pageBytes };
+}
+
+/** Empty for a process that has ended. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
 }

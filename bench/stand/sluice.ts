@@ -2,59 +2,103 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { benchModels } from "../models.ts";
 import { startChild } from "./child.ts";
+import { processesOf } from "./process-usage.ts";
 import { freePort, untilReachable } from "./reachable.ts";
 import type { Gateway } from "./stand.ts";
 
-export interface SluiceOptions {
+/** How a gateway differs from that of most figures. */
+export interface SluiceKind {
+  /** Default: 1; `none`: all in one process. */
+  readonly workers?: number | "none";
+  /** A program that each of its processes loads first. */
+  readonly preload?: string;
+  /** Where that program writes. */
+  readonly watchFolder?: string;
+  /** Called with the path of its database before it starts. */
+  readonly fill?: (databasePath: string) => Promise<void>;
+}
+
+export interface SluiceOptions extends SluiceKind {
   readonly folder: string;
   readonly upstreamPort: number;
   /** The folder for the runtime's CPU profiles; undefined: no profiler. */
   readonly profileFolder: string | undefined;
 }
 
-const program = join(import.meta.dir, "../../src/main.ts");
+export interface SluiceGateway extends Gateway {
+  readonly folder: string;
+  readonly adminPort: number;
+  /** The value of the header for the admin listener. */
+  readonly adminAuthorization: string;
+}
 
-/**
- * The gateway as operators run it, with everything on: key, limits, ledger on a file, metrics. Only
- * the supervisor is omitted, so that the serving process is measured.
- */
-export async function startSluice(options: SluiceOptions): Promise<Gateway> {
+const program = join(import.meta.dir, "../../src/main.ts");
+const startLimitMs = 15_000;
+const pauseMs = 20;
+const standbyLoadMs = 1_500;
+
+/** The gateway as operators run it, with everything on: key, limits, ledger on a file, metrics. */
+export async function startSluice(options: SluiceOptions): Promise<SluiceGateway> {
+  const { profileFolder, preload, fill } = options;
+  const isAlone = options.workers === "none";
+  const workers = options.workers === "none" ? 1 : (options.workers ?? 1);
   const folder = join(options.folder, `sluice-${freePort()}`);
   mkdirSync(folder);
   const configPath = join(folder, "sluice.yaml");
-  const port = freePort();
-  writeFileSync(configPath, configText({ folder, port, upstreamPort: options.upstreamPort }));
+  const [port, adminPort] = [freePort(), freePort()];
+  const { upstreamPort } = options;
+  writeFileSync(configPath, configText({ folder, port, adminPort, upstreamPort, workers }));
   const key = await createKey(configPath);
-  const profile =
-    options.profileFolder === undefined
+  const token = await createToken(configPath);
+  await fill?.(join(folder, "data/sluice.db"));
+  const alone = isAlone ? ["--unsupervised"] : [];
+  const runtimeOptions = [
+    ...(preload === undefined ? [] : ["--preload", preload]),
+    ...(profileFolder === undefined
       ? []
-      : ["--cpu-prof", "--cpu-prof-md", "--cpu-prof-dir", options.profileFolder];
+      : ["--cpu-prof", "--cpu-prof-md", "--cpu-prof-dir", profileFolder]),
+  ];
   const child = startChild({
-    command: [
-      process.execPath,
-      ...profile,
-      program,
-      "serve",
-      "--unsupervised",
-      "--config",
-      configPath,
-    ],
+    command: [process.execPath, program, "serve", ...alone, "--config", configPath],
     logPath: join(folder, "output.log"),
-    // Otherwise the gateway restarts itself to set this limit, and a profiler would be lost.
+    // For all its processes.
     env: {
       ...process.env,
-      BUN_CONFIG_MAX_HTTP_REQUESTS: options.profileFolder === undefined ? undefined : "8192",
+      BUN_OPTIONS: runtimeOptions.join(" "),
+      SLUICE_BENCH_FOLDER: options.watchFolder,
     },
   });
   const end = (): PromiseLike<void> => child[Symbol.asyncDispose]();
+  const pids = (): readonly number[] => processesOf(child.pid);
   try {
     await untilReachable(port, child);
+    if (!isAlone) await untilComplete(pids, workers);
   } catch (error) {
     await end();
     throw error;
   }
-  const authorization = `Bearer ${key}`;
-  return { name: "sluice", port, pid: child.pid, authorization, [Symbol.asyncDispose]: end };
+  return {
+    name: "sluice",
+    folder,
+    port,
+    adminPort,
+    pids,
+    authorization: `Bearer ${key}`,
+    adminAuthorization: `Bearer ${token}`,
+    [Symbol.asyncDispose]: end,
+  };
+}
+
+/** Resolves when all workers run, and the standby too. */
+async function untilComplete(pids: () => readonly number[], workers: number): Promise<void> {
+  const wanted = ["sluice", "sluice-control", "standby"].length + workers;
+  const deadline = performance.now() + startLimitMs;
+  while (pids().length < wanted) {
+    if (performance.now() > deadline) throw new Error("a process of the gateway did not start");
+    await Bun.sleep(pauseMs);
+  }
+  // The standby loads its program.
+  await Bun.sleep(standbyLoadMs);
 }
 
 /** One key of a custom plan whose limits no load of this suite reaches. */
@@ -65,6 +109,13 @@ async function createKey(configPath: string): Promise<string> {
   await runCommand(configPath, ["applications", "create", "bench", ...place]);
   const wanted = ["--application", "bench", "--plan", "enterprise", ...limits];
   return (await runCommand(configPath, ["keys", "create", ...wanted])).trim();
+}
+
+/** A token that may read reports. */
+async function createToken(configPath: string): Promise<string> {
+  const email = "bench@example.com";
+  await runCommand(configPath, ["users", "create", email, "--role", "operator"]);
+  return (await runCommand(configPath, ["tokens", "create", "bench", "--user", email])).trim();
 }
 
 async function runCommand(configPath: string, args: readonly string[]): Promise<string> {
@@ -80,11 +131,15 @@ async function runCommand(configPath: string, args: readonly string[]): Promise<
 interface ConfigValues {
   readonly folder: string;
   readonly port: number;
+  readonly adminPort: number;
   readonly upstreamPort: number;
+  readonly workers: number;
 }
 
-function configText({ folder, port, upstreamPort }: ConfigValues): string {
-  return `listen: { data: "127.0.0.1:${port}", admin: "127.0.0.1:0" }
+function configText(values: ConfigValues): string {
+  const { folder, port, adminPort, upstreamPort, workers } = values;
+  return `listen: { data: "127.0.0.1:${port}", admin: "127.0.0.1:${adminPort}" }
+workers: ${workers}
 storage: { url: ${JSON.stringify(`sqlite:${folder}/data/sluice.db`)} }
 data_dir: ${JSON.stringify(folder)}
 shutdown: { pre_stop: 0s, drain_timeout: 0s }

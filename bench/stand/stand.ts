@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startNginx } from "./nginx.ts";
-import { startSluice } from "./sluice.ts";
+import { startSluice, type SluiceGateway, type SluiceKind } from "./sluice.ts";
 import { startUpstream } from "./upstream.ts";
 
 /** The target of a load. */
@@ -14,8 +14,8 @@ export interface Destination {
 /** A program between the load and the upstream, whose cost is measured. */
 export interface Gateway extends Destination, AsyncDisposable {
   readonly name: "nginx" | "sluice";
-  /** The process that serves. */
-  readonly pid: number;
+  /** The processes whose cost is measured: of nginx the one that serves, of Sluice all. */
+  readonly pids: () => readonly number[];
 }
 
 /** The programs of a run: two gateways before one upstream, each in its own process. */
@@ -25,7 +25,7 @@ export interface Stand extends AsyncDisposable {
   readonly nginx: Gateway;
   readonly sluice: Gateway;
   /** Starts another, new gateway. */
-  startFreshSluice(): Promise<Gateway>;
+  startFreshSluice(kind?: SluiceKind): Promise<SluiceGateway>;
 }
 
 export interface StandOptions {
@@ -46,7 +46,7 @@ export async function startStand({ profileFolder }: StandOptions): Promise<Stand
     direct: { port: upstream.port, authorization: "Bearer none" },
     nginx,
     sluice,
-    startFreshSluice: () => startSluice({ ...options, profileFolder: undefined }),
+    startFreshSluice: (kind) => startSluice({ ...options, ...kind, profileFolder: undefined }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }

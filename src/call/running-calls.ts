@@ -14,6 +14,7 @@ export class RunningCalls {
   readonly #clock: CallClock;
   readonly #byKey = new Map<string, Map<string, CallEnd>>();
   readonly #ending = new AbortController();
+  #entered = 0;
 
   /** `isLive`: neither revoked nor disabled; `findEnded`: how a secret ended. */
   constructor(
@@ -24,6 +25,11 @@ export class RunningCalls {
     this.#isLive = isLive;
     this.#findEnded = findEnded;
     this.#clock = clock;
+  }
+
+  /** Calls that were ever entered. */
+  get entered(): number {
+    return this.#entered;
   }
 
   get size(): number {
@@ -44,6 +50,7 @@ export class RunningCalls {
   enter<Entered extends Call>(call: Entered): Entered {
     const { id: keyId } = call.caller.key;
     if (!this.#isLive(keyId)) throw this.#whyEnded(call);
+    this.#entered += 1;
     const end = new CallEnd(call, this.#clock);
     const calls = this.#byKey.get(keyId);
     if (calls === undefined) this.#byKey.set(keyId, new Map([[call.id, end]]));

@@ -5,6 +5,7 @@ import { tokens, users } from "./resources/access.ts";
 import { accounts, applications } from "./resources/accounts.ts";
 import { audit } from "./resources/audit.ts";
 import { peppers, pools, refusals } from "./resources/platform.ts";
+import { status } from "./resources/status.ts";
 import { usage } from "./usage/usage.ts";
 import { resourceCommand, type ResourceSpec } from "./verbs/verb-command.ts";
 
@@ -21,6 +22,7 @@ export const resources: readonly ResourceSpec[] = [
   audit,
   refusals,
   explain,
+  status,
 ];
 
 export const resourceCommands: readonly Command[] = resources.map(resourceCommand);

@@ -148,6 +148,7 @@ function attacks(): Record<string, FixtureRequest[]> {
     listAudit: [{}, { account_id: accountId }, { subject_id: keyId }].map((query) => ({ query })),
     verifyAudit: [{}],
     getPlatform: [{}],
+    getStatus: [{}],
   };
 }
 

@@ -8,5 +8,6 @@ export * from "./contract/platform.ts";
 export * from "./contract/pools.ts";
 export * from "./contract/refusals.ts";
 export * from "./contract/session.ts";
+export * from "./contract/status.ts";
 export * from "./contract/usage.ts";
 export * from "./contract/values.ts";

@@ -10,6 +10,7 @@ import { pepperOperations } from "./platform/peppers.ts";
 import { poolOperations } from "./platform/pools.ts";
 import { refusalOperations } from "./platform/refusals.ts";
 import type { AdminServices } from "./services.ts";
+import { statusOperations } from "./platform/status.ts";
 import { tokenOperations } from "./users/tokens.ts";
 import { usageOperations } from "./usage/usage.ts";
 import { userOperations, type UserServices } from "./users/users.ts";
@@ -32,5 +33,6 @@ export function adminOperations(
     ...refusalOperations(services),
     ...auditOperations(services),
     ...platformOperations(services),
+    ...statusOperations(services),
   ];
 }

@@ -2,6 +2,7 @@ import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Pool } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ModelKind } from "../domain/model.ts";
+import type { ProcessStatus } from "../domain/process-status.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal } from "../domain/errors/refusal.ts";
@@ -33,6 +34,8 @@ export interface AdminServices {
   readonly auditKeptMs: number;
   /** The current configuration, which a reload changes. */
   readonly platform: () => Platform;
+  /** The processes of this gateway; none where no gateway runs. */
+  readonly processes: () => readonly ProcessStatus[];
   /** When a secret was last used, if that is not stored yet. */
   readonly lastUse: (publicId: string) => number | undefined;
   /** Reloads changed keys in this process before it answers. */

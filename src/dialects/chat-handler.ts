@@ -6,7 +6,7 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
 import { openChatStream, runChat, type ChatCall } from "../call/chat/chat-call.ts";
 import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
-import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
+import type { OpenedAnswer, StreamedAnswer } from "../idempotency/shared/answer.ts";
 import { ChatFrames, type ChatWriter } from "./chat-frames.ts";
 import type { ApiSettings, HandlerParts } from "./handler-parts.ts";
 import { readCall } from "./read-call.ts";

@@ -1,14 +1,7 @@
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { RequestNames } from "./request-names.ts";
+import type { KeptAnswer } from "./shared/answer.ts";
 import { openReply, sealReply } from "./seal.ts";
-
-/** A complete answer as it was sent. */
-export interface KeptAnswer {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly isStreamed: boolean;
-  /** The body, or all frames of a stream. */
-  readonly text: string;
-}
 
 const lengthBytes = 4;
 const purpose = "answers of calls that may be repeated";

@@ -5,7 +5,7 @@ import { MemoryReplyStore } from "../../test/support/memory-reply-store.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
-import type { KeptAnswer } from "./answer-seal.ts";
+import type { KeptAnswer } from "./shared/answer.ts";
 import { nameCall } from "./call-names.ts";
 import type { AllRequestNames } from "./request-names.ts";
 import { KeptAnswers } from "./kept-answers.ts";

@@ -2,7 +2,8 @@ import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/idempotency-settings.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
-import { openAnswer, sealAnswer, type KeptAnswer } from "./answer-seal.ts";
+import { openAnswer, sealAnswer } from "./answer-seal.ts";
+import type { KeptAnswer } from "./shared/answer.ts";
 import { answerNotKept, answersUnavailable, keyReused } from "./refusals.ts";
 import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
 
@@ -14,6 +15,8 @@ export interface KeptAnswersServices {
   readonly settings: () => IdempotencySettings;
   /** Called with the result of answers; `amount` is 1 by default. */
   readonly onAnswer: (result: AnswerResult, amount?: number) => void;
+  /** Called when an answer that waited in memory is stored, or has expired. */
+  readonly onSaved?: (id: string) => void;
 }
 
 /** A call with its answer. */
@@ -48,7 +51,7 @@ export class KeptAnswers {
 
   /** Finds the reply kept under the names. Rejects with 503 when the store is unavailable. */
   async find({ id, older }: AllRequestNames): Promise<KeptReply | undefined> {
-    const unsaved = this.#unexpired(this.#unsaved.get(id));
+    const unsaved = this.findUnsaved(id);
     if (unsaved !== undefined) return unsaved;
     try {
       let stored = this.#unexpired(await this.#services.store.find(id));
@@ -61,6 +64,11 @@ export class KeptAnswers {
     } catch (error) {
       throw answersUnavailable(error);
     }
+  }
+
+  /** Finds a reply that waits to be stored, which other processes cannot find. */
+  findUnsaved(id: string): KeptReply | undefined {
+    return this.#unexpired(this.#unsaved.get(id));
   }
 
   /** Throws 409 for the answer to another request, or one that was not kept. */
@@ -163,7 +171,9 @@ export class KeptAnswers {
           this.#report(await this.#store(reply));
           saved += 1;
         }
-        if (isWaiting()) this.#forget(reply.id);
+        if (!isWaiting()) continue;
+        this.#forget(reply.id);
+        this.#services.onSaved?.(reply.id);
       } catch (error) {
         failures.push(error);
         if (isWaiting()) this.#moveToEnd(reply);

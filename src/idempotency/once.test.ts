@@ -3,7 +3,7 @@ import { testPeppers } from "../../test/support/test-peppers.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { Once } from "./once.ts";
 import { nameRequest } from "./request-names.ts";
-import { SharedWork } from "./shared-work.ts";
+import { SharedWork } from "./shared/shared-work.ts";
 
 /** Work that ends when the test says so; its answers are kept as they are. */
 class Bench {

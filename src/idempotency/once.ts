@@ -1,6 +1,6 @@
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { AllRequestNames } from "./request-names.ts";
-import type { SharedWork } from "./shared-work.ts";
+import type { SharedWork } from "./shared/shared-work.ts";
 
 export interface OnceOptions<Kept> {
   /** Finds the unexpired answer under the names. */
@@ -36,6 +36,7 @@ export class Once<Kept, Work extends Joinable> {
   readonly #options: OnceOptions<Kept>;
   readonly #lookUps = new Map<string, Promise<Kept | undefined>>();
   readonly #running = new Map<string, { readonly work: Work; readonly requestDigest: string }>();
+  readonly #keptElsewhere = new WeakMap<Error, Kept>();
 
   constructor(options: OnceOptions<Kept>) {
     this.#options = options;
@@ -49,16 +50,37 @@ export class Once<Kept, Work extends Joinable> {
       signal?.throwIfAborted();
       const running = this.#running.get(names.id);
       if (running === undefined) {
-        return known === undefined ? this.#begin(asked) : asked.asReplayed(asked.open(known));
+        if (known !== undefined) return asked.asReplayed(asked.open(known));
+        return this.#orKept(asked, this.#begin(asked));
       }
       const { work, requestDigest } = running;
       if (requestDigest !== names.requestDigest) throw this.#options.keyReused();
       if (!work.isAbandoned) {
         asked.checkJoin?.(work);
-        return asked.asReplayed(await asked.wait(work));
+        return this.#orKept(asked, asked.wait(work).then(asked.asReplayed));
       }
       // Abandoned work may still be running, and must not run twice at the same time.
       await work.answer.catch(() => undefined);
+    }
+  }
+
+  /** What work throws when another process has answered the request. */
+  answeredElsewhere(kept: Kept): Error {
+    const error = new Error("another process has answered the request");
+    this.#keptElsewhere.set(error, kept);
+    return error;
+  }
+
+  async #orKept<Answer>(
+    asked: AskedOnce<Kept, Work, Answer>,
+    answer: Promise<Answer>,
+  ): Promise<Answer> {
+    try {
+      return await answer;
+    } catch (error) {
+      const kept = error instanceof Error ? this.#keptElsewhere.get(error) : undefined;
+      if (kept === undefined) throw error;
+      return asked.asReplayed(asked.open(kept));
     }
   }
 

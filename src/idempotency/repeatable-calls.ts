@@ -3,11 +3,12 @@ import type { ModelKind } from "../domain/model.ts";
 import type { Reply } from "../edge/replies/reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
-import type { KeptAnswer } from "./answer-seal.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { nameCall, type RepeatMark } from "./call-names.ts";
 import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
+import type { Joins } from "../store/joins.ts";
 import type { KeptReply } from "../store/store.ts";
+import { Claims } from "./claims.ts";
 import { Once } from "./once.ts";
 import { answerNotKept, keyReused } from "./refusals.ts";
 import type { AllRequestNames } from "./request-names.ts";
@@ -16,16 +17,20 @@ import {
   asReplayed,
   isStreamed,
   type Answer,
+  type KeptAnswer,
   type OpenedAnswer,
   type StreamedAnswer,
-} from "./answer.ts";
-import { AnswerMemory } from "./answer-memory.ts";
+} from "./shared/answer.ts";
+import { AnswerMemory } from "./shared/answer-memory.ts";
 import { replayedAnswer } from "./replayed-answer.ts";
-import { SharedCall } from "./shared-call.ts";
+import { SharedCall } from "./shared/shared-call.ts";
+import type { SharedWorkOptions } from "./shared/shared-work.ts";
 
 export type RepeatableCallsServices = KeptAnswersServices & {
   readonly clock: Clock;
   readonly peppers: Peppers;
+  /** Set where other processes may get the same calls. */
+  readonly joins?: Joins | undefined;
 };
 
 export interface AskedCall {
@@ -53,12 +58,22 @@ export class RepeatableCalls {
   readonly #kept: KeptAnswers;
   readonly #memory: AnswerMemory;
   readonly #once: Once<KeptReply, SharedCall>;
+  readonly #claims: Claims | undefined;
 
   constructor(services: RepeatableCallsServices) {
+    const { joins, settings } = services;
     this.#services = services;
-    this.#kept = new KeptAnswers(services);
-    this.#memory = new AnswerMemory(() => services.settings().memoryLimitBytes);
-    this.#once = new Once({ find: (names) => this.#kept.find(names), keyReused });
+    const kept = new KeptAnswers({ ...services, onSaved: (id) => this.#claims?.release(id) });
+    this.#kept = kept;
+    this.#memory = new AnswerMemory(() => settings().memoryLimitBytes);
+    const answeredElsewhere = (reply: KeptReply): Error => this.#once.answeredElsewhere(reply);
+    this.#claims = joins && new Claims({ joins, kept, answeredElsewhere });
+    this.#once = new Once({
+      find: async (names) =>
+        // With claims, what is stored is looked for under the claim.
+        joins === undefined ? kept.find(names) : kept.findUnsaved(names.id),
+      keyReused,
+    });
   }
 
   /** Throws `GatewayError`. */
@@ -109,12 +124,15 @@ export class RepeatableCalls {
 
   #begin({ call, names, onEnd }: BegunCall, run: Run<Reply | OpenedAnswer>): SharedCall {
     const { accountId } = call.caller.key;
-    return new SharedCall({
+    const work: SharedWorkOptions<Reply | OpenedAnswer> = {
       // The deadline of the first caller must not end the call for the others.
       run: (signal) =>
         run({ ...call, signal, options: { ...call.options, deadlineAt: undefined } }),
-      keep: (answer) => this.#kept.keep({ names, accountId, answer }),
       onEnd,
+    };
+    return new SharedCall({
+      ...(this.#claims?.guard(names, work) ?? work),
+      keep: (answer) => this.#kept.keep({ names, accountId, answer }),
       limitBytes: this.#services.settings().answerLimitBytes,
       memory: this.#memory,
       clock: this.#services.clock,

@@ -1,6 +1,5 @@
 import { keepAliveComment, type FrameSource } from "../edge/replies/event-stream.ts";
-import type { KeptAnswer } from "./answer-seal.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer, KeptAnswer } from "./shared/answer.ts";
 
 /** A kept answer as it is sent again. */
 export function replayedAnswer({ headers, isStreamed: wasStreamed, text }: KeptAnswer): Answer {

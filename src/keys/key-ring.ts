@@ -87,6 +87,11 @@ export class KeyRing {
     return this.#ended.get(publicId);
   }
 
+  /** Of the newest change in the snapshot; 0 before the first load. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
   /** False until all keys have been read once. */
   get isLoaded(): boolean {
     return this.#loadedAt !== undefined;

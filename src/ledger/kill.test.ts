@@ -8,15 +8,15 @@ import {
   TestFolder,
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger } from "../../test/support/whole-ledger.ts";
 
 /** Opens and closes calls forever with the database unavailable, and prints each one. */
 const busyProcess = (folder: string): string => `
   const { writeSync } = await import("node:fs");
-  const { Ledger } = await import(${JSON.stringify(join(import.meta.dir, "ledger.ts"))});
   const support = ${JSON.stringify(join(import.meta.dir, "../../test/support"))};
   const { closedCall, openedCall, ledgerFlow, FallibleStore, LedgerLog } =
     await import(support + "/ledger-fixtures.ts");
+  const { Ledger } = await import(support + "/whole-ledger.ts");
   const { ManualClock } = await import(support + "/manual-clock.ts");
   const { StorageUnavailable } =
     await import(${JSON.stringify(join(import.meta.dir, "../store/errors.ts"))});

@@ -13,7 +13,7 @@ import {
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger } from "../../test/support/whole-ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /**

@@ -14,7 +14,7 @@ import {
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { RefusedRows, StorageUnavailable } from "../store/errors.ts";
-import { Ledger, type LedgerFlow } from "./ledger.ts";
+import { Ledger, type LedgerFlow } from "../../test/support/whole-ledger.ts";
 
 /** A ledger in a temporary folder. */
 class LedgerBench implements AsyncDisposable {

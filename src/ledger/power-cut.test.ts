@@ -11,7 +11,7 @@ import {
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { StorageUnavailable } from "../store/errors.ts";
-import { Ledger, type LedgerFlow } from "./ledger.ts";
+import { Ledger, type LedgerFlow } from "../../test/support/whole-ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /** Files of which a power cut keeps only what was synced. */

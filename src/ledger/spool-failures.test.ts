@@ -14,7 +14,7 @@ import { canMount, mountDisk } from "../../test/support/ledger-truth-disk.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testWhere } from "../../test/support/requirement.ts";
 import { StorageUnavailable } from "../store/errors.ts";
-import { Ledger, type LedgerFlow } from "./ledger.ts";
+import { Ledger, type LedgerFlow } from "../../test/support/whole-ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /** The real file system, of which a test can break one operation. */

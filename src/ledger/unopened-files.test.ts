@@ -12,7 +12,7 @@ import {
 } from "../../test/support/ledger-fixtures.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { StorageUnavailable } from "../store/errors.ts";
-import { Ledger, type LedgerFlow } from "./ledger.ts";
+import { Ledger, type LedgerFlow } from "../../test/support/whole-ledger.ts";
 
 const ledgers: Ledger[] = [];
 afterEach(async () => {

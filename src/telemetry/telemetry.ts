@@ -14,9 +14,11 @@ export interface TelemetrySetup {
   readonly logsUpstreamMessages: boolean;
   readonly clock: Clock;
   readonly log: LogSink;
+  /** The label `worker` of metrics about the process: the number of a worker, or `control`. */
+  readonly worker: string;
   /** Limit on log bytes waiting for a slow reader. */
   readonly logBufferBytes: number;
-  readonly gauges: Omit<Gauges, "droppedLogLines">;
+  readonly gauges: Omit<Gauges, "droppedLogLines" | "worker">;
 }
 
 /** Log and metrics, by the part of the process that reports to them. */
@@ -36,7 +38,11 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
     describeDropped: describeDropped({ format, clock }),
   });
   const logger = createLogger({ level, format, clock, write: (line) => log.write(line) });
-  const metrics = new Metrics({ ...setup.gauges, droppedLogLines: () => log.droppedLines });
+  const metrics = new Metrics({
+    ...setup.gauges,
+    worker: setup.worker,
+    droppedLogLines: () => log.droppedLines,
+  });
   return {
     metrics,
     events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }),

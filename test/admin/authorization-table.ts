@@ -310,6 +310,7 @@ const watching: Readonly<Record<string, RouteCase>> = {
     other: undefined,
   },
   "GET /admin/v1/platform": { prepare: at("/platform"), own: read.own, other: undefined },
+  "GET /admin/v1/status": { prepare: at("/status"), own: operated.own, other: undefined },
 };
 
 /** Every route that wants to know who asks. */

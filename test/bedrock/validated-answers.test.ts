@@ -193,6 +193,6 @@ test("a stream ends with an error where its answer does not match", async () => 
   expect(await gateway.usage()).toMatchObject([{ outcome: "failed", usageSource: "upstream" }]);
   const good = await read('echo: {"stars":4}');
   expect(good).toEndWith("data: [DONE]\n\n");
-  gateway.reconfigure({ models: models(false) });
+  await gateway.reconfigure({ models: models(false) });
   expect(await read('echo: {"stars":6}')).toEndWith("data: [DONE]\n\n");
 });

@@ -210,7 +210,7 @@ models: ${models}
 describe("a credential of the configuration", () => {
   async function startWith(credential: string): Promise<TestGateway> {
     const gateway = await startGateway({ kind: "bedrock" });
-    gateway.reconfigure({ models, upstreams: upstreamsOf(gateway.simulator, credential) });
+    await gateway.reconfigure({ models, upstreams: upstreamsOf(gateway.simulator, credential) });
     return gateway;
   }
 
@@ -255,7 +255,7 @@ describe("a credential of the configuration", () => {
     await using gateway = await startWith(pair("some-other-secret"));
     await expectRefused(gateway, "some-other-secret");
     const upstreams = upstreamsOf(gateway.simulator, pair(secretAccessKey));
-    gateway.reconfigure({ models, upstreams });
+    await gateway.reconfigure({ models, upstreams });
     await expectServed(gateway);
   });
 

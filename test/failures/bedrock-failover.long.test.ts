@@ -59,7 +59,7 @@ beforeAll(async () => {
     kind: "bedrock",
     simulator: { bedrock: { region: "us-east-1", quotas } },
   });
-  gateway.reconfigure({
+  await gateway.reconfigure({
     routing: "{ attempts: 2, retry_floor: 1000 }",
     models,
     upstreams: `

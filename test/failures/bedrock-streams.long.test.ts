@@ -69,7 +69,7 @@ describe("streams in this process", () => {
   beforeAll(async () => {
     process.on("unhandledRejection", onRejection);
     gateway = await startGateway({ kind: "bedrock", simulator: { tokensPerSecond: 80 } });
-    gateway.reconfigure({
+    await gateway.reconfigure({
       // Exactly as many places as a round needs, so that a leaked one fails the next round.
       upstreams: `
   simulator: ${bedrockUpstream(gateway.simulator.origin, "max_in_flight: 200")}`,

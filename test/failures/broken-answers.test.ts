@@ -130,14 +130,14 @@ describe.each(upstreamKinds)("behind kind %s, status 200 with", (kind) => {
 
   let lies = 0;
   /** A new target for each lie, because a throttled one is paused for a while. */
-  function newTarget(): void {
+  async function newTarget(): Promise<void> {
     lies += 1;
     const first = `upstream: lying, priority: 1`;
     const second = `upstream: simulator, priority: 2`;
     const targets = (family: string, model: string): string =>
       `[${targetAt(kind, { model: `lie-${lies}`, family }, first)}, ` +
       `${targetAt(kind, { model, family }, second)}]`;
-    gateway.reconfigure({
+    await gateway.reconfigure({
       upstreams: `
   simulator: ${simulatorUpstream(gateway.simulator, kind)}
   lying: ${kind === "openai" ? `{ kind: openai, base_url: "${origin}/v1" }` : bedrockUpstream(origin)}`,
@@ -155,7 +155,7 @@ describe.each(upstreamKinds)("behind kind %s, status 200 with", (kind) => {
 
   /** Calls with this answer of the first target; returns its outcome if the other one served. */
   async function outcomeOf(answer: unknown, path: string, request: object): Promise<unknown> {
-    newTarget();
+    await newTarget();
     body = typeof answer === "string" ? answer : JSON.stringify(answer);
     const response = await gateway.post(path, request);
     expect(response.status).toBe(200);

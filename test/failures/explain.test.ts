@@ -15,6 +15,7 @@ import { startGateway, type GatewayOptions, type TestGateway } from "../support/
 import { ManualClock } from "../support/manual-clock.ts";
 import { bearer, Operator } from "../support/operator.ts";
 import { runSluice } from "../support/sluice-process.ts";
+import { eventually } from "./outage-gateway.ts";
 
 const chat = (rest: object = {}) => ({
   model: "chat-model",
@@ -31,7 +32,10 @@ async function read<Answer>(schema: z.ZodType<Answer>, response: Response): Prom
 async function explained(gateway: TestGateway, response: Response): Promise<RefusalView> {
   await response.text();
   const id = response.headers.get("x-request-id") ?? "";
-  const refusal = await read(refusalSchema, await gateway.admin("GET", `/admin/v1/refusals/${id}`));
+  const path = `/admin/v1/refusals/${id}`;
+  // A worker tells of its refusals while it answers.
+  await eventually("the refusal is known", async () => (await gateway.admin("GET", path)).ok);
+  const refusal = await read(refusalSchema, await gateway.admin("GET", path));
   expect([refusal.id, refusal.status]).toEqual([id, response.status]);
   return refusal;
 }

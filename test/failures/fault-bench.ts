@@ -72,7 +72,7 @@ export class FaultBench implements AsyncDisposable {
     const gateway = await startGateway({ kind, overrides: { limits: store } });
     const second = startSimulator();
     const attempts = hasSecond ? 3 : 1;
-    gateway.reconfigure({
+    await gateway.reconfigure({
       routing: `{ attempts: ${attempts}, retry_floor: 1000, first_backoff: 1ms, ejection: { failures: 1000 } }`,
       models: modelsOf(kind, hasSecond),
       upstreams: upstreamsOf(kind, gateway.simulator, second),

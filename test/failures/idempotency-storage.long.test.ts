@@ -204,7 +204,7 @@ test("a reload changes the lifetime of stored answers too", async () => {
   });
   await send(bench, "stored", chat("echo: hi"));
   clock.advance(dayMs / 2);
-  bench.gateway.reconfigure({ idempotency: "{ keep: 1h }" });
+  await bench.gateway.reconfigure({ idempotency: "{ keep: 1h }" });
   await until("the answer is removed", () => bench.keptAnswers() === 0);
 });
 

@@ -217,12 +217,12 @@ describe("an Idempotency-Key", () => {
       );
     };
     const shown = "simulator; model=chat-model";
-    bench.gateway.reconfigure({ routing: "{ target_header: true }" });
+    await bench.gateway.reconfigure({ routing: "{ target_header: true }" });
     expect([await targets(), await targets()]).toEqual([
       [shown, shown],
       [shown, shown],
     ]);
-    bench.gateway.reconfigure({ routing: "{ target_header: false }" });
+    await bench.gateway.reconfigure({ routing: "{ target_header: false }" });
     expect(await targets()).toEqual([null, null]);
   });
 

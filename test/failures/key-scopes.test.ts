@@ -168,9 +168,9 @@ test("a change of the plan, by the key or the configuration, applies to the next
   expect(await admittedOf(gateway, key.text, 10)).toBe(10);
   expect(await operator.change(path, { plan: "small" })).toBe(200);
   expect(await admittedOf(gateway, key.text, 5)).toBe(0);
-  gateway.reconfigure({ plans: plans(13) });
+  await gateway.reconfigure({ plans: plans(13) });
   expect(await admittedOf(gateway, key.text, 10)).toBe(3);
-  gateway.reconfigure({ plans: plans(2) });
+  await gateway.reconfigure({ plans: plans(2) });
   expect(await admittedOf(gateway, key.text, 5)).toBe(0);
   expect(await operator.change(path, { plan: "large" })).toBe(200);
   expect(await admittedOf(gateway, key.text, 30)).toBe(17);

@@ -20,14 +20,17 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is drained,", (
     await gateway[Symbol.asyncDispose]();
   });
 
-  function drain(settings: string, more: Readonly<Record<string, string>> = {}): void {
+  async function drain(
+    settings: string,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     const model = (alias: string, name: string): string => `
   ${alias}:
     kind: chat
     context_window: 200000
     max_output_tokens: 64000
     targets: [${targetAt(kind, { model: name, family: "claude-4" })}]`;
-    gateway.reconfigure({
+    await gateway.reconfigure({
       ...more,
       upstreams: `
   simulator: ${simulatorUpstream(gateway.simulator, kind, `drain: ${settings}`)}`,
@@ -74,7 +77,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is drained,", (
   }
 
   test("a caller that leaves is billed the upstream's count of the whole answer", async () => {
-    drain("{ timeout: 5s }");
+    await drain("{ timeout: 5s }");
     const id = await leave(chat("steady", "whole", 80));
     await untilUpstreamIsFree();
     const truth = truthOf("whole");
@@ -90,7 +93,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is drained,", (
   });
 
   test("an answer that does not end in time is closed, and counted as delivered", async () => {
-    drain("{ timeout: 300ms }");
+    await drain("{ timeout: 300ms }");
     const silent = await leave(chat("silent", "silent", 50));
     const leftAt = performance.now();
     await untilUpstreamIsFree();
@@ -116,7 +119,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is drained,", (
   });
 
   test("an answer without a count is billed as delivered, even if it was drained", async () => {
-    drain("{ timeout: 5s }");
+    await drain("{ timeout: 5s }");
     const id = await leave(chat("uncounted", "uncounted", 60));
     await untilUpstreamIsFree();
     expect(truthOf("uncounted")).toMatchObject({ completionTokens: 60, hasUsage: false });
@@ -128,7 +131,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is drained,", (
   });
 
   test("64 answers of 80 leaving callers are drained and the others aborted", async () => {
-    drain("{ timeout: 5s }");
+    await drain("{ timeout: 5s }");
     const marks = Array.from({ length: 80 }, (_, index) => `m${index}`);
     const ids = await Promise.all(marks.map((mark) => leave(chat("steady", mark, 300))));
     await until("16 are aborted", () => gateway.simulator.openCalls <= 64);
@@ -153,7 +156,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is drained,", (
   });
 
   test("a caller that stays is served as usual", async () => {
-    drain("{ timeout: 5s }");
+    await drain("{ timeout: 5s }");
     const response = await gateway.post("/v1/chat/completions", chat("steady", "stays", 20));
     const { chunks, isDone } = await streamOf(response);
     expect(isDone).toBe(true);
@@ -164,7 +167,7 @@ describe.each(upstreamKinds)("behind an upstream of kind %s that is drained,", (
   });
 
   test("callers get an error at the end of the shutdown's drain time, and nothing is drained", async () => {
-    drain("{ timeout: 5s }", { shutdown: "{ pre_stop: 0s, drain_timeout: 0s }" });
+    await drain("{ timeout: 5s }", { shutdown: "{ pre_stop: 0s, drain_timeout: 0s }" });
     const response = await gateway.post("/v1/chat/completions", chat("steady", "ends", 5_000));
     const reading = response.text();
     await gateway.app.drain();

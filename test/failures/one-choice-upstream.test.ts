@@ -89,7 +89,7 @@ test("n choices are streamed in parallel, with one count at the end", async () =
 
 test("more choices than the upstream has places are complete, streamed or not", async () => {
   await using narrow = await startGateway({ kind: "bedrock" });
-  narrow.reconfigure({
+  await narrow.reconfigure({
     upstreams: `
   simulator: ${bedrockUpstream(narrow.simulator.origin, "max_in_flight: 2")}`,
   });

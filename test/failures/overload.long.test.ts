@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpuMicroseconds } from "../../bench/stand/process-usage.ts";
+import { cpuMicroseconds, processesOf } from "../../bench/stand/process-usage.ts";
 import { isComplete, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { OverloadBench } from "./overload-bench.ts";
@@ -71,9 +71,9 @@ afterAll(() => bench[Symbol.asyncDispose]());
 
 /** The gateway's processor time from now on, in seconds. */
 function processorTime(): () => number {
-  const { pid } = bench.gateway;
-  const before = cpuMicroseconds(pid);
-  return () => (cpuMicroseconds(pid) - before) / 1_000_000;
+  const pids = processesOf(bench.gateway.pid);
+  const before = cpuMicroseconds(pids);
+  return () => (cpuMicroseconds(pids) - before) / 1_000_000;
 }
 
 async function overload(manner: Load["manner"], durationMs: number): Promise<Overload> {

@@ -21,7 +21,7 @@ test("a running call keeps its configuration; the next one has the new one", asy
     sections: { models: models("old-name") },
   });
   const running = await gateway.post("/v1/chat/completions", chat("old-name", "count: 40"));
-  gateway.reconfigure({ models: models("new-name") });
+  await gateway.reconfigure({ models: models("new-name") });
   const gone = await gateway.post("/v1/chat/completions", chat("old-name", "count: 1"));
   expect((await errorOf(gone)).code).toBe("invalid_model");
   const renamed = await gateway.post("/v1/chat/completions", chat("new-name", "echo: hi"));
@@ -39,7 +39,9 @@ test("a changed plan applies to the next call of its keys", async () => {
     return response.headers.get("x-ratelimit-limit-requests");
   };
   expect(await limitOf()).toBe("60");
-  gateway.reconfigure({ plans: "{ pilot: { requests_per_minute: 7, tokens_per_minute: 9000 } }" });
+  await gateway.reconfigure({
+    plans: "{ pilot: { requests_per_minute: 7, tokens_per_minute: 9000 } }",
+  });
   expect(await limitOf()).toBe("7");
 });
 
@@ -52,7 +54,7 @@ test("changed limits of bodies and headers apply to the next request", async () 
     return response.status;
   };
   expect(await statusOf()).toBe(200);
-  gateway.reconfigure({ http: "{ body_limit: 1KiB }" });
+  await gateway.reconfigure({ http: "{ body_limit: 1KiB }" });
   expect(await statusOf()).toBe(413);
 });
 
@@ -65,7 +67,7 @@ test("calls that run while the configuration changes still count against max_in_
   const send = (): Promise<Response> =>
     gateway.post("/v1/chat/completions", chat("chat-model", "count: 30"));
   const running = await Promise.all([send(), send()]);
-  gateway.reconfigure({ http: "{ json_depth: 10 }" });
+  await gateway.reconfigure({ http: "{ json_depth: 10 }" });
   const refused = await send();
   expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "model_unavailable"]);
   await Promise.all(running.map((response) => response.text()));

@@ -82,7 +82,7 @@ class Load {
     const body = { model: "chat-openai", messages, stream };
     try {
       const path = "/v1/chat/completions";
-      const response = await bench.fetch(serving, { path, body }, { keepalive });
+      const response = await bench.fetch(serving, { path, body }, {}, { keepalive });
       this.ids.push(response.headers.get("x-request-id"));
       const text = await response.text();
       if (response.status !== 200) this.failures.push(`${response.status}: ${text}`);

@@ -206,7 +206,7 @@ test("a request is not run if its key is revoked while its body arrives", async 
 
 test("an upstream is not drained for its count when the key ends", async () => {
   await using gateway = await startSteady("openai");
-  gateway.reconfigure({
+  await gateway.reconfigure({
     models: modelsOf("openai"),
     upstreams: `
   simulator: ${simulatorUpstream(gateway.simulator, "openai", "drain: { timeout: 5s, limit: 64 }")}`,

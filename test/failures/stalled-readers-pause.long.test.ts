@@ -42,7 +42,7 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
         models: modelsOf(kind),
       },
     });
-    gateway.reconfigure({
+    await gateway.reconfigure({
       upstreams: `
   simulator: ${simulatorUpstream(gateway.simulator, kind, timeouts)}`,
     });

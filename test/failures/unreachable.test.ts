@@ -8,7 +8,7 @@ let unreachable: UnreachablePort;
 beforeAll(async () => {
   unreachable = await openUnreachablePort();
   gateway = await startGateway();
-  gateway.reconfigure({
+  await gateway.reconfigure({
     upstreams: `
   sound: { kind: openai, base_url: "${gateway.simulator.url}" }
   gone:

@@ -51,7 +51,7 @@ const modelSections = [
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway();
-  gateway.reconfigure({
+  await gateway.reconfigure({
     upstreams: `
   bedrock: ${simulatorUpstream(gateway.simulator, "bedrock")}
   openai: ${simulatorUpstream(gateway.simulator, "openai")}`,

@@ -25,7 +25,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   other = startSimulator();
   gateway = await startGateway();
-  gateway.reconfigure({
+  await gateway.reconfigure({
     upstreams: `
   simulator: ${simulatorUpstream(gateway.simulator, "openai")}
   other: ${simulatorUpstream(other, "openai")}

@@ -217,7 +217,7 @@ test("an oversold pool is reported to the operator when the configuration is rea
   await using gateway = await startGateway({ sections });
   await gateway.createKey({ provisionedUnits: 50, provisionedPool: "shared" });
   expect(gateway.log.join("\n")).not.toContain("holds fewer units than are sold");
-  gateway.reconfigure({ pools: pools(10_000), models });
+  await gateway.reconfigure({ pools: pools(10_000), models });
   expect(gateway.log.join("\n")).toContain("holds fewer units than are sold");
 });
 
@@ -228,13 +228,13 @@ test("units without a pool are warned of at each load, until their pool is set",
     gateway.log.filter(
       (line) => line.includes("units without a pool") && line.includes('"units":3'),
     ).length;
-  gateway.reconfigure({});
+  await gateway.reconfigure({});
   expect(warnings()).toBe(1);
   const named = await gateway.admin("PATCH", `/admin/v1/keys/${id}`, {
     revision: 1,
     provisioned_pool: "shared",
   });
   expect([named.status, await named.json()]).toMatchObject([200, { provisioned_units: 3 }]);
-  gateway.reconfigure({});
+  await gateway.reconfigure({});
   expect(warnings()).toBe(1);
 });

@@ -26,7 +26,7 @@ async function start(kind: UpstreamKind, more = ""): Promise<FaultUpstreams> {
     ),
   );
   const timeouts = "timeouts: { connect: 5s, first_byte: 30s, idle: 30s, total: 60s }";
-  world.gateway.reconfigure({
+  await world.gateway.reconfigure({
     upstreams: world.simulators
       .map((simulator, index) => `\n  up${index}: ${simulatorUpstream(simulator, kind, timeouts)}`)
       .join(""),

@@ -9,7 +9,6 @@ import {
   type PlaceCandidate,
   type PlaceHolder,
 } from "../../src/admission/capacity/place.ts";
-import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { SharedLimiter } from "./limiter.ts";
 import { violate, type World } from "./world.ts";
@@ -231,7 +230,7 @@ export class CapacityAudit implements CapacityGate {
     return Math.max(all - Math.ceil(all * share), all > 1 ? 1 : 0);
   }
 
-  #gateOf({ target }: PlaceCandidate, snapshot: Snapshot): Gate {
+  #gateOf({ target }: PlaceCandidate, snapshot: PlaceAsk["snapshot"]): Gate {
     const pool = target.pool === undefined ? undefined : snapshot.pools.get(target.pool);
     const name = pool === undefined ? `upstream ${target.upstream}` : `pool ${pool.name}`;
     const known = this.#gates.get(name);

@@ -135,6 +135,7 @@ export class GatewayProcess {
       clock,
       log: noLog,
       logBufferBytes: 0,
+      worker: "1",
       gauges: {
         openRequests: none,
         queuedUsageRows: none,

@@ -15,6 +15,7 @@ import { localPrincipal } from "../../src/control/sign-in/principals.ts";
 import type { Application } from "../../src/domain/accounts/account.ts";
 import type { AuditRecord } from "../../src/domain/audit/audit.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
+import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
 import type { Refusal } from "../../src/domain/errors/refusal.ts";
 import type { Principal } from "../../src/domain/accounts/user.ts";
@@ -76,6 +77,7 @@ export class AdminFixture implements AsyncDisposable {
   readonly stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
   readonly lastUses = new Map<string, number>();
   readonly refusals: Refusal[] = [];
+  processes: readonly ProcessStatus[] = [];
   keyChanges = 0;
   readonly services: AdminServices = {
     store: this.stores.control,
@@ -98,6 +100,7 @@ export class AdminFixture implements AsyncDisposable {
     revokesLeaks: false,
     onLeaksReported: () => undefined,
     platform: () => this.platform,
+    processes: () => this.processes,
     lastUse: (publicId) => this.lastUses.get(publicId),
     onKeysChanged: () => {
       this.keyChanges += 1;

@@ -49,7 +49,7 @@ export async function startFaultUpstreams(wanted: WantedUpstreams): Promise<Faul
   const targets = simulators.map((_, index) =>
     targetAt(kind, { model: "simulated-chat", family: "claude-4" }, `upstream: up${index}`),
   );
-  gateway.reconfigure({
+  await gateway.reconfigure({
     upstreams: simulators
       .map((simulator, index) => `\n  up${index}: ${simulatorUpstream(simulator, kind, timeouts)}`)
       .join(""),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
 import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
-import { createApp, type App, type AppOverrides } from "../../src/app.ts";
+import { createApp, type AppOverrides } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
@@ -15,6 +15,8 @@ import {
   type SimulatorOptions,
 } from "../../src/simulator/simulator.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
+import { createCluster, type TestApp } from "./cluster.ts";
+import { workersOfRun } from "./requirement.ts";
 import type { UpstreamKind as ConfiguredKind } from "../../src/upstreams/kind.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 
@@ -34,6 +36,8 @@ export interface GatewayOptions {
   /** The kinds that a configuration may name, if not the built-in ones. */
   readonly kinds?: readonly ConfiguredKind[];
   readonly key?: WantedKey;
+  /** Those of one process are in it with all the rest. Default: those of the run. */
+  readonly workers?: number;
 }
 
 /** The properties of a test's key; by default no limit applies to it. */
@@ -49,9 +53,9 @@ export interface TestRequestInit extends Omit<RequestInit, "headers"> {
 
 /** A real gateway on free ports, a simulated provider behind it, and a key to call it with. */
 export interface TestGateway extends AsyncDisposable {
-  readonly app: App;
+  readonly app: TestApp;
   readonly simulator: Simulator;
-  /** Without `/v1`. */
+  /** Without `/v1`. Of the next worker, where there are several. */
   readonly url: string;
   readonly adminUrl: string;
   readonly port: number;
@@ -67,22 +71,27 @@ export interface TestGateway extends AsyncDisposable {
   admin(method: string, path: string, body?: unknown): Promise<Response>;
   /** Rows of the ledger, newest first, after everything queued was written. */
   usage(): Promise<readonly UsageRecord[]>;
-  reconfigure(sections: Readonly<Record<string, string>>): void;
+  /** Resolves when every worker has it; at once where there is one. */
+  reconfigure(sections: Readonly<Record<string, string>>): Promise<void>;
 }
 
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
-  const { kind = "openai" } = options;
+  const { kind = "openai", workers = workersOfRun } = options;
   const simulator = startSimulator(options.simulator);
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const build = (sections: Readonly<Record<string, string>>): Config => {
     const base = baseSections(simulator, kind, dataDir);
-    return parseTestConfig({ ...base, ...options.sections, ...sections }, options.kinds);
+    return parseTestConfig(
+      { ...base, workers: String(workers), ...options.sections, ...sections },
+      options.kinds,
+    );
   };
   const config = build({});
   const log: string[] = [];
   const sink = { ...noLog, write: (line: string): void => void log.push(line) };
   const passwords = cheapPasswords();
-  const app = await createApp(config, { log: sink, passwords, ...options.overrides });
+  const create = workers > 1 ? createCluster : createApp;
+  const app = await create(config, { log: sink, passwords, ...options.overrides });
   const createKey: TestGateway["createKey"] = async (wanted = {}) => {
     const {
       account = "test-account",
@@ -107,9 +116,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   return {
     app,
     simulator,
-    url: app.dataUrl,
+    get url() {
+      return app.dataUrl;
+    },
     adminUrl: app.adminUrl,
-    port: Number(new URL(app.dataUrl).port),
+    get port() {
+      return Number(new URL(app.dataUrl).port);
+    },
     key,
     config,
     log,
@@ -138,7 +151,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       await app.flushUsage();
       return listCalls(app);
     },
-    reconfigure: (sections) => app.reconfigure(build(sections)),
+    reconfigure: async (sections) => app.reconfigure(build(sections)),
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]();
       await simulator[Symbol.asyncDispose]();
@@ -150,7 +163,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
 /** For a key without effective limits. */
 export const unlimited = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000 };
 
-async function listCalls({ admin }: App): Promise<readonly UsageRecord[]> {
+async function listCalls({ admin }: TestApp): Promise<readonly UsageRecord[]> {
   const calls: UsageRecord[] = [];
   let after: string | undefined;
   do {

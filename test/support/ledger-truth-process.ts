@@ -98,9 +98,11 @@ export class ProcessBench implements AsyncDisposable {
   fetch(
     { dataUrl }: Pick<ServingProcess, "dataUrl">,
     { path, body }: Pick<PlannedCall, "path" | "body">,
+    more: Readonly<Record<string, string>> = {},
     options: { readonly keepalive?: boolean } = {},
   ): Promise<Response> {
     const headers = {
+      ...more,
       authorization: `Bearer ${this.#keys[0]?.text}`,
       "content-type": "application/json",
     };

@@ -160,6 +160,8 @@ class LedgerCheck {
       if (call.isStreamed && call.saw === "completed") return output === trueOutput;
       return call.path === "/v1/embeddings" ? output === 0 : output > 0;
     }
+    // The caller left before anything was sent.
+    if (row.attempts === 0 && call.saw === "left") return input === 0 && output === 0;
     if (outcome === "failed" && call.pieces === 0) {
       const isFree = input === 0 && output === 0;
       // Delivered pieces may have been lost in transit, like the rest.

@@ -1,11 +1,7 @@
 import { systemClock } from "../../src/domain/clock.ts";
 import type { LinkLost } from "../../src/process/link/link-errors.ts";
-import {
-  Link,
-  type ByteChannel,
-  type Handlers,
-  type Messages,
-} from "../../src/process/link/link.ts";
+import { Link, type Handlers, type Messages } from "../../src/process/link/link.ts";
+import type { ByteChannel } from "../../src/process/link/outbox.ts";
 
 export interface EndOptions<Heard extends Messages> {
   readonly handlers: Handlers<Heard>;

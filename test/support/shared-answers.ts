@@ -1,10 +1,9 @@
-import type { AnswerFrames } from "../../src/idempotency/answer.ts";
+import type { AnswerFrames, KeptAnswer } from "../../src/idempotency/shared/answer.ts";
 import { openAi } from "../../src/dialects/openai-dialect.ts";
-import { AnswerMemory } from "../../src/idempotency/answer-memory.ts";
-import type { AnswerReader } from "../../src/idempotency/answer-reader.ts";
-import { SharedCall, type SharedCallOptions } from "../../src/idempotency/shared-call.ts";
+import { AnswerMemory } from "../../src/idempotency/shared/answer-memory.ts";
+import type { AnswerReader } from "../../src/idempotency/shared/answer-reader.ts";
+import { SharedCall, type SharedCallOptions } from "../../src/idempotency/shared/shared-call.ts";
 import { plainCall } from "../../src/snapshot/call.ts";
-import type { KeptAnswer } from "../../src/idempotency/answer-seal.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 export const done = "data: [DONE]\n\n";

@@ -2,19 +2,22 @@ import type { Pool } from "../../domain/limits/capacity.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { TokenLimits } from "../../store/store.ts";
-import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
+import type { Upstream } from "../../snapshot/snapshot.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import {
   busy,
   type BusyPool,
   type CapacityGate,
+  type ConfiguredPlaces,
   type Draining,
+  type HolderFacts,
   type EnterResult,
-  type Place,
   type PlaceAsk,
   type PlaceCandidate,
   type Spot,
+  type UpstreamBounds,
 } from "./place.ts";
+import type { HeldPlace } from "./held-place.ts";
 import { boundsOfPool, boundsOfUpstream, type PoolBounds, type PoolUnits } from "./pool-bounds.ts";
 import { PoolGate } from "./pool-gate.ts";
 import { RequestPlaces, type RequestTerms } from "../places/request-places.ts";
@@ -43,6 +46,16 @@ export interface PoolView extends PoolName {
   readonly queued: Readonly<Record<CapacityClass, number>>;
 }
 
+type Entered = EnterResult<HeldPlace>;
+type NamedUpstream = UpstreamBounds & Pick<Upstream, "name">;
+
+/** A place that was given by another process. */
+export interface GivenPlace {
+  readonly request: HolderFacts;
+  readonly candidate: PlaceCandidate;
+  readonly snapshot: ConfiguredPlaces;
+}
+
 /** A gate and the newest configuration of its pool. */
 interface PoolEntry {
   readonly gate: PoolGate;
@@ -66,21 +79,27 @@ export class Capacity implements CapacityGate {
   readonly #options: CapacityOptions;
   readonly #pools = new Map<string, PoolEntry>();
   readonly #upstreams = new Map<string, UpstreamEntry>();
-  #newest: Snapshot | undefined;
+  #newest: ConfiguredPlaces | undefined;
 
   constructor(options: CapacityOptions) {
     this.#options = options;
   }
 
-  enter(ask: PlaceAsk): EnterResult | Promise<EnterResult> {
+  enter(ask: PlaceAsk): Entered | Promise<Entered> {
     return this.#try(ask, []);
   }
 
-  requestPlaces(upstream: Upstream, { isBound }: RequestTerms): RequestPlaces {
+  /** Counts a place that was given elsewhere, even above the bounds. */
+  adopt({ request, candidate, snapshot }: GivenPlace): HeldPlace {
+    const { gate, spot } = this.#find(candidate, 0, snapshot);
+    return gate.adopt(request, spot);
+  }
+
+  requestPlaces(upstream: NamedUpstream, { isBound }: RequestTerms): RequestPlaces {
     return new RequestPlaces(this.at(upstream).places, isBound, 0);
   }
 
-  draining(upstream: Upstream): Draining | undefined {
+  draining(upstream: NamedUpstream): Draining | undefined {
     const { drain } = upstream;
     if (drain === undefined) return undefined;
     const entry = this.at(upstream);
@@ -92,7 +111,7 @@ export class Capacity implements CapacityGate {
   }
 
   /** Sets the bounds of this snapshot, and removes unused pools and upstreams that it lacks. */
-  follow(snapshot: Snapshot): void {
+  follow(snapshot: ConfiguredPlaces): void {
     this.#newest = snapshot;
     for (const [name, entry] of this.#pools) {
       const pool = snapshot.pools.get(name);
@@ -127,7 +146,7 @@ export class Capacity implements CapacityGate {
   }
 
   /** The state of an upstream. */
-  at(called: Upstream): UpstreamEntry {
+  at(called: NamedUpstream): UpstreamEntry {
     return this.#upstreams.get(called.name) ?? this.#addUpstream(called.name, called);
   }
 
@@ -135,8 +154,8 @@ export class Capacity implements CapacityGate {
   #try(
     ask: PlaceAsk,
     refused: BusyPool[],
-    result?: Place | BusyPool,
-  ): EnterResult | Promise<EnterResult> {
+    result?: HeldPlace | BusyPool,
+  ): Entered | Promise<Entered> {
     for (let tried = result; ;) {
       if (tried !== undefined && !("busy" in tried)) {
         return { place: tried, at: refused.length, refused };
@@ -153,7 +172,7 @@ export class Capacity implements CapacityGate {
   }
 
   /** Waits in the queues of all pools where a retry may succeed. */
-  #wait(ask: PlaceAsk, refused: readonly BusyPool[]): EnterResult | Promise<EnterResult> {
+  #wait(ask: PlaceAsk, refused: readonly BusyPool[]): Entered | Promise<Entered> {
     if (ask.signal.aborted) return { refused: [busy("left", 0)] };
     const spots = new Map<PoolGate, Spot[]>();
     for (const [at, candidate] of ask.candidates.entries()) {
@@ -165,7 +184,7 @@ export class Capacity implements CapacityGate {
     return new Waiter(ask.request, this.#options.clock).wait(ask, spots);
   }
 
-  #find({ target }: PlaceCandidate, at: number, snapshot: Snapshot) {
+  #find({ target }: PlaceCandidate, at: number, snapshot: ConfiguredPlaces) {
     if (this.#newest === undefined) this.follow(snapshot);
     const { upstream: name, pool } = target;
     const upstream =
@@ -177,7 +196,7 @@ export class Capacity implements CapacityGate {
     return { gate, spot };
   }
 
-  #poolAt(name: string, snapshot: Snapshot): PoolGate | undefined {
+  #poolAt(name: string, snapshot: ConfiguredPlaces): PoolGate | undefined {
     const known = this.#pools.get(name);
     if (known !== undefined) return known.gate;
     // A call keeps the snapshot it began with, which may have pools that the newest lacks.
@@ -196,7 +215,7 @@ export class Capacity implements CapacityGate {
     return entry.gate;
   }
 
-  #addUpstream(name: string, called: Upstream | undefined): UpstreamEntry {
+  #addUpstream(name: string, called: UpstreamBounds | undefined): UpstreamEntry {
     const entry = {
       places: new UpstreamPlaces(0),
       readingOn: new UpstreamPlaces(0),
@@ -224,7 +243,7 @@ export class Capacity implements CapacityGate {
   }
 }
 
-function setLimits({ places, readingOn }: UpstreamEntry, upstream: Upstream): void {
+function setLimits({ places, readingOn }: UpstreamEntry, upstream: UpstreamBounds): void {
   places.limit = upstream.maxInFlight;
   readingOn.limit = upstream.drain?.limit ?? 0;
 }

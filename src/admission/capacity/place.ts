@@ -1,9 +1,10 @@
+import type { Pool } from "../../domain/limits/capacity.ts";
 import type { Target } from "../../domain/model.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import type { RequestPlaces, RequestTerms } from "../places/request-places.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
-import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
+import type { Upstream } from "../../snapshot/snapshot.ts";
 
 /** The key and class of a place. */
 export interface PlaceHolder {
@@ -24,13 +25,25 @@ export interface PlaceRequest {
   readonly tokens: number;
 }
 
+/** What decides the holder of a place. */
+export type HolderFacts = Pick<PlaceRequest, "keyId" | "capacityClass" | "provisionedPool">;
+
 /** A provisioned call counts as spillover outside its own pool. */
 export function classAt(
-  { capacityClass, provisionedPool }: Pick<PlaceRequest, "capacityClass" | "provisionedPool">,
+  { capacityClass, provisionedPool }: Omit<HolderFacts, "keyId">,
   pool: string | undefined,
 ): CapacityClass {
   const isGuest = capacityClass === "provisioned" && pool !== provisionedPool;
   return isGuest ? "spillover" : capacityClass;
+}
+
+/** What the configuration says of an upstream's places. */
+export type UpstreamBounds = Pick<Upstream, "maxInFlight" | "drain">;
+
+/** What a configuration says of places. */
+export interface ConfiguredPlaces {
+  readonly pools: ReadonlyMap<string, Pool>;
+  readonly upstreams: ReadonlyMap<string, UpstreamBounds>;
 }
 
 /** A target at which a call may take a place. */
@@ -42,7 +55,7 @@ export interface PlaceCandidate {
 export interface PlaceAsk {
   readonly request: PlaceRequest;
   readonly candidates: readonly PlaceCandidate[];
-  readonly snapshot: Snapshot;
+  readonly snapshot: ConfiguredPlaces;
   /** Ends the wait at once. */
   readonly signal: AbortSignal;
   /** How long it waits, in the queues of all candidates, if none has a place now. */
@@ -57,11 +70,17 @@ export interface Spot {
   readonly target: ConcurrencyLimit;
 }
 
+/** Requests of an attempt at its upstream. */
+export interface AttemptRequests extends Pick<RequestPlaces, "tryOpen" | "whenOpen" | "close"> {
+  /** A promise only where another process decides. */
+  extend(count: number): number | Promise<number>;
+}
+
 /**
  * The place of a running attempt at the pool, with one at the upstream for each of its requests.
  * Each method that ends it takes effect once.
  */
-export interface Place extends Pick<RequestPlaces, "extend" | "tryOpen" | "whenOpen" | "close"> {
+export interface Place extends AttemptRequests {
   readonly waitedMs: number;
   /** Its position in the queue, from 1, if it waited. */
   readonly position: number | undefined;
@@ -95,8 +114,8 @@ export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
  * A place and the index of its candidate, with why those before it gave none; or why none gave one,
  * after a wait only why it ended.
  */
-export type EnterResult =
-  | { readonly place: Place; readonly at: number; readonly refused: readonly BusyPool[] }
+export type EnterResult<Given extends Place = Place> =
+  | { readonly place: Given; readonly at: number; readonly refused: readonly BusyPool[] }
   | { readonly refused: readonly BusyPool[] };
 
 /** How answers of one upstream are drained after their callers have left. */
@@ -112,7 +131,7 @@ export interface CapacityGate {
   /** A promise only for calls that wait, or if the limit store returns one. */
   enter(ask: PlaceAsk): EnterResult | Promise<EnterResult>;
   /** The places of a request outside any attempt. */
-  requestPlaces(upstream: Upstream, terms: RequestTerms): RequestPlaces;
+  requestPlaces(upstream: Upstream, terms: RequestTerms): AttemptRequests;
   /** Undefined: a stream whose caller has left is aborted. */
   draining(upstream: Upstream): Draining | undefined;
 }

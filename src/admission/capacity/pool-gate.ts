@@ -10,6 +10,7 @@ import {
   busy,
   classAt,
   type BusyPool,
+  type HolderFacts,
   type PlaceHolder,
   type PlaceRequest,
   type Spot,
@@ -117,6 +118,10 @@ export class PoolGate implements PlaceQueue {
     return this.#tryTokens({ taken, reservation }, bounds.openTokens);
   }
 
+  adopt(request: HolderFacts, spot: Spot): HeldPlace {
+    return new HeldPlace(this.#keeper, this.#places.take(this.#holderOf(request), spot));
+  }
+
   newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn {
     const holder = this.#holderOf(waiter.request);
     const { accountId, tokens } = waiter.request;
@@ -210,8 +215,7 @@ export class PoolGate implements PlaceQueue {
     answer.then(
       (decision) => {
         this.#isAsking = false;
-        const isNextOnesTurn = this.#decide(asked, decision);
-        if (isNextOnesTurn || this.#isAnswerOld) this.serve();
+        if (this.#decide(asked, decision) || this.#isAnswerOld) this.serve();
         else this.#planPoll();
       },
       (error: unknown) => {
@@ -276,9 +280,8 @@ export class PoolGate implements PlaceQueue {
 
   readonly #mayEnter = (turn: QueueTurn): boolean => this.#places.spotFor(turn) !== undefined;
 
-  #holderOf(request: PlaceRequest): PlaceHolder {
-    const capacityClass = classAt(request, this.#options.pool);
-    return { capacityClass, keyId: request.keyId };
+  #holderOf(request: HolderFacts): PlaceHolder {
+    return { capacityClass: classAt(request, this.#options.pool), keyId: request.keyId };
   }
 
   #planPoll(): void {

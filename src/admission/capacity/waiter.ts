@@ -38,7 +38,7 @@ export class Waiter {
   readonly request: PlaceRequest;
   readonly #clock: Clock;
   readonly #since: number;
-  readonly #end = Promise.withResolvers<EnterResult>();
+  readonly #end = Promise.withResolvers<EnterResult<HeldPlace>>();
   /** In the order of its candidates. */
   readonly #turns = new Set<QueueTurn>();
   /** The refusal after which a retry may succeed soonest. */
@@ -60,7 +60,7 @@ export class Waiter {
   wait(
     { signal, waitMs }: Pick<PlaceAsk, "signal" | "waitMs">,
     queues: ReadonlyMap<PlaceQueue, readonly Spot[]>,
-  ): Promise<EnterResult> {
+  ): Promise<EnterResult<HeldPlace>> {
     const onAbort = (): void => this.#giveUp("left");
     const cancel = this.#clock.schedule(() => this.#giveUp("deadline"), waitMs);
     signal.addEventListener("abort", onAbort, { once: true });

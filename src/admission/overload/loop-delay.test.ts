@@ -29,3 +29,16 @@ test("the longest delay is reported for five to ten seconds", () => {
   expect(delay.longestMs(16_000)).toBe(20);
   expect(delay.longestMs(60_000)).toBe(0);
 });
+
+test("a minute is summed up by its longest delay and its 99th percentile", () => {
+  const delay = new LoopDelay();
+  expect(delay.ofLastMinute(0)).toEqual({ longestMs: 0, p99Ms: 0 });
+  for (let sample = 1; sample <= 200; sample += 1) delay.add(sample > 197 ? 300 : 10, sample * 20);
+  const { longestMs, p99Ms } = delay.ofLastMinute(50_000);
+  expect(longestMs).toBe(300);
+  expect(p99Ms).toBeWithin(285, 300.1);
+  delay.add(5, 61_000);
+  const later = delay.ofLastMinute(61_000);
+  expect(later.longestMs).toBe(5);
+  expect(later.p99Ms).toBeWithin(4.7, 5.1);
+});

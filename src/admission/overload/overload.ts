@@ -5,7 +5,7 @@ import { overloaded } from "../../domain/errors/overload-refusal.ts";
 import type { OverloadSettings } from "../../domain/routing-settings.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { AdmissionRate } from "./admission-rate.ts";
-import { LoopDelay } from "./loop-delay.ts";
+import { LoopMeter } from "./loop-meter.ts";
 
 export interface OverloadOptions {
   readonly clock: Pick<Clock, "monotonic" | "schedule">;
@@ -27,8 +27,6 @@ export interface OverloadObserver {
   changed(isShedding: boolean): void;
 }
 
-/** How often the event loop's delay is measured. */
-const measureMs = 20;
 /** How often the rate of admissions is updated. */
 const controlMs = 50;
 /**
@@ -57,34 +55,33 @@ const calmMs = 5_000;
  */
 export class OverloadGuard {
   readonly #options: OverloadOptions;
-  readonly #delay = new LoopDelay();
+  /** Measures the process's event loop. */
+  readonly loop: LoopMeter;
   readonly #rate = new AdmissionRate();
   /** Share of the provisioned calls that is refused. */
   #provisionedShare = 0;
-  /** When the next measurement is due. */
-  #dueAt = Number.POSITIVE_INFINITY;
   #controlledAt = 0;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #isShedding = false;
-  #cancel: (() => void) | undefined;
   /** The current turn of the event loop, for answers that wait for its end. */
   #turn: PromiseWithResolvers<void> | undefined;
 
   constructor(options: OverloadOptions) {
     this.#options = options;
-    const { clock, events } = options;
-    events.measureDelay(() => this.#delay.longestMs(clock.monotonic()));
+    this.loop = new LoopMeter(options.clock, (now) => {
+      this.#measured(now);
+      this.#endTurn();
+    });
+    options.events.measureDelay(() => this.loop.longestMs);
   }
 
   start(): void {
     this.#controlledAt = this.#options.clock.monotonic();
-    this.#schedule();
+    this.loop.start();
   }
 
   stop(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
-    this.#dueAt = Number.POSITIVE_INFINITY;
+    this.loop.stop();
     this.#endTurn();
   }
 
@@ -147,7 +144,7 @@ export class OverloadGuard {
 
   /** The next measurement would come too late to keep this turn of the loop from growing. */
   #isLate(now: number): boolean {
-    return now - this.#dueAt > lateTargets * this.#options.settings().loopDelayMs;
+    return this.loop.lateMs(now) > lateTargets * this.#options.settings().loopDelayMs;
   }
 
   #hasRoom(capacityClass: CapacityClass): boolean {
@@ -167,26 +164,15 @@ export class OverloadGuard {
     this.#options.events.changed(isShedding);
   }
 
-  #schedule(): void {
-    const { clock } = this.#options;
-    this.#dueAt = clock.monotonic() + measureMs;
-    this.#cancel = clock.schedule(() => {
-      this.#measured(clock.monotonic());
-      this.#schedule();
-      this.#endTurn();
-    }, measureMs);
-  }
-
   #endTurn(): void {
     this.#turn?.resolve();
     this.#turn = undefined;
   }
 
   #measured(now: number): void {
-    this.#delay.add(Math.max(0, now - this.#dueAt), now);
     if (now - this.#controlledAt < controlMs) return;
     this.#controlledAt = now;
-    const delayMs = this.#delay.standingMs;
+    const delayMs = this.loop.delay.standingMs;
     const targetMs = this.#options.settings().loopDelayMs;
     this.#rate.update({ now, delayMs, targetMs });
     // Only when the calls of all other classes are already refused.

@@ -79,7 +79,7 @@ async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): P
   const { request, codec, candidate, context } = attempt;
   const exchange = codec.encode({ ...request, n: null }, candidate.target.model);
   const missing = progress.missing();
-  const limit = atOnce(missing.length, context);
+  const limit = await atOnce(missing.length, context);
   const work = { count: missing.length, limit, signal: context.call.signal };
   await inParallel(work, async (order, signal) => {
     const own = { ...context, call: { ...context.call, signal } };
@@ -97,7 +97,7 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   }
   const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
   const { signal } = context.call;
-  const limit = atOnce(choices, context);
+  const limit = await atOnce(choices, context);
   const open = (_: number, own: AbortSignal) =>
     attemptStream(exchange, candidate, { ...context, call: { ...context.call, signal: own } });
   const opened = await openTogether({ count: limit, limit, signal }, open);
@@ -129,7 +129,7 @@ async function openTogether(
 }
 
 /** Places are taken for all of them together, so that the choices of a call do not refuse each other. */
-function atOnce(choices: number, { place }: AttemptContext): number {
+async function atOnce(choices: number, { place }: AttemptContext): Promise<number> {
   const wanted = Math.min(choicesAtOnce, choices);
   return place?.extend(wanted) ?? wanted;
 }

@@ -41,7 +41,8 @@ export async function sendMissing(attempt: EmbeddingAttempt): Promise<void> {
   const { call } = context;
   const deadline = call.receivedAt + timeoutsOf(candidate).totalMs;
   const wanted = Math.min(candidate.model.fanOut, batches.length);
-  const places = context.place?.extend(wanted) ?? wanted;
+  const extended = context.place?.extend(wanted) ?? wanted;
+  const places = extended instanceof Promise ? await extended : extended;
   const work = { count: batches.length, limit: places, signal: call.signal };
   try {
     await inParallel(work, (index, signal) => {

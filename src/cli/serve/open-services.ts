@@ -56,6 +56,7 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     revokesLeaks: config.admin.leakReports.revoke,
     onLeaksReported: () => undefined,
     platform: () => platformOf(config),
+    processes: () => [],
     lastUse: () => undefined,
     // Running gateways poll the database.
     onKeysChanged: () => Promise.resolve(),

@@ -58,10 +58,11 @@ export async function serveControl(
   const { adminUrl } = control;
   void control.serving.then(async (dataUrl) => {
     control.events.started({ data: dataUrl, admin: adminUrl });
-    if (simulator === undefined) return;
+    if (simulator === undefined || args.introduced === true) return;
     const { introduceDemo } = await import("./introduce-demo.ts");
     const app = { dataUrl, adminUrl, admin: control.admin };
     await introduceDemo({ app, values: args }, io);
+    io.tellStarted(["--introduced"]);
   });
   using watch = followFile(settings, io, {
     events: control.events,
@@ -118,7 +119,11 @@ async function start(
       log: io.log,
       portUse,
       door,
-      onBootstrapToken: (token) => printBootstrap(token, args, io),
+      shownToken: args.shownToken,
+      onBootstrapToken(token) {
+        printBootstrap(token, args, io);
+        io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
+      },
     });
     try {
       await control.start();

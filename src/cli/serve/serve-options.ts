@@ -1,5 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { AskedToEnd, readArguments, reasonOf, UsageError, type CommandIo } from "../command.ts";
+import type { IssuedToken, ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { commandLine } from "../program.ts";
 import { readAddress, settingsOptions, type SettingsArguments } from "./load-settings.ts";
 
@@ -9,8 +10,12 @@ const options = {
   admin: { type: "string" },
   unsupervised: { type: "boolean" },
   init: { type: "boolean" },
-  // For successors of the first process, which must not replace data that was lost later.
+  // For successors of the first process, which must not replace data that was lost later,
   "no-init": { type: "boolean" },
+  // nor introduce the demo again,
+  introduced: { type: "boolean" },
+  // nor print another bootstrap token than this one, as EXPIRES:TOKEN.
+  "shown-token": { type: "string" },
 } as const;
 
 /** The arguments of `serve`. */
@@ -19,13 +24,20 @@ export interface ServeArguments extends SettingsArguments {
   readonly admin?: string | undefined;
   /** Whether data that is missing is begun anew. */
   readonly begins: boolean;
+  /** Whether the demo was introduced by an earlier process. */
+  readonly introduced?: boolean | undefined;
+  /** The bootstrap token that an earlier process has printed. */
+  readonly shownToken: ShownToken | undefined;
 }
 
 /** Throws `UsageError`. */
 export function readServeArguments(args: readonly string[]): ServeArguments {
   const { values, positionals } = readArguments(args, options);
   if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
-  return { ...values, begins: values.init === true && values["no-init"] !== true };
+  const begins = values.init === true && values["no-init"] !== true;
+  const [expiresAt, text] = values["shown-token"]?.split(":") ?? [];
+  const shownToken = text === undefined ? undefined : { text, expiresAt: Number(expiresAt) };
+  return { ...values, begins, shownToken };
 }
 
 /** The configuration with the addresses of the command line. */
@@ -45,16 +57,11 @@ export function fixedAddress(listener: "data" | "admin", port: number, url: stri
   return port === 0 ? [`--${listener}`, new URL(url).host] : [];
 }
 
-export interface BootstrapToken {
-  readonly text: string;
-  readonly isConfigured: boolean;
-}
-
 /**
  * Prints a generated bootstrap token; one from the configuration stays out of terminals and logs.
  */
 export function printBootstrap(
-  { text, isConfigured }: BootstrapToken,
+  { text, isConfigured }: IssuedToken,
   values: SettingsArguments,
   io: CommandIo,
 ): void {

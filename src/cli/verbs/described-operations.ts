@@ -37,6 +37,7 @@ function describe(): readonly DescribedOperation[] {
     onLeaksReported: unopened,
     auditKeptMs: 0,
     platform: unopened,
+    processes: unopened,
     lastUse: unopened,
     onKeysChanged: unopened,
     passwords: new Passwords(),

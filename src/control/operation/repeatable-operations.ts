@@ -6,7 +6,7 @@ import {
   type AllRequestNames,
 } from "../../idempotency/request-names.ts";
 import { openReply, sealReply } from "../../idempotency/seal.ts";
-import { SharedWork } from "../../idempotency/shared-work.ts";
+import { SharedWork } from "../../idempotency/shared/shared-work.ts";
 import type { ControlView, StoredReply } from "../../store/control-store.ts";
 import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
 import type { AdminServices } from "../services.ts";
@@ -77,21 +77,16 @@ export class RepeatableOperations {
     const keeper: ReplyKeeper = {
       expectNone: async (transaction) => {
         const stored = await this.#find(transaction, names);
-        if (stored !== undefined) throw new DoneElsewhere(stored);
+        if (stored !== undefined) throw this.#once.answeredElsewhere(stored);
       },
       keep: async (transaction, answer) => {
         await transaction.replies.put(this.#toReply(operation, names, answer));
         isKept = true;
       },
     };
-    try {
-      const body = await work(keeper);
-      if (!isKept) await store.change((transaction) => keeper.keep(transaction, body));
-      return { status: operation.status, body, isReplayed: false };
-    } catch (error) {
-      if (!(error instanceof DoneElsewhere)) throw error;
-      return { ...this.#open(error.reply, names), isReplayed: true };
-    }
+    const body = await work(keeper);
+    if (!isKept) await store.change((transaction) => keeper.keep(transaction, body));
+    return { status: operation.status, body, isReplayed: false };
   }
 
   #isKnown(reply: StoredReply | undefined): reply is StoredReply {
@@ -142,16 +137,6 @@ function namesOf(request: RepeatableRequest, { peppers }: Services): AllRequestN
   const identity = ["idempotency key", userId ?? kind, role, accountId ?? null, key];
   const content = ["request", operation.id, parameters, query ?? {}, body ?? {}];
   return nameRequest({ key, identity, content }, peppers);
-}
-
-/** Another process ran the same request after this one looked for its answer. */
-class DoneElsewhere extends Error {
-  readonly reply: StoredReply;
-
-  constructor(reply: StoredReply) {
-    super("the request was done by another process");
-    this.reply = reply;
-  }
 }
 
 function keyReused(): GatewayError {

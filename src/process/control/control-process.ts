@@ -1,6 +1,8 @@
+import { LoopMeter } from "../../admission/overload/loop-meter.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import { systemClock } from "../../domain/clock.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
 import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
@@ -8,6 +10,8 @@ import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
+import type { AppOverrides } from "../wiring/app-interface.ts";
+import { ownFacts } from "../own-facts.ts";
 import type { Door } from "../wiring/door.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { Coordination } from "./coordination/coordination.ts";
@@ -20,10 +24,12 @@ export interface ControlProcessOptions {
   /** Path of the socket for workers. */
   readonly socket: string;
   readonly log: LogSink;
+  readonly shownToken?: ControlServerOptions["shownToken"];
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
-  readonly portUse: PortUse;
+  readonly portUse?: PortUse;
   /** Listens for administration already. */
-  readonly door: Door | undefined;
+  readonly door?: Door | undefined;
+  readonly overrides?: AppOverrides;
 }
 
 /** How long control waits beyond the drain time for workers that are asked to end. */
@@ -34,6 +40,8 @@ const pollMs = 20;
 export class ControlProcess implements AsyncDisposable {
   readonly #telemetry: Telemetry;
   readonly #shutdown = new Shutdown();
+  readonly #startedAt = systemClock.now();
+  readonly #loop = new LoopMeter(systemClock);
   readonly #server: ControlServer;
   readonly #coordination: Coordination;
   readonly #workers: WorkerLinks;
@@ -44,36 +52,44 @@ export class ControlProcess implements AsyncDisposable {
 
   /** Throws if another process has the data directory. */
   constructor(options: ControlProcessOptions) {
-    const { config, feed, socket, log, onBootstrapToken, portUse, door } = options;
+    const { config, feed, socket, log, overrides = {}, ...bootstrap } = options;
+    const { clock = systemClock, random = Math.random, passwords } = overrides;
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log));
+    telemetry.metrics.measureDelay(() => this.#loop.longestMs);
     this.#server = new ControlServer({
       config,
       telemetry,
       shutdown: this.#shutdown,
-      clock: systemClock,
+      clock,
+      passwords,
       randomBytes: (target) => crypto.getRandomValues(target),
-      onBootstrapToken,
-      portUse,
-      door,
-      onKeysChanged: () => this.#workers.reloadKeys(),
+      ...bootstrap,
+      onKeysChanged: () => this.#reloadKeys(),
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
+      processes: () => [this.#status, ...this.#workers.statuses(this.#config.workers)],
       countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });
     const { port, storage } = this.#server;
     this.#coordination = new Coordination({
       config,
-      clock: systemClock,
-      random: Math.random,
+      clock,
+      random,
       reports: port.reports,
+      keys: port.keys,
+      onWaited: (pool, waited) => telemetry.routing.waited({ pool, ...waited }),
     });
+    if (config.workers > 1) {
+      telemetry.metrics.capacity.follow(() => this.#coordination.poolViews());
+    }
     this.#workers = new WorkerLinks({
       coordination: this.#coordination,
       path: socket,
       clock: systemClock,
+      startedAt: this.#startedAt,
       port,
       usage: storage.usage,
       config: () => this.#feed,
@@ -102,6 +118,7 @@ export class ControlProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
+    this.#loop.start();
     await this.#server.storage.open();
     if (this.#config.workers > 1) await this.#coordination.start();
     this.#workers.listen();
@@ -113,12 +130,18 @@ export class ControlProcess implements AsyncDisposable {
     this.#config = config;
     this.#feed = { ...this.#feed, text, generation: systemClock.now() };
     this.#server.reconfigure(config);
+    this.#coordination.reconfigure(config);
     this.#workers.configChanged(this.#feed);
   }
 
   /** Lets open requests end; a successor waits for the data directory. */
   leave(): Promise<void> {
     return this.#server.leave();
+  }
+
+  /** Stores all usage that the workers have written in the database. */
+  async flushUsage(): Promise<void> {
+    await this.#server.storage.ingest.flush();
   }
 
   /** Waits until the workers, which are asked to end too, have left. */
@@ -136,10 +159,19 @@ export class ControlProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#loop.stop();
     this.#shutdown.refuse();
     await this.#server.cut();
     this.#workers.stop();
+    this.#coordination.stop();
     await this.#server[Symbol.asyncDispose]();
+  }
+
+  async #reloadKeys(): Promise<void> {
+    // With one worker nothing here depends on keys.
+    const isShared = this.#config.workers > 1;
+    const reading = isShared ? this.#coordination.reloadKeys().catch(() => undefined) : undefined;
+    await Promise.all([reading, this.#workers.reloadKeys()]);
   }
 
   #begin(): void {
@@ -151,6 +183,21 @@ export class ControlProcess implements AsyncDisposable {
   #lookForWorker(): void {
     const url = this.#workers.states.find((state) => state.url !== "")?.url;
     if (url !== undefined) this.#serving.resolve(url);
+  }
+
+  get #status(): ProcessStatus {
+    return {
+      role: "control",
+      number: undefined,
+      notReady: this.#server.storage.whyNotReady(),
+      facts: {
+        ...ownFacts(this.#loop),
+        startedAt: this.#startedAt,
+        waitingRows: undefined,
+        keysGeneration: this.#workers.keysGeneration,
+        configuredAt: this.#feed.generation,
+      },
+    };
   }
 
   #whyNotReady(): string | undefined {
@@ -170,6 +217,7 @@ export class ControlProcess implements AsyncDisposable {
       format,
       clock: systemClock,
       log,
+      worker: "control",
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
       },

@@ -16,7 +16,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
-import { ControlPlane, platformOf } from "../wiring/control-plane.ts";
+import { ControlPlane, platformOf, type ControlPlaneOptions } from "../wiring/control-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
 import type { Door } from "../wiring/door.ts";
 import { startListener } from "../wiring/start-listener.ts";
@@ -27,11 +27,13 @@ export interface ControlServerOptions {
   readonly shutdown: Shutdown;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
+  readonly shownToken?: ControlPlaneOptions["shownToken"];
   readonly onBootstrapToken: NonNullable<AppOverrides["onBootstrapToken"]>;
   readonly passwords?: AppOverrides["passwords"] | undefined;
   /** Resolves when every data server sees the changes of keys. */
   readonly onKeysChanged: () => Promise<void>;
   readonly renderMetrics: () => string | Promise<string>;
+  readonly processes: AdminServices["processes"];
   /** Rows that data servers have written and that are not stored, for the log. */
   readonly countWaiting: () => number;
   /** Undefined when a data server can serve. */
@@ -79,6 +81,7 @@ export class ControlServer implements AsyncDisposable {
       services: this.admin,
       events,
       passwords: options.passwords,
+      shownToken: options.shownToken,
       onBootstrapToken,
     });
   }
@@ -167,7 +170,7 @@ export class ControlServer implements AsyncDisposable {
 
   #createServices(): AdminServices {
     const { control: store, reports, usage, lastUse } = this.storage;
-    const { clock, randomBytes, telemetry, onKeysChanged, config } = this.#options;
+    const { clock, randomBytes, telemetry, onKeysChanged, processes, config } = this.#options;
     return {
       store,
       reports,
@@ -180,6 +183,7 @@ export class ControlServer implements AsyncDisposable {
       revokesLeaks: config.admin.leakReports.revoke,
       onLeaksReported: (summary) => telemetry.events.leaksReported(summary),
       platform: () => platformOf(this.#config),
+      processes,
       lastUse: (publicId) => lastUse.of(publicId),
       onKeysChanged,
     };

@@ -1,18 +1,28 @@
+import type { ProcessStatus } from "../../domain/process-status.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Ingest } from "../../ledger/ingest/ingest.ts";
 import type { KeyChanges, UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
-import { Link, type ByteChannel, type Handlers } from "../link/link.ts";
-import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
-import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
+import { Link, type Handlers } from "../link/link.ts";
+import type {
+  ConfigFeed,
+  ControlMessages,
+  CoordinationMessages,
+  WorkerMessages,
+  WorkerState,
+} from "../link/messages.ts";
+import type { ByteChannel } from "../link/outbox.ts";
 import type { Coordination } from "./coordination/coordination.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
+import { WorkerPages } from "./worker-pages.ts";
 
 export interface WorkerLinksOptions {
   readonly path: string;
   readonly clock: Clock;
+  /** When this process took its role, in milliseconds since the epoch. */
+  readonly startedAt: number;
   readonly port: ControlPort;
-  readonly coordination: Pick<Coordination, "handlers">;
+  readonly coordination: Pick<Coordination, "ofWorker">;
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
@@ -26,21 +36,26 @@ export interface WorkerLinksOptions {
 
 type Connection = Link<ControlMessages, WorkerMessages>;
 
+/** A state, and when it came by the monotonic clock. */
+type HeardState = WorkerState & { readonly heardAt: number };
+
+/** A worker tells its state every second. */
+const silentAfterMs = 3_000;
 /** Longest wait for a worker to follow a change of keys; a later poll of the worker brings it. */
 const reloadTimeoutMs = 1_000;
 const metricsTimeoutMs = 2_000;
-const mostPages = 100;
 
 /** The links to all workers. */
 export class WorkerLinks {
   readonly #options: WorkerLinksOptions;
-  readonly #workers = new Map<Connection, WorkerState | undefined>();
-  /** Metrics by process id; of a process that has gone its counts alone. */
-  readonly #pages = new Map<number, string>();
+  readonly #workers = new Map<Connection, HeardState | undefined>();
+  readonly #pages: WorkerPages;
   #listener: SocketListener | undefined;
+  #keysGeneration = 0;
 
   constructor(options: WorkerLinksOptions) {
     this.#options = options;
+    this.#pages = new WorkerPages(options.startedAt);
   }
 
   listen(): void {
@@ -53,8 +68,23 @@ export class WorkerLinks {
   }
 
   /** What each worker said last, which it does as soon as it is connected. */
-  get states(): readonly WorkerState[] {
+  get states(): readonly HeardState[] {
     return [...this.#workers.values()].filter((state) => state !== undefined);
+  }
+
+  /** Epoch of the newest change of keys that a worker has read. */
+  get keysGeneration(): number {
+    return this.#keysGeneration;
+  }
+
+  /** All workers that are connected, and those of `wanted` that are not. */
+  statuses(wanted: number): readonly ProcessStatus[] {
+    const now = this.#options.clock.monotonic();
+    const told = this.states.map((state) => statusOf(state, now));
+    const missing = Array.from({ length: wanted }, (_, index) => index + 1)
+      .filter((number) => told.every((status) => status.number !== number))
+      .map((number) => missingWorker(number));
+    return [...told, ...missing].toSorted((one, other) => one.number - other.number);
   }
 
   /** Resolves when all workers see every change of keys, or have not answered in time. */
@@ -68,12 +98,8 @@ export class WorkerLinks {
 
   /** The metrics of all workers, with the last known counts of those that have gone. */
   async metrics(): Promise<string> {
-    await this.#askAll(async (link) => {
-      const page = await link.ask("metrics.read", undefined, metricsTimeoutMs);
-      const state = this.#workers.get(link);
-      if (state !== undefined) this.#pages.set(state.pid, page);
-    });
-    return mergePages([...this.#pages.values()]);
+    await this.#askAll((link) => this.#readPage(link));
+    return this.#pages.render();
   }
 
   stop(): void {
@@ -88,23 +114,35 @@ export class WorkerLinks {
     return Promise.all(links.map((link) => ask(link).catch(() => undefined)));
   }
 
+  async #readPage(link: Connection): Promise<void> {
+    this.#keepPage(link, await link.ask("metrics.read", undefined, metricsTimeoutMs));
+  }
+
+  #keepPage(link: Connection, page: string): void {
+    const state = this.#workers.get(link);
+    if (state !== undefined) this.#pages.keep(state, page);
+  }
+
   #open(channel: ByteChannel): Connection {
-    const { clock } = this.#options;
+    const { clock, coordination } = this.#options;
+    const shared = coordination.ofWorker();
     const link: Connection = new Link<ControlMessages, WorkerMessages>({
       channel,
       clock,
       hello: undefined,
-      handlers: this.#handlers(() => link),
+      handlers: { ...shared.handlers, ...this.#handlers(() => link) },
       onOpen: () => void this.#workers.set(link, undefined),
-      onLost: () => this.#forget(link),
+      onLost: () => {
+        shared.end();
+        this.#forget(link);
+      },
     });
     return link;
   }
 
-  #handlers(link: () => Connection): Handlers<WorkerMessages> {
-    const { port, usage, config, coordination } = this.#options;
+  #handlers(link: () => Connection): Omit<Handlers<WorkerMessages>, keyof CoordinationMessages> {
+    const { port, usage, config } = this.#options;
     return {
-      ...coordination.handlers(),
       "config.read": () => config(),
       "keys.load": (ask) => this.#loadKeys(ask),
       "keys.used": (uses) => {
@@ -117,6 +155,7 @@ export class WorkerLinks {
       "usage.insert": (records) => usage.insert(records),
       refused: (refusal) => port.recordRefusal(refusal),
       state: (state) => this.#hear(link(), state),
+      leaving: (page) => this.#keepPage(link(), page),
     };
   }
 
@@ -126,6 +165,7 @@ export class WorkerLinks {
     try {
       const page = await port.keys.loadKeys(since, limit);
       ({ hasMore } = page);
+      this.#keysGeneration = page.epoch;
       return page;
     } finally {
       if (!hasMore) onKeysRead();
@@ -133,26 +173,28 @@ export class WorkerLinks {
   }
 
   #hear(link: Connection, state: WorkerState): void {
-    this.#workers.set(link, state);
+    this.#workers.set(link, { ...state, heardAt: this.#options.clock.monotonic() });
+    if (this.#pages.isUnread(state)) this.#readPage(link).catch(() => undefined);
     const { ingest, whyNotReady, onState } = this.#options;
     link.tell("state", { notReady: whyNotReady(), stored: ingest.progressOf(state.spool) });
     onState();
   }
 
   #forget(link: Connection): void {
-    const pid = this.#workers.get(link)?.pid;
+    const state = this.#workers.get(link);
     this.#workers.delete(link);
-    const page = pid === undefined ? undefined : this.#pages.get(pid);
-    if (pid !== undefined && page !== undefined) this.#pages.set(pid, mergeEnded([page]));
-    if (this.#pages.size > mostPages) this.#joinEnded();
+    if (state !== undefined) this.#pages.ended(state);
     this.#options.onState();
   }
+}
 
-  #joinEnded(): void {
-    const living = new Set(this.states.map(({ pid }) => pid));
-    const ended = [...this.#pages.keys()].filter((pid) => !living.has(pid));
-    const joined = mergeEnded(ended.map((pid) => this.#pages.get(pid) ?? ""));
-    for (const pid of ended) this.#pages.delete(pid);
-    this.#pages.set(0, joined);
-  }
+function statusOf(state: HeardState, now: number) {
+  const silentMs = now - state.heardAt;
+  const seconds = Math.floor(silentMs / 1_000);
+  const notReady = silentMs > silentAfterMs ? `silent for ${seconds} s` : state.notReady;
+  return { role: "worker" as const, number: state.number, notReady, facts: state };
+}
+
+function missingWorker(number: number) {
+  return { role: "worker" as const, number, notReady: "not connected", facts: undefined };
 }

@@ -1,22 +1,24 @@
 import { deserialize, serialize } from "bun:jsc";
 
 /**
- * Frames of a link: four bytes of length (little-endian, of what follows), one of the type, one of
- * the encoding, four of a sequence number, then the body.
+ * Frames of a link: four bytes of length (little-endian, of what follows), one of the encoding, then
+ * a list of messages.
  */
-export interface Frame {
-  readonly type: FrameType;
-  readonly encoding: Encoding;
-  readonly sequence: number;
-  readonly body: unknown;
-}
+export type Message = readonly [
+  type: MessageType,
+  /** Of the ask, which its answer repeats; 0 for all others. */
+  sequence: number,
+  /** Of an ask or a note; else empty. */
+  kind: string,
+  body?: unknown,
+];
 
 /** `answer` and `failure` carry the sequence number of their `ask`; a `note` gets no answer. */
-export type FrameType = "hello" | "ask" | "answer" | "failure" | "note";
+export type MessageType = "hello" | "ask" | "answer" | "failure" | "note";
 
 /**
- * `json` for small messages on the way of a call (1.4 us both ways for 300 bytes); `clone`, five
- * times as dear, for values that JSON cannot hold: bytes, maps, infinity.
+ * `json` for small messages on the way of a call; `clone`, five times as dear, for values that JSON
+ * cannot hold: bytes, maps, infinity.
  */
 export type Encoding = "json" | "clone";
 
@@ -26,24 +28,57 @@ export const longestFrameBytes = 64 * 1024 * 1024;
 /** The peer sent bytes that are no frame. */
 export class BrokenFrame extends Error {}
 
-const headBytes = 10;
-const types: readonly FrameType[] = ["hello", "ask", "answer", "failure", "note"];
+const lengthBytes = 4;
+const headBytes = lengthBytes + 1;
 const encodings: readonly Encoding[] = ["json", "clone"];
+const types: readonly unknown[] = ["hello", "ask", "answer", "failure", "note"];
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+/** UTF-8 of one unit of a JavaScript string is at most this long. */
+const mostBytesOfUnit = 3;
+/** A larger buffer is used for one frame only. */
+const longestKeptBytes = 256 * 1024;
 
-/** Throws a `RangeError` for a body that is too large. */
-export function encodeFrame({ type, encoding, sequence, body }: Frame): Uint8Array {
-  const bytes = encodeBody(encoding, body);
-  const length = headBytes - 4 + bytes.length;
+/** Throws a `RangeError` for a message that is too large. */
+export function encodeClone(message: Message): Uint8Array {
+  const body = new Uint8Array(serialize([message]));
+  const frame = new Uint8Array(headBytes + body.length);
+  frame.set(body, headBytes);
+  return withHead(frame, "clone");
+}
+
+/** A message as a part of a frame in JSON. */
+export function encodeJson([type, sequence, kind, body]: Message): string {
+  // In a list, JSON turns undefined into null.
+  return JSON.stringify(body === undefined ? [type, sequence, kind] : [type, sequence, kind, body]);
+}
+
+/** Writes frames in JSON. */
+export class JsonFrames {
+  #buffer = new Uint8Array(4_096);
+
+  /**
+   * A frame of messages that are encoded and joined by commas. It is valid until the next one.
+   * Throws a `RangeError` if they are too large together.
+   */
+  encode(messages: string): Uint8Array {
+    const most = headBytes + mostBytesOfUnit * messages.length + 2;
+    const buffer = most > longestKeptBytes ? new Uint8Array(most) : this.#bufferOf(most);
+    const { written } = encoder.encodeInto(`[${messages}]`, buffer.subarray(headBytes));
+    return withHead(buffer.subarray(0, headBytes + written), "json");
+  }
+
+  #bufferOf(bytes: number): Uint8Array<ArrayBuffer> {
+    if (this.#buffer.length < bytes) this.#buffer = new Uint8Array(2 * bytes);
+    return this.#buffer;
+  }
+}
+
+function withHead(frame: Uint8Array, encoding: Encoding): Uint8Array {
+  const length = frame.length - lengthBytes;
   if (length > longestFrameBytes) throw new RangeError(`a message of ${length} bytes is too long`);
-  const frame = new Uint8Array(headBytes + bytes.length);
-  const view = new DataView(frame.buffer);
-  view.setUint32(0, length, true);
-  view.setUint8(4, types.indexOf(type));
-  view.setUint8(5, encodings.indexOf(encoding));
-  view.setUint32(6, sequence, true);
-  frame.set(bytes, headBytes);
+  viewOf(frame).setUint32(0, length, true);
+  frame[lengthBytes] = encodings.indexOf(encoding);
   return frame;
 }
 
@@ -54,65 +89,78 @@ export class FrameReader {
   /** Bytes that have to be there before the next frame is read. */
   #wanted = headBytes;
 
-  /** Returns the frames that are complete. Throws `BrokenFrame`; then the stream is of no use. */
-  read(bytes: Uint8Array): readonly Frame[] {
+  /**
+   * Hands on the messages of each complete frame. Throws `BrokenFrame`; then the stream is of no use.
+   */
+  read(bytes: Uint8Array, hear: (message: Message, encoding: Encoding) => void): void {
+    const all = this.#join(bytes);
+    if (all === undefined) return;
+    let left = all;
+    for (;;) {
+      const frameBytes = left.length < headBytes ? headBytes : lengthOf(left) + lengthBytes;
+      if (left.length < frameBytes) return this.#keep(left, frameBytes);
+      const encoding = encodings[left[lengthBytes] ?? encodings.length];
+      if (encoding === undefined) throw new BrokenFrame("an unknown frame");
+      for (const message of messagesOf(left.subarray(headBytes, frameBytes), encoding)) {
+        hear(message, encoding);
+      }
+      left = left.subarray(frameBytes);
+    }
+  }
+
+  /** Undefined while a frame is incomplete. */
+  #join(bytes: Uint8Array): Uint8Array | undefined {
+    if (this.#parts.length === 0) return bytes;
+    this.#keepPart(bytes);
+    if (this.#bytes < this.#wanted) return undefined;
+    const all = Buffer.concat(this.#parts, this.#bytes);
+    this.#parts = [];
+    this.#bytes = 0;
+    return all;
+  }
+
+  #keep(left: Uint8Array, wanted: number): void {
+    this.#wanted = wanted;
+    if (left.length > 0) this.#keepPart(left);
+  }
+
+  #keepPart(bytes: Uint8Array): void {
     // The runtime may reuse its buffer after the callback.
     this.#parts.push(bytes.slice());
     this.#bytes += bytes.length;
-    if (this.#bytes < this.#wanted) return [];
-    const [first = bytes] = this.#parts;
-    const all = this.#parts.length === 1 ? first : Buffer.concat(this.#parts, this.#bytes);
-    const frames: Frame[] = [];
-    let offset = 0;
-    for (;;) {
-      const left = all.subarray(offset);
-      const frameBytes = left.length < headBytes ? headBytes : lengthOf(left) + 4;
-      if (left.length < frameBytes) {
-        this.#parts = left.length === 0 ? [] : [left];
-        this.#bytes = left.length;
-        this.#wanted = frameBytes;
-        return frames;
-      }
-      frames.push(decodeFrame(left.subarray(0, frameBytes)));
-      offset += frameBytes;
-    }
   }
 }
 
 function lengthOf(frame: Uint8Array): number {
   const length = viewOf(frame).getUint32(0, true);
-  if (length < headBytes - 4 || length > longestFrameBytes) {
+  if (length < headBytes - lengthBytes || length > longestFrameBytes) {
     throw new BrokenFrame(`a frame claims ${length} bytes`);
   }
   return length;
 }
 
-function decodeFrame(frame: Uint8Array): Frame {
-  const view = viewOf(frame);
-  const type = types[view.getUint8(4)];
-  const encoding = encodings[view.getUint8(5)];
-  if (type === undefined || encoding === undefined) throw new BrokenFrame("an unknown frame");
-  const sequence = view.getUint32(6, true);
+function messagesOf(body: Uint8Array, encoding: Encoding): readonly Message[] {
+  let messages: unknown;
   try {
-    return { type, encoding, sequence, body: decodeBody(encoding, frame.subarray(headBytes)) };
+    messages = encoding === "json" ? JSON.parse(decoder.decode(body)) : deserialize(body.slice());
   } catch (error) {
     throw new BrokenFrame("a body that cannot be read", { cause: error });
   }
+  if (!Array.isArray(messages) || !messages.every(isMessage)) {
+    throw new BrokenFrame("an unknown message");
+  }
+  return messages;
+}
+
+function isMessage(value: unknown): value is Message {
+  return (
+    Array.isArray(value) &&
+    types.includes(value[0]) &&
+    typeof value[1] === "number" &&
+    typeof value[2] === "string"
+  );
 }
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-function encodeBody(encoding: Encoding, body: unknown): Uint8Array {
-  // JSON has no undefined, which is the answer of most requests.
-  if (body === undefined) return new Uint8Array(0);
-  return encoding === "json"
-    ? encoder.encode(JSON.stringify(body))
-    : new Uint8Array(serialize(body));
-}
-
-function decodeBody(encoding: Encoding, bytes: Uint8Array): unknown {
-  if (bytes.length === 0) return undefined;
-  return encoding === "json" ? JSON.parse(decoder.decode(bytes)) : deserialize(bytes.slice());
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { LinkPair } from "../../../test/support/link-pair.ts";
 import { RefusedRows, StorageUnavailable } from "../../store/errors.ts";
-import { encodeFrame } from "./frame.ts";
+import { encodeClone, encodeJson, JsonFrames } from "./frame.ts";
 import { LinkLost } from "./link-errors.ts";
 import { protocol } from "./link.ts";
 
@@ -34,6 +34,10 @@ function pairOf(jsonKinds: ReadonlySet<string> = new Set()) {
     },
   );
   return { pair, notes };
+}
+
+function framed(message: string): Uint8Array {
+  return new JsonFrames().encode(message);
 }
 
 const rich = {
@@ -107,6 +111,27 @@ describe("a link", () => {
     expect([pair.toFar.writes - before, notes.length]).toEqual([1, 100]);
   });
 
+  test("keeps the order of messages in both encodings and of any size", async () => {
+    const { pair, notes } = pairOf(new Set(["heard"]));
+    const sizes: number[] = [];
+    for (let note = 0; note < 100; note += 1) {
+      pair.near.link.tell("heard", note);
+      const echoed = pair.near.link.ask("echo", "ä".repeat(note * 100));
+      void echoed.then((text) => sizes.push(String(text).length));
+    }
+    await pair.settle(() => 40_000);
+    expect(notes).toEqual(Array.from({ length: 100 }, (_, note) => note));
+    expect(sizes).toEqual(notes.map((note) => note * 100));
+  });
+
+  test("carries messages in JSON of any size", async () => {
+    const { pair } = pairOf(new Set(["echo"]));
+    const texts = [10, 70_000, 20, 60_000, 60_000, 3_000_000].map((size) => "€".repeat(size));
+    const answers = texts.map((text) => pair.near.link.ask("echo", text));
+    await pair.settle();
+    expect(await Promise.all(answers)).toEqual(texts);
+  });
+
   test("keeps the order of messages while the other end reads slowly", async () => {
     const { pair, notes } = pairOf();
     pair.toFar.capacity = 50;
@@ -154,6 +179,19 @@ describe("a link", () => {
     expect(pair.near.losses).toHaveLength(1);
   });
 
+  test("gives up each ask after its own time", async () => {
+    const { pair } = pairOf();
+    await pair.settle();
+    const ends: string[] = [];
+    const asked = [3, 1, 2].map((timeoutMs) =>
+      pair.near.link
+        .ask("never", undefined, timeoutMs * 10)
+        .catch(() => void ends.push(`after ${timeoutMs}`)),
+    );
+    await Promise.all(asked);
+    expect(ends).toEqual(["after 1", "after 2", "after 3"]);
+  });
+
   test("gives up an answer that does not come, and ignores it when it comes late", async () => {
     const { pair } = pairOf();
     await pair.settle();
@@ -170,21 +208,13 @@ describe("a link to something else", () => {
   test.each([
     ["noise", new TextEncoder().encode("GET / HTTP/1.1\r\n\r\n")],
     ["a frame that claims too much", new Uint8Array([255, 255, 255, 255, 0, 0, 0, 0, 0, 0])],
-    ["a frame of unknown type", new Uint8Array([6, 0, 0, 0, 9, 0, 0, 0, 0, 0])],
-    [
-      "a note before the hello",
-      encodeFrame({ type: "note", encoding: "json", sequence: 0, body: { kind: "heard", ask: 1 } }),
-    ],
-    [
-      "another version",
-      encodeFrame({
-        type: "hello",
-        encoding: "json",
-        sequence: 0,
-        body: { protocol: protocol + 1 },
-      }),
-    ],
-    ["a body that is no clone", new Uint8Array([9, 0, 0, 0, 4, 1, 0, 0, 0, 0, 1, 2, 3])],
+    ["a frame of unknown encoding", new Uint8Array([3, 0, 0, 0, 9, 91, 93])],
+    ["a frame that is no list", new Uint8Array([3, 0, 0, 0, 0, 123, 125])],
+    ["a message of unknown type", framed('["shout",0,""]')],
+    ["a message of no kind", framed('["note",0]')],
+    ["a note before the hello", framed(encodeJson(["note", 0, "heard", 1]))],
+    ["another version", encodeClone(["hello", 0, "", { protocol: protocol + 1 }])],
+    ["a body that is no clone", new Uint8Array([4, 0, 0, 0, 1, 1, 2, 3])],
   ])("ends: %s", (_, bytes) => {
     const { pair, notes } = pairOf();
     pair.far.link.received(bytes);

@@ -1,9 +1,17 @@
 import type { Clock } from "../../domain/clock.ts";
-import { BrokenFrame, encodeFrame, FrameReader, type Encoding, type Frame } from "./frame.ts";
+import {
+  BrokenFrame,
+  FrameReader,
+  type Encoding,
+  type Message,
+  type MessageType,
+} from "./frame.ts";
 import { errorOf, factsOf, LinkLost } from "./link-errors.ts";
+import { OpenAsks } from "./open-asks.ts";
+import { Outbox, type ByteChannel } from "./outbox.ts";
 
 /** Both ends of a link have to speak the same protocol. Raise it when a message changes. */
-export const protocol = 1;
+export const protocol = 2;
 
 /** The messages that one side sends, by kind. A note has no answer. */
 export type Messages = Readonly<
@@ -16,13 +24,6 @@ export type Handlers<Heard extends Messages> = {
     body: Heard[Kind]["ask"],
   ) => Heard[Kind]["answer"] | Promise<Heard[Kind]["answer"]>;
 };
-
-/** A stream of bytes to the other side. Bytes that were not taken are sent after `drained`. */
-export interface ByteChannel {
-  /** Returns how many bytes were taken. */
-  write(bytes: Uint8Array): number;
-  close(): void;
-}
 
 export interface LinkOptions<Heard extends Messages> {
   readonly channel: ByteChannel;
@@ -40,15 +41,6 @@ export interface LinkOptions<Heard extends Messages> {
 
 /** Longest wait for an answer. */
 const answerTimeoutMs = 5_000;
-/** Bytes that wait for the other side; with more, asks fail and notes are dropped. */
-const waitingLimitBytes = 64 * 1024 * 1024;
-const sequences = 2 ** 32;
-
-interface OpenAsk {
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  readonly stopTimer: () => void;
-}
 
 /**
  * One end of a connection between two processes of a gateway: asks that are answered, and notes that
@@ -57,21 +49,17 @@ interface OpenAsk {
 export class Link<Sent extends Messages, Heard extends Messages> {
   readonly #options: LinkOptions<Heard>;
   readonly #reader = new FrameReader();
-  readonly #asks = new Map<number, OpenAsk>();
-  #waiting: Uint8Array[] = [];
-  #waitingBytes = 0;
-  #sequence = 0;
-  #isFlushPlanned = false;
-  /** The channel took less than it was given; `drained` follows. */
-  #isFull = false;
+  readonly #asks: OpenAsks;
+  readonly #outbox: Outbox;
   #isOpen = false;
   #lost: LinkLost | undefined;
   #droppedNotes = 0;
 
   constructor(options: LinkOptions<Heard>) {
     this.#options = options;
-    const body = { protocol, hello: options.hello };
-    this.#send({ type: "hello", encoding: "clone", sequence: 0, body });
+    this.#asks = new OpenAsks(options.clock);
+    this.#outbox = new Outbox(options.channel);
+    this.#outbox.add(["hello", 0, "", { protocol, hello: options.hello }], "clone");
   }
 
   /** Notes that found too many bytes waiting. */
@@ -93,47 +81,26 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     timeoutMs: number = answerTimeoutMs,
   ): Promise<Sent[Kind]["answer"]> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    if (this.#waitingBytes > waitingLimitBytes) {
+    if (this.#outbox.isFull) {
       return Promise.reject(new LinkLost("the other process does not read"));
     }
-    this.#sequence = (this.#sequence + 1) % sequences;
-    const sequence = this.#sequence;
-    const { promise, resolve, reject } = Promise.withResolvers<Sent[Kind]["answer"]>();
-    const stopTimer = this.#options.clock.schedule(() => {
-      this.#asks.delete(sequence);
-      reject(new LinkLost(`no answer within ${timeoutMs} ms`));
-    }, timeoutMs);
-    try {
-      this.#send({
-        type: "ask",
-        encoding: this.#encodingOf(kind),
-        sequence,
-        body: { kind, ask: body },
-      });
-    } catch (error) {
-      stopTimer();
-      return Promise.reject(error);
-    }
-    this.#asks.set(sequence, { resolve, reject, stopTimer });
-    return promise;
+    return this.#asks.open(timeoutMs, (sequence) =>
+      this.#outbox.add(["ask", sequence, kind, body], this.#encodingOf(kind)),
+    );
   }
 
   /** Sends a note, unless the link is lost or full. */
   tell<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
     if (this.#lost !== undefined) return;
-    if (this.#waitingBytes > waitingLimitBytes) {
-      this.#droppedNotes += 1;
-      return;
-    }
-    const encoding = this.#encodingOf(kind);
-    this.#send({ type: "note", encoding, sequence: 0, body: { kind, ask: body } });
+    if (this.#outbox.isFull) this.#droppedNotes += 1;
+    else this.#outbox.add(["note", 0, kind, body], this.#encodingOf(kind));
   }
 
   /** For the channel: bytes have arrived. */
   received(bytes: Uint8Array): void {
     if (this.#lost !== undefined) return;
     try {
-      for (const frame of this.#reader.read(bytes)) this.#hear(frame);
+      this.#reader.read(bytes, this.#hear);
     } catch (error) {
       if (!(error instanceof BrokenFrame)) throw error;
       this.close(`the other process sent nonsense: ${error.message}`);
@@ -142,8 +109,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
 
   /** For the channel: it has room again. */
   drained(): void {
-    this.#isFull = false;
-    this.#flush();
+    if (this.#lost === undefined) this.#outbox.drained();
   }
 
   /** For the channel: it has ended. */
@@ -152,7 +118,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   }
 
   close(reason = "the link was closed"): void {
-    this.#flush();
+    if (this.#lost === undefined) this.#outbox.flush();
     this.#lose(new LinkLost(reason));
     this.#options.channel.close();
   }
@@ -160,41 +126,28 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   #lose(reason: LinkLost): void {
     if (this.#lost !== undefined) return;
     this.#lost = reason;
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    const asks = [...this.#asks.values()];
-    this.#asks.clear();
-    for (const { stopTimer, reject } of asks) {
-      stopTimer();
-      reject(reason);
-    }
+    this.#outbox.clear();
+    this.#asks.failAll(reason);
     this.#options.onLost(reason);
   }
 
-  #hear(frame: Frame): void {
+  readonly #hear = ([type, sequence, kind, body]: Message, encoding: Encoding): void => {
     if (this.#lost !== undefined) return;
-    if (frame.type === "hello") return this.#greeted(frame.body);
+    if (type === "hello") return this.#greeted(body);
     if (!this.#isOpen) throw new BrokenFrame("a message came before the hello");
-    const { sequence, encoding, body } = frame;
-    switch (frame.type) {
+    switch (type) {
       case "note":
-        this.#handle(body).catch(() => undefined);
-        return;
+        return this.#handle(kind, body, () => undefined);
       case "ask":
-        this.#handle(body).then(
-          (answer) => this.#answer({ type: "answer", encoding, sequence, body: answer }),
-          (error: unknown) =>
-            this.#answer({ type: "failure", encoding: "json", sequence, body: factsOf(error) }),
+        return this.#handle(kind, body, (answerType, answer) =>
+          this.#answer([answerType, sequence, "", answer], encoding),
         );
-        return;
       case "answer":
-        this.#takeAsk(sequence)?.resolve(body);
-        return;
+        return this.#asks.take(sequence)?.resolve(body);
       case "failure":
-        this.#takeAsk(sequence)?.reject(errorOf(body));
-        return;
+        return this.#asks.take(sequence)?.reject(errorOf(body));
     }
-  }
+  };
 
   #greeted(body: unknown): void {
     const isRight = isObject(body) && body["protocol"] === protocol && !this.#isOpen;
@@ -203,59 +156,39 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     this.#options.onOpen(body["hello"]);
   }
 
-  async #handle(body: unknown): Promise<unknown> {
-    const { kind, ask } = isObject(body) ? body : {};
+  /** Handlers that answer at once are answered without a promise. */
+  #handle(kind: string, ask: unknown, answer: Reply): void {
+    const fail = (error: unknown): void => answer("failure", factsOf(error));
     const { handlers } = this.#options;
-    if (typeof kind !== "string" || !Object.hasOwn(handlers, kind)) {
-      throw new TypeError(`there is no message of kind ${String(kind)}`);
+    if (!Object.hasOwn(handlers, kind)) {
+      return fail(new TypeError(`there is no message of kind ${kind}`));
     }
-    return handlers[kind]?.(ask);
+    try {
+      const answered: unknown = handlers[kind]?.(ask);
+      if (answered instanceof Promise) answered.then((value) => answer("answer", value), fail);
+      else answer("answer", answered);
+    } catch (error) {
+      fail(error);
+    }
   }
 
-  #answer(frame: Frame): void {
+  #answer(message: Message, encoding: Encoding): void {
     if (this.#lost !== undefined) return;
+    const [type, sequence] = message;
     try {
-      this.#send(frame);
+      this.#outbox.add(message, type === "failure" ? "json" : encoding);
     } catch (error) {
       // The answer is too large.
-      this.#send({ ...frame, type: "failure", encoding: "json", body: factsOf(error) });
+      this.#outbox.add(["failure", sequence, "", factsOf(error)], "json");
     }
-  }
-
-  #takeAsk(sequence: number): OpenAsk | undefined {
-    const ask = this.#asks.get(sequence);
-    this.#asks.delete(sequence);
-    ask?.stopTimer();
-    return ask;
   }
 
   #encodingOf(kind: string): Encoding {
     return this.#options.jsonKinds?.has(kind) === true ? "json" : "clone";
   }
-
-  #send(frame: Frame): void {
-    const bytes = encodeFrame(frame);
-    this.#waiting.push(bytes);
-    this.#waitingBytes += bytes.length;
-    if (this.#isFlushPlanned || this.#isFull) return;
-    this.#isFlushPlanned = true;
-    setImmediate(() => {
-      this.#isFlushPlanned = false;
-      this.#flush();
-    });
-  }
-
-  #flush(): void {
-    if (this.#isFull || this.#waitingBytes === 0 || this.#lost !== undefined) return;
-    const [first] = this.#waiting;
-    if (first === undefined) return;
-    const bytes = this.#waiting.length === 1 ? first : Buffer.concat(this.#waiting);
-    const taken = this.#options.channel.write(bytes);
-    this.#isFull = taken < bytes.length;
-    this.#waitingBytes = bytes.length - taken;
-    this.#waiting = this.#isFull ? [bytes.subarray(taken)] : [];
-  }
 }
+
+type Reply = (type: MessageType, body: unknown) => void;
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;

@@ -1,6 +1,8 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
+import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
+import type { ClaimDecision, ClaimedRequest } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type {
@@ -10,6 +12,15 @@ import type {
   WireLimitRequest,
   WireScope,
 } from "./limit-wire.ts";
+
+import type {
+  PlaceId,
+  WireEntered,
+  WireHeld,
+  WireLeave,
+  WireMore,
+  WirePlaceAsk,
+} from "./place-wire.ts";
 
 /** All messages between control and its workers. A message without `answer` is a note. */
 
@@ -22,18 +33,17 @@ export interface ConfigFeed {
   readonly generation: number;
 }
 
-/** What a worker says of itself every second, and at once when it begins to serve. */
-export interface WorkerState {
-  readonly pid: number;
+/**
+ * What a worker says of itself every second, and at once when it begins to serve or cannot any more.
+ */
+export interface WorkerState extends ProcessFacts {
+  readonly number: number;
   /** Empty until it listens. */
   readonly url: string;
   /** Undefined when it can serve. */
   readonly notReady: string | undefined;
-  readonly openCalls: number;
-  readonly configGeneration: number;
   /** Path of its spool. */
   readonly spool: string | undefined;
-  /** Rows in it that are not stored, by what control told last. */
   readonly waitingRows: number;
 }
 
@@ -65,8 +75,32 @@ export interface CallTokens {
   readonly tokens: number;
 }
 
+/** Which worker makes a call that may be repeated, where there are several. */
+export type JoinMessages = {
+  /** Answered at once, or when another worker has ended the call. */
+  readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
+  /** Gives a claim back, or ends the wait for it. */
+  readonly "joins.release": { readonly ask: string };
+  /** What the worker has claimed of an earlier control process. */
+  readonly "joins.held": { readonly ask: readonly ClaimedRequest[] };
+};
+
+/** Places of pools, upstreams and targets, asked for by workers where there are several. */
+export type PlaceMessages = {
+  /** Answered when the call has a place, or is refused. */
+  readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
+  /** Ends a wait too. */
+  readonly "places.leave": { readonly ask: WireLeave };
+  /** Answered with how many were given. */
+  readonly "places.more": { readonly ask: WireMore; readonly answer: number };
+  /** One further request has ended. */
+  readonly "places.less": { readonly ask: PlaceId };
+  /** Places that the worker holds without control's knowledge. */
+  readonly "places.held": { readonly ask: readonly WireHeld[] };
+};
+
 /** Asked by workers where there are several. */
-export type CoordinationMessages = LimitMessages;
+export type CoordinationMessages = LimitMessages & PlaceMessages & JoinMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
@@ -75,6 +109,14 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "limits.acquire",
   "limits.use",
   "limits.settle",
+  "joins.claim",
+  "joins.release",
+  "joins.held",
+  "places.enter",
+  "places.leave",
+  "places.more",
+  "places.less",
+  "places.held",
 ]);
 
 /** Sent by workers. */
@@ -101,6 +143,8 @@ export type WorkerMessages = CoordinationMessages & {
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly refused: { readonly ask: Refusal };
   readonly state: { readonly ask: WorkerState };
+  /** The last page of metrics of a worker that ends. */
+  readonly leaving: { readonly ask: string };
 };
 
 /** Sent by control. */

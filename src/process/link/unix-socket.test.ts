@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../domain/clock.ts";
-import { Link, type ByteChannel, type Handlers, type Messages } from "./link.ts";
+import { Link, type Handlers, type Messages } from "./link.ts";
+import type { ByteChannel } from "./outbox.ts";
 import { connectToSocket, listenAtSocket } from "./unix-socket.ts";
 
 type Asked = { readonly echo: { readonly ask: unknown; readonly answer: unknown } };
@@ -85,4 +86,14 @@ test("each end learns that the other has gone", async () => {
   listener.stop();
   await second.lost;
   expect([first.link.isLost, second.link.isLost]).toEqual([true, true]);
+});
+
+test("a socket in a deep folder is reached, though its path is longer than a socket's may be", async () => {
+  const deep = join(folder, "d".repeat(100), "e".repeat(100));
+  mkdirSync(deep, { recursive: true });
+  const path = join(deep, "control.sock");
+  const { listener } = listen(path);
+  const { link } = await connect(path);
+  expect(await link.ask("echo", "far")).toEqual("far");
+  listener.stop();
 });

@@ -1,5 +1,5 @@
 import { chmodSync, rmSync } from "node:fs";
-import type { ByteChannel } from "./link.ts";
+import type { ByteChannel } from "./outbox.ts";
 
 /** What a connected socket reports to its link. */
 export interface ChannelEvents {
@@ -16,21 +16,19 @@ interface SocketState {
   events: ChannelEvents;
 }
 
-/** Accepts connections at a path that only this user may open. Replaces a socket left behind. */
+/** Longest path of a socket in bytes on macOS. On Linux the runtime gets by with any. */
+const longestPath = 103;
+
+/**
+ * Accepts connections at a path that only this user may open. Replaces a socket left behind. Throws
+ * what says what to do.
+ */
 export function listenAtSocket(
   path: string,
   onConnected: (channel: ByteChannel) => ChannelEvents,
 ): SocketListener {
   rmSync(path, { force: true });
-  const server = Bun.listen<SocketState>({
-    unix: path,
-    socket: {
-      open: (socket) => {
-        socket.data = { events: onConnected(channelOf(socket)) };
-      },
-      ...handlers,
-    },
-  });
+  const server = openServer(path, onConnected);
   chmodSync(path, 0o600);
   return {
     stop() {
@@ -38,6 +36,24 @@ export function listenAtSocket(
       rmSync(path, { force: true });
     },
   };
+}
+
+function openServer(path: string, onConnected: (channel: ByteChannel) => ChannelEvents) {
+  try {
+    return Bun.listen<SocketState>({
+      unix: path,
+      socket: {
+        open: (socket) => {
+          socket.data = { events: onConnected(channelOf(socket)) };
+        },
+        ...handlers,
+      },
+    });
+  } catch (cause) {
+    const isLong = Buffer.byteLength(path) > longestPath;
+    const advice = isLong ? " (its path may be too long here: use a shorter data_dir)" : "";
+    throw new Error(`the processes of the gateway cannot meet at ${path}${advice}`, { cause });
+  }
 }
 
 /** Rejects when nobody listens at the path. */

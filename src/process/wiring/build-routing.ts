@@ -2,6 +2,7 @@ import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RoutingSettings } from "../../domain/routing-settings.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
+import type { CapacityGate } from "../../admission/capacity/place.ts";
 import { Capacity } from "../../admission/capacity/capacity.ts";
 import { RetryBudget } from "../../routing/retry-budget.ts";
 import { TargetHealth } from "../../routing/health/target-health.ts";
@@ -26,14 +27,25 @@ export interface RoutingOptions {
   /** For probes. */
   readonly transport: Transport;
   readonly hosts: CallServices["hosts"];
+  readonly sharing?: RoutingSharing | undefined;
+}
+
+/** What several workers share, which control decides. */
+export interface RoutingSharing {
+  /** `own`: counts what this process holds. */
+  readonly capacity: (own: Capacity) => ProcessCapacity;
 }
 
 export interface RoutingServices {
   readonly health: TargetHealth;
   readonly prober: TargetProber;
   readonly budget: { readonly retries: RetryBudget; readonly hedges: RetryBudget };
-  readonly capacity: Capacity;
+  readonly capacity: ProcessCapacity;
 }
+
+/** The places that calls of this process take. */
+export type ProcessCapacity = CapacityGate &
+  Pick<Capacity, "follow" | "unitsChanged" | "views" | "at">;
 
 /** Builds the state of targets that all calls of the process share. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
@@ -44,7 +56,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     onEjected: (ejection) => events.targetEjected(ejection),
     onReturned: (target) => events.targetReturned(target),
   });
-  const capacity = new Capacity({
+  const own = new Capacity({
     clock,
     limits,
     settings,
@@ -52,6 +64,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     limitOf: (targetId) => health.limitOf(targetId),
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
   });
+  const capacity = options.sharing?.capacity(own) ?? own;
   return {
     health,
     prober: new TargetProber({

@@ -1,5 +1,5 @@
 import type { Config } from "../../config/config.ts";
-import { buildRouting, type RoutingServices } from "./build-routing.ts";
+import { buildRouting, type RoutingServices, type RoutingSharing } from "./build-routing.ts";
 import type { RoutingSettings } from "../../domain/routing-settings.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CountArrival } from "../../edge/dispatch/dispatch-options.ts";
@@ -30,6 +30,7 @@ export interface ServiceOptions extends Partial<
   readonly routingEvents: RoutingEvents;
   /** Units of a pool that live keys hold. */
   readonly units: PoolUnits;
+  readonly sharing?: RoutingSharing | undefined;
   /** Default: a TCP connection. */
   readonly probe?: ConnectProbe;
   readonly clock: Clock;
@@ -70,6 +71,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
       events: routingEvents,
       transport,
       hosts,
+      sharing: options.sharing,
     }),
     clock,
     random,

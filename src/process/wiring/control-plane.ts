@@ -25,6 +25,7 @@ export interface ControlPlaneOptions {
   readonly services: AdminServices;
   readonly events: TelemetryEvents;
   readonly passwords?: Passwords | undefined;
+  readonly shownToken?: BootstrapOptions["shown"];
   readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
 }
 
@@ -44,11 +45,11 @@ export class ControlPlane {
 
   constructor(options: ControlPlaneOptions) {
     this.#options = options;
-    const { config, services, onBootstrapToken } = options;
+    const { config, services, shownToken: shown, onBootstrapToken } = options;
     const { store, clock, random } = services;
     const token = config.admin.bootstrapToken;
     const hosts = adminHosts(config);
-    this.#bootstrap = new Bootstrap({ store, clock, random, token, onBootstrapToken });
+    this.#bootstrap = new Bootstrap({ store, clock, random, token, shown, onBootstrapToken });
     this.gate = createAdminGate({
       ...services,
       settings: config.admin,

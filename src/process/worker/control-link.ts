@@ -31,13 +31,21 @@ export interface ControlLinkOptions {
 }
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
-export type CoordinationLink = Pick<Link<CoordinationMessages, ControlMessages>, "ask" | "tell">;
+export interface CoordinationLink extends Pick<
+  Link<CoordinationMessages, ControlMessages>,
+  "ask" | "tell"
+> {
+  /** Called when there is another control process, before it is asked anything. */
+  onReplaced(tell: () => void): void;
+}
 
 type Connection = Link<WorkerMessages, ControlMessages>;
 
 const retryMs = 50;
 const stateIntervalMs = 1_000;
 const usesIntervalMs = 500;
+/** Secrets whose first use was told; beyond them all are forgotten and told once more. */
+const toldLimit = 100_000;
 
 /**
  * A worker's way to control. While control is gone, what is asked of it fails as an unavailable
@@ -48,9 +56,12 @@ export class ControlLink {
   readonly coordination: CoordinationLink = {
     ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
     tell: (kind, body) => this.#connection?.tell(kind, body),
+    onReplaced: (tell) => void this.#onReplaced.push(tell),
   };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
+  readonly #toldUses = new Set<string>();
+  readonly #onReplaced: (() => void)[] = [];
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
@@ -93,6 +104,7 @@ export class ControlLink {
     this.#stopTimer();
     await this.#uses.stop();
     this.#stopping.abort();
+    this.#connection?.tell("leaving", this.#options.renderMetrics());
     this.#connection?.close();
   }
 
@@ -107,10 +119,19 @@ export class ControlLink {
           this.#ask((link) => link.ask("replies.put", { reply, limitBytes })),
       },
       reports: { admitted: (since) => this.#ask((link) => link.ask("usage.admitted", since)) },
-      noteUse: (publicId, at) => this.#uses.note(publicId, at),
+      noteUse: (publicId, at) => this.#noteUse(publicId, at),
       renewDigest: (secret) => this.#connection?.tell("keys.outdated", secret),
       recordRefusal: (refusal) => this.#connection?.tell("refused", refusal),
     };
+  }
+
+  /** The first use is told at once: a rotation ends a secret that was never used. */
+  #noteUse(publicId: string, at: number): void {
+    this.#uses.note(publicId, at);
+    if (this.#connection === undefined || this.#toldUses.has(publicId)) return;
+    if (this.#toldUses.size >= toldLimit) this.#toldUses.clear();
+    this.#toldUses.add(publicId);
+    this.#connection.tell("keys.used", new Map([[publicId, at]]));
   }
 
   async #ask<Answer>(ask: (link: Connection) => Promise<Answer>): Promise<Answer> {
@@ -166,6 +187,7 @@ export class ControlLink {
 
   #opened(link: Connection): void {
     this.#connection = link;
+    for (const tell of this.#onReplaced) tell();
     this.tellState();
     if (!this.#hasBeenOpen) {
       this.#hasBeenOpen = true;

@@ -18,8 +18,11 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 import type { CoordinationLink } from "./control-link.ts";
+import { RemoteJoins } from "./coordination/remote-joins.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
+import { SharedRouting } from "./coordination/shared-routing.ts";
 import type { ControlPort, DataPort } from "../control-port.ts";
+import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
@@ -46,9 +49,11 @@ export interface DataServerOptions {
   readonly overrides: AppOverrides;
   /** Set where several workers share the limits: control decides. */
   readonly coordination?: CoordinationLink | undefined;
+  /** Which of several workers this is, from 1. */
+  readonly number?: number;
   /** Undefined when control can serve. */
   readonly whyNotReady: () => string | undefined;
-  readonly portUse?: PortUse;
+  readonly portUse?: PortUse | undefined;
 }
 
 /** Longer than it takes to make a connection whose packets were lost once. */
@@ -63,13 +68,14 @@ export class DataServer implements DataPort, AsyncDisposable {
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
   readonly #repeatable: RepeatableCalls;
+  readonly #sharing: SharedRouting | undefined;
   #config: Config;
   #edge: EdgeSettings;
   #snapshot: Snapshot;
   #listener: Listener | undefined;
 
   constructor(options: DataServerOptions) {
-    const { config, control, clock, telemetry, peppers, randomBytes } = options;
+    const { config, control, clock, telemetry, peppers, randomBytes, coordination } = options;
     this.#options = options;
     this.#config = config;
     this.#edge = buildEdge(config);
@@ -80,6 +86,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
+    this.#sharing = this.#createSharing();
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -88,9 +95,13 @@ export class DataServer implements DataPort, AsyncDisposable {
       random: randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: telemetry.metrics.answered,
+      joins: coordination && new RemoteJoins(coordination),
     });
     this.#followConfig();
-    telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
+    // Control has the places of several workers.
+    if (this.#sharing === undefined) {
+      telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
+    }
   }
 
   get url(): string {
@@ -125,6 +136,17 @@ export class DataServer implements DataPort, AsyncDisposable {
     return this.#keyRing.ageMs;
   }
 
+  /** What it says of itself and its process. */
+  get facts(): OwnFacts {
+    return {
+      ...ownFacts(this.#services.overload.loop),
+      openCalls: this.openCalls,
+      calls: this.#running.entered,
+      spoolBytes: this.#options.ledger.spoolBytes,
+      keysGeneration: this.#keyRing.epoch,
+    };
+  }
+
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
   async start(): Promise<void> {
     const { control, ledger, telemetry } = this.#options;
@@ -135,6 +157,15 @@ export class DataServer implements DataPort, AsyncDisposable {
     reportKeys(this.#config, this.#keyRing, telemetry.events);
     this.#listener = this.#listen();
     this.#services.overload.start();
+  }
+
+  /** Decides alone, as far as it may. */
+  controlLost(): void {
+    this.#sharing?.controlLost();
+  }
+
+  controlBack(): void {
+    this.#sharing?.controlBack();
   }
 
   reloadKeys(): Promise<void> {
@@ -212,11 +243,17 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
   }
 
+  #createSharing(): SharedRouting | undefined {
+    const { coordination: link, clock, config, number = 1 } = this.#options;
+    return link && new SharedRouting({ link, clock, workers: config.workers, number });
+  }
+
   #buildServices(): BuiltServices {
     const { config, control, clock, ledger, telemetry, overrides, coordination } = this.#options;
     return buildServices({
       ...overrides,
       ...(coordination && { limits: new RemoteLimits(coordination) }),
+      sharing: this.#sharing,
       config,
       clock,
       ledger,

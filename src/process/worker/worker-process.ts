@@ -7,8 +7,10 @@ import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
+import type { AppOverrides } from "../wiring/app-interface.ts";
 import type { LinkLost } from "../link/link-errors.ts";
 import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
+import { ownFacts } from "../own-facts.ts";
 import { openSpool } from "../wiring/open-spool.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
@@ -19,9 +21,10 @@ export interface WorkerProcessOptions {
   /** Path of the socket at which control listens. */
   readonly socket: string;
   readonly log: LogSink;
-  readonly portUse: PortUse;
+  readonly portUse?: PortUse;
   /** Makes the configuration of a feed, given the one in force; undefined if that fails here. */
   readonly configOf: (feed: ConfigFeed, current: Config | undefined) => Config | undefined;
+  readonly overrides?: AppOverrides;
 }
 
 /** The runtime closes idle connections this much later at most. */
@@ -34,6 +37,7 @@ export class WorkerProcess implements AsyncDisposable {
   readonly #options: WorkerProcessOptions;
   readonly #shutdown = new Shutdown();
   readonly #control: ControlLink;
+  readonly #startedAt = systemClock.now();
   #generation = 0;
   /** What control said last. */
   #controlState: ControlState = { notReady: undefined, stored: { segment: 0, closes: 0 } };
@@ -52,7 +56,10 @@ export class WorkerProcess implements AsyncDisposable {
       },
       onConfig: (feed) => this.#reconfigure(feed),
       onLost: (reason) => this.#controlLost(reason),
-      onBack: () => this.#parts?.telemetry.events.controlBack(),
+      onBack: () => {
+        this.#parts?.data.controlBack();
+        this.#parts?.telemetry.events.controlBack();
+      },
     });
   }
 
@@ -72,11 +79,13 @@ export class WorkerProcess implements AsyncDisposable {
 
   /** Serves calls. Throws when the address is taken. */
   async start({ config, text }: WorkerConfig): Promise<void> {
+    const { overrides = {} } = this.#options;
+    const { clock = systemClock } = overrides;
     const telemetry = this.#createTelemetry(config);
-    const installation = new Installation(config, { random: randomBytes, clock: systemClock });
+    const installation = new Installation(config, { random: randomBytes, clock });
     const ledger = openSpool({
       config,
-      clock: systemClock,
+      clock,
       number: this.#options.number,
       on: telemetry.ledger,
       direct: { insert: (records) => this.#control.insert(records) },
@@ -90,10 +99,11 @@ export class WorkerProcess implements AsyncDisposable {
       telemetry,
       shutdown: this.#shutdown,
       peppers: installation.peppers,
-      clock: systemClock,
-      randomBytes,
-      overrides: {},
+      clock,
+      randomBytes: overrides.randomBytes ?? randomBytes,
+      overrides,
       coordination: config.workers > 1 ? this.#control.coordination : undefined,
+      number: this.#options.number,
       whyNotReady: () => this.#controlState.notReady,
       portUse: this.#options.portUse,
     });
@@ -141,11 +151,12 @@ export class WorkerProcess implements AsyncDisposable {
 
   #state(): WorkerState {
     return {
-      pid: process.pid,
+      ...(this.#parts?.data.facts ?? ownFacts()),
+      number: this.#options.number,
+      startedAt: this.#startedAt,
       url: this.url,
       notReady: this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady(),
-      openCalls: this.#parts?.data.openCalls ?? 0,
-      configGeneration: this.#generation,
+      configuredAt: this.#generation,
       spool: this.#parts?.ledger.folder,
       waitingRows: this.#waitingRows,
     };
@@ -154,6 +165,7 @@ export class WorkerProcess implements AsyncDisposable {
   #controlLost(reason: LinkLost): void {
     // Calls go on without control.
     this.#controlState = { ...this.#controlState, notReady: undefined };
+    this.#parts?.data.controlLost();
     this.#parts?.telemetry.events.controlLost(reason);
   }
 
@@ -169,6 +181,7 @@ export class WorkerProcess implements AsyncDisposable {
       format,
       clock: systemClock,
       log: this.#options.log,
+      worker: String(this.#options.number),
       gauges: {
         openRequests: () => this.#parts?.data.openRequests ?? 0,
         queuedUsageRows: () => this.#waitingRows,

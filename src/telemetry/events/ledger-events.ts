@@ -58,7 +58,7 @@ export class LedgerTelemetry {
     if (closed + interrupted + skippedBytes === 0) return;
     const level = skippedBytes > 0 ? "error" : interrupted > 0 ? "warn" : "info";
     const fields = { closed, interrupted, skippedBytes };
-    this.#logger.log(level, "the spool of the previous process was replayed", fields);
+    this.#logger.log(level, "the spool of a process that ended was stored", fields);
   }
 
   /** The usage it may hold is replayed at a start that can read it. */

@@ -14,11 +14,12 @@ interface Family {
 
 /**
  * One page of several processes' pages, in the Prometheus text format: counters, histograms and most
- * gauges are summed. Reads only pages that this program renders.
+ * gauges are summed, less the counts in `before`. Reads only pages that this program renders.
  */
-export function mergePages(pages: readonly string[]): string {
+export function mergePages(pages: readonly string[], before: readonly string[] = []): string {
   const families = new Map<string, Family>();
   for (const page of pages) addPage(families, page);
+  for (const page of before) addPage(families, page, -1);
   return render(families.values());
 }
 
@@ -29,7 +30,7 @@ export function mergeEnded(pages: readonly string[]): string {
   return render([...families.values()].filter(({ type }) => type !== "gauge"));
 }
 
-function addPage(families: Map<string, Family>, page: string): void {
+function addPage(families: Map<string, Family>, page: string, factor = 1): void {
   let family: Family | undefined;
   let name = "";
   let help = "";
@@ -40,15 +41,21 @@ function addPage(families: Map<string, Family>, page: string): void {
       name = named;
       family = families.get(name) ?? { head: [help, line], type, samples: new Map() };
       families.set(name, family);
-    } else if (line !== "" && family !== undefined) addSample(family, name, line);
+    } else if (line !== "" && family !== undefined) addSample(family, { name, line, factor });
   }
 }
 
-function addSample({ samples }: Family, name: string, line: string): void {
+interface Sample {
+  readonly name: string;
+  readonly line: string;
+  readonly factor: number;
+}
+
+function addSample({ samples }: Family, { name, line, factor }: Sample): void {
   // A label may hold spaces, a value has none.
   const end = line.lastIndexOf(" ");
   const key = line.slice(0, end);
-  const value = Number(line.slice(end + 1));
+  const value = factor * Number(line.slice(end + 1));
   const before = samples.get(key);
   if (before === undefined) samples.set(key, value);
   else samples.set(key, largestCounts.has(name) ? Math.max(before, value) : before + value);

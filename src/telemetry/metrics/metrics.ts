@@ -4,10 +4,12 @@ import { CapacityMetrics } from "./capacity-metrics.ts";
 import { Counters } from "./counters.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { EjectedTargets } from "./ejected-targets.ts";
-import { renderMetric } from "./text-format.ts";
+import { formatLabels, renderMetric } from "./text-format.ts";
 
 /** Values read at each scrape, of what the process has. */
 export interface Gauges {
+  /** The label `worker` of what is about one process. */
+  readonly worker?: string;
   readonly openRequests?: () => number;
   readonly queuedUsageRows?: () => number;
   readonly spoolBytes?: () => number;
@@ -73,21 +75,22 @@ export class Metrics {
 
   #renderGauges(): readonly string[] {
     const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds, ...rest } = this.#gauges;
+    const worker = rest.worker === undefined ? "" : formatLabels(["worker"], [rest.worker]);
     const dropped = "Lines of the log that could not be written, or that nobody read in time.";
     const delay = "Longest delay of the event loop in the last five to ten seconds.";
     const gauges = [
-      ["sluice_event_loop_delay_seconds", delay, () => this.#loopDelayMs() / 1000],
+      ["sluice_event_loop_delay_seconds", delay, () => this.#loopDelayMs() / 1000, worker],
       ["sluice_open_requests", "Requests being handled.", openRequests],
       ["sluice_ledger_queue_rows", "Usage rows not yet stored.", queuedUsageRows],
       ["sluice_ledger_spool_bytes", "Size of the spool.", spoolBytes],
       ["sluice_keys_age_seconds", "Time since the keys were last read.", keysAgeSeconds],
-      ["sluice_resident_memory_bytes", "Resident memory.", rest.residentBytes],
+      ["sluice_resident_memory_bytes", "Resident memory.", rest.residentBytes, worker],
       ["sluice_log_lines_dropped_total", dropped, rest.droppedLogLines],
     ] as const;
-    return gauges.flatMap(([name, help, read]) => {
+    return gauges.flatMap(([name, help, read, labels = ""]) => {
       if (read === undefined) return [];
       const type = name.endsWith("_total") ? "counter" : "gauge";
-      return [renderMetric(type, { name, help }, [["", read()]])];
+      return [renderMetric(type, { name, help }, [[labels, read()]])];
     });
   }
 }

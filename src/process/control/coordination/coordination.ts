@@ -1,40 +1,113 @@
 import type { Config } from "../../../config/config.ts";
+import type { CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
+import { MemoryJoins } from "../../../store/coordinator/memory/joins.ts";
+import { KeyRing } from "../../../keys/key-ring.ts";
 import { createMemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
-import type { LimitStore } from "../../../store/store.ts";
+import type { KeyStore, LimitStore } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
 import type { Handlers } from "../../link/link.ts";
 import type { CoordinationMessages } from "../../link/messages.ts";
 import { limitStoreBounds } from "../../wiring/build-services.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { joinHandlers } from "./join-handlers.ts";
 import { limitHandlers } from "./limit-handlers.ts";
+import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 
 export interface CoordinationOptions {
-  readonly config: Pick<Config, "plans">;
+  readonly config: Pick<Config, "plans"> & PlaceConfig;
   readonly clock: Clock;
   readonly random: () => number;
   readonly reports: Pick<UsageReports, "admitted">;
+  readonly keys: Pick<KeyStore, "loadKeys">;
+  readonly onWaited: NonNullable<CapacityOptions["onWaited"]>;
 }
+
+/** Interval between looks for changed keys; changes are announced besides. */
+const keyPollMs = 500;
+
+/** What control does for one worker. */
+export interface WorkerCoordination {
+  readonly handlers: Handlers<CoordinationMessages>;
+  /** Releases what the worker holds, when it has gone. */
+  end(): void;
+}
+
+/** Time for the workers of an earlier control process to connect and tell what they hold. */
+const reportMs = 500;
 
 /** What all workers share, where there are several: decided here, one round trip each. */
 export class Coordination {
   readonly #options: CoordinationOptions;
   readonly #limits: LimitStore;
+  readonly #joins: MemoryJoins;
+  #ready: Promise<void> | undefined;
+  /** For the units of pools that keys have. */
+  readonly #keys: KeyRing;
+  readonly #places: PlaceCoordination;
 
   constructor(options: CoordinationOptions) {
-    const { clock, random } = options;
+    const { clock, random, config, onWaited } = options;
     this.#options = options;
     this.#limits = createMemoryLimitStore({ clock, random, ...limitStoreBounds });
+    this.#joins = new MemoryJoins(clock);
+    this.#keys = new KeyRing({
+      store: options.keys,
+      clock,
+      intervalMs: keyPollMs,
+      onReloaded: () => undefined,
+      onChanged: () => this.#places.capacity.unitsChanged(),
+      // The workers report it.
+      onReloadFailed: () => undefined,
+    });
+    const units = this.#keys;
+    this.#places = new PlaceCoordination({ clock, config, limits: this.#limits, units, onWaited });
   }
 
-  /** Restores the limits from the ledger; to be called before workers connect. */
+  /** Reads the keys and restores the limits; to be called before workers connect. */
   async start(): Promise<void> {
     const { config, clock, reports } = this.#options;
+    // A damaged database may still have its keys.
+    await this.#keys.start();
     await restoreWindows({ limits: this.#limits, clock, reports, plans: config.plans });
+    this.#ready = new Promise((resolve) => {
+      clock.schedule(() => {
+        this.#ready = undefined;
+        resolve();
+      }, reportMs);
+    });
   }
 
-  /** For one worker. */
-  handlers(): Handlers<CoordinationMessages> {
-    return limitHandlers(this.#limits);
+  stop(): void {
+    this.#keys.stop();
+  }
+
+  reloadKeys(): Promise<void> {
+    return this.#keys.reload();
+  }
+
+  reconfigure(config: PlaceConfig): void {
+    this.#places.follow(config);
+  }
+
+  /** Calls that hold places of pools, or wait for them. */
+  poolViews(): ReturnType<PlaceCoordination["capacity"]["views"]> {
+    return this.#places.capacity.views();
+  }
+
+  ofWorker(): WorkerCoordination {
+    const places = this.#places.newDesk();
+    const joins = this.#joins.ofProcess();
+    return {
+      handlers: {
+        ...limitHandlers(this.#limits),
+        ...places.handlers,
+        ...joinHandlers(joins, () => this.#ready),
+      },
+      end() {
+        places.close();
+        joins.end();
+      },
+    };
   }
 }

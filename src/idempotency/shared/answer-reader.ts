@@ -1,11 +1,11 @@
-import { abortable } from "../domain/waiting/abortable.ts";
-import type { Clock } from "../domain/clock.ts";
-import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { Dialect } from "../edge/dialect.ts";
-import { toGatewayError } from "../edge/replies/error-reply.ts";
-import type { FrameSource } from "../edge/replies/event-stream.ts";
-import type { Call } from "../snapshot/call.ts";
-import { atDeadline } from "../domain/waiting/at-deadline.ts";
+import { abortable } from "../../domain/waiting/abortable.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { Dialect } from "../../edge/dialect.ts";
+import { toGatewayError } from "../../edge/replies/error-reply.ts";
+import type { FrameSource } from "../../edge/replies/event-stream.ts";
+import type { Call } from "../../snapshot/call.ts";
+import { atDeadline } from "../../domain/waiting/at-deadline.ts";
 import { isStreamed, type Answer } from "./answer.ts";
 import type { FrameReader, SharedFrames } from "./shared-frames.ts";
 

@@ -1,5 +1,5 @@
-import type { FrameSource } from "../edge/replies/event-stream.ts";
-import type { Reply } from "../edge/replies/reply.ts";
+import type { FrameSource } from "../../edge/replies/event-stream.ts";
+import type { Reply } from "../../edge/replies/reply.ts";
 
 /** A streamed answer before it is written. */
 export interface StreamedAnswer {
@@ -20,6 +20,14 @@ export interface AnswerFrames extends FrameSource {
 
 export interface OpenedAnswer extends StreamedAnswer {
   readonly frames: AnswerFrames;
+}
+
+/** A complete answer as it was sent. */
+export interface KeptAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly isStreamed: boolean;
+  /** The body, or all frames of a stream. */
+  readonly text: string;
 }
 
 export type Answer = Reply | StreamedAnswer;

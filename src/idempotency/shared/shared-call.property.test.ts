@@ -7,7 +7,7 @@ import {
   SharedBench,
   SteppedFrames,
   type Caller,
-} from "../../test/support/shared-answers.ts";
+} from "../../../test/support/shared-answers.ts";
 
 const seeds = 400;
 const steps = 60;

@@ -1,8 +1,14 @@
-import type { Clock } from "../domain/clock.ts";
-import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { KeptAnswer } from "./answer-seal.ts";
-import type { Reply } from "../edge/replies/reply.ts";
-import { isStreamed, lastingHeaders, type Answer, type OpenedAnswer } from "./answer.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
+
+import type { Reply } from "../../edge/replies/reply.ts";
+import {
+  isStreamed,
+  lastingHeaders,
+  type Answer,
+  type KeptAnswer,
+  type OpenedAnswer,
+} from "./answer.ts";
 import type { AnswerMemory } from "./answer-memory.ts";
 import { AnswerReader, type ReadCall, type ReaderCall } from "./answer-reader.ts";
 import { SharedFrames } from "./shared-frames.ts";

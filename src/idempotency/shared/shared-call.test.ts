@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import {
   done,
   failure,
@@ -8,7 +8,7 @@ import {
   SharedBench,
   SteppedFrames,
   type Caller,
-} from "../../test/support/shared-answers.ts";
+} from "../../../test/support/shared-answers.ts";
 import { AnswerMemory } from "./answer-memory.ts";
 
 const frames = ["a", "b", "c"].map(frame);

@@ -1,9 +1,13 @@
-import type { Clock } from "../domain/clock.ts";
-import type { UsageStore } from "../store/store.ts";
-import { Ingest, type IngestEvents, type IngestSettings } from "./ingest/ingest.ts";
-import { processFolderName } from "./spool/process-folder.ts";
-import type { SpoolFiles } from "./spool/spool-files.ts";
-import { SpoolWriter, type SpoolEvents, type SpoolSettings } from "./spool/spool-writer.ts";
+import type { Clock } from "../../src/domain/clock.ts";
+import type { UsageStore } from "../../src/store/store.ts";
+import { Ingest, type IngestEvents, type IngestSettings } from "../../src/ledger/ingest/ingest.ts";
+import { processFolderName } from "../../src/ledger/spool/process-folder.ts";
+import type { SpoolFiles } from "../../src/ledger/spool/spool-files.ts";
+import {
+  SpoolWriter,
+  type SpoolEvents,
+  type SpoolSettings,
+} from "../../src/ledger/spool/spool-writer.ts";
 
 export interface LedgerOptions {
   /** Created if missing; used by one ledger only. */

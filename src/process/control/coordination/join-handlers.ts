@@ -1,0 +1,15 @@
+import type { ProcessJoins } from "../../../store/coordinator/memory/joins.ts";
+import type { Handlers } from "../../link/link.ts";
+import type { JoinMessages } from "../../link/messages.ts";
+
+/** Resolves when the workers have told what they hold; undefined from then on. */
+export type Ready = () => Promise<void> | undefined;
+
+/** Decides for a worker which calls it makes. */
+export function joinHandlers(joins: ProcessJoins, ready: Ready): Handlers<JoinMessages> {
+  return {
+    "joins.claim": (request) => ready()?.then(() => "ended" as const) ?? joins.claim(request),
+    "joins.release": (id) => joins.release(id),
+    "joins.held": (held) => joins.restore(held),
+  };
+}

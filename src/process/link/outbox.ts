@@ -1,0 +1,97 @@
+import { encodeClone, encodeJson, JsonFrames, type Encoding, type Message } from "./frame.ts";
+
+/** A stream of bytes to the other side. Bytes that were not taken are sent after `drained`. */
+export interface ByteChannel {
+  /** Returns how many bytes were taken; they may change after that. */
+  write(bytes: Uint8Array): number;
+  close(): void;
+}
+
+/** Bytes that wait for the other side; with more, the outbox is full. */
+const waitingLimitBytes = 64 * 1024 * 1024;
+/** A longer message in JSON is a frame of its own; in units of a JavaScript string. */
+const longestJoined = 64 * 1024;
+
+/** Messages that wait for the end of the event loop's turn, or for the channel. */
+export class Outbox {
+  readonly #channel: ByteChannel;
+  readonly #frames = new JsonFrames();
+  /** Frames before those messages that are in `#json`. */
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  /** Messages that become one frame. */
+  #json = "";
+  #isFlushPlanned = false;
+  /** The channel took less than it was given; `drained` follows. */
+  #hasPaused = false;
+
+  constructor(channel: ByteChannel) {
+    this.#channel = channel;
+  }
+
+  get isFull(): boolean {
+    return this.#waitingBytes + this.#json.length > waitingLimitBytes;
+  }
+
+  /** Throws a `RangeError` for a message that is too large. */
+  add(message: Message, encoding: Encoding): void {
+    if (encoding === "clone") this.#push(encodeClone(message));
+    else this.#addJson(encodeJson(message));
+    if (this.#isFlushPlanned || this.#hasPaused) return;
+    this.#isFlushPlanned = true;
+    setImmediate(() => this.flush());
+  }
+
+  drained(): void {
+    this.#hasPaused = false;
+    this.flush();
+  }
+
+  flush(): void {
+    this.#isFlushPlanned = false;
+    if (this.#hasPaused) return;
+    if (this.#waiting.length > 0) {
+      this.#seal();
+      this.#write(Buffer.concat(this.#waiting));
+    } else if (this.#json !== "") this.#write(this.#takeJson());
+  }
+
+  clear(): void {
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#json = "";
+  }
+
+  #addJson(text: string): void {
+    if (this.#json.length + text.length > longestJoined) this.#seal();
+    if (text.length > longestJoined) this.#push(this.#frames.encode(text).slice());
+    else this.#json = this.#json === "" ? text : `${this.#json},${text}`;
+  }
+
+  #push(frame: Uint8Array): void {
+    this.#seal();
+    this.#waiting.push(frame);
+    this.#waitingBytes += frame.length;
+  }
+
+  /** Later messages follow those in `#json`. */
+  #seal(): void {
+    if (this.#json === "") return;
+    const frame = this.#takeJson().slice();
+    this.#waiting.push(frame);
+    this.#waitingBytes += frame.length;
+  }
+
+  #takeJson(): Uint8Array {
+    const frame = this.#frames.encode(this.#json);
+    this.#json = "";
+    return frame;
+  }
+
+  #write(bytes: Uint8Array): void {
+    const taken = this.#channel.write(bytes);
+    this.#hasPaused = taken < bytes.length;
+    this.#waitingBytes = bytes.length - taken;
+    this.#waiting = this.#hasPaused ? [bytes.slice(taken)] : [];
+  }
+}

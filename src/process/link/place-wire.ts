@@ -1,0 +1,158 @@
+import type {
+  BusyPool,
+  BusyReason,
+  EnterResult,
+  HolderFacts,
+  PlaceAsk,
+  PlaceCandidate,
+} from "../../admission/capacity/place.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+
+/** Places as JSON, which has no infinity: null is never. Arrays, as each call sends several. */
+
+/** What a worker calls a place that it asked for. */
+export type PlaceId = number;
+
+type WireCandidate = readonly [target: string, upstream: string, pool: string | null];
+
+export type WirePlaceAsk = readonly [
+  id: PlaceId,
+  keyId: string,
+  accountId: string,
+  capacityClass: CapacityClass,
+  provisionedPool: string | null,
+  tokens: number,
+  waitMs: number,
+  candidates: readonly WireCandidate[],
+];
+
+type WireBusy = readonly [
+  reason: BusyReason,
+  retryAfterMs: number | null,
+  position: number | null,
+  waitedMs: number,
+];
+
+export type WireEntered = readonly [
+  /** Index of the candidate that gave a place; -1: none. */
+  at: number,
+  refused: readonly WireBusy[],
+  waitedMs: number,
+  position: number | null,
+];
+
+/** A place that is left. */
+export type WireLeave = readonly [
+  id: PlaceId,
+  /** Null: the reservation is not used. */
+  usedTokens: number | null,
+  /** Requests at the upstream that are given back with it; others may still be under way. */
+  requests: number,
+];
+
+/** Further requests at the upstream. */
+export interface WireMore {
+  readonly id: PlaceId;
+  readonly count: number;
+  /** 0: those that are free now. */
+  readonly waitMs: number;
+  /** Of requests outside any attempt. */
+  readonly outside?: { readonly upstream: string; readonly isBound: boolean };
+}
+
+/** A place that the worker gave by itself, or that control is to count again. */
+export interface WireHeld {
+  readonly id: PlaceId;
+  readonly upstream: string;
+  /** Under way at the upstream, or kept for one. */
+  readonly requests: number;
+  readonly isBound: boolean;
+  /** Absent for requests outside any attempt, and once the place was left. */
+  readonly holder?: WireHolder;
+}
+
+type WireHolder = readonly [
+  keyId: string,
+  capacityClass: CapacityClass,
+  provisionedPool: string | null,
+  target: string,
+  pool: string | null,
+];
+
+/** What a call of a worker asks for. */
+export type ReadAsk = Pick<PlaceAsk, "candidates" | "waitMs"> & {
+  readonly request: Omit<PlaceAsk["request"], "callId">;
+};
+
+const longestWaitMs = 2 ** 31 - 1;
+
+export function placeAskToWire(id: PlaceId, { request, candidates }: PlaceAsk, waitMs: number) {
+  const { keyId, accountId, capacityClass, provisionedPool, tokens } = request;
+  const ask: WirePlaceAsk = [
+    id,
+    keyId,
+    accountId,
+    capacityClass,
+    provisionedPool ?? null,
+    tokens,
+    Math.min(waitMs, longestWaitMs),
+    candidates.map(({ target }) => [target.id, target.upstream, target.pool ?? null]),
+  ];
+  return ask;
+}
+
+export function placeAskFromWire(ask: WirePlaceAsk): ReadAsk {
+  const [, keyId, accountId, capacityClass, provisionedPool, tokens, waitMs, candidates] = ask;
+  return {
+    request: {
+      keyId,
+      accountId,
+      capacityClass,
+      provisionedPool: provisionedPool ?? undefined,
+      tokens,
+    },
+    waitMs,
+    candidates: candidates.map(candidateFromWire),
+  };
+}
+
+export function enteredToWire(entered: EnterResult): WireEntered {
+  const refused = entered.refused.map(busyToWire);
+  if (!("place" in entered)) return [-1, refused, 0, null];
+  const { place, at } = entered;
+  return [at, refused, place.waitedMs, place.position ?? null];
+}
+
+export function refusedFromWire([, refused]: WireEntered): readonly BusyPool[] {
+  return refused.map(([reason, retryAfterMs, position, waitedMs]) => ({
+    busy: reason,
+    retryAfterMs: retryAfterMs ?? Infinity,
+    position: position ?? undefined,
+    waitedMs,
+  }));
+}
+
+export function holderToWire(
+  { keyId, capacityClass, provisionedPool }: HolderFacts,
+  { target }: PlaceCandidate,
+): WireHolder {
+  return [keyId, capacityClass, provisionedPool ?? null, target.id, target.pool ?? null];
+}
+
+export function holderFromWire(
+  [keyId, capacityClass, provisionedPool, target, pool]: WireHolder,
+  upstream: string,
+): { readonly request: HolderFacts; readonly candidate: PlaceCandidate } {
+  return {
+    request: { keyId, capacityClass, provisionedPool: provisionedPool ?? undefined },
+    candidate: candidateFromWire([target, upstream, pool]),
+  };
+}
+
+function candidateFromWire([id, upstream, pool]: WireCandidate): PlaceCandidate {
+  return { target: { id, upstream, pool: pool ?? undefined } };
+}
+
+function busyToWire({ busy, retryAfterMs, position, waitedMs }: BusyPool): WireBusy {
+  return [busy, retryAfterMs === Infinity ? null : retryAfterMs, position ?? null, waitedMs];
+}

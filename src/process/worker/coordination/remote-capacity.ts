@@ -1,0 +1,212 @@
+import type { Capacity, PoolView } from "../../../admission/capacity/capacity.ts";
+import type { HeldPlace } from "../../../admission/capacity/held-place.ts";
+import {
+  busy,
+  type AttemptRequests,
+  type CapacityGate,
+  type ConfiguredPlaces,
+  type Draining,
+  type EnterResult,
+  type Place,
+  type PlaceAsk,
+} from "../../../admission/capacity/place.ts";
+import type { RequestTerms } from "../../../admission/places/request-places.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import type { Upstream } from "../../../snapshot/snapshot.ts";
+import { LinkLost } from "../../link/link-errors.ts";
+import {
+  placeAskToWire,
+  refusedFromWire,
+  type PlaceId,
+  type WireEntered,
+  type WireHeld,
+} from "../../link/place-wire.ts";
+import type { CoordinationLink } from "../control-link.ts";
+import { PlaceBook } from "./place-book.ts";
+import { RemotePlace, type RemotePlaceParts } from "./remote-place.ts";
+import { RemoteRequests } from "./remote-requests.ts";
+import { shareOf, type WorkerShare } from "./worker-share.ts";
+
+export interface RemoteCapacityOptions extends WorkerShare {
+  readonly link: CoordinationLink;
+  readonly clock: Clock;
+  /** Counts what this worker holds; decides about its share while control is gone. */
+  readonly own: Capacity;
+}
+
+/** Beyond the wait itself. */
+const answerMs = 5_000;
+
+/**
+ * The places that all workers share, given by control: one round trip for an attempt, and a note when
+ * it ends. While control is gone this worker gives places of its share alone.
+ */
+export class RemoteCapacity implements CapacityGate {
+  readonly #options: RemoteCapacityOptions;
+  readonly #book: PlaceBook;
+  /** By configuration, of which calls may have older ones. */
+  readonly #shares = new WeakMap<ConfiguredPlaces, ConfiguredPlaces>();
+  /** Ends the waits in the own queues when control is back. */
+  #back = new AbortController();
+
+  constructor(options: RemoteCapacityOptions) {
+    this.#options = options;
+    this.#book = new PlaceBook(options.link);
+  }
+
+  enter(ask: PlaceAsk): Promise<EnterResult> {
+    return this.#enter(ask, this.#options.clock.monotonic() + ask.waitMs);
+  }
+
+  requestPlaces(upstream: Upstream, terms: RequestTerms): AttemptRequests {
+    const { name } = upstream;
+    const own = this.#options.own.requestPlaces(upstream, terms);
+    const book = this.#book;
+    return new RemoteRequests({ id: book.newId(), book, own, upstream: name, ...terms });
+  }
+
+  /** The places of answers that are read on are shared out: none of them is worth a wait. */
+  draining(upstream: Upstream): Draining | undefined {
+    return this.#options.own.draining(upstream);
+  }
+
+  follow(snapshot: ConfiguredPlaces): void {
+    this.#options.own.follow(this.#shareOf(snapshot));
+  }
+
+  unitsChanged(): void {
+    this.#options.own.unitsChanged();
+  }
+
+  /** What this worker holds. */
+  views(): readonly PoolView[] {
+    return this.#options.own.views();
+  }
+
+  at(upstream: Upstream): ReturnType<Capacity["at"]> {
+    return this.#options.own.at(upstream);
+  }
+
+  /** Control is gone. */
+  lost(): void {
+    this.#book.isAlone = true;
+  }
+
+  /** Control is back: returns what it has to count. From now on it decides. */
+  back(): readonly WireHeld[] {
+    this.#book.isAlone = false;
+    const { held } = this.#book;
+    this.#back.abort();
+    this.#back = new AbortController();
+    return held;
+  }
+
+  async #enter(ask: PlaceAsk, end: number): Promise<EnterResult> {
+    for (;;) {
+      if (ask.waitMs > 0 && ask.signal.aborted) return left;
+      const waitMs = Math.max(0, end - this.#options.clock.monotonic());
+      const entered = this.#book.isAlone ? undefined : await this.#enterShared(ask, waitMs);
+      const result = entered ?? (await this.#enterAlone({ ...ask, waitMs }));
+      if (result !== undefined) return result;
+    }
+  }
+
+  /** Undefined when control is lost. */
+  async #enterShared(ask: PlaceAsk, waitMs: number): Promise<EnterResult | undefined> {
+    const id = this.#book.newId();
+    try {
+      const asked = this.#options.link.ask(
+        "places.enter",
+        placeAskToWire(id, ask, waitMs),
+        waitMs + answerMs,
+      );
+      const entered = await (waitMs > 0 ? this.#untilLeft(id, asked, ask.signal) : asked);
+      return entered === undefined ? left : this.#entered(id, entered, ask);
+    } catch (error) {
+      if (!(error instanceof LinkLost)) throw error;
+      // Nobody knows whether it gave a place.
+      this.#giveUp(id);
+      return undefined;
+    }
+  }
+
+  #entered(id: PlaceId, answer: WireEntered, ask: PlaceAsk): EnterResult {
+    const [at, , waitedMs, position] = answer;
+    const refused = refusedFromWire(answer);
+    const candidate = ask.candidates[at];
+    if (candidate === undefined) return { refused };
+    const { request, snapshot } = ask;
+    const own = this.#options.own.adopt({ request, candidate, snapshot });
+    const waited = { waitedMs, position: position ?? undefined };
+    return { place: this.#newPlace(own, { id, holder: request, candidate }, waited), at, refused };
+  }
+
+  /** Undefined when control is back before the wait is over. */
+  async #enterAlone(ask: PlaceAsk): Promise<EnterResult | undefined> {
+    const { own } = this.#options;
+    const back = this.#back.signal;
+    const signal = ask.waitMs > 0 ? AbortSignal.any([ask.signal, back]) : ask.signal;
+    const entered = await own.enter({ ...ask, signal, snapshot: this.#shareOf(ask.snapshot) });
+    if (!("place" in entered)) {
+      const isBack = entered.refused.some(({ busy }) => busy === "left") && back.aborted;
+      return isBack && !ask.signal.aborted ? undefined : entered;
+    }
+    const { place, at, refused } = entered;
+    const candidate = ask.candidates[at];
+    if (candidate === undefined) return entered;
+    const named = { id: this.#book.newId(), holder: ask.request, candidate };
+    const given = this.#newPlace(place, named, place);
+    this.#book.tellHeld(given);
+    return { place: given, at, refused };
+  }
+
+  #newPlace(
+    own: HeldPlace,
+    named: Pick<RemotePlaceParts, "id" | "holder" | "candidate">,
+    waited: Pick<Place, "waitedMs" | "position">,
+  ): RemotePlace {
+    const { upstream } = named.candidate.target;
+    return new RemotePlace({ ...named, book: this.#book, own, upstream, isBound: true }, waited);
+  }
+
+  /** Ends a wait at once; a place that was given meanwhile is given back. */
+  #untilLeft(
+    id: PlaceId,
+    asked: Promise<WireEntered>,
+    signal: AbortSignal,
+  ): Promise<WireEntered | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<WireEntered | undefined>();
+    const leave = (): void => {
+      this.#giveUp(id);
+      resolve(undefined);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    const listenNoMore = (): void => signal.removeEventListener("abort", leave);
+    asked.then(
+      (entered) => {
+        listenNoMore();
+        resolve(entered);
+      },
+      (error: unknown) => {
+        listenNoMore();
+        reject(error);
+      },
+    );
+    return promise;
+  }
+
+  #giveUp(id: PlaceId): void {
+    this.#options.link.tell("places.leave", [id, null, 1]);
+  }
+
+  #shareOf(snapshot: ConfiguredPlaces): ConfiguredPlaces {
+    let share = this.#shares.get(snapshot);
+    if (share === undefined) {
+      share = shareOf(snapshot, this.#options);
+      this.#shares.set(snapshot, share);
+    }
+    return share;
+  }
+}
+
+const left: EnterResult = { refused: [busy("left", 0)] };

@@ -1,0 +1,143 @@
+import type { AttemptRequests } from "../../../admission/capacity/place.ts";
+import type { RequestPlaces, RequestWait } from "../../../admission/places/request-places.ts";
+import { LinkLost } from "../../link/link-errors.ts";
+import type { PlaceId, WireHeld, WireMore } from "../../link/place-wire.ts";
+import type { Holder, PlaceBook } from "./place-book.ts";
+
+export interface RemoteRequestsParts {
+  readonly id: PlaceId;
+  readonly book: PlaceBook;
+  /** Counts them in this worker. */
+  readonly own: RequestPlaces;
+  readonly upstream: string;
+  readonly isBound: boolean;
+}
+
+/** Requests at an upstream whose places control gives; the first of an attempt has its place. */
+export class RemoteRequests implements AttemptRequests, Holder {
+  readonly #parts: RemoteRequestsParts;
+  /** Requests that wait for a place; another one's end may give it to them. */
+  readonly #waiting = new Set<() => boolean>();
+
+  constructor(parts: RemoteRequestsParts) {
+    this.#parts = parts;
+  }
+
+  get held(): WireHeld {
+    const { id, own, upstream, isBound } = this.#parts;
+    return { id, upstream, requests: own.taken, isBound };
+  }
+
+  extend(count: number): number | Promise<number> {
+    const { own, book } = this.#parts;
+    const missing = count - own.taken;
+    if (missing <= 0) return Math.max(1, own.taken);
+    if (book.isAlone) return this.#alone(() => own.extend(count));
+    return this.#more(missing, 0).then((given) =>
+      given === undefined ? this.#alone(() => own.extend(count)) : Math.max(1, own.taken),
+    );
+  }
+
+  tryOpen(): boolean {
+    const { own, book } = this.#parts;
+    if (own.hasSpare) return own.tryOpen();
+    return book.isAlone && this.#alone(() => own.tryOpen());
+  }
+
+  whenOpen(wait: RequestWait): Promise<boolean> {
+    if (this.#parts.book.isAlone) return this.#whenOpenAlone(wait);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const { callerSignal, waitMs, clock } = wait;
+    let isOver = false;
+    const end = (isOpen: boolean | Promise<boolean>): void => {
+      isOver = true;
+      this.#waiting.delete(look);
+      callerSignal.removeEventListener("abort", leave);
+      cancel();
+      resolve(isOpen);
+    };
+    const look = (): boolean => {
+      if (!this.#parts.own.hasSpare || !this.#parts.own.tryOpen()) return false;
+      end(true);
+      return true;
+    };
+    const leave = (): void => end(false);
+    const cancel = clock.schedule(leave, waitMs);
+    callerSignal.addEventListener("abort", leave, { once: true });
+    this.#waiting.add(look);
+    void this.#more(1, waitMs).then((given) => {
+      if (isOver) this.#giveBackSpare();
+      else if (given === undefined) end(this.#whenOpenAlone(wait));
+      else if (given === 0 || !look()) end(false);
+    });
+    return promise;
+  }
+
+  close(): void {
+    const { id, own, book } = this.#parts;
+    const before = own.taken;
+    own.close();
+    if (own.taken < before) {
+      book.link.tell("places.less", id);
+      this.forgetEmpty();
+      return;
+    }
+    for (const look of this.#waiting) if (look()) return;
+  }
+
+  protected forgetEmpty(): void {
+    const { id, own, book } = this.#parts;
+    if (own.taken === 0) book.remove(id);
+  }
+
+  /** Undefined when control is lost. */
+  async #more(count: number, waitMs: number): Promise<number | undefined> {
+    const { id, own, book } = this.#parts;
+    try {
+      const ask: WireMore = { id, count, waitMs, ...this.outside() };
+      const given = await book.link.ask("places.more", ask, waitMs + answerMs);
+      if (given > 0) book.add(id, this);
+      own.adopt(given);
+      return given;
+    } catch (error) {
+      if (error instanceof LinkLost) return undefined;
+      throw error;
+    }
+  }
+
+  /** What control has to know of requests that it does not know yet. */
+  protected outside(): Pick<WireMore, "outside"> {
+    const { upstream, isBound } = this.#parts;
+    return { outside: { upstream, isBound } };
+  }
+
+  /** A place that came after the wait. */
+  #giveBackSpare(): void {
+    const { own } = this.#parts;
+    if (own.hasSpare && own.tryOpen()) this.close();
+  }
+
+  async #whenOpenAlone(wait: RequestWait): Promise<boolean> {
+    const { own } = this.#parts;
+    const isOpen = await own.whenOpen(wait);
+    if (isOpen) this.#note();
+    return isOpen;
+  }
+
+  #alone<Result>(take: () => Result): Result {
+    const { own } = this.#parts;
+    const before = own.taken;
+    const result = take();
+    if (own.taken > before) this.#note();
+    return result;
+  }
+
+  #note(): void {
+    const { id, book } = this.#parts;
+    book.add(id, this);
+    book.tellHeld(this);
+  }
+}
+
+/** Beyond the wait itself. */
+const answerMs = 5_000;

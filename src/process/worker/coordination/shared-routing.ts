@@ -1,0 +1,34 @@
+import type { Capacity } from "../../../admission/capacity/capacity.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import type { RoutingSharing } from "../../wiring/build-routing.ts";
+import type { CoordinationLink } from "../control-link.ts";
+import { RemoteCapacity } from "./remote-capacity.ts";
+import type { WorkerShare } from "./worker-share.ts";
+
+export interface SharedRoutingOptions extends WorkerShare {
+  readonly link: CoordinationLink;
+  readonly clock: Clock;
+}
+
+/** What a worker shares with the others on the way to targets. */
+export class SharedRouting implements RoutingSharing {
+  readonly #options: SharedRoutingOptions;
+  #capacity: RemoteCapacity | undefined;
+
+  constructor(options: SharedRoutingOptions) {
+    this.#options = options;
+  }
+
+  capacity(own: Capacity): RemoteCapacity {
+    this.#capacity = new RemoteCapacity({ ...this.#options, own });
+    return this.#capacity;
+  }
+
+  controlLost(): void {
+    this.#capacity?.lost();
+  }
+
+  controlBack(): void {
+    this.#options.link.tell("places.held", this.#capacity?.back() ?? []);
+  }
+}

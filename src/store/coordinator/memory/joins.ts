@@ -1,0 +1,89 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { ClaimDecision, ClaimedRequest, Joins } from "../../joins.ts";
+
+/** The claims of one process among several. */
+export interface ProcessJoins extends Joins {
+  /** Takes over what the process has claimed of a predecessor of this table. */
+  restore(held: readonly ClaimedRequest[]): void;
+  /** Releases everything, when the process has gone. */
+  end(): void;
+}
+
+/** Longest wait for another owner; then the asker looks for an answer, and claims again. */
+const waitMs = 30_000;
+
+interface Claim {
+  readonly requestDigest: string;
+  readonly owner: object;
+  /** How to end the waits, by process. */
+  readonly waits: Map<object, () => void>;
+}
+
+/** Which process runs which request. */
+export class MemoryJoins {
+  readonly #clock: Pick<Clock, "schedule">;
+  readonly #claims = new Map<string, Claim>();
+
+  constructor(clock: Pick<Clock, "schedule">) {
+    this.#clock = clock;
+  }
+
+  /** Requests that are owned. */
+  get size(): number {
+    return this.#claims.size;
+  }
+
+  ofProcess(): ProcessJoins {
+    const owner = {};
+    return {
+      claim: (request) => this.#claim(owner, request),
+      release: (id) => this.#release(owner, id),
+      restore: (held) => {
+        for (const request of held) this.#take(owner, request);
+      },
+      end: () => {
+        for (const id of this.#claims.keys()) this.#release(owner, id);
+      },
+    };
+  }
+
+  #claim(owner: object, request: ClaimedRequest): ClaimDecision | Promise<ClaimDecision> {
+    const claim = this.#claims.get(request.id);
+    // An owner that claims again has released before, and the note of it was lost.
+    if (claim === undefined || claim.owner === owner) {
+      this.#take(owner, request);
+      return "owner";
+    }
+    return claim.requestDigest === request.requestDigest ? this.#wait(owner, claim) : "reused";
+  }
+
+  /** The first owner stays. */
+  #take(owner: object, { id, requestDigest }: ClaimedRequest): void {
+    const claim = this.#claims.get(id);
+    if (claim !== undefined && claim.owner !== owner) return;
+    this.#claims.set(id, { owner, requestDigest, waits: claim?.waits ?? new Map() });
+  }
+
+  #wait(owner: object, { waits }: Claim): Promise<ClaimDecision> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        waits.delete(owner);
+        resolve("ended");
+      };
+      const cancel = this.#clock.schedule(end, waitMs);
+      waits.set(owner, end);
+    });
+  }
+
+  #release(owner: object, id: string): void {
+    const claim = this.#claims.get(id);
+    if (claim === undefined) return;
+    if (claim.owner !== owner) {
+      claim.waits.get(owner)?.();
+      return;
+    }
+    this.#claims.delete(id);
+    for (const end of claim.waits.values()) end();
+  }
+}

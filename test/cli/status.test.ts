@@ -1,0 +1,75 @@
+import { expect, test } from "bun:test";
+import { until } from "../support/ledger-truth-process.ts";
+import { startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { createFolder, type JsonRecord, type SluiceFolder } from "./sluice-folder.ts";
+
+const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+
+async function serve(folder: SluiceFolder, ...options: string[]): Promise<ServingProcess> {
+  const gateway = await startServing(["--data-dir", folder.path, ...anyPort, ...options]);
+  await until("the demo is introduced", async () =>
+    gateway.text().includes("process.stdout.write"),
+  );
+  return gateway;
+}
+
+async function processesOf(folder: SluiceFolder): Promise<JsonRecord[]> {
+  return (await folder.json("status"))["data"] as JsonRecord[];
+}
+
+/** Makes a call, and waits until the processes told of it. */
+async function callOnce(folder: SluiceFolder, gateway: ServingProcess): Promise<void> {
+  const [, key = ""] = /API key {2}(\S+)/.exec(gateway.text()) ?? [];
+  const body = JSON.stringify({ model: "embed-text-v2", input: "text" });
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const url = `${gateway.dataUrl}/v1/embeddings`;
+  expect((await fetch(url, { method: "POST", headers, body })).status).toBe(200);
+  await until("the call is counted", async () => {
+    const processes = await processesOf(folder);
+    return processes.some(({ calls, waiting_rows }) => calls === 1 && waiting_rows === 0);
+  });
+}
+
+test("control and its worker are shown, also while the worker is started again", async () => {
+  using folder = createFolder({ isOffline: false });
+  await using gateway = await serve(folder);
+  await callOnce(folder, gateway);
+  const { workerPid, controlPid } = gateway;
+  const [control, worker] = await processesOf(folder);
+  expect(control).toMatchObject({ process: "control", ready: true, pid: controlPid, calls: null });
+  expect(worker).toMatchObject({
+    process: "worker",
+    number: 1,
+    ready: true,
+    pid: workerPid,
+    open_calls: 0,
+    configured_at: control?.["configured_at"],
+    keys_generation: control?.["keys_generation"],
+  });
+  expect(worker?.["resident_bytes"]).toBeGreaterThan(1_000_000);
+  expect(worker?.["loop_delay_longest_ms"]).toBeGreaterThan(0);
+  process.kill(workerPid, "SIGKILL");
+  await until("another worker serves", async () => {
+    const [, other] = await processesOf(folder);
+    expect(other).toMatchObject({ process: "worker", number: 1 });
+    return other?.["ready"] === true && other["pid"] !== workerPid;
+  });
+  const { output } = await folder.run("status");
+  expect(output).toMatch(/^PROCESS +PID .*\ncontrol +\d+ .*\nworker 1 +\d+ +\d+ s +ready +0 +0 /);
+});
+
+test("a gateway in one process shows that one", async () => {
+  using folder = createFolder({ isOffline: false });
+  await using gateway = await serve(folder, "--unsupervised");
+  await callOnce(folder, gateway);
+  expect(await processesOf(folder)).toMatchObject([
+    { process: "single", number: null, ready: true, pid: gateway.pid, calls: 1, open_calls: 0 },
+  ]);
+});
+
+test("without a gateway there are no processes", async () => {
+  using folder = createFolder({ isOffline: true });
+  expect(await processesOf(folder)).toEqual([]);
+  const { output, errors } = await folder.run("status");
+  expect(`${output}${errors}`).toContain("Only a running gateway has processes.");
+});

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { createFolder } from "../cli/sluice-folder.ts";
+import { until } from "../support/ledger-truth-process.ts";
+import { startServing, type ServingProcess } from "../support/sluice-process.ts";
+
+const introduction = "Try it with curl";
+
+async function call(gateway: ServingProcess): Promise<void> {
+  const [, key = ""] = /API key {2}(\S+)/.exec(gateway.text()) ?? [];
+  const response = await fetch(`${gateway.dataUrl}/v1/embeddings`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "embed-text-v2", input: "text" }),
+  });
+  expect(response.status).toBe(200);
+}
+
+/** Calls counted; undefined while there is no page. */
+async function countedCalls({ adminUrl }: ServingProcess): Promise<number | undefined> {
+  const page = await fetch(`${adminUrl}/metrics`).then(
+    (response) => response.text(),
+    () => undefined,
+  );
+  const found = page?.match(/^sluice_calls_total\{[^}]*\} (\d+)$/m)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+function timesIn(text: string, part: string): number {
+  return text.split(part).length - 1;
+}
+
+test("a new control process introduces nothing again, and counts from 0", async () => {
+  using folder = createFolder({ isOffline: false });
+  const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  await using gateway = await startServing(["--data-dir", folder.path, ...anyPort]);
+  await until("it is introduced", async () => gateway.text().includes("process.stdout.write"));
+  await call(gateway);
+  await until("it is counted", async () => (await countedCalls(gateway)) === 1);
+  // What a worker counted before it is asked to end stays.
+  const { workerPid, controlPid } = gateway;
+  process.kill(workerPid, "SIGKILL");
+  await until("another worker serves", async () => {
+    expect(await countedCalls(gateway)).toBeGreaterThanOrEqual(1);
+    return gateway.workerPid !== workerPid && (await fetch(`${gateway.adminUrl}/readyz`)).ok;
+  });
+  await call(gateway);
+  await until("both are counted", async () => (await countedCalls(gateway)) === 2);
+  process.kill(controlPid, "SIGKILL");
+  // The worker goes on; its count begins with the new control process, not with a part of the old.
+  await until("control is back", async () => (await countedCalls(gateway)) === 0);
+  await call(gateway);
+  await until("the next call is counted", async () => (await countedCalls(gateway)) === 1);
+  const [, token = ""] = /one-time token (\S+)/.exec(gateway.text()) ?? [];
+  const made = await fetch(`${gateway.adminUrl}/admin/v1/bootstrap`, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: gateway.adminUrl },
+    body: JSON.stringify({ token, email: "ada@example.com", password: "an uncommon password 71" }),
+  });
+  expect(made.status).toBe(201);
+  expect(timesIn(gateway.text(), "Nobody can sign in")).toBe(1);
+  expect(timesIn(gateway.text(), introduction)).toBe(1);
+});
