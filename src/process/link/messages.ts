@@ -2,7 +2,7 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
-import type { ClaimDecision, ClaimedRequest } from "../../store/joins.ts";
+import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type {
@@ -81,14 +81,17 @@ export type JoinMessages = {
   readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
   /** Gives a claim back, or ends the wait for it. */
   readonly "joins.release": { readonly ask: string };
+  readonly "joins.unsaved": { readonly ask: string };
   /** What the worker has claimed of an earlier control process. */
-  readonly "joins.held": { readonly ask: readonly ClaimedRequest[] };
+  readonly "joins.held": { readonly ask: readonly HeldClaim[] };
 };
 
 /** Places of pools, upstreams and targets, asked for by workers where there are several. */
 export type PlaceMessages = {
   /** Answered when the call has a place, or is refused. */
   readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
+  /** The tokens that were used of those that were reserved. */
+  readonly "places.settle": { readonly ask: readonly [id: PlaceId, tokens: number] };
   /** Ends a wait too. */
   readonly "places.leave": { readonly ask: WireLeave };
   /** Answered with how many were given. */
@@ -111,8 +114,10 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "limits.settle",
   "joins.claim",
   "joins.release",
+  "joins.unsaved",
   "joins.held",
   "places.enter",
+  "places.settle",
   "places.leave",
   "places.more",
   "places.less",

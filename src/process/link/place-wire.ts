@@ -1,3 +1,4 @@
+import type { HeldPlace } from "../../admission/capacity/held-place.ts";
 import type {
   BusyPool,
   BusyReason,
@@ -39,15 +40,15 @@ export type WireEntered = readonly [
   refused: readonly WireBusy[],
   waitedMs: number,
   position: number | null,
+  /** Whether tokens of the pool are reserved for it. */
+  hasReservation: boolean,
 ];
 
 /** A place that is left. */
 export type WireLeave = readonly [
   id: PlaceId,
-  /** Null: the reservation is not used. */
-  usedTokens: number | null,
-  /** Requests at the upstream that are given back with it; others may still be under way. */
-  requests: number,
+  /** Its requests at the upstream that are still under way. */
+  underWay: number,
 ];
 
 /** Further requests at the upstream. */
@@ -116,11 +117,11 @@ export function placeAskFromWire(ask: WirePlaceAsk): ReadAsk {
   };
 }
 
-export function enteredToWire(entered: EnterResult): WireEntered {
+export function enteredToWire(entered: EnterResult<HeldPlace>): WireEntered {
   const refused = entered.refused.map(busyToWire);
-  if (!("place" in entered)) return [-1, refused, 0, null];
+  if (!("place" in entered)) return [-1, refused, 0, null, false];
   const { place, at } = entered;
-  return [at, refused, place.waitedMs, place.position ?? null];
+  return [at, refused, place.waitedMs, place.position ?? null, place.hasReservation];
 }
 
 export function refusedFromWire([, refused]: WireEntered): readonly BusyPool[] {

@@ -96,8 +96,8 @@ export class Coordination {
   }
 
   ofWorker(): WorkerCoordination {
-    const places = this.#places.newDesk();
     const joins = this.#joins.ofProcess();
+    const places = this.#places.newDesk(() => this.#ready);
     return {
       handlers: {
         ...limitHandlers(this.#limits),
@@ -105,7 +105,7 @@ export class Coordination {
         ...joinHandlers(joins, () => this.#ready),
       },
       end() {
-        places.close();
+        places.end();
         joins.end();
       },
     };

@@ -1,16 +1,18 @@
 import { Capacity, type CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { ConfiguredPlaces } from "../../../admission/capacity/place.ts";
-import type { Config } from "../../../config/config.ts";
 import type { Clock } from "../../../domain/clock.ts";
+import type { RoutingSettings } from "../../../domain/routing-settings.ts";
 import { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
-import { PlaceDesk } from "./place-desk.ts";
+import { PlaceDesk, type PlaceDeskOptions } from "./place-desk.ts";
 
 export interface PlaceCoordinationOptions extends Omit<CapacityOptions, "settings" | "limitOf"> {
   readonly clock: Clock;
   readonly config: PlaceConfig;
 }
 
-export type PlaceConfig = Pick<Config, "pools" | "upstreams" | "routing">;
+export interface PlaceConfig extends ConfiguredPlaces {
+  readonly routing: Pick<RoutingSettings, "queueLimit">;
+}
 
 /** The places that all workers share. */
 export class PlaceCoordination {
@@ -55,11 +57,11 @@ export class PlaceCoordination {
   }
 
   /** For a worker that has connected. */
-  newDesk(): PlaceDesk {
+  newDesk(ready: PlaceDeskOptions["ready"]): PlaceDesk {
     this.#desks += 1;
     const { capacity } = this;
     const name = `worker-${this.#desks}`;
-    return new PlaceDesk({ name, capacity, places: this.#places, clock: this.#clock });
+    return new PlaceDesk({ name, capacity, places: this.#places, clock: this.#clock, ready });
   }
 }
 

@@ -28,6 +28,8 @@ export interface PlaceDeskOptions {
   /** Every pool and upstream that a call may still have. */
   readonly places: ConfiguredPlaces;
   readonly clock: Clock;
+  /** Resolves when the workers have told what they hold; undefined from then on. */
+  readonly ready: () => Promise<void> | undefined;
 }
 
 /** What a worker holds by one id. */
@@ -36,6 +38,7 @@ interface Holding {
   readonly requests: RequestPlaces;
   /** Undefined outside any attempt, and once the place was left. */
   place: HeldPlace | undefined;
+  isLeft?: boolean;
   /** The reservation, which is taken for used if the worker dies. */
   readonly tokens: number;
   /** Ends waits for further requests; undefined until there is one. */
@@ -44,13 +47,14 @@ interface Holding {
 
 /** A call that does not wait has its answer at once. */
 const neverEnds = new AbortController().signal;
+const leftAnswer = enteredToWire({ refused: [busy("left", 0)] });
 
 /** The places of one worker: what it holds, and what it waits for. */
 export class PlaceDesk {
   readonly #options: PlaceDeskOptions;
   readonly #holdings = new Map<PlaceId, Holding>();
   readonly #waiting = new Map<PlaceId, AbortController>();
-  #isClosed = false;
+  #isEnded = false;
 
   constructor(options: PlaceDeskOptions) {
     this.#options = options;
@@ -58,9 +62,10 @@ export class PlaceDesk {
 
   readonly handlers: Handlers<PlaceMessages> = {
     "places.enter": (ask) => this.#enter(ask),
+    "places.settle": ([id, tokens]) => this.#holdings.get(id)?.place?.settle(tokens),
     "places.leave": (left) => this.#leave(left),
     "places.more": (more) => this.#more(more),
-    "places.less": (id) => this.#less(id, 1),
+    "places.less": (id) => this.#less(id),
     "places.held": (held) => this.adopt(held),
   };
 
@@ -70,36 +75,56 @@ export class PlaceDesk {
   }
 
   /** The worker is gone: gives back all that it held or waited for. */
-  close(): void {
-    this.#isClosed = true;
+  end(): void {
+    this.#isEnded = true;
     for (const waiting of this.#waiting.values()) waiting.abort();
-    for (const [id, { tokens, requests }] of [...this.#holdings]) {
-      this.#leave([id, tokens, requests.taken]);
+    for (const [id, { place, tokens }] of [...this.#holdings]) {
+      place?.settle(tokens);
+      this.#leave([id, 0]);
     }
   }
 
   #enter(ask: WirePlaceAsk): WireEntered | Promise<WireEntered> {
+    const ready = this.#options.ready();
+    if (ready === undefined) return this.#enterNow(ask);
+    const [id] = ask;
+    const left = this.#wait(id);
+    return ready.then(() => {
+      this.#waiting.delete(id);
+      return left.aborted ? leftAnswer : this.#enterNow(ask);
+    });
+  }
+
+  #enterNow(ask: WirePlaceAsk): WireEntered | Promise<WireEntered> {
     const [id] = ask;
     const { request, candidates, waitMs } = placeAskFromWire(ask);
     const { capacity, places, name } = this.#options;
-    const left = waitMs > 0 ? new AbortController() : undefined;
+    const left = waitMs > 0 ? this.#wait(id) : neverEnds;
     const entering = capacity.enter({
       request: { ...request, callId: `${name}/${id}` },
       candidates,
       snapshot: places,
-      signal: left?.signal ?? neverEnds,
+      signal: left,
       waitMs,
     });
-    if (!(entering instanceof Promise)) return this.#entered(id, entering, request.tokens);
-    if (left !== undefined) this.#waiting.set(id, left);
+    if (!(entering instanceof Promise)) {
+      this.#waiting.delete(id);
+      return this.#entered(id, entering, request.tokens);
+    }
+    const gone = waitMs > 0 ? left : this.#wait(id);
     return entering
       .then((entered) => {
-        if (left?.signal.aborted !== true && !this.#isClosed)
-          return this.#entered(id, entered, request.tokens);
+        if (!gone.aborted) return this.#entered(id, entered, request.tokens);
         if ("place" in entered) entered.place.leave();
-        return enteredToWire({ refused: [busy("left", 0)] });
+        return leftAnswer;
       })
       .finally(() => this.#waiting.delete(id));
+  }
+
+  #wait(id: PlaceId): AbortSignal {
+    const left = new AbortController();
+    this.#waiting.set(id, left);
+    return left.signal;
   }
 
   #entered(id: PlaceId, entered: EnterResult<HeldPlace>, tokens: number): WireEntered {
@@ -111,43 +136,53 @@ export class PlaceDesk {
     return enteredToWire(entered);
   }
 
-  #leave([id, usedTokens, requests]: WireLeave): void {
+  #leave([id, underWay]: WireLeave): void {
     this.#waiting.get(id)?.abort();
     const holding = this.#holdings.get(id);
     if (holding === undefined) return;
     holding.ended?.abort();
-    if (usedTokens !== null) holding.place?.settle(usedTokens);
-    for (let closed = 0; closed < requests; closed += 1) holding.requests.close();
+    this.#close(holding, holding.requests.taken - underWay);
     holding.place?.leave();
     holding.place = undefined;
+    holding.isLeft = true;
     this.#forgetEmpty(id, holding);
   }
 
-  #less(id: PlaceId, requests: number): void {
+  #less(id: PlaceId): void {
     const holding = this.#holdings.get(id);
     if (holding === undefined) return;
-    for (let closed = 0; closed < requests; closed += 1) holding.requests.close();
+    this.#close(holding, 1);
     this.#forgetEmpty(id, holding);
   }
 
-  async #more({ id, count, waitMs, outside }: WireMore): Promise<number> {
-    const holding = this.#holdings.get(id) ?? this.#holdOutside(id, outside);
-    if (holding === undefined) return 0;
+  #close({ requests }: Holding, count: number): void {
+    for (let closed = 0; closed < count; closed += 1) requests.close();
+  }
+
+  async #more(more: WireMore): Promise<number> {
+    await this.#options.ready();
+    const { id, outside } = more;
+    const holding = this.#holdings.get(id) ?? (outside && this.#hold(id, this.#outside(outside)));
+    if (holding === undefined || holding.isLeft === true || this.#isEnded) return 0;
+    try {
+      return await this.#open(holding, more);
+    } finally {
+      this.#forgetEmpty(id, holding);
+    }
+  }
+
+  async #open(holding: Holding, { count, waitMs }: WireMore): Promise<number> {
     const { requests } = holding;
     let given = 0;
     while (given < count && requests.tryOpen()) given += 1;
     if (given > 0 || waitMs === 0) return given;
     holding.ended ??= new AbortController();
-    const callerSignal = holding.ended.signal;
+    const { signal: callerSignal } = holding.ended;
     const isOpen = await requests.whenOpen({ callerSignal, waitMs, clock: this.#options.clock });
-    if (isOpen && !this.#isClosed) return 1;
-    if (isOpen) requests.close();
-    this.#forgetEmpty(id, holding);
+    if (!isOpen) return 0;
+    if (!callerSignal.aborted) return 1;
+    requests.close();
     return 0;
-  }
-
-  #holdOutside(id: PlaceId, outside: WireMore["outside"]): Holding | undefined {
-    return outside && this.#hold(id, this.#outside(outside.upstream, outside.isBound));
   }
 
   #adoptOne({ id, upstream, requests: count, isBound, holder }: WireHeld): void {
@@ -159,7 +194,7 @@ export class PlaceDesk {
       place.tryOpen();
       holding = this.#hold(id, { place, requests: place, tokens: 0 });
     }
-    holding ??= this.#hold(id, this.#outside(upstream, isBound));
+    holding ??= this.#hold(id, this.#outside({ upstream, isBound }));
     const { requests } = holding;
     for (let missing = count - requests.taken; missing > 0; missing -= 1) {
       requests.adopt(1);
@@ -167,7 +202,7 @@ export class PlaceDesk {
     }
   }
 
-  #outside(name: string, isBound: boolean) {
+  #outside({ upstream: name, isBound }: NonNullable<WireMore["outside"]>) {
     const { capacity, places } = this.#options;
     const bounds = places.upstreams.get(name) ?? { maxInFlight: 0, drain: undefined };
     const requests = capacity.requestPlaces({ name, ...bounds }, { isBound });

@@ -131,14 +131,15 @@ export class RemoteCapacity implements CapacityGate {
   }
 
   #entered(id: PlaceId, answer: WireEntered, ask: PlaceAsk): EnterResult {
-    const [at, , waitedMs, position] = answer;
+    const [at, , waitedMs, position, hasReservation] = answer;
     const refused = refusedFromWire(answer);
     const candidate = ask.candidates[at];
     if (candidate === undefined) return { refused };
     const { request, snapshot } = ask;
     const own = this.#options.own.adopt({ request, candidate, snapshot });
     const waited = { waitedMs, position: position ?? undefined };
-    return { place: this.#newPlace(own, { id, holder: request, candidate }, waited), at, refused };
+    const named = { id, holder: request, candidate, hasReservation };
+    return { place: this.#newPlace(own, named, waited), at, refused };
   }
 
   /** Undefined when control is back before the wait is over. */
@@ -154,7 +155,8 @@ export class RemoteCapacity implements CapacityGate {
     const { place, at, refused } = entered;
     const candidate = ask.candidates[at];
     if (candidate === undefined) return entered;
-    const named = { id: this.#book.newId(), holder: ask.request, candidate };
+    const id = this.#book.newId();
+    const named = { id, holder: ask.request, candidate, hasReservation: false };
     const given = this.#newPlace(place, named, place);
     this.#book.tellHeld(given);
     return { place: given, at, refused };
@@ -162,7 +164,7 @@ export class RemoteCapacity implements CapacityGate {
 
   #newPlace(
     own: HeldPlace,
-    named: Pick<RemotePlaceParts, "id" | "holder" | "candidate">,
+    named: Pick<RemotePlaceParts, "id" | "holder" | "candidate" | "hasReservation">,
     waited: Pick<Place, "waitedMs" | "position">,
   ): RemotePlace {
     const { upstream } = named.candidate.target;
@@ -196,7 +198,7 @@ export class RemoteCapacity implements CapacityGate {
   }
 
   #giveUp(id: PlaceId): void {
-    this.#options.link.tell("places.leave", [id, null, 1]);
+    this.#options.link.tell("places.leave", [id, 0]);
   }
 
   #shareOf(snapshot: ConfiguredPlaces): ConfiguredPlaces {
