@@ -161,23 +161,24 @@ test("new processes that do not start change nothing", async () => {
   cpSync(bench.configPath, good);
   await Bun.write(bench.configPath, "upstreams: nothing\n");
   const refused = await runSluice(["restart", "--config", bench.configPath]);
-  expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining("upstreams")]);
+  expect(refused.exitCode).toBe(1);
+  expect(refused.errors).toContain("upstreams");
   const { exitCode, errors } = await runSluice(["restart", "--config", good]);
-  expect([exitCode, errors]).toEqual([
-    1,
-    expect.stringContaining("not restarted: no new control process starts"),
-  ]);
+  expect(exitCode).toBe(1);
+  expect(errors).toContain("not restarted: no new control process starts");
   expect([serving.controlPid, serving.workerPid]).toEqual(before);
   expect((await fetch(`${serving.dataUrl}/readyz`)).status).toBe(200);
 });
 
 test("where no gateway runs, or a demo, a restart says so", async () => {
   const nobody = await runSluice(["restart", "--data-dir", join(bench.folder, "nobody")]);
-  expect([nobody.exitCode, nobody.errors]).toEqual([1, expect.stringContaining("no gateway")]);
+  expect(nobody.exitCode).toBe(1);
+  expect(nobody.errors).toContain("no gateway");
   const demoOptions = ["--data-dir", join(bench.folder, "demo")];
   const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
   await using demo = await startServing([...demoOptions, ...anyPort]);
   const { exitCode, errors } = await runSluice(["restart", ...demoOptions]);
-  expect([exitCode, errors]).toEqual([1, expect.stringContaining("a demo")]);
+  expect(exitCode).toBe(1);
+  expect(errors).toContain("a demo");
   expect((await fetch(`${demo.dataUrl}/readyz`)).status).toBe(200);
 });

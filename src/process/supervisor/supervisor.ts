@@ -122,11 +122,10 @@ export class Supervisor {
     const { role } = place;
     const backOff = new BackOff();
     let restarts = 0;
-    while (!this.#ending.signal.aborted) {
+    while (!this.#ending.signal.aborted && this.#places.includes(place)) {
       const run = (place.run ??= this.#begin({ role, portUse: this.#portUseOf(role), restarts }));
       const end = await Promise.race([run.ended, run.replaced.promise]);
       // Another process has the place, or none is to have it.
-      if (end === undefined && place.run === undefined) return;
       if (end === undefined) continue;
       place.run = undefined;
       if (run.wantsAgain) continue;
@@ -161,9 +160,7 @@ export class Supervisor {
 
   #giveUp(place: Place): void {
     this.#places.splice(this.#places.indexOf(place), 1);
-    const { run } = place;
-    place.run = undefined;
-    if (run !== undefined) void this.#replacement.letGo(run);
+    if (place.run !== undefined) void this.#replacement.letGo(place.run);
   }
 
   /** Whether no restart follows. A gateway that cannot start at all would fail forever. */
