@@ -19,6 +19,7 @@ import { buildEdge } from "../wiring/build-snapshot.ts";
 import { ControlPlane, platformOf, type ControlPlaneOptions } from "../wiring/control-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
 import type { Door } from "../wiring/door.ts";
+import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
 export interface ControlServerOptions {
@@ -127,13 +128,13 @@ export class ControlServer implements AsyncDisposable {
   }
 
   /** Lets open requests end while another process gets the new ones. */
-  async leave(): Promise<void> {
-    const listener = this.#listener;
-    if (listener === undefined) return;
-    await Promise.all([
-      this.#options.shutdown.leave(() => listener.pendingRequests, lastRequestsMs),
-      listener.retire(settleMs),
-    ]);
+  leave(): Promise<void> {
+    return leaveListener(this.#listener, {
+      shutdown: this.#options.shutdown,
+      countOpen: ({ pendingRequests }) => pendingRequests,
+      timeoutMs: lastRequestsMs,
+      settleMs,
+    });
   }
 
   /** Cuts every connection of the admin listener. */
