@@ -113,7 +113,9 @@ export class CapacityWorld {
     };
     this.#snapshot = snapshotWith(pools, upstreams);
     const coordination =
-      workersOfWorlds > 1 ? new PlaceCoordination({ ...options, config: this.#config }) : undefined;
+      workersOfWorlds > 1
+        ? new PlaceCoordination({ ...options, config: this.#config, workers: workersOfWorlds })
+        : undefined;
     this.#coordination = coordination;
     this.capacity = coordination?.capacity ?? new Capacity(options);
     this.#workers = Array.from(
@@ -285,7 +287,9 @@ function workerOf(
   coordination: PlaceCoordination | undefined,
 ): WorldWorker {
   const way = new MemoryLink();
-  way.connect(coordination?.newDesk(() => undefined).handlers ?? {});
+  way.connect(
+    coordination?.newDesk({ ready: () => undefined, tellLent: () => undefined }).handlers ?? {},
+  );
   const { clock } = options;
   const own = new Capacity(options);
   const parts = { link: way.link, clock, own, workers: workersOfWorlds, number };

@@ -59,7 +59,9 @@ export const workersSchema = z
   })
   .default(1)
   .describe(
-    "Processes that serve calls at one address and share all limits. `auto`: one for each core, at most 8.",
+    "Processes that serve calls at one address and share all limits. Each has its part of " +
+      "`overload.max_calls`, `http.body_memory` and `idempotency.memory_limit`. `auto`: one for " +
+      "each core, at most 8.",
   )
   .transform((workers) =>
     workers === "auto" ? Math.min(availableParallelism(), mostWorkers) : workers,

@@ -182,19 +182,6 @@ describe("a link", () => {
     expect(pair.near.losses).toHaveLength(1);
   });
 
-  test("gives up each ask after its own time", async () => {
-    const { pair } = pairOf();
-    await pair.settle();
-    const ends: string[] = [];
-    const asked = [3, 1, 2].map((timeoutMs) =>
-      pair.near.link
-        .ask("never", undefined, timeoutMs * 10)
-        .catch(() => void ends.push(`after ${timeoutMs}`)),
-    );
-    await Promise.all(asked);
-    expect(ends).toEqual(["after 1", "after 2", "after 3"]);
-  });
-
   test("gives up an answer that does not come, and ignores it when it comes late", async () => {
     const { pair } = pairOf();
     await pair.settle();

@@ -17,6 +17,7 @@ import type {
   PlaceId,
   WireEntered,
   WireHeld,
+  WireLent,
   WireLeave,
   WireMore,
   WirePlaceAsk,
@@ -159,6 +160,8 @@ export type ControlMessages = {
   /** Follows each state of the worker. */
   readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };
+  /** Places that a worker may not give of its share while control is gone. */
+  readonly "places.lent": { readonly ask: readonly WireLent[] };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
 };

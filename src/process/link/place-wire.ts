@@ -72,6 +72,9 @@ export interface WireHeld {
   readonly holder?: WireHolder;
 }
 
+/** Places that workers hold beyond their shares. */
+export type WireLent = readonly [kind: "pool" | "upstream", name: string, lent: number];
+
 type WireHolder = readonly [
   keyId: string,
   capacityClass: CapacityClass,

@@ -60,12 +60,13 @@ const keyPollMs = 500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
 export class DataServer implements DataPort, AsyncDisposable {
+  /** What it shares with other workers. */
+  readonly sharing: SharedRouting | undefined;
   readonly #options: DataServerOptions;
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
   readonly #repeatable: RepeatableCalls;
-  readonly #sharing: SharedRouting | undefined;
   #config: Config;
   #edge: EdgeSettings;
   #snapshot: Snapshot;
@@ -83,7 +84,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.#sharing = this.#createSharing();
+    this.sharing = this.#createSharing();
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -96,7 +97,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
     this.#followConfig();
     // Control has the places of several workers.
-    if (this.#sharing === undefined) {
+    if (this.sharing === undefined) {
       telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
     }
   }
@@ -133,23 +134,15 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
   async start(): Promise<void> {
-    const { control, ledger, telemetry } = this.#options;
+    const { control, ledger } = this.#options;
     await this.#keyRing.start();
     ledger.start();
     const { reports } = control;
     await restoreWindows({ ...this.#services, reports, plans: this.#snapshot.plans });
-    reportKeys(this.#config, this.#keyRing, telemetry.events);
+    this.#reportKeys();
+    this.sharing?.controlBack();
     this.#listener = this.#listen();
     this.#services.overload.start();
-  }
-
-  /** Decides alone, as far as it may. */
-  controlLost(): void {
-    this.#sharing?.controlLost();
-  }
-
-  controlBack(): void {
-    this.#sharing?.controlBack();
   }
 
   reloadKeys(): Promise<void> {
@@ -162,7 +155,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#followConfig();
-    reportKeys(config, this.#keyRing, this.#options.telemetry.events);
+    this.#reportKeys();
   }
 
   whyNotReady(): string | undefined {
@@ -197,6 +190,12 @@ export class DataServer implements DataPort, AsyncDisposable {
     return buildSnapshot(config, { services: adapterServices(this.#options), hooks }, before);
   }
 
+  /** The keys are the same in all workers. */
+  #reportKeys(): void {
+    const { number = 1, telemetry } = this.#options;
+    if (number === 1) reportKeys(this.#config, this.#keyRing, telemetry.events);
+  }
+
   #followConfig(): void {
     const { routing: events } = this.#options.telemetry;
     followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
@@ -228,7 +227,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return buildServices({
       ...overrides,
       ...(coordination && { limits: new RemoteLimits(coordination) }),
-      sharing: this.#sharing,
+      sharing: this.sharing,
       config,
       clock,
       ledger,

@@ -13,6 +13,7 @@ import { ownFacts } from "../own-facts.ts";
 import { openSpool } from "../wiring/open-spool.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
+import { partOfConfig } from "./part-of-config.ts";
 
 export interface WorkerProcessOptions {
   /** Counts from 1. */
@@ -50,10 +51,11 @@ export class WorkerProcess implements AsyncDisposable {
       onState: (state) => {
         this.#controlState = state;
       },
+      onLent: (lent) => this.#parts?.data.sharing?.lent(lent),
       onConfig: (feed) => this.#reconfigure(feed),
       onLost: (reason) => this.#controlLost(reason),
       onBack: () => {
-        this.#parts?.data.controlBack();
+        this.#parts?.data.sharing?.controlBack();
         this.#parts?.telemetry.events.controlBack();
       },
     });
@@ -89,7 +91,7 @@ export class WorkerProcess implements AsyncDisposable {
       onBatch: () => undefined,
     });
     const data = new DataServer({
-      config,
+      config: partOfConfig(config, this.#options.number),
       control: this.#control.port,
       ledger,
       telemetry,
@@ -136,7 +138,7 @@ export class WorkerProcess implements AsyncDisposable {
     const config = this.#options.configOf(feed, parts.config);
     if (config === undefined) return;
     this.#parts = { ...parts, config, text: feed.text };
-    parts.data.reconfigure(config);
+    parts.data.reconfigure(partOfConfig(config, this.#options.number));
     this.#control.tellState();
   }
 
@@ -160,7 +162,7 @@ export class WorkerProcess implements AsyncDisposable {
   #controlLost(reason: LinkLost): void {
     // Calls go on without control.
     this.#controlState = { ...this.#controlState, notReady: undefined };
-    this.#parts?.data.controlLost();
+    this.#parts?.data.sharing?.controlLost();
     this.#parts?.telemetry.events.controlLost(reason);
   }
 

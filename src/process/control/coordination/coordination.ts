@@ -6,8 +6,8 @@ import { KeyRing } from "../../../keys/key-ring.ts";
 import { createMemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
 import type { KeyStore, LimitStore } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
-import type { Handlers } from "../../link/link.ts";
-import type { CoordinationMessages } from "../../link/messages.ts";
+import type { Handlers, Link } from "../../link/link.ts";
+import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
 import { limitStoreBounds } from "../../wiring/build-services.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
 import { joinHandlers } from "./join-handlers.ts";
@@ -15,7 +15,7 @@ import { limitHandlers } from "./limit-handlers.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 
 export interface CoordinationOptions {
-  readonly config: Pick<Config, "plans"> & PlaceConfig;
+  readonly config: Pick<Config, "plans" | "workers"> & PlaceConfig;
   readonly clock: Clock;
   readonly random: () => number;
   readonly reports: Pick<UsageReports, "admitted">;
@@ -25,6 +25,8 @@ export interface CoordinationOptions {
 
 /** Interval between looks for changed keys; changes are announced besides. */
 const keyPollMs = 500;
+
+export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell">;
 
 /** What control does for one worker. */
 export interface WorkerCoordination {
@@ -61,7 +63,14 @@ export class Coordination {
       onReloadFailed: () => undefined,
     });
     const units = this.#keys;
-    this.#places = new PlaceCoordination({ clock, config, limits: this.#limits, units, onWaited });
+    this.#places = new PlaceCoordination({
+      clock,
+      config,
+      workers: config.workers,
+      limits: this.#limits,
+      units,
+      onWaited,
+    });
   }
 
   /** Reads the keys and restores the limits; to be called before workers connect. */
@@ -95,9 +104,12 @@ export class Coordination {
     return this.#places.capacity.views();
   }
 
-  ofWorker(): WorkerCoordination {
+  ofWorker(link: () => NotesToWorker): WorkerCoordination {
     const joins = this.#joins.ofProcess();
-    const places = this.#places.newDesk(() => this.#ready);
+    const places = this.#places.newDesk({
+      ready: () => this.#ready,
+      tellLent: (lent) => link().tell("places.lent", lent),
+    });
     return {
       handlers: {
         ...limitHandlers(this.#limits),

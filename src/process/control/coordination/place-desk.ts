@@ -9,11 +9,13 @@ import type { RequestPlaces } from "../../../admission/places/request-places.ts"
 import type { Clock } from "../../../domain/clock.ts";
 import type { Handlers } from "../../link/link.ts";
 import type { PlaceMessages } from "../../link/messages.ts";
+import type { WorkerCount } from "./lent-places.ts";
 import {
   enteredToWire,
   holderFromWire,
   placeAskFromWire,
   type PlaceId,
+  type ReadAsk,
   type WireEntered,
   type WireHeld,
   type WireLeave,
@@ -30,10 +32,18 @@ export interface PlaceDeskOptions {
   readonly clock: Clock;
   /** Resolves when the workers have told what they hold; undefined from then on. */
   readonly ready: () => Promise<void> | undefined;
+  /** What the worker holds of pools and upstreams. */
+  /** The worker has told what it holds, as it does when it connects. */
+  readonly onHeld: () => void;
+  readonly onEnd: () => void;
+  readonly counts: { readonly pools: WorkerCount; readonly upstreams: WorkerCount };
 }
 
 /** What a worker holds by one id. */
 interface Holding {
+  readonly upstream: string;
+  /** Undefined if the target has none. */
+  readonly pool: string | undefined;
   /** Each of its requests counts as open here, under way or not. */
   readonly requests: RequestPlaces;
   /** Undefined outside any attempt, and once the place was left. */
@@ -72,11 +82,13 @@ export class PlaceDesk {
   /** Counts what the worker holds, even above the bounds. */
   adopt(held: readonly WireHeld[]): void {
     for (const each of held) this.#adoptOne(each);
+    this.#options.onHeld();
   }
 
   /** The worker is gone: gives back all that it held or waited for. */
   end(): void {
     this.#isEnded = true;
+    this.#options.onEnd();
     for (const waiting of this.#waiting.values()) waiting.abort();
     for (const [id, { place, tokens }] of [...this.#holdings]) {
       place?.settle(tokens);
@@ -97,7 +109,8 @@ export class PlaceDesk {
 
   #enterNow(ask: WirePlaceAsk): WireEntered | Promise<WireEntered> {
     const [id] = ask;
-    const { request, candidates, waitMs } = placeAskFromWire(ask);
+    const asked = placeAskFromWire(ask);
+    const { request, candidates, waitMs } = asked;
     const { capacity, places, name } = this.#options;
     const left = waitMs > 0 ? this.#wait(id) : neverEnds;
     const entering = capacity.enter({
@@ -109,12 +122,12 @@ export class PlaceDesk {
     });
     if (!(entering instanceof Promise)) {
       this.#waiting.delete(id);
-      return this.#entered(id, entering, request.tokens);
+      return this.#entered(id, entering, asked);
     }
     const gone = waitMs > 0 ? left : this.#wait(id);
     return entering
       .then((entered) => {
-        if (!gone.aborted) return this.#entered(id, entered, request.tokens);
+        if (!gone.aborted) return this.#entered(id, entered, asked);
         if ("place" in entered) entered.place.leave();
         return leftAnswer;
       })
@@ -127,11 +140,13 @@ export class PlaceDesk {
     return left.signal;
   }
 
-  #entered(id: PlaceId, entered: EnterResult<HeldPlace>, tokens: number): WireEntered {
-    if ("place" in entered) {
+  #entered(id: PlaceId, entered: EnterResult<HeldPlace>, asked: ReadAsk): WireEntered {
+    const target = "place" in entered ? asked.candidates[entered.at]?.target : undefined;
+    if ("place" in entered && target !== undefined) {
+      const { upstream, pool } = target;
       const { place } = entered;
       place.tryOpen();
-      this.#hold(id, { place, requests: place, tokens });
+      this.#hold(id, { place, requests: place, tokens: asked.request.tokens, upstream, pool });
     }
     return enteredToWire(entered);
   }
@@ -141,17 +156,24 @@ export class PlaceDesk {
     const holding = this.#holdings.get(id);
     if (holding === undefined) return;
     holding.ended?.abort();
-    this.#close(holding, holding.requests.taken - underWay);
-    holding.place?.leave();
+    const { requests, place, upstream, pool } = holding;
+    const before = requests.taken;
+    this.#close(holding, before - underWay);
+    place?.leave();
     holding.place = undefined;
     holding.isLeft = true;
+    const { counts } = this.#options;
+    counts.upstreams.add(upstream, requests.taken - before);
+    if (place !== undefined && pool !== undefined) counts.pools.add(pool, -1);
     this.#forgetEmpty(id, holding);
   }
 
   #less(id: PlaceId): void {
     const holding = this.#holdings.get(id);
     if (holding === undefined) return;
+    const before = holding.requests.taken;
     this.#close(holding, 1);
+    this.#options.counts.upstreams.add(holding.upstream, holding.requests.taken - before);
     this.#forgetEmpty(id, holding);
   }
 
@@ -165,7 +187,9 @@ export class PlaceDesk {
     const holding = this.#holdings.get(id) ?? (outside && this.#hold(id, this.#outside(outside)));
     if (holding === undefined || holding.isLeft === true || this.#isEnded) return 0;
     try {
-      return await this.#open(holding, more);
+      const given = await this.#open(holding, more);
+      this.#options.counts.upstreams.add(holding.upstream, given);
+      return given;
     } finally {
       this.#forgetEmpty(id, holding);
     }
@@ -192,25 +216,32 @@ export class PlaceDesk {
       const given = { ...holderFromWire(holder, upstream), snapshot: places };
       const place = capacity.adopt(given);
       place.tryOpen();
-      holding = this.#hold(id, { place, requests: place, tokens: 0 });
+      const { pool } = given.candidate.target;
+      holding = this.#hold(id, { place, requests: place, tokens: 0, upstream, pool });
     }
     holding ??= this.#hold(id, this.#outside({ upstream, isBound }));
     const { requests } = holding;
     for (let missing = count - requests.taken; missing > 0; missing -= 1) {
       requests.adopt(1);
       requests.tryOpen();
+      this.#options.counts.upstreams.add(upstream, 1);
     }
   }
 
-  #outside({ upstream: name, isBound }: NonNullable<WireMore["outside"]>) {
+  #outside({ upstream, isBound }: NonNullable<WireMore["outside"]>) {
     const { capacity, places } = this.#options;
-    const bounds = places.upstreams.get(name) ?? { maxInFlight: 0, drain: undefined };
-    const requests = capacity.requestPlaces({ name, ...bounds }, { isBound });
-    return { place: undefined, requests, tokens: 0 } satisfies Holding;
+    const bounds = places.upstreams.get(upstream) ?? { maxInFlight: 0, drain: undefined };
+    const requests = capacity.requestPlaces({ name: upstream, ...bounds }, { isBound });
+    const holding: Holding = { requests, place: undefined, tokens: 0, upstream, pool: undefined };
+    return holding;
   }
 
   #hold(id: PlaceId, holding: Holding): Holding {
     this.#holdings.set(id, holding);
+    const { upstream, pool, requests, place } = holding;
+    const { counts } = this.#options;
+    counts.upstreams.add(upstream, requests.taken);
+    if (place !== undefined && pool !== undefined) counts.pools.add(pool, 1);
     return holding;
   }
 

@@ -20,6 +20,7 @@ import {
   type PlaceId,
   type WireEntered,
   type WireHeld,
+  type WireLent,
 } from "../../link/place-wire.ts";
 import type { CoordinationLink } from "../control-link.ts";
 import { PlaceBook } from "./place-book.ts";
@@ -45,7 +46,10 @@ export class RemoteCapacity implements CapacityGate {
   readonly #options: RemoteCapacityOptions;
   readonly #book: PlaceBook;
   /** By configuration, of which calls may have older ones. */
-  readonly #shares = new WeakMap<ConfiguredPlaces, ConfiguredPlaces>();
+  #shares = new WeakMap<ConfiguredPlaces, ConfiguredPlaces>();
+  #newest: ConfiguredPlaces | undefined;
+  readonly #lent = { pool: new Map<string, number>(), upstream: new Map<string, number>() };
+  #knowsLent = false;
   /** Ends the waits in the own queues when control is back. */
   #back = new AbortController();
 
@@ -71,6 +75,7 @@ export class RemoteCapacity implements CapacityGate {
   }
 
   follow(snapshot: ConfiguredPlaces): void {
+    this.#newest = snapshot;
     this.#options.own.follow(this.#shareOf(snapshot));
   }
 
@@ -87,9 +92,17 @@ export class RemoteCapacity implements CapacityGate {
     return this.#options.own.at(upstream);
   }
 
+  /** Other workers hold more than their shares. */
+  lent(lent: readonly WireLent[]): void {
+    this.#knowsLent = true;
+    for (const [kind, name, count] of lent) this.#lent[kind].set(name, count);
+  }
+
   /** Control is gone. */
   lost(): void {
     this.#book.isAlone = true;
+    this.#shares = new WeakMap();
+    if (this.#newest !== undefined) this.follow(this.#newest);
   }
 
   /** Control is back: returns what it has to count. From now on it decides. */
@@ -204,7 +217,7 @@ export class RemoteCapacity implements CapacityGate {
   #shareOf(snapshot: ConfiguredPlaces): ConfiguredPlaces {
     let share = this.#shares.get(snapshot);
     if (share === undefined) {
-      share = shareOf(snapshot, this.#options);
+      share = shareOf(snapshot, this.#options, this.#knowsLent ? this.#lent : undefined);
       this.#shares.set(snapshot, share);
     }
     return share;
