@@ -55,6 +55,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
     handlers: {
       "keys.reload": () => undefined,
       "config.changed": () => undefined,
+      "places.lent": () => undefined,
       state: () => undefined,
       "metrics.read": () => "",
     },

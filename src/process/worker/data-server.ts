@@ -1,29 +1,22 @@
 import { RunningCalls } from "../../call/running-calls.ts";
 import type { Config } from "../../config/config.ts";
-import type { Clock } from "../../domain/clock.ts";
-import type { RandomBytes } from "../../domain/keys/base62.ts";
-import type { Peppers } from "../../domain/keys/peppers.ts";
 import { createRequestId } from "../../domain/request-id.ts";
 import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener } from "../../edge/listen.ts";
 import { draining } from "../../edge/replies/edge-refusal.ts";
-import type { Shutdown } from "../../edge/shutdown.ts";
 import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
 import { createAuthenticate } from "../../keys/authenticate.ts";
 import { KeyRing } from "../../keys/key-ring.ts";
-import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { CoordinationLink } from "./control-link.ts";
+import type { DataServerOptions } from "./data-server-options.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
-import type { ControlPort, DataPort } from "../control-port.ts";
+import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
-import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
 import { buildServices, type BuiltServices } from "../wiring/build-services.ts";
@@ -35,26 +28,11 @@ import {
 } from "../wiring/build-snapshot.ts";
 import { reportKeys } from "../wiring/report-keys.ts";
 import { restoreWindows } from "../wiring/restore-windows.ts";
+import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
-export interface DataServerOptions {
-  readonly config: Config;
-  readonly control: ControlPort;
-  readonly ledger: SpoolWriter;
-  readonly telemetry: Telemetry;
-  readonly shutdown: Shutdown;
-  readonly peppers: Peppers;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-  readonly overrides: AppOverrides;
-  /** Set where several workers share the limits: control decides. */
-  readonly coordination?: CoordinationLink | undefined;
-  /** Which of several workers this is, from 1. */
-  readonly number?: number;
-  /** Undefined when control can serve. */
-  readonly whyNotReady: () => string | undefined;
-}
-
+/** Longer than it takes to make a connection whose packets were lost once. */
+const settleMs = 1_500;
 /** Interval between looks for changed keys; changes are announced besides. */
 const keyPollMs = 500;
 
@@ -114,6 +92,17 @@ export class DataServer implements DataPort, AsyncDisposable {
   /** Open requests, or calls that continue without one. */
   get openCalls(): number {
     return Math.max(this.openRequests, this.#running.size);
+  }
+
+  /**
+   * Serves its connections until they have gone, or the timeout has passed, while another data
+   * server gets the new ones. Calls may then still run.
+   */
+  leave(timeoutMs: number): Promise<void> {
+    const { shutdown } = this.#options;
+    // Where connections cannot be counted, their callers may come back to any of them.
+    const countOpen = ({ connections }: Listener): number => connections ?? 1;
+    return leaveListener(this.#listener, { shutdown, countOpen, timeoutMs, settleMs });
   }
 
   /** Age of the keys in memory; it grows while control is unavailable. */
@@ -264,7 +253,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       refusals: { record: (refusal) => control.recordRefusal(refusal) },
       clock,
       newRequestId: () => createRequestId(clock.now(), randomBytes),
-      sharesPort: this.#options.coordination !== undefined,
+      portUse: this.#options.portUse,
       shutdown,
     });
   }

@@ -1,6 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
+import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { Installation } from "../../store/installation/installation.ts";
@@ -21,10 +22,14 @@ export interface WorkerProcessOptions {
   /** Path of the socket at which control listens. */
   readonly socket: string;
   readonly log: LogSink;
+  readonly portUse?: PortUse;
   /** Makes the configuration of a feed, given the one in force; undefined if that fails here. */
   readonly configOf: (feed: ConfigFeed, current: Config | undefined) => Config | undefined;
   readonly overrides?: AppOverrides;
 }
+
+/** The runtime closes idle connections this much later at most. */
+const idleSlackMs = 8_000;
 
 const randomBytes: RandomBytes = (target) => crypto.getRandomValues(target);
 
@@ -103,10 +108,17 @@ export class WorkerProcess implements AsyncDisposable {
       coordination: config.workers > 1 ? this.#control.coordination : undefined,
       number: this.#options.number,
       whyNotReady: () => this.#controlState.notReady,
+      portUse: this.#options.portUse,
     });
     this.#parts = { config, text, telemetry, ledger, data };
     await data.start();
     this.#control.tellState();
+  }
+
+  /** Serves its connections until none is left that may be idle; its successor gets new ones. */
+  async leave(): Promise<void> {
+    const { config, data } = this.#parts ?? {};
+    await data?.leave((config?.http.idleTimeoutMs ?? 0) + idleSlackMs);
   }
 
   async drain({ isAnnounced }: { readonly isAnnounced: boolean }): Promise<void> {
