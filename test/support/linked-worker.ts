@@ -58,6 +58,7 @@ export class LinkedWorker {
           "keys.reload": () => undefined,
           state: () => undefined,
           "config.changed": () => undefined,
+          "places.lent": () => undefined,
           "metrics.read": () => "",
         },
       },

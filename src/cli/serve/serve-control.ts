@@ -1,6 +1,9 @@
 import { join, resolve } from "node:path";
+import type { Config } from "../../config/config.ts";
 import { ControlProcess } from "../../process/control/control-process.ts";
+import { buildDoor, type Door } from "../../process/wiring/door.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
+import type { Beginning } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { startDemoSimulator } from "./demo-simulator.ts";
@@ -21,12 +24,13 @@ export interface ControlRole {
   readonly supervisor: SupervisorLink;
   /** Settings that a standby read before it took over. */
   readonly known: Settings | undefined;
+  readonly portUse: Beginning["portUse"];
 }
 
 /** The control process of a gateway. */
 export async function serveControl(
   args: ServeArguments,
-  { supervisor, known }: ControlRole,
+  { supervisor, known, portUse }: ControlRole,
   io: CommandIo,
 ): Promise<number> {
   const initial = loadSettings(args, io, { known });
@@ -40,7 +44,14 @@ export async function serveControl(
   const settings = simulator === undefined ? initial : loadSettings(args, io, { simulator });
   const config = withListeners(settings.config, args);
   if (args.begins) await startAnew(config, io);
-  await using control = await start({ settings, socket, args }, io);
+  const asked = untilAsked(io.signal);
+  await using door = portUse === "successor" ? openDoor(config) : undefined;
+  if (door !== undefined) {
+    supervisor.tellWaiting();
+    await Promise.race([asked, supervisor.mayTakeOver]);
+    if (io.signal.aborted) return exitCodes.ok;
+  }
+  await using control = await start({ settings, socket, args, portUse, door }, io);
   const { port } = config.listen.admin;
   const once = args.begins ? ["--no-init"] : [];
   io.tellStarted([...fixedAddress("admin", port, control.adminUrl), ...once]);
@@ -58,8 +69,9 @@ export async function serveControl(
     onConfig: (next, text) => control.reconfigure(next, text),
   });
   reload.now = () => watch?.reload();
-  await untilAsked(io.signal);
-  await control.drain({ isAnnounced: !isAskedByPerson(io.signal) });
+  await Promise.race([asked, supervisor.replaced]);
+  if (io.signal.aborted) await control.drain({ isAnnounced: !isAskedByPerson(io.signal) });
+  else await control.leave();
   return exitCodes.ok;
 }
 
@@ -81,14 +93,21 @@ function tellSettings({ config, path }: Settings, supervisor: SupervisorLink): s
   return socket;
 }
 
+/** Listens for administration while the process before this one has the data directory. */
+function openDoor({ listen, http }: Config): Door {
+  return buildDoor({ address: listen.admin, idleTimeoutMs: http.idleTimeoutMs });
+}
+
 interface ControlStart {
   readonly settings: Settings;
   readonly socket: string;
   readonly args: ServeArguments;
+  readonly portUse: Beginning["portUse"];
+  readonly door: Door | undefined;
 }
 
 async function start(
-  { settings, socket, args }: ControlStart,
+  { settings, socket, args, portUse, door }: ControlStart,
   io: CommandIo,
 ): Promise<ControlProcess> {
   const { text, path } = settings;
@@ -98,6 +117,8 @@ async function start(
       feed: { text, path },
       socket,
       log: io.log,
+      portUse,
+      door,
       shownToken: args.shownToken,
       onBootstrapToken(token) {
         printBootstrap(token, args, io);

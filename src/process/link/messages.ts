@@ -17,6 +17,7 @@ import type {
   PlaceId,
   WireEntered,
   WireHeld,
+  WireLent,
   WireLeave,
   WireMore,
   WirePlaceAsk,
@@ -90,6 +91,8 @@ export type JoinMessages = {
 export type PlaceMessages = {
   /** Answered when the call has a place, or is refused. */
   readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
+  /** The tokens that were used of those that were reserved. */
+  readonly "places.settle": { readonly ask: readonly [id: PlaceId, tokens: number] };
   /** Ends a wait too. */
   readonly "places.leave": { readonly ask: WireLeave };
   /** Answered with how many were given. */
@@ -115,6 +118,7 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "joins.unsaved",
   "joins.held",
   "places.enter",
+  "places.settle",
   "places.leave",
   "places.more",
   "places.less",
@@ -156,6 +160,8 @@ export type ControlMessages = {
   /** Follows each state of the worker. */
   readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };
+  /** Places that a worker may not give of its share while control is gone. */
+  readonly "places.lent": { readonly ask: readonly WireLent[] };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
 };

@@ -7,6 +7,9 @@ export interface ByteChannel {
   close(): void;
 }
 
+/** Runs something at the end of the event loop's turn. */
+export type Later = (run: () => void) => unknown;
+
 /** Bytes that wait for the other side; with more, the outbox is full. */
 const waitingLimitBytes = 64 * 1024 * 1024;
 /** A longer message in JSON is a frame of its own; in units of a JavaScript string. */
@@ -15,6 +18,7 @@ const longestJoined = 64 * 1024;
 /** Messages that wait for the end of the event loop's turn, or for the channel. */
 export class Outbox {
   readonly #channel: ByteChannel;
+  readonly #later: Later;
   readonly #frames = new JsonFrames();
   /** Frames before those messages that are in `#json`. */
   #waiting: Uint8Array[] = [];
@@ -25,8 +29,9 @@ export class Outbox {
   /** The channel took less than it was given; `drained` follows. */
   #hasPaused = false;
 
-  constructor(channel: ByteChannel) {
+  constructor(channel: ByteChannel, later: Later = setImmediate) {
     this.#channel = channel;
+    this.#later = later;
   }
 
   get isFull(): boolean {
@@ -39,7 +44,7 @@ export class Outbox {
     else this.#addJson(encodeJson(message));
     if (this.#isFlushPlanned || this.#hasPaused) return;
     this.#isFlushPlanned = true;
-    setImmediate(() => this.flush());
+    this.#later(() => this.flush());
   }
 
   drained(): void {

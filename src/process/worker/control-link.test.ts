@@ -47,6 +47,7 @@ test("a worker tells at once that it can serve, or cannot any more", async () =>
     reloadKeys: () => Promise.resolve(),
     onConfig: () => undefined,
     onState: () => undefined,
+    onLent: () => undefined,
     onLost: () => undefined,
     onBack: () => undefined,
   });

@@ -27,6 +27,7 @@ export interface ControlLinkOptions {
   readonly reloadKeys: () => Promise<void>;
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
+  readonly onLent: (lent: ControlMessages["places.lent"]["ask"]) => void;
   /** Called when control is lost, and when it is back. */
   readonly onLost: (reason: LinkLost) => void;
   readonly onBack: () => void;
@@ -171,7 +172,7 @@ export class ControlLink {
     channel: ConstructorParameters<typeof Link>[0]["channel"],
     done: (isOpen: boolean) => void,
   ) {
-    const { clock, reloadKeys, renderMetrics, onConfig, onState } = this.#options;
+    const { clock, reloadKeys, renderMetrics, onConfig, onState, onLent } = this.#options;
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
@@ -182,6 +183,7 @@ export class ControlLink {
         "config.changed": (feed) => onConfig(feed),
         state: (told) => onState(told),
         "metrics.read": () => renderMetrics(),
+        "places.lent": (lent) => onLent(lent),
       },
       onOpen: () => {
         if (this.#stopping.signal.aborted) return link.close();

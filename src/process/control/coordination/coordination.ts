@@ -9,8 +9,8 @@ import {
 } from "../../../store/coordinator/memory/limit-store.ts";
 import type { KeyStore } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
-import type { Handlers } from "../../link/link.ts";
-import type { CoordinationMessages } from "../../link/messages.ts";
+import type { Handlers, Link } from "../../link/link.ts";
+import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
 import { limitStoreBounds } from "../../wiring/build-services.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
 import { joinHandlers } from "./join-handlers.ts";
@@ -18,7 +18,7 @@ import { limitHandlers } from "./limit-handlers.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 
 export interface CoordinationOptions {
-  readonly config: Pick<Config, "plans"> & PlaceConfig;
+  readonly config: Pick<Config, "plans" | "workers"> & PlaceConfig;
   readonly clock: Clock;
   readonly random: () => number;
   readonly reports: Pick<UsageReports, "admitted">;
@@ -28,6 +28,8 @@ export interface CoordinationOptions {
 
 /** Interval between looks for changed keys; changes are announced besides. */
 const keyPollMs = 500;
+
+export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell">;
 
 /** What control does for one worker. */
 export interface WorkerCoordination {
@@ -64,7 +66,14 @@ export class Coordination {
       onReloadFailed: () => undefined,
     });
     const units = this.#keys;
-    this.#places = new PlaceCoordination({ clock, config, limits: this.#limits, units, onWaited });
+    this.#places = new PlaceCoordination({
+      clock,
+      config,
+      workers: config.workers,
+      limits: this.#limits,
+      units,
+      onWaited,
+    });
   }
 
   /** Reads the keys and restores the limits; to be called before workers connect. */
@@ -98,9 +107,12 @@ export class Coordination {
     return this.#places.capacity.views();
   }
 
-  ofWorker(): WorkerCoordination {
-    const places = this.#places.newDesk();
+  ofWorker(link: () => NotesToWorker): WorkerCoordination {
     const joins = this.#joins.ofProcess();
+    const places = this.#places.newDesk({
+      ready: () => this.#ready,
+      tellLent: (lent) => link().tell("places.lent", lent),
+    });
     return {
       handlers: {
         ...limitHandlers(this.#limits),
@@ -108,7 +120,7 @@ export class Coordination {
         ...joinHandlers(joins, () => this.#ready),
       },
       end() {
-        places.close();
+        places.end();
         joins.end();
       },
     };

@@ -1,6 +1,7 @@
 import type { Capacity } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { RoutingSharing } from "../../wiring/build-routing.ts";
+import type { WireLent } from "../../link/place-wire.ts";
 import type { CoordinationLink } from "../control-link.ts";
 import { RemoteCapacity } from "./remote-capacity.ts";
 import type { WorkerShare } from "./worker-share.ts";
@@ -22,6 +23,10 @@ export class SharedRouting implements RoutingSharing {
   capacity(own: Capacity): RemoteCapacity {
     this.#capacity = new RemoteCapacity({ ...this.#options, own });
     return this.#capacity;
+  }
+
+  lent(lent: readonly WireLent[]): void {
+    this.#capacity?.lent(lent);
   }
 
   controlLost(): void {
