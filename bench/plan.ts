@@ -59,7 +59,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     memoryCalls: [100_000, 300_000],
     openStreams: [300, 3_000],
     openStreamsMs: 3_000,
-    holdsMs: 15_000,
+    holdsMs: 10_000,
     reportedCalls: 200_000,
   },
   full: {

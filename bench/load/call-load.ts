@@ -24,7 +24,12 @@ async function runLoad(load: Load): Promise<CallResult> {
   const bytes = requestBytes(load.request, load.destination);
   const startedAt = performance.now();
   const shared: Shared = { bytes, endsAt: startedAt + load.durationMs, latencies: [], failures: 0 };
-  const callers = Array.from({ length: load.connections }, () => call(load, shared));
+  // Calls with pauses are spread evenly.
+  const spreadMs = (load.everyMs ?? 0) / load.connections;
+  const callers = Array.from({ length: load.connections }, async (_, index) => {
+    if (spreadMs > 0) await Bun.sleep(index * spreadMs);
+    return call(load, shared);
+  });
   await Promise.all(callers);
   const sorted = Float64Array.from(shared.latencies).sort();
   return {

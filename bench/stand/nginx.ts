@@ -1,9 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startChild } from "./child.ts";
-import { firstChildOf } from "./process-usage.ts";
+import { startChild, type Child } from "./child.ts";
+import { processesOf } from "./process-usage.ts";
 import { freePort, untilReachable } from "./reachable.ts";
 import type { Gateway } from "./stand.ts";
+
+const mostTries = 250;
+const pauseMs = 20;
 
 /** nginx as a plain reverse proxy with one worker, in its own folder. */
 export async function startNginx(folder: string, upstreamPort: number): Promise<Gateway> {
@@ -19,7 +22,7 @@ export async function startNginx(folder: string, upstreamPort: number): Promise<
   });
   try {
     await untilReachable(port, child);
-    const pid = firstChildOf(child.pid);
+    const pid = await workerOf(child);
     const end = (): PromiseLike<void> => child[Symbol.asyncDispose]();
     return {
       name: "nginx",
@@ -32,6 +35,16 @@ export async function startNginx(folder: string, upstreamPort: number): Promise<
     await child[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** nginx listens before its worker starts. */
+async function workerOf({ pid, complaints }: Child): Promise<number> {
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const [, worker] = processesOf(pid);
+    if (worker !== undefined) return worker;
+    await Bun.sleep(pauseMs);
+  }
+  throw new Error(`nginx has no worker:\n${complaints()}`);
 }
 
 function configText(port: number, upstreamPort: number): string {

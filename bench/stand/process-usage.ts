@@ -17,13 +17,6 @@ export function processesOf(pid: number): readonly number[] {
   return [pid, ...childrenOf(pid).flatMap(processesOf)];
 }
 
-/** The first child of a process; for nginx, its only worker. */
-export function firstChildOf(pid: number): number {
-  const [child] = childrenOf(pid);
-  if (child === undefined) throw new Error(`process ${pid} has no child`);
-  return child;
-}
-
 /** Empty when it has ended. */
 export function nameOf(pid: number): string {
   return textOf(`/proc/${pid}/comm`).trim();

@@ -383,10 +383,6 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
       "auth.pepper: must not be set beside auth.peppers; put it into that list",
     ],
     [
-      { ledger: "{ batch_rows: 5000, queue_rows: 1000 }" },
-      "ledger.queue_rows: must not be smaller",
-    ],
-    [
       { image_fetch: "{ allowed_hosts: ['images.example.com:80'] }" },
       "image_fetch.allowed_hosts[0]: must be a host name without port",
     ],

@@ -60,7 +60,9 @@ export class Claims {
   }
 
   #end(id: string, claim: Claim | undefined): void {
-    if (this.#services.kept.findUnsaved(id) === undefined) claim?.release();
+    const { kept, joins } = this.#services;
+    if (kept.findUnsaved(id) === undefined) claim?.release();
+    else if (claim !== undefined) joins.unsaved(id);
   }
 
   async #take(names: AllRequestNames, signal: AbortSignal): Promise<Claim> {
@@ -69,6 +71,7 @@ export class Claims {
       try {
         const decision = await abortable(this.#ask(names), signal);
         if (decision === "reused") throw keyReused();
+        if (decision === "unsaved") throw answersUnavailable();
         if (decision === "owner") return claim;
       } catch (error) {
         claim.release();

@@ -3,7 +3,7 @@ import type { IdempotencySettings } from "../domain/idempotency-settings.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { MemoryReplyStore } from "../../test/support/memory-reply-store.ts";
 import type { KeptReply, ReplyStore } from "../store/store.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { SteppedClock } from "../../test/support/stepped-clock.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import type { KeptAnswer } from "./shared/answer.ts";
 import { nameCall } from "./call-names.ts";
@@ -39,24 +39,6 @@ class FallibleReplies implements ReplyStore {
 
   prune(before: number, limit: number): Promise<number> {
     return this.#kept.prune(before, limit);
-  }
-}
-
-/** What is scheduled runs when the test says so. */
-class SteppedClock extends ManualClock {
-  readonly scheduled = new Set<() => void>();
-
-  override schedule(run: () => void): () => void {
-    this.scheduled.add(run);
-    return () => this.scheduled.delete(run);
-  }
-
-  /** Runs what is due now, and waits for what it begins. */
-  async runScheduled(): Promise<void> {
-    const due = [...this.scheduled];
-    this.scheduled.clear();
-    for (const run of due) run();
-    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

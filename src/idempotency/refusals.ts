@@ -20,7 +20,7 @@ export function answerNotKept(): GatewayError {
 }
 
 /** Refused, because to run the call could mean to run, and to bill, it twice. */
-export function answersUnavailable(cause: unknown): GatewayError {
+export function answersUnavailable(cause?: unknown): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
       "The gateway cannot tell at the moment whether a call with this Idempotency-Key was made. " +

@@ -5,12 +5,19 @@ export interface ClaimedRequest {
   readonly requestDigest: string;
 }
 
+/** A claim as its owner tells it to a successor of what decides. */
+export interface HeldClaim extends ClaimedRequest {
+  /** The request has ended, and its answer waits in the owner's memory. */
+  readonly isUnsaved: boolean;
+}
+
 /**
  * `owner`: the asker may run the request until it releases it; nobody else could since it asked.
- * `reused`: a different request runs under the id. `ended`: the asker has waited for another owner;
- * it looks for that one's answer, and claims again.
+ * `reused`: a different request runs under the id. `unsaved`: another owner has an answer that it
+ * cannot store at the moment. `ended`: the asker has waited for another owner; it looks for that
+ * one's answer, and claims again.
  */
-export type ClaimDecision = "owner" | "reused" | "ended";
+export type ClaimDecision = "owner" | "reused" | "unsaved" | "ended";
 
 /** The right to run a request, as one process asks for it. Every decision is one round trip. */
 export interface Joins {
@@ -18,4 +25,6 @@ export interface Joins {
   claim(request: ClaimedRequest): ClaimDecision | Promise<ClaimDecision>;
   /** Gives a claim back, or ends the wait for it. */
   release(id: string): void;
+  /** The owner keeps the claim for an answer that is not stored. */
+  unsaved(id: string): void;
 }

@@ -63,12 +63,16 @@ export class LinkPair<Near extends Messages, Far extends Messages> {
   async settle(pieces: () => number = () => 65_536): Promise<void> {
     for (let quiet = 0; quiet < 4;) {
       await new Promise((resolve) => setImmediate(resolve));
-      const hasMoved = [
-        move(this.toFar, { from: this.near.link, to: this.far.link, pieces }),
-        move(this.toNear, { from: this.far.link, to: this.near.link, pieces }),
-      ].includes(true);
-      quiet = hasMoved ? 0 : quiet + 1;
+      quiet = this.move(pieces) ? 0 : quiet + 1;
     }
+  }
+
+  /** Moves one piece in each direction; false when there was nothing to move. */
+  move(pieces: () => number): boolean {
+    return [
+      move(this.toFar, { from: this.near.link, to: this.far.link, pieces }),
+      move(this.toNear, { from: this.far.link, to: this.near.link, pieces }),
+    ].includes(true);
   }
 }
 

@@ -92,6 +92,11 @@ export function workerOf(pid: number): number | undefined {
   return childNamed(pid, "sluice-work-1");
 }
 
+/** All workers that have begun to serve or are about to. */
+export function workersOf(pid: number): readonly number[] {
+  return childrenOf(pid).filter((child) => nameOf(child)?.startsWith("sluice-work-"));
+}
+
 export function controlOf(pid: number): number | undefined {
   return childNamed(pid, "sluice-control");
 }

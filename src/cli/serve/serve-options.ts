@@ -90,9 +90,9 @@ export function isAskedByPerson({ reason }: AbortSignal): boolean {
   return reason instanceof AskedToEnd && reason.by === "SIGINT";
 }
 
-export function untilAsked(signal: AbortSignal): Promise<void> {
+export function untilAsked(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
 }

@@ -36,7 +36,9 @@ export async function serveWorker(
     log: io.log,
     configOf: (feed, current) => configOf(feed, { args, known, current }, io),
   });
-  const read = await worker.readConfig();
+  // Control may have left, when all are asked to end.
+  const read = await Promise.race([worker.readConfig(), untilAsked(io.signal)]);
+  if (read === undefined) return exitCodes.ok;
   const { config } = read;
   if (!hasFetchLimit(config.upstreamRequests, io.environment)) {
     supervisor.askForFetchLimit(config.upstreamRequests);

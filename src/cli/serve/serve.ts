@@ -13,8 +13,8 @@ export const serveCommand: Command = {
 Without a configuration file a demo starts: every alias is served by a built-in simulator, and a
 key to try it with is printed once.
 
-The gateway runs in a worker process; this one starts it again when it ends unasked, and keeps a
-report of that in DIR/crashes.
+The gateway runs in a control process and workers; this one starts each again when it ends unasked,
+and keeps a report of that in DIR/crashes. \`status\` shows them.
 
 Options:
   -c, --config FILE   configuration (default: SLUICE_CONFIG, else the demo's)

@@ -2,16 +2,20 @@ import { isLoopback } from "../../domain/host-list.ts";
 import type { ServedModels } from "../../upstreams/kind.ts";
 import type { Config, UpstreamSettings } from "../config.ts";
 
-export type WarnedParts = "listen" | "admin" | "environments" | "upstreams";
+export type WarnedParts = "listen" | "admin" | "ledger" | "environments" | "upstreams";
 
 /** Warnings about a valid file, for operators. `now` is wall clock in milliseconds. */
 export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
-  const { listen, admin } = config;
+  const { listen, admin, ledger } = config;
   const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
   const ending = modelWarnings(config, ({ kind, settings }, served) =>
     kind.endingModels?.(settings, served, now),
   );
-  return [...(isOpen ? [openAdmin(listen.admin.hostname)] : []), ...ending];
+  return [
+    ...(isOpen ? [openAdmin(listen.admin.hostname)] : []),
+    ...(ledger.setsQueueRows ? [queueRows] : []),
+    ...ending,
+  ];
 }
 
 /** The warnings and hints that `sluice check-config` prints. */
@@ -37,6 +41,10 @@ function isProtected(publicUrl: string | undefined): boolean {
   const url = publicUrl === undefined ? null : URL.parse(publicUrl);
   return url !== null && (url.protocol === "https:" || isLoopback(url.hostname));
 }
+
+const queueRows =
+  "ledger.queue_rows: has no effect any more, because all usage records wait in the spool, which " +
+  "ledger.spool_limit bounds; remove it";
 
 function openAdmin(hostname: string): string {
   return (

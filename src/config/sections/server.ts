@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { Secret } from "../../domain/keys/secret.ts";
-import { duration, listenAddress, size, text, wholeNumber } from "../../settings/values.ts";
+import {
+  duration,
+  listenAddress,
+  requiredWholeNumber,
+  size,
+  text,
+  wholeNumber,
+} from "../../settings/values.ts";
 
 /** What the gateway needs: where it listens, what it stores, how long it waits. */
 
@@ -205,12 +212,13 @@ export const ledgerSchema = z
       max: "1m",
       initial: "1s",
     }),
-    queue_rows: wholeNumber({
-      about: "Has no effect any more: all usage records wait in the spool.",
+    queue_rows: requiredWholeNumber({
+      about:
+        "Has no effect any more, because all usage records wait in the spool, which `spool_limit` bounds. " +
+        "It is accepted with a warning: remove it.",
       min: 1000,
       max: 10_000_000,
-      initial: 100_000,
-    }),
+    }).optional(),
     sync: z
       .enum(["none", "group"])
       .prefault("group")
@@ -232,10 +240,6 @@ export const ledgerSchema = z
       initial: "8MiB",
     }),
   })
-  .refine((ledger) => ledger.queue_rows >= ledger.batch_rows, {
-    path: ["queue_rows"],
-    error: "must not be smaller than ledger.batch_rows",
-  })
   .refine((ledger) => ledger.spool_limit >= 4 * ledger.segment_size, {
     path: ["spool_limit"],
     error: "must be at least four times ledger.segment_size",
@@ -245,6 +249,8 @@ export const ledgerSchema = z
   .transform((ledger) => ({
     batchRows: ledger.batch_rows,
     flushIntervalMs: ledger.flush_interval,
+    /** Whether the file sets `queue_rows`, which has no effect. */
+    setsQueueRows: ledger.queue_rows !== undefined,
     sync: ledger.sync,
     spoolLimitBytes: ledger.spool_limit,
     segmentBytes: ledger.segment_size,

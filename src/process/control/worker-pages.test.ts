@@ -36,8 +36,8 @@ test("the counts of a worker that only seemed to have ended are not doubled", ()
 test("counts of many ended workers are joined", () => {
   const pages = new WorkerPages(1_000);
   for (let pid = 1; pid <= 250; pid += 1) {
-    pages.keep({ pid, startedAt: 1_001 }, counted(2));
-    pages.ended({ pid, startedAt: 1_001 });
+    pages.keep({ number: 1, pid, startedAt: 1_001 }, counted(2));
+    pages.ended({ number: 1, pid, startedAt: 1_001 });
   }
   expect(countOf(pages)).toBe(500);
 });

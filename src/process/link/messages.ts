@@ -2,7 +2,7 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
-import type { ClaimDecision, ClaimedRequest } from "../../store/joins.ts";
+import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type {
@@ -76,6 +76,17 @@ export interface CallTokens {
   readonly tokens: number;
 }
 
+/** Which worker makes a call that may be repeated, where there are several. */
+export type JoinMessages = {
+  /** Answered at once, or when another worker has ended the call. */
+  readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
+  /** Gives a claim back, or ends the wait for it. */
+  readonly "joins.release": { readonly ask: string };
+  readonly "joins.unsaved": { readonly ask: string };
+  /** What the worker has claimed of an earlier control process. */
+  readonly "joins.held": { readonly ask: readonly HeldClaim[] };
+};
+
 /** Places of pools, upstreams and targets, asked for by workers where there are several. */
 export type PlaceMessages = {
   /** Answered when the call has a place, or is refused. */
@@ -92,16 +103,6 @@ export type PlaceMessages = {
   readonly "places.held": { readonly ask: readonly WireHeld[] };
 };
 
-/** Which worker makes a call that may be repeated, where there are several. */
-export type JoinMessages = {
-  /** Answered at once, or when another worker has ended the call. */
-  readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
-  /** Gives a claim back, or ends the wait for it. */
-  readonly "joins.release": { readonly ask: string };
-  /** What the worker has claimed of an earlier control process. */
-  readonly "joins.held": { readonly ask: readonly ClaimedRequest[] };
-};
-
 /** Asked by workers where there are several. */
 export type CoordinationMessages = LimitMessages & PlaceMessages & JoinMessages;
 
@@ -112,15 +113,16 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "limits.acquire",
   "limits.use",
   "limits.settle",
+  "joins.claim",
+  "joins.release",
+  "joins.unsaved",
+  "joins.held",
   "places.enter",
   "places.settle",
   "places.leave",
   "places.more",
   "places.less",
   "places.held",
-  "joins.claim",
-  "joins.release",
-  "joins.held",
 ]);
 
 /** Sent by workers. */

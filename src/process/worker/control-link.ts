@@ -4,7 +4,7 @@ import { LastUse } from "../../keys/last-use.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { ControlPort } from "../control-port.ts";
 import { LinkLost } from "../link/link-errors.ts";
-import { Link } from "../link/link.ts";
+import { Link, type Messages } from "../link/link.ts";
 import {
   jsonKinds,
   type ConfigFeed,
@@ -21,6 +21,8 @@ export interface ControlLinkOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly state: () => WorkerState;
+  /** The same as in the state, at less cost. */
+  readonly whyNotReady: () => string | undefined;
   readonly renderMetrics: () => string;
   readonly reloadKeys: () => Promise<void>;
   readonly onConfig: (feed: ConfigFeed) => void;
@@ -32,8 +34,8 @@ export interface ControlLinkOptions {
 }
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
-export interface CoordinationLink extends Pick<
-  Link<CoordinationMessages, ControlMessages>,
+export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
+  Link<Sent, ControlMessages>,
   "ask" | "tell"
 > {
   /** Called when there is another control process, before it is asked anything. */
@@ -44,6 +46,8 @@ type Connection = Link<WorkerMessages, ControlMessages>;
 
 const retryMs = 50;
 const stateIntervalMs = 1_000;
+/** How soon control knows that the worker can serve, or cannot any more. */
+const readinessIntervalMs = 50;
 const usesIntervalMs = 500;
 /** Secrets whose first use was told; beyond them all are forgotten and told once more. */
 const toldLimit = 100_000;
@@ -66,6 +70,9 @@ export class ControlLink {
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
+  /** What was told last, and when. */
+  #toldNotReady: string | undefined;
+  #toldAt = -Infinity;
   #stopTimer = (): void => undefined;
 
   constructor(options: ControlLinkOptions) {
@@ -82,7 +89,7 @@ export class ControlLink {
   /** Resolves once control has answered for the first time; from then on it stays connected. */
   async start(): Promise<void> {
     this.#uses.start();
-    this.#stopTimer = this.#every(stateIntervalMs, () => this.tellState());
+    this.#watchReadiness();
     await this.#connect();
   }
 
@@ -97,7 +104,10 @@ export class ControlLink {
   }
 
   tellState(): void {
-    this.#connection?.tell("state", this.#options.state());
+    const state = this.#options.state();
+    this.#toldNotReady = state.notReady;
+    this.#toldAt = this.#options.clock.monotonic();
+    this.#connection?.tell("state", state);
   }
 
   /** Sends what waits to be sent. */
@@ -176,6 +186,7 @@ export class ControlLink {
         "places.lent": (lent) => onLent(lent),
       },
       onOpen: () => {
+        if (this.#stopping.signal.aborted) return link.close();
         this.#opened(link);
         done(true);
       },
@@ -209,8 +220,13 @@ export class ControlLink {
     void this.#connect();
   }
 
-  #every(intervalMs: number, run: () => void): () => void {
-    const timer = setInterval(run, intervalMs);
-    return () => clearInterval(timer);
+  /** Tells the state when it is due, and at once when the worker can serve or cannot any more. */
+  #watchReadiness(): void {
+    const { clock, whyNotReady } = this.#options;
+    this.#stopTimer = clock.schedule(() => {
+      const isDue = clock.monotonic() - this.#toldAt >= stateIntervalMs;
+      if (isDue || whyNotReady() !== this.#toldNotReady) this.tellState();
+      this.#watchReadiness();
+    }, readinessIntervalMs);
   }
 }

@@ -44,6 +44,7 @@ export class WorkerProcess implements AsyncDisposable {
       path: options.socket,
       clock: systemClock,
       state: () => this.#state(),
+      whyNotReady: () => this.#whyNotReady(),
       renderMetrics: () => this.#parts?.telemetry.metrics.render() ?? "",
       reloadKeys: () => this.#parts?.data.reloadKeys() ?? Promise.resolve(),
       onState: (state) => {
@@ -111,12 +112,14 @@ export class WorkerProcess implements AsyncDisposable {
     if (this.#parts === undefined) return;
     const { config, data, telemetry } = this.#parts;
     telemetry.events.draining(data.openRequests);
-    await this.#shutdown.drain({
+    const drained = this.#shutdown.drain({
       ...config.shutdown,
       isAnnounced,
       openCalls: () => data.openCalls,
       endCalls: () => data.endCalls(),
     });
+    this.#control.tellState();
+    await drained;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -144,11 +147,15 @@ export class WorkerProcess implements AsyncDisposable {
       number: this.#options.number,
       startedAt: this.#startedAt,
       url: this.url,
-      notReady: this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady(),
+      notReady: this.#whyNotReady(),
       configuredAt: this.#generation,
       spool: this.#parts?.ledger.folder,
       waitingRows: this.#waitingRows,
     };
+  }
+
+  #whyNotReady(): string | undefined {
+    return this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady();
   }
 
   #controlLost(reason: LinkLost): void {

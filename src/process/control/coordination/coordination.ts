@@ -1,8 +1,8 @@
 import type { Config } from "../../../config/config.ts";
 import type { CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import { KeyRing } from "../../../keys/key-ring.ts";
 import { MemoryJoins } from "../../../store/coordinator/memory/joins.ts";
+import { KeyRing } from "../../../keys/key-ring.ts";
 import { createMemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
 import type { KeyStore, LimitStore } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
@@ -42,16 +42,17 @@ const reportMs = 500;
 export class Coordination {
   readonly #options: CoordinationOptions;
   readonly #limits: LimitStore;
+  readonly #joins: MemoryJoins;
+  #ready: Promise<void> | undefined;
   /** For the units of pools that keys have. */
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
-  readonly #joins: MemoryJoins;
-  #ready: Promise<void> | undefined;
 
   constructor(options: CoordinationOptions) {
     const { clock, random, config, onWaited } = options;
     this.#options = options;
     this.#limits = createMemoryLimitStore({ clock, random, ...limitStoreBounds });
+    this.#joins = new MemoryJoins(clock);
     this.#keys = new KeyRing({
       store: options.keys,
       clock,
@@ -70,14 +71,14 @@ export class Coordination {
       units,
       onWaited,
     });
-    this.#joins = new MemoryJoins(clock);
   }
 
-  /** Restores the limits from the ledger; to be called before workers connect. */
+  /** Reads the keys and restores the limits; to be called before workers connect. */
   async start(): Promise<void> {
     const { config, clock, reports } = this.#options;
-    await restoreWindows({ limits: this.#limits, clock, reports, plans: config.plans });
+    // A damaged database may still have its keys.
     await this.#keys.start();
+    await restoreWindows({ limits: this.#limits, clock, reports, plans: config.plans });
     this.#ready = new Promise((resolve) => {
       clock.schedule(() => {
         this.#ready = undefined;
@@ -115,9 +116,9 @@ export class Coordination {
         ...places.handlers,
         ...joinHandlers(joins, () => this.#ready),
       },
-      end: () => {
-        joins.end();
+      end() {
         places.end();
+        joins.end();
       },
     };
   }

@@ -10,6 +10,7 @@ export function joinHandlers(joins: ProcessJoins, ready: Ready): Handlers<JoinMe
   return {
     "joins.claim": (request) => ready()?.then(() => "ended" as const) ?? joins.claim(request),
     "joins.release": (id) => joins.release(id),
+    "joins.unsaved": (id) => joins.unsaved(id),
     "joins.held": (held) => joins.restore(held),
   };
 }

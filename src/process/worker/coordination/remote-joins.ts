@@ -1,25 +1,27 @@
-import type { ClaimDecision, ClaimedRequest, Joins } from "../../../store/joins.ts";
+import type { ClaimDecision, ClaimedRequest, HeldClaim, Joins } from "../../../store/joins.ts";
+import type { JoinMessages } from "../../link/messages.ts";
 import type { CoordinationLink } from "../control-link.ts";
 
 /** Above the wait of control for another owner. */
 const answerTimeoutMs = 40_000;
 
-interface RemoteClaim extends ClaimedRequest {
+interface RemoteClaim extends HeldClaim {
   isOwner: boolean;
+  isUnsaved: boolean;
 }
 
 /** Which calls this worker makes, decided by control. */
 export class RemoteJoins implements Joins {
-  readonly #link: CoordinationLink;
+  readonly #link: CoordinationLink<JoinMessages>;
   readonly #claims = new Map<string, RemoteClaim>();
 
-  constructor(link: CoordinationLink) {
+  constructor(link: CoordinationLink<JoinMessages>) {
     this.#link = link;
     link.onReplaced(() => link.tell("joins.held", this.#held()));
   }
 
   async claim(request: ClaimedRequest): Promise<ClaimDecision> {
-    const claim = { ...request, isOwner: false };
+    const claim = { ...request, isOwner: false, isUnsaved: false };
     this.#claims.set(request.id, claim);
     const decision = await this.#link.ask("joins.claim", request, answerTimeoutMs);
     claim.isOwner = decision === "owner";
@@ -31,9 +33,15 @@ export class RemoteJoins implements Joins {
     this.#link.tell("joins.release", id);
   }
 
-  #held(): readonly ClaimedRequest[] {
+  unsaved(id: string): void {
+    const claim = this.#claims.get(id);
+    if (claim !== undefined) claim.isUnsaved = true;
+    this.#link.tell("joins.unsaved", id);
+  }
+
+  #held(): readonly HeldClaim[] {
     return [...this.#claims.values()]
       .filter(({ isOwner }) => isOwner)
-      .map(({ id, requestDigest }) => ({ id, requestDigest }));
+      .map(({ id, requestDigest, isUnsaved }) => ({ id, requestDigest, isUnsaved }));
   }
 }

@@ -1,10 +1,10 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { ClaimDecision, ClaimedRequest, Joins } from "../../joins.ts";
+import type { ClaimDecision, ClaimedRequest, HeldClaim, Joins } from "../../joins.ts";
 
 /** The claims of one process among several. */
 export interface ProcessJoins extends Joins {
   /** Takes over what the process has claimed of a predecessor of this table. */
-  restore(held: readonly ClaimedRequest[]): void;
+  restore(held: readonly HeldClaim[]): void;
   /** Releases everything, when the process has gone. */
   end(): void;
 }
@@ -15,6 +15,7 @@ const waitMs = 30_000;
 interface Claim {
   readonly requestDigest: string;
   readonly owner: object;
+  isUnsaved: boolean;
   /** How to end the waits, by process. */
   readonly waits: Map<object, () => void>;
 }
@@ -38,8 +39,9 @@ export class MemoryJoins {
     return {
       claim: (request) => this.#claim(owner, request),
       release: (id) => this.#release(owner, id),
+      unsaved: (id) => this.#unsaved(owner, id),
       restore: (held) => {
-        for (const request of held) this.#take(owner, request);
+        for (const claim of held) this.#take(owner, claim);
       },
       end: () => {
         for (const id of this.#claims.keys()) this.#release(owner, id);
@@ -51,17 +53,19 @@ export class MemoryJoins {
     const claim = this.#claims.get(request.id);
     // An owner that claims again has released before, and the note of it was lost.
     if (claim === undefined || claim.owner === owner) {
-      this.#take(owner, request);
+      this.#take(owner, { ...request, isUnsaved: false });
       return "owner";
     }
-    return claim.requestDigest === request.requestDigest ? this.#wait(owner, claim) : "reused";
+    if (claim.requestDigest !== request.requestDigest) return "reused";
+    return claim.isUnsaved ? "unsaved" : this.#wait(owner, claim);
   }
 
   /** The first owner stays. */
-  #take(owner: object, { id, requestDigest }: ClaimedRequest): void {
+  #take(owner: object, { id, requestDigest, isUnsaved }: HeldClaim): void {
     const claim = this.#claims.get(id);
     if (claim !== undefined && claim.owner !== owner) return;
-    this.#claims.set(id, { owner, requestDigest, waits: claim?.waits ?? new Map() });
+    const waits = claim?.waits ?? new Map<object, () => void>();
+    this.#claims.set(id, { owner, requestDigest, isUnsaved, waits });
   }
 
   #wait(owner: object, { waits }: Claim): Promise<ClaimDecision> {
@@ -84,6 +88,13 @@ export class MemoryJoins {
       return;
     }
     this.#claims.delete(id);
+    for (const end of claim.waits.values()) end();
+  }
+
+  #unsaved(owner: object, id: string): void {
+    const claim = this.#claims.get(id);
+    if (claim?.owner !== owner) return;
+    claim.isUnsaved = true;
     for (const end of claim.waits.values()) end();
   }
 }

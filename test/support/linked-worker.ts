@@ -1,0 +1,104 @@
+import { joinHandlers, type Ready } from "../../src/process/control/coordination/join-handlers.ts";
+import { LinkLost } from "../../src/process/link/link-errors.ts";
+import {
+  jsonKinds,
+  type ControlMessages,
+  type JoinMessages,
+  type WorkerMessages,
+} from "../../src/process/link/messages.ts";
+import { RemoteJoins } from "../../src/process/worker/coordination/remote-joins.ts";
+import type { MemoryJoins, ProcessJoins } from "../../src/store/coordinator/memory/joins.ts";
+import type { ReplyStore } from "../../src/store/store.ts";
+import { LinkPair } from "./link-pair.ts";
+
+type Sent = JoinMessages & Pick<WorkerMessages, "replies.find" | "replies.put">;
+
+/** What a control process has that workers ask for. */
+export interface ControlSide {
+  readonly joins: MemoryJoins;
+  readonly ready: Ready;
+  readonly replies: Pick<ReplyStore, "find" | "put">;
+}
+
+/** What a worker asks control for, over a link that the test moves and cuts. */
+export class LinkedWorker {
+  readonly joins: RemoteJoins;
+  readonly replies: Pick<ReplyStore, "find" | "put"> = {
+    find: (id) => this.#ask((link) => link.ask("replies.find", id)),
+    put: (reply, limitBytes) => this.#ask((link) => link.ask("replies.put", { reply, limitBytes })),
+  };
+  /** Reports that have arrived at the control process of now. */
+  heard = 0;
+  #tellHeld = (): void => undefined;
+  #pair: LinkPair<Sent, ControlMessages> | undefined;
+  #atControl: ProcessJoins | undefined;
+
+  constructor() {
+    this.joins = new RemoteJoins({
+      ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
+      tell: (kind, body) => this.#pair?.near.link.tell(kind, body),
+      onReplaced: (tell) => {
+        this.#tellHeld = tell;
+      },
+    });
+  }
+
+  get isConnected(): boolean {
+    return this.#pair !== undefined;
+  }
+
+  connect({ joins, ready, replies }: ControlSide): void {
+    const atControl = joins.ofProcess();
+    const handlers = joinHandlers(atControl, ready);
+    this.#atControl = atControl;
+    this.#pair = new LinkPair<Sent, ControlMessages>(
+      {
+        jsonKinds,
+        handlers: {
+          "keys.reload": () => undefined,
+          state: () => undefined,
+          "config.changed": () => undefined,
+          "metrics.read": () => "",
+        },
+      },
+      {
+        handlers: {
+          ...handlers,
+          "joins.held": (held) => {
+            this.heard += 1;
+            return handlers["joins.held"](held);
+          },
+          "replies.find": (id) => replies.find(id),
+          "replies.put": ({ reply, limitBytes }) => replies.put(reply, limitBytes),
+        },
+      },
+    );
+    this.#tellHeld();
+  }
+
+  /** One of both processes dies. */
+  disconnect(): void {
+    const pair = this.#pair;
+    this.#pair = undefined;
+    this.heard = 0;
+    this.#atControl?.end();
+    pair?.near.link.ended();
+    pair?.far.link.ended();
+  }
+
+  /** Moves one piece in each direction; false when there was nothing to move. */
+  move(pieces: () => number): boolean {
+    return this.#pair?.move(pieces) === true;
+  }
+
+  async settle(): Promise<void> {
+    await this.#pair?.settle();
+  }
+
+  async #ask<Answer>(
+    ask: (link: LinkPair<Sent, ControlMessages>["near"]["link"]) => Promise<Answer>,
+  ): Promise<Answer> {
+    if (this.#pair === undefined) throw new LinkLost("control is not there");
+    return ask(this.#pair.near.link);
+  }
+}
