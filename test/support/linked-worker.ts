@@ -58,6 +58,8 @@ export class LinkedWorker {
           "keys.reload": () => undefined,
           state: () => undefined,
           "config.changed": () => undefined,
+          "places.lent": () => undefined,
+          "health.changed": () => undefined,
           "metrics.read": () => "",
         },
       },
