@@ -108,7 +108,25 @@ export type PlaceMessages = {
 export type RoutingMessages = {
   /** A target was ejected, or returned. */
   readonly "health.changed": { readonly ask: HealthHint };
+  readonly "routing.report": { readonly ask: RoutingReport };
+  /** Takes one extra attempt. */
+  readonly "budget.take": {
+    readonly ask: readonly [kind: BudgetKind, name: string];
+    readonly answer: boolean;
+  };
 };
+
+/** Retries, by target, or hedges, by alias. */
+export type BudgetKind = "retries" | "hedges";
+
+/** Attempts of a worker since its last report. */
+export interface RoutingReport {
+  /** Ordinary attempts, which add to budgets. */
+  readonly began: Readonly<Record<BudgetKind, readonly (readonly [name: string, times: number])[]>>;
+  readonly answered: readonly (readonly [target: string, key: string, times: number])[];
+  /** Those that showed that the target has too much to do. */
+  readonly overloaded: readonly (readonly [target: string, key: string])[];
+}
 
 /** Asked by workers where there are several. */
 export type CoordinationMessages = LimitMessages & PlaceMessages & RoutingMessages & JoinMessages;
@@ -131,6 +149,8 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "places.less",
   "places.held",
   "health.changed",
+  "routing.report",
+  "budget.take",
 ]);
 
 /** Sent by workers. */

@@ -4,7 +4,8 @@ import type { RoutingSettings } from "../../domain/routing-settings.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import type { CapacityGate } from "../../admission/capacity/place.ts";
 import { Capacity } from "../../admission/capacity/capacity.ts";
-import { RetryBudget } from "../../routing/retry-budget.ts";
+import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
+import { RetryBudget, type ExtraAttempts, type RetryBudgets } from "../../routing/retry-budget.ts";
 import { TargetHealth, type HealthHint } from "../../routing/health/target-health.ts";
 import type { CallServices } from "../../call/services.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
@@ -30,10 +31,20 @@ export interface RoutingOptions {
   readonly sharing?: RoutingSharing | undefined;
 }
 
+type Budgets = Readonly<Record<keyof RetryBudgets, RetryBudget>>;
+type ProcessBudgets = Readonly<
+  Record<keyof RetryBudgets, ExtraAttempts & Pick<RetryBudget, "retain">>
+>;
+
 /** What several workers share, which control decides. */
 export interface RoutingSharing {
   /** `own`: counts what this process holds. */
   capacity(own: Capacity): ProcessCapacity;
+  newLimit(targetId: string): ConcurrencyLimit;
+  /** `own`: for this process, while control is gone. */
+  budgets(own: Budgets): ProcessBudgets;
+  /** The settings of budgets of this process alone. */
+  shareOf(settings: RoutingSettings): RoutingSettings;
   /** Tells the other workers. */
   tellHealth(hint: HealthHint): void;
   /** `hear`: called with what other workers tell. */
@@ -43,7 +54,7 @@ export interface RoutingSharing {
 export interface RoutingServices {
   readonly health: TargetHealth;
   readonly prober: TargetProber;
-  readonly budget: { readonly retries: RetryBudget; readonly hedges: RetryBudget };
+  readonly budget: ProcessBudgets;
   readonly capacity: ProcessCapacity;
 }
 
@@ -53,18 +64,19 @@ export type ProcessCapacity = CapacityGate &
 
 /** Builds the state of targets that all calls of the process share. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
-  const { clock, settings, events, limits, units, transport, hosts } = options;
+  const { clock, settings, events, limits, units, transport, hosts, sharing } = options;
   const health = new TargetHealth({
     clock,
     settings: () => settings().ejection,
+    ...(sharing && { newLimit: (target: string) => sharing.newLimit(target) }),
     onEjected: (ejection) => {
       events.targetEjected(ejection);
       const { target, key, ...ejected } = ejection;
-      options.sharing?.tellHealth({ target, key, ejected });
+      sharing?.tellHealth({ target, key, ejected });
     },
     onReturned: (returned) => {
       events.targetReturned(returned);
-      options.sharing?.tellHealth({ ...returned, ejected: undefined });
+      sharing?.tellHealth({ ...returned, ejected: undefined });
     },
     onTakenOver: ({ target, key, ejected }) =>
       events.targetTakenOver(target, key, ejected !== undefined),
@@ -77,8 +89,13 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     limitOf: (targetId) => health.limitOf(targetId),
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
   });
-  const capacity = options.sharing?.capacity(own) ?? own;
-  options.sharing?.hearHealth((hint) => health.takeOver(hint));
+  const capacity = sharing?.capacity(own) ?? own;
+  sharing?.hearHealth((hint) => health.takeOver(hint));
+  const ownSettings = () => sharing?.shareOf(settings()) ?? settings();
+  const budgets = {
+    retries: new RetryBudget({ clock, settings: ownSettings }),
+    hedges: new RetryBudget({ clock, settings: ownSettings }),
+  };
   return {
     health,
     prober: new TargetProber({
@@ -89,10 +106,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       hosts,
       onProbed: (target, failure) => events.targetProbed(target, failure),
     }),
-    budget: {
-      retries: new RetryBudget({ clock, settings }),
-      hedges: new RetryBudget({ clock, settings }),
-    },
+    budget: sharing?.budgets(budgets) ?? budgets,
     capacity,
   };
 }

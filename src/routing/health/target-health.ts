@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Target } from "../../domain/model.ts";
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
-import type { ConcurrencyLimit } from "./concurrency-limit.ts";
+import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { TargetChange } from "./target-standing.ts";
 import {
   TargetState,
@@ -34,6 +34,8 @@ export interface TargetHealthOptions {
   readonly settings: () => EjectionSettings;
   readonly onEjected: (event: EjectedTarget) => void;
   readonly onReturned: (event: ReturnedTarget) => void;
+  /** Makes the concurrency limit of a target; default: one that learns in this process alone. */
+  readonly newLimit?: (targetId: string) => ConcurrencyLimit;
   /** Called for ejections and returns that another process found. */
   readonly onTakenOver?: (change: HealthHint) => void;
 }
@@ -145,7 +147,7 @@ export class TargetHealth {
   #stateOf(id: string): TargetState {
     const known = this.#states.get(id);
     if (known !== undefined) return known;
-    const state = new TargetState();
+    const state = new TargetState(this.#options.newLimit?.(id) ?? new ConcurrencyLimit());
     // A call from before a reload may still use a removed target.
     if (this.#configured === undefined || this.#configured.has(id)) this.#states.set(id, state);
     return state;

@@ -121,6 +121,7 @@ export class Coordination {
         ...limitHandlers(this.#limits),
         ...places.handlers,
         ...hints.handlers,
+        ...this.#places.routing.handlers,
         ...joinHandlers(joins, () => this.#ready),
       },
       end() {
