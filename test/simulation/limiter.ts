@@ -1,3 +1,4 @@
+import type { SyncLimits } from "../../src/process/control/coordination/limit-handlers.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
@@ -28,7 +29,7 @@ export interface Reservation {
   settledTokens: number | undefined;
 }
 
-type Direct = LimitStore;
+type Direct = SyncLimits;
 
 const slowFactor = 20;
 

@@ -1,4 +1,7 @@
-import { limitHandlers } from "../../src/process/control/coordination/limit-handlers.ts";
+import {
+  limitHandlers,
+  type SyncLimits,
+} from "../../src/process/control/coordination/limit-handlers.ts";
 import { Link } from "../../src/process/link/link.ts";
 import {
   jsonKinds,
@@ -18,7 +21,7 @@ export interface WorkerLinkOptions {
   /** Of control, which outlives the worker. */
   readonly controlClock: ProcessClock;
   /** Control decides with it. */
-  readonly limits: LimitStore;
+  readonly limits: SyncLimits;
   /** Of the next bytes, in one direction. */
   readonly delay: () => number;
 }
@@ -56,6 +59,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       "keys.reload": () => undefined,
       "config.changed": () => undefined,
       "places.lent": () => undefined,
+      "health.changed": () => undefined,
       state: () => undefined,
       "metrics.read": () => "",
     },
@@ -75,6 +79,5 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       return worker.ask(kind, body, timeoutMs);
     },
     tell: (kind, body) => worker.tell(kind, body),
-    onReplaced: () => undefined,
   });
 }

@@ -9,8 +9,11 @@ import {
 } from "../../link/limit-wire.ts";
 import type { LimitMessages } from "../../link/messages.ts";
 
+/** A limit store that answers at once. */
+export type SyncLimits = Pick<MemoryLimitStore, "count" | "uncount" | "acquire" | "use" | "settle">;
+
 /** Decides for workers under the limits that they share, at once: a promise for each is not free. */
-export function limitHandlers(limits: MemoryLimitStore): Handlers<LimitMessages> {
+export function limitHandlers(limits: SyncLimits): Handlers<LimitMessages> {
   return {
     "limits.count": (scopes) => countDecisionToWire(limits.count(scopesFromWire(scopes))),
     "limits.uncount": (counted) => limits.uncount(countedFromWire(counted)),
