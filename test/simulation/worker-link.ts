@@ -75,6 +75,5 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       return worker.ask(kind, body, timeoutMs);
     },
     tell: (kind, body) => worker.tell(kind, body),
-    onReplaced: () => undefined,
   });
 }
