@@ -5,7 +5,7 @@ import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import type { CapacityGate } from "../../admission/capacity/place.ts";
 import { Capacity } from "../../admission/capacity/capacity.ts";
 import { RetryBudget } from "../../routing/retry-budget.ts";
-import { TargetHealth } from "../../routing/health/target-health.ts";
+import { TargetHealth, type HealthHint } from "../../routing/health/target-health.ts";
 import type { CallServices } from "../../call/services.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { TargetProber } from "../../call/attempts/target-prober.ts";
@@ -19,7 +19,7 @@ export interface RoutingOptions {
   readonly settings: () => RoutingSettings;
   readonly events: Pick<
     RoutingEvents,
-    "targetEjected" | "targetReturned" | "targetProbed" | "waited"
+    "targetEjected" | "targetReturned" | "targetTakenOver" | "targetProbed" | "waited"
   >;
   /** Units of a pool that live keys hold. */
   readonly units: PoolUnits;
@@ -33,7 +33,11 @@ export interface RoutingOptions {
 /** What several workers share, which control decides. */
 export interface RoutingSharing {
   /** `own`: counts what this process holds. */
-  readonly capacity: (own: Capacity) => ProcessCapacity;
+  capacity(own: Capacity): ProcessCapacity;
+  /** Tells the other workers. */
+  tellHealth(hint: HealthHint): void;
+  /** `hear`: called with what other workers tell. */
+  hearHealth(hear: (hint: HealthHint) => void): void;
 }
 
 export interface RoutingServices {
@@ -53,8 +57,17 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
   const health = new TargetHealth({
     clock,
     settings: () => settings().ejection,
-    onEjected: (ejection) => events.targetEjected(ejection),
-    onReturned: (target) => events.targetReturned(target),
+    onEjected: (ejection) => {
+      events.targetEjected(ejection);
+      const { target, key, ...ejected } = ejection;
+      options.sharing?.tellHealth({ target, key, ejected });
+    },
+    onReturned: (returned) => {
+      events.targetReturned(returned);
+      options.sharing?.tellHealth({ ...returned, ejected: undefined });
+    },
+    onTakenOver: ({ target, key, ejected }) =>
+      events.targetTakenOver(target, key, ejected !== undefined),
   });
   const own = new Capacity({
     clock,
@@ -65,6 +78,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
   });
   const capacity = options.sharing?.capacity(own) ?? own;
+  options.sharing?.hearHealth((hint) => health.takeOver(hint));
   return {
     health,
     prober: new TargetProber({

@@ -34,6 +34,14 @@ export interface TargetHealthOptions {
   readonly settings: () => EjectionSettings;
   readonly onEjected: (event: EjectedTarget) => void;
   readonly onReturned: (event: ReturnedTarget) => void;
+  /** Called for ejections and returns that another process found. */
+  readonly onTakenOver?: (change: HealthHint) => void;
+}
+
+/** What a process found out about a target, for the others. */
+export interface HealthHint extends ReturnedTarget {
+  /** Undefined: the target returned. */
+  readonly ejected: Pick<EjectedTarget, "forMs" | "times" | "because"> | undefined;
 }
 
 /** Reports one attempt. `ended` must be called. */
@@ -114,6 +122,13 @@ export class TargetHealth {
     return (
       this.#states.get(targetId)?.viewAt(this.#options.clock.monotonic(), key) ?? unknownTarget
     );
+  }
+
+  /** Believes another process; a hint that is believed is not passed on. */
+  takeOver(hint: HealthHint): void {
+    if (this.#configured?.has(hint.target) === false) return;
+    const nowMs = this.#options.clock.monotonic();
+    if (this.#stateOf(hint.target).takeOver(hint, nowMs)) this.#options.onTakenOver?.(hint);
   }
 
   /** Forgets all other targets. Running attempts at them have no effect. */

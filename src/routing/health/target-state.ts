@@ -98,6 +98,11 @@ export class TargetState {
     }
   }
 
+  /** Another process ejected or returned the target; returns whether that is news here. */
+  takeOver(change: TargetChange, nowMs: number): boolean {
+    return this.#standing.takeOver(change, nowMs);
+  }
+
   /** False while a probe is running. Otherwise `probeEnded` must be called. */
   tryBeginProbe(): boolean {
     return this.#suspicion.tryBeginProbe();

@@ -10,6 +10,7 @@ import type { Handlers, Link } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
 import { limitStoreBounds } from "../../wiring/build-services.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
 import { limitHandlers } from "./limit-handlers.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
@@ -47,6 +48,7 @@ export class Coordination {
   /** For the units of pools that keys have. */
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
+  readonly #hints = new HealthHints();
 
   constructor(options: CoordinationOptions) {
     const { clock, random, config, onWaited } = options;
@@ -106,6 +108,7 @@ export class Coordination {
 
   ofWorker(link: () => NotesToWorker): WorkerCoordination {
     const joins = this.#joins.ofProcess();
+    const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
       ready: () => this.#ready,
       tellLent: (lent) => link().tell("places.lent", lent),
@@ -114,10 +117,12 @@ export class Coordination {
       handlers: {
         ...limitHandlers(this.#limits),
         ...places.handlers,
+        ...hints.handlers,
         ...joinHandlers(joins, () => this.#ready),
       },
       end() {
         places.end();
+        hints.end();
         joins.end();
       },
     };

@@ -2,6 +2,7 @@ import type { Capacity } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { RoutingSharing } from "../../wiring/build-routing.ts";
 import type { WireLent } from "../../link/place-wire.ts";
+import type { HealthHint } from "../../../routing/health/target-health.ts";
 import type { CoordinationLink } from "../control-link.ts";
 import { RemoteCapacity } from "./remote-capacity.ts";
 import type { WorkerShare } from "./worker-share.ts";
@@ -15,6 +16,7 @@ export interface SharedRoutingOptions extends WorkerShare {
 export class SharedRouting implements RoutingSharing {
   readonly #options: SharedRoutingOptions;
   #capacity: RemoteCapacity | undefined;
+  #hearHealth = (_hint: HealthHint): void => undefined;
 
   constructor(options: SharedRoutingOptions) {
     this.#options = options;
@@ -23,6 +25,19 @@ export class SharedRouting implements RoutingSharing {
   capacity(own: Capacity): RemoteCapacity {
     this.#capacity = new RemoteCapacity({ ...this.#options, own });
     return this.#capacity;
+  }
+
+  tellHealth(hint: HealthHint): void {
+    this.#options.link.tell("health.changed", hint);
+  }
+
+  hearHealth(hear: (hint: HealthHint) => void): void {
+    this.#hearHealth = hear;
+  }
+
+  /** Another worker found it out. */
+  healthChanged(hint: HealthHint): void {
+    this.#hearHealth(hint);
   }
 
   lent(lent: readonly WireLent[]): void {
