@@ -57,6 +57,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
     jsonKinds,
     handlers: {
       "keys.reload": () => undefined,
+      "health.changed": () => undefined,
       "config.changed": () => undefined,
       "places.lent": () => undefined,
       "health.changed": () => undefined,

@@ -3,11 +3,8 @@ import type { CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { MemoryJoins } from "../../../store/coordinator/memory/joins.ts";
 import { KeyRing } from "../../../keys/key-ring.ts";
-import {
-  createMemoryLimitStore,
-  type MemoryLimitStore,
-} from "../../../store/coordinator/memory/limit-store.ts";
-import type { KeyStore } from "../../../store/store.ts";
+import { createMemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
+import type { KeyStore, LimitStore } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
 import type { Handlers, Link } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
@@ -45,7 +42,7 @@ const reportMs = 500;
 /** What all workers share, where there are several: decided here, one round trip each. */
 export class Coordination {
   readonly #options: CoordinationOptions;
-  readonly #limits: MemoryLimitStore;
+  readonly #limits: LimitStore;
   readonly #joins: MemoryJoins;
   #ready: Promise<void> | undefined;
   /** For the units of pools that keys have. */
