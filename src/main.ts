@@ -50,9 +50,9 @@ async function runChild([, ...args]: readonly string[], io: ChildIo): Promise<nu
   const { prepareMeanwhile } = await import("./process/supervisor/prepare-meanwhile.ts");
   const { begun } = io.supervisor;
   const known = await prepareMeanwhile(begun, () => rehearseServe(args, io));
-  const { role, addresses } = await begun;
+  const { role, addresses, portUse } = await begun;
   nameProcess(role.kind === "control" ? "sluice-control" : `sluice-work-${role.number}`);
-  const run = (all: readonly string[]) => serveAs(role, all, { io, known });
+  const run = (all: readonly string[]) => serveAs({ role, portUse }, all, { io, known });
   const exitCode = await runCommand({ ...serveCommand, run }, [...args, ...addresses], io);
   disconnectFromSupervisor();
   return exitCode;

@@ -38,13 +38,13 @@ export async function startNginx(folder: string, upstreamPort: number): Promise<
 }
 
 /** nginx listens before its worker starts. */
-async function workerOf({ pid, complaints }: Child): Promise<number> {
+async function workerOf(nginx: Child): Promise<number> {
   for (let tries = 0; tries < mostTries; tries += 1) {
-    const [, worker] = processesOf(pid);
+    const [, worker] = processesOf(nginx.pid);
     if (worker !== undefined) return worker;
     await Bun.sleep(pauseMs);
   }
-  throw new Error(`nginx has no worker:\n${complaints()}`);
+  throw new Error(`nginx has no worker:\n${nginx.complaints()}`);
 }
 
 function configText(port: number, upstreamPort: number): string {

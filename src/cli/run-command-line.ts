@@ -3,16 +3,22 @@ import { exitCodes } from "../process/exit-codes.ts";
 import { checkConfigCommand } from "./check-config.ts";
 import type { Command, CommandIo } from "./command.ts";
 import { commandLine } from "./program.ts";
+import { restartCommand } from "./restart.ts";
 import { runCommand } from "./run-command.ts";
 import { serveCommand } from "./serve/serve.ts";
 import { simulatorCommand } from "./serve/simulator.ts";
 
-const ownCommands: readonly Command[] = [serveCommand, checkConfigCommand, simulatorCommand];
+const ownCommands: readonly Command[] = [
+  serveCommand,
+  restartCommand,
+  checkConfigCommand,
+  simulatorCommand,
+];
 
 /** All commands, in the order of the overview. */
 export async function allCommands(): Promise<readonly Command[]> {
   const { resourceCommands } = await import("./resource-commands.ts");
-  return [serveCommand, checkConfigCommand, ...resourceCommands, simulatorCommand];
+  return [serveCommand, restartCommand, checkConfigCommand, ...resourceCommands, simulatorCommand];
 }
 
 /** Runs the command that the arguments name; resolves with the exit code. */

@@ -1,4 +1,12 @@
 import { segmentRoutes, type HandleSent, type SentSegments } from "./dispatch/segment-routes.ts";
+import { findListeningSocket } from "./listening-socket.ts";
+
+/**
+ * Whether other processes listen at the same address: none may (`alone`); none may yet, but others
+ * will (`first`); others do or did (`another`), or this one takes the place of one of them
+ * (`successor`) and gets all new connections until that one has stopped listening.
+ */
+export type PortUse = "alone" | "first" | "another" | "successor";
 
 export interface ListenOptions {
   readonly hostname: string;
@@ -9,8 +17,8 @@ export interface ListenOptions {
    * the headers of the first request, to 8 to 12 s.
    */
   readonly idleTimeoutMs: number;
-  /** Whether other processes may listen at the same address; the kernel balances connections. */
-  readonly sharesPort?: boolean;
+  /** Default: `alone`. */
+  readonly portUse?: PortUse | undefined;
   /** Plain paths that get most of the requests. */
   readonly paths?: readonly string[];
   /**
@@ -47,6 +55,13 @@ export interface Listener {
   /** Without a trailing slash. */
   readonly url: string;
   readonly pendingRequests: number;
+  /** Open connections; undefined where the system does not tell. */
+  readonly connections: number | undefined;
+  /**
+   * Stops listening, while a successor listens at the same address, and loses no connection that is
+   * being made. Where the system cannot, it listens on.
+   */
+  retire(settleMs: number): Promise<void>;
   /** Cuts every connection. */
   cut(): Promise<void>;
 }
@@ -70,28 +85,46 @@ export function listen(options: ListenOptions): Listener {
     peerAddress: (request) => server.requestIP(request)?.address,
   };
   const handle: HandleSent = (request, segments) => options.handle(request, connections, segments);
-  const server = explained(options, () =>
-    Bun.serve({
-      hostname: options.hostname,
-      port: options.port,
+  const { hostname, port, portUse = "alone" } = options;
+  const server = explained(options, () => {
+    if (portUse === "first" && port !== 0) refuseTaken({ hostname, port });
+    return Bun.serve({
+      hostname,
+      port,
       idleTimeout: idleSeconds,
       // The runtime's own 413 has no body; `read-body` bounds bodies and names the limit.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       development: false,
       // The runtime shares ports by default; a second gateway has to fail instead.
-      reusePort: options.sharesPort ?? false,
+      reusePort: portUse !== "alone",
       fetch: (request) => handle(request, undefined),
       routes: segmentRoutes(options.paths ?? [], handle),
       error: (error) => options.onError(error),
-    }),
-  );
+    });
+  });
+  const ownPort = server.port ?? port;
+  const socket = portUse === "alone" ? undefined : findListeningSocket(ownPort);
+  if (portUse === "successor") socket?.takeAll();
   return {
-    url: urlOf(options.hostname, server.port ?? options.port),
+    url: urlOf(hostname, ownPort),
     get pendingRequests() {
       return server.pendingRequests;
     },
+    get connections() {
+      return socket?.countConnections();
+    },
+    async retire(settleMs) {
+      // A connection belongs to a listener since its first packet.
+      await Bun.sleep(settleMs);
+      socket?.close();
+    },
     cut: () => server.stop(true),
   };
+}
+
+/** Throws if anybody listens at the address, also one who would share it. */
+function refuseTaken(address: { readonly hostname: string; readonly port: number }): void {
+  void Bun.serve({ ...address, reusePort: false, fetch: () => new Response() }).stop(true);
 }
 
 /** Adds the address, which the runtime's own error lacks. */

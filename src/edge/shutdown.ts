@@ -15,17 +15,31 @@ export interface DrainSteps {
   readonly endCalls: () => void;
 }
 
-/** The stages of a shutdown: announced by readiness, then new calls refused, then calls ended. */
+/**
+ * The stages of a shutdown: announced by readiness, then new calls refused, then calls ended. A
+ * process whose successor serves leaves: it stays ready while its connections go.
+ */
 export class Shutdown {
-  #stage: "running" | "announced" | "refusing" = "running";
+  #stage: "running" | "leaving" | "announced" | "refusing" = "running";
 
-  /** The process is not ready any more, and every answer closes its connection. */
-  get hasBegun(): boolean {
+  /** Every answer closes its connection. */
+  get closesConnections(): boolean {
     return this.#stage !== "running";
+  }
+
+  /** The process is not ready any more. */
+  get hasBegun(): boolean {
+    return this.isRefusing || this.#stage === "announced";
   }
 
   get isRefusing(): boolean {
     return this.#stage === "refusing";
+  }
+
+  /** Resolves when no connection is left, or after the timeout. */
+  async leave(openConnections: () => number, timeoutMs: number): Promise<void> {
+    if (this.#stage === "running") this.#stage = "leaving";
+    await untilIdle(openConnections, timeoutMs, connectionPollMs);
   }
 
   /** Refuses new calls at once. */
@@ -52,8 +66,14 @@ export class Shutdown {
 }
 
 const pollMs = 20;
+/** To count them takes a look at every open file. */
+const connectionPollMs = 250;
 
-async function untilIdle(openCalls: () => number, timeoutMs: number): Promise<void> {
+async function untilIdle(
+  countOpen: () => number,
+  timeoutMs: number,
+  intervalMs = pollMs,
+): Promise<void> {
   const deadline = performance.now() + timeoutMs;
-  while (openCalls() > 0 && performance.now() < deadline) await Bun.sleep(pollMs);
+  while (countOpen() > 0 && performance.now() < deadline) await Bun.sleep(intervalMs);
 }

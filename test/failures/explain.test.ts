@@ -329,6 +329,8 @@ test("the last 20 refusals of each key are kept, and no prompt is in any", async
   const ids: string[] = [];
   for (let calls = 0; calls <= 50; calls += 1) ids.push(await send(busy.text));
   const path = `/admin/v1/refusals?key_id=${busy.id}&limit=500`;
+  const last = `/admin/v1/refusals/${ids.at(-1)}`;
+  await eventually("the last is known", async () => (await gateway.admin("GET", last)).ok);
   const { data } = await read(refusalsSchema, await gateway.admin("GET", path));
   expect(data.map(({ id }) => id)).toEqual(ids.slice(-20).toReversed());
   expect((await gateway.admin("GET", `/admin/v1/refusals/${ids[1]}`)).status).toBe(404);

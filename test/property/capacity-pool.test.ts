@@ -11,6 +11,7 @@ import type { Place } from "../../src/admission/capacity/place.ts";
 import type { TokenLimits } from "../../src/store/store.ts";
 import {
   CapacityWorld,
+  describeOverWorkers,
   isServed,
   placeOf,
   plainPool,
@@ -283,64 +284,66 @@ function poolOf(drawn: { tokensPerMinute: number; places: number | undefined }):
   };
 }
 
-describe("in every history of a pool", () => {
-  test("no call is lost or served twice, places and queue are bounded, guarantees go first", () => {
-    fc.assert(
-      fc.property(history, ({ pool, answerMs, steps }) => {
-        const witness = new Witness(poolOf(pool), answerMs);
-        for (const next of steps) witness.run(next);
-        witness.finish();
-      }),
-      { numRuns: runsOf(1_500) },
-    );
-  }, 120_000);
+describeOverWorkers(() => {
+  describe("in every history of a pool", () => {
+    test("no call is lost or served twice, places and queue are bounded, guarantees go first", () => {
+      fc.assert(
+        fc.property(history, ({ pool, answerMs, steps }) => {
+          const witness = new Witness(poolOf(pool), answerMs);
+          for (const next of steps) witness.run(next);
+          witness.finish();
+        }),
+        { numRuns: runsOf(1_500) },
+      );
+    }, 120_000);
 
-  test("calls without a guarantee never get sold tokens, in any 60 seconds", () => {
-    fc.assert(
-      fc.property(
-        history,
-        fc.double({ min: 0, max: 1, noNaN: true }),
-        ({ pool: drawn, answerMs, steps }, share) => {
-          const pool = poolOf(drawn);
-          const witness = new Witness(pool, answerMs);
-          const sold = Math.floor(sellableUnits(pool) * share);
-          witness.world.sell(sold, { key: "a" });
+    test("calls without a guarantee never get sold tokens, in any 60 seconds", () => {
+      fc.assert(
+        fc.property(
+          history,
+          fc.double({ min: 0, max: 1, noNaN: true }),
+          ({ pool: drawn, answerMs, steps }, share) => {
+            const pool = poolOf(drawn);
+            const witness = new Witness(pool, answerMs);
+            const sold = Math.floor(sellableUnits(pool) * share);
+            witness.world.sell(sold, { key: "a" });
+            for (const next of steps) {
+              if (next.kind !== "sell" && next.kind !== "reload") witness.run(next);
+            }
+            const open = witness.held.filter(
+              ({ asked }) => asked.request.capacityClass !== "provisioned",
+            );
+            for (const first of open) {
+              const together = open.filter(({ at }) => at >= first.at && at <= first.at + 60_000);
+              const tokens = together.reduce((sum, held) => sum + held.tokens, 0);
+              expect(tokens).toBeLessThanOrEqual(openTokens(pool, sold));
+            }
+          },
+        ),
+        { numRuns: runsOf(1_000) },
+      );
+    }, 120_000);
+
+    test("an account's on-demand calls are served in the order of their arrival", () => {
+      fc.assert(
+        fc.property(history, ({ pool, steps }) => {
+          const witness = new Witness(poolOf(pool), undefined);
           for (const next of steps) {
-            if (next.kind !== "sell" && next.kind !== "reload") witness.run(next);
+            witness.run(next.kind === "ask" ? { ...next, waitMs: 600_000 } : next);
           }
-          const open = witness.held.filter(
-            ({ asked }) => asked.request.capacityClass !== "provisioned",
-          );
-          for (const first of open) {
-            const together = open.filter(({ at }) => at >= first.at && at <= first.at + 60_000);
-            const tokens = together.reduce((sum, held) => sum + held.tokens, 0);
-            expect(tokens).toBeLessThanOrEqual(openTokens(pool, sold));
+          for (const account of ["a", "b", "c"]) {
+            const served = witness.asked.filter(
+              (asked) =>
+                asked.request.accountId === account &&
+                asked.request.capacityClass !== "provisioned" &&
+                isServed(asked),
+            );
+            const times = served.map(({ endedAt }) => endedAt ?? 0);
+            expect(times).toEqual(times.toSorted((one, other) => one - other));
           }
-        },
-      ),
-      { numRuns: runsOf(1_000) },
-    );
-  }, 120_000);
-
-  test("an account's on-demand calls are served in the order of their arrival", () => {
-    fc.assert(
-      fc.property(history, ({ pool, steps }) => {
-        const witness = new Witness(poolOf(pool), undefined);
-        for (const next of steps) {
-          witness.run(next.kind === "ask" ? { ...next, waitMs: 600_000 } : next);
-        }
-        for (const account of ["a", "b", "c"]) {
-          const served = witness.asked.filter(
-            (asked) =>
-              asked.request.accountId === account &&
-              asked.request.capacityClass !== "provisioned" &&
-              isServed(asked),
-          );
-          const times = served.map(({ endedAt }) => endedAt ?? 0);
-          expect(times).toEqual(times.toSorted((one, other) => one - other));
-        }
-      }),
-      { numRuns: runsOf(500) },
-    );
-  }, 120_000);
+        }),
+        { numRuns: runsOf(500) },
+      );
+    }, 120_000);
+  });
 });

@@ -2,7 +2,12 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Place } from "../../src/admission/capacity/place.ts";
 import type { TokenLimits } from "../../src/store/store.ts";
-import { CapacityWorld, plainPool, type Asked } from "../support/capacity-world.ts";
+import {
+  CapacityWorld,
+  describeOverWorkers,
+  plainPool,
+  type Asked,
+} from "../support/capacity-world.ts";
 import { upstreamOf } from "../support/pipeline-fixtures.ts";
 
 /** Every place where a call may want to go: in two pools or in none, at two upstreams. */
@@ -274,13 +279,15 @@ function answeringAfter(answerMs: number) {
   });
 }
 
-test("places are bounded, none is lost, nobody is overtaken, and who finds room does not wait", () => {
-  fc.assert(
-    fc.property(history, ({ bounds: first, answerMs, steps }) => {
-      const witness = new Witness(first, answerMs);
-      for (const next of steps) witness.run(next);
-      witness.finish();
-    }),
-    { numRuns: 500 },
-  );
-}, 120_000);
+describeOverWorkers(() => {
+  test("places are bounded, none is lost, nobody is overtaken, and who finds room does not wait", () => {
+    fc.assert(
+      fc.property(history, ({ bounds: first, answerMs, steps }) => {
+        const witness = new Witness(first, answerMs);
+        for (const next of steps) witness.run(next);
+        witness.finish();
+      }),
+      { numRuns: 500 },
+    );
+  }, 120_000);
+});

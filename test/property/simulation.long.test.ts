@@ -32,6 +32,16 @@ describe("the simulation", () => {
     for (const count of Object.values(sum)) expect(count).toBeGreaterThan(0);
   });
 
+  test("seeds have one, two and three workers", () => {
+    const scenarios = Array.from({ length: 40 }, (_, index) => makeScenario(index + 1));
+    const workers = scenarios.map(({ limiter, gateways }) =>
+      limiter.kind === "networked" ? 0 : gateways.length,
+    );
+    expect(new Set(workers)).toEqual(new Set([0, 1, 2, 3, 4]));
+    const linked = scenarios.filter(({ limiter }) => limiter.kind === "linked");
+    expect(new Set(linked.map(({ gateways }) => gateways.length))).toEqual(new Set([2, 3]));
+  });
+
   test("leaving out calls of a run does not change the arrival of others", () => {
     const scenario = makeScenario(12);
     const [first] = scenario.calls;

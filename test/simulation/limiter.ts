@@ -1,3 +1,4 @@
+import type { SyncLimits } from "../../src/process/control/coordination/limit-handlers.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
@@ -9,6 +10,7 @@ import { ScopeAudit } from "./scope-audit.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { Random } from "./random.ts";
 import { ProcessClock } from "./virtual-time.ts";
+import { linkedLimits } from "./worker-link.ts";
 import { violate, type World } from "./world.ts";
 
 /** A client of the limiter: a gateway's process, which may end while it waits. */
@@ -27,6 +29,8 @@ export interface Reservation {
   settledTokens: number | undefined;
 }
 
+type Direct = SyncLimits;
+
 const slowFactor = 20;
 
 /**
@@ -36,6 +40,7 @@ const slowFactor = 20;
 export class SharedLimiter {
   readonly reservations = new Map<string, Reservation>();
   readonly #world: World;
+  readonly #clock: ProcessClock;
   readonly #store: MemoryLimitStore;
   readonly #keys: KeyRegister;
   readonly #random: Random;
@@ -47,8 +52,9 @@ export class SharedLimiter {
     this.#world = world;
     this.#keys = keys;
     this.#random = world.random.fork("limiter");
+    this.#clock = new ProcessClock(world.time, { monotonicMs: 77_123.4, wallMs: 0 });
     this.#store = createMemoryLimitStore({
-      clock: new ProcessClock(world.time, { monotonicMs: 77_123.4, wallMs: 0 }),
+      clock: this.#clock,
       random: this.#random.next,
       reservationTtlMs: 24 * 3_600_000,
       scopeLimit: 10_000,
@@ -76,45 +82,67 @@ export class SharedLimiter {
   }
 
   clientOf(client: LimiterClient): LimitStore {
-    const { isNetworked } = this.#world.scenario.limiter;
-    // Calls of the simulation are not counted before: admission counts them.
-    const counting = { count: notCounted, uncount: notCounted };
-    if (!isNetworked) {
-      return {
-        ...counting,
-        acquire: (request) => this.#decide(request, client),
-        use: (callId, tokens) => this.#use(callId, tokens),
-        settle: (callId, tokens) => this.#settle(callId, tokens),
-      };
+    const direct = this.#directOf(client);
+    switch (this.#world.scenario.limiter.kind) {
+      case "local":
+        return direct;
+      case "networked":
+        return this.#networkedOf(direct, client);
+      case "linked":
+        return this.#linkedOf(direct, client);
     }
+  }
+
+  #directOf(client: LimiterClient) {
     return {
-      ...counting,
-      acquire: (request) =>
-        new Promise((resolve) => {
-          const askedAt = this.#world.time.now;
-          this.#deliver(() => {
-            const decision = this.#decide(request, client);
-            const backMs = this.#delay();
-            const answerMs = this.#world.time.now + backMs - askedAt;
-            this.#longestAnswerMs = Math.max(this.#longestAnswerMs, answerMs);
-            client.clock.schedule(() => resolve(decision), backMs);
-          });
-        }),
-      use: (callId, tokens) =>
-        new Promise((resolve) => {
-          this.#deliver(() => {
-            this.#use(callId, tokens);
-            client.clock.schedule(resolve, this.#delay());
-          });
-        }),
-      settle: (callId, tokens) =>
-        new Promise((resolve) => {
-          this.#deliver(() => {
-            this.#settle(callId, tokens);
-            client.clock.schedule(resolve, this.#delay());
-          });
-        }),
+      // Calls of the simulation are not counted before: admission counts them.
+      count: notCounted,
+      uncount: notCounted,
+      // Control of the simulation never ends, so nobody needs it.
+      slot: 0,
+      acquire: (request: LimitRequest) => this.#decide(request, client),
+      use: (callId: string, tokens: number) => this.#use(callId, tokens),
+      settle: (callId: string, tokens: number) => this.#settle(callId, tokens),
     };
+  }
+
+  #networkedOf(direct: Direct, { clock }: LimiterClient): LimitStore {
+    const send = <Answer>(act: () => Answer | Promise<Answer>): Promise<Answer> =>
+      new Promise((resolve) => {
+        // Messages that are in transit arrive even if their process has ended.
+        this.#world.time.schedule(() => {
+          const answer = act();
+          clock.schedule(() => resolve(answer), this.#delay());
+        }, this.#delay());
+      });
+    return {
+      ...direct,
+      acquire: (request) => this.#timed(send(() => direct.acquire(request))),
+      use: (callId, tokens) => send(() => direct.use(callId, tokens)),
+      settle: (callId, tokens) => send(() => direct.settle(callId, tokens)),
+    };
+  }
+
+  #linkedOf(direct: Direct, { clock }: LimiterClient): LimitStore {
+    const { time } = this.#world;
+    const controlClock = this.#clock;
+    const delay = (): number => this.#delay();
+    const linked = linkedLimits({ time, clock, controlClock, limits: direct, delay });
+    const acquire: LimitStore["acquire"] = async (request) =>
+      this.#timed(Promise.resolve(linked.acquire(request)));
+    return {
+      ...direct,
+      acquire,
+      use: (callId, tokens) => linked.use(callId, tokens),
+      settle: (callId, tokens) => linked.settle(callId, tokens),
+    };
+  }
+
+  async #timed<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const askedAt = this.#world.time.now;
+    const answered = await answer;
+    this.#longestAnswerMs = Math.max(this.#longestAnswerMs, this.#world.time.now - askedAt);
+    return answered;
   }
 
   /** Checks the Retry-After of a single request, and that it is admitted afterwards. */
@@ -131,11 +159,6 @@ export class SharedLimiter {
       if (this.#store.acquire(request).isAdmitted) return;
       violate(this.#world, "I3", `${scopeId} waited ${decision.retryAfterMs} ms in vain`);
     }, decision.retryAfterMs);
-  }
-
-  #deliver(run: () => void): void {
-    // Messages that are in transit arrive even if their process has ended.
-    this.#world.time.schedule(run, this.#delay());
   }
 
   #delay(): number {

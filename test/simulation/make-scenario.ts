@@ -19,7 +19,10 @@ import {
 /** The scenario of a seed. */
 export function makeScenario(seed: number): Scenario {
   const random = new Random(seed).fork("scenario");
-  const gateways = times(random.whole(2, 4), (index) => makeGateway(index, random));
+  const several = times(random.whole(2, 4), (index) => makeGateway(index, random));
+  const ofWorkers = new Random(seed).fork("workers");
+  const workers = ofWorkers.chance(0.5) ? ofWorkers.whole(1, 3) : undefined;
+  const gateways = several.slice(0, workers);
   const upstreams = times(random.whole(1, 3), (index) => makeUpstream(index, random));
   const pools = random.chance(0.6)
     ? times(random.whole(1, 2), (index) => poolOf(index, random))
@@ -31,7 +34,7 @@ export function makeScenario(seed: number): Scenario {
   return {
     seed,
     ...world,
-    limiter: makeLimiter(random),
+    limiter: makeLimiter(workers, random),
     routing: makeRouting(random),
     maxCalls: random.chance(0.1) ? random.whole(3, 10) : 10_000,
     calls: [
@@ -50,9 +53,12 @@ function makeGateway(index: number, random: Random): GatewayPlan {
   };
 }
 
-function makeLimiter(random: Random): LimiterPlan {
+/** One worker has its limits itself; several ask control. */
+function makeLimiter(workers: number | undefined, random: Random): LimiterPlan {
   const isNetworked = random.chance(0.8);
-  return { isNetworked, delayMs: random.number(0.1, 20), slowShare: random.pick([0, 0.01, 0.1]) };
+  const several = workers === undefined ? ("networked" as const) : ("linked" as const);
+  const kind = workers === 1 || !isNetworked ? "local" : several;
+  return { kind, delayMs: random.number(0.1, 20), slowShare: random.pick([0, 0.01, 0.1]) };
 }
 
 function makeUpstream(index: number, random: Random): UpstreamPlan {

@@ -35,8 +35,11 @@ export interface GatewayPlan {
 }
 
 export interface LimiterPlan {
-  /** False: answers at once, like a store in the gateway's process. */
-  readonly isNetworked: boolean;
+  /**
+   * `local` answers at once, like a store in the gateway's process; `linked` is control, whose workers
+   * the gateways are; `networked` is a store that gateways share.
+   */
+  readonly kind: "local" | "linked" | "networked";
   /** The delay in one direction. */
   readonly delayMs: number;
   /** The share of messages that take up to twenty times as long. */

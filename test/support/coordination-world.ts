@@ -12,7 +12,7 @@ import {
 import type { ByteChannel } from "../../src/process/link/outbox.ts";
 import type { SharingLink } from "../../src/process/worker/coordination/coordination-link.ts";
 import { CoordinationParts } from "../../src/process/worker/coordination/coordination-parts.ts";
-import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
 import type { AdmittedUsage } from "../../src/store/usage-reports.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { plainRouting } from "./pipeline-fixtures.ts";
@@ -226,7 +226,7 @@ export class CoordinationWorld {
     const { control } = this;
     if (control?.isAlive !== true) return;
     const { coordination } = control;
-    const shared = coordination.ofWorker();
+    const shared = coordination.ofWorker(() => far);
     const toControl = new Way(worker);
     const toWorker = new Way(control);
     const near: Connection["near"] = new Link<CoordinationMessages, ControlMessages>({
@@ -274,6 +274,8 @@ function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMe
   return {
     ...handlers,
     "keys.reload": () => undefined,
+    "health.changed": () => undefined,
+    "places.lent": () => undefined,
     state: () => undefined,
     "config.changed": () => undefined,
     "metrics.read": () => "",

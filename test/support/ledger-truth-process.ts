@@ -99,13 +99,19 @@ export class ProcessBench implements AsyncDisposable {
     { dataUrl }: Pick<ServingProcess, "dataUrl">,
     { path, body }: Pick<PlannedCall, "path" | "body">,
     more: Readonly<Record<string, string>> = {},
+    options: { readonly keepalive?: boolean } = {},
   ): Promise<Response> {
     const headers = {
       ...more,
       authorization: `Bearer ${this.#keys[0]?.text}`,
       "content-type": "application/json",
     };
-    return fetch(`${dataUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    return fetch(`${dataUrl}${path}`, {
+      ...options,
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
+    });
   }
 
   /** Until the upstream has seen the end of all its calls. */

@@ -42,8 +42,9 @@ export interface ServingProcess extends AsyncDisposable {
 export async function startServing(
   commandLine: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  program?: string,
 ): Promise<ServingProcess> {
-  const child = spawnSluice(["serve", ...commandLine], env);
+  const child = spawnSluice(["serve", ...commandLine], env, program);
   let text = "";
   let isListening = false;
   const listening = Promise.withResolvers<RegExpExecArray>();
@@ -87,7 +88,7 @@ export async function startServing(
   };
 }
 
-/** The first worker of a gateway. Undefined without one. */
+/** The first worker of a gateway, not one that it replaced. Undefined without one. */
 export function workerOf(pid: number): number | undefined {
   return childNamed(pid, "sluice-work-1");
 }
@@ -107,7 +108,7 @@ export function standbysOf(pid: number): readonly number[] {
 }
 
 function childNamed(pid: number, name: string): number | undefined {
-  return childrenOf(pid).find((child) => nameOf(child) === name);
+  return childrenOf(pid).findLast((child) => nameOf(child) === name);
 }
 
 /** Undefined when the process has ended. */
@@ -125,8 +126,12 @@ export function childrenOf(pid: number): readonly number[] {
   return children === "" ? [] : children.split(" ").map(Number);
 }
 
-function spawnSluice(commandLine: readonly string[], env: Readonly<Record<string, string>>) {
-  return Bun.spawn([process.execPath, `${root}src/main.ts`, ...commandLine], {
+function spawnSluice(
+  commandLine: readonly string[],
+  env: Readonly<Record<string, string>>,
+  program = `${root}src/main.ts`,
+) {
+  return Bun.spawn([process.execPath, program, ...commandLine], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -1,6 +1,9 @@
 import { join, resolve } from "node:path";
+import type { Config } from "../../config/config.ts";
 import { ControlProcess } from "../../process/control/control-process.ts";
+import { buildDoor, type Door } from "../../process/wiring/door.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
+import type { Beginning } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { startDemoSimulator } from "./demo-simulator.ts";
@@ -23,12 +26,13 @@ export interface ControlRole {
   readonly workers: readonly number[];
   /** Settings that a standby read before it took over. */
   readonly known: Settings | undefined;
+  readonly portUse: Beginning["portUse"];
 }
 
 /** The control process of a gateway. */
 export async function serveControl(
   args: ServeArguments,
-  { supervisor, workers, known }: ControlRole,
+  { supervisor, workers, known, portUse }: ControlRole,
   io: CommandIo,
 ): Promise<number> {
   const initial = loadSettings(args, io, { known });
@@ -42,7 +46,14 @@ export async function serveControl(
   const settings = simulator === undefined ? initial : loadSettings(args, io, { simulator });
   const config = withListeners(settings.config, args);
   if (args.begins) await startAnew(config, io);
-  await using control = await start({ settings, socket, workers, args }, io);
+  const asked = untilAsked(io.signal);
+  await using door = portUse === "successor" ? openDoor(config) : undefined;
+  if (door !== undefined) {
+    supervisor.tellWaiting();
+    await Promise.race([asked, supervisor.mayTakeOver]);
+    if (io.signal.aborted) return exitCodes.ok;
+  }
+  await using control = await start({ settings, socket, workers, args, portUse, door }, io);
   const { port } = config.listen.admin;
   const once = args.begins ? ["--no-init"] : [];
   io.tellStarted([...fixedAddress("admin", port, control.adminUrl), ...once]);
@@ -60,8 +71,9 @@ export async function serveControl(
     onConfig: (next, text) => control.reconfigure(next, text),
   });
   reload.now = () => watch?.reload();
-  await untilAsked(io.signal);
-  await control.drain({ isAnnounced: !isAskedByPerson(io.signal) });
+  await Promise.race([asked, supervisor.replaced]);
+  if (io.signal.aborted) await control.drain({ isAnnounced: !isAskedByPerson(io.signal) });
+  else await control.leave();
   return exitCodes.ok;
 }
 
@@ -83,18 +95,26 @@ function tellSettings({ config, path }: Settings, supervisor: SupervisorLink): s
   return socket;
 }
 
+/** Listens for administration while the process before this one has the data directory. */
+function openDoor({ listen, http }: Config): Door {
+  return buildDoor({ address: listen.admin, idleTimeoutMs: http.idleTimeoutMs });
+}
+
 interface ControlStart {
   readonly settings: Settings;
   readonly socket: string;
   readonly workers: readonly number[];
   readonly args: ServeArguments;
+  readonly portUse: Beginning["portUse"];
+  readonly door: Door | undefined;
 }
 
 async function start(
-  { settings, socket, workers, args }: ControlStart,
+  { settings, socket, workers, args, portUse, door }: ControlStart,
   io: CommandIo,
 ): Promise<ControlProcess> {
   const { text, path } = settings;
+  const listening = Promise.withResolvers<void>();
   try {
     const control = new ControlProcess({
       config: withListeners(settings.config, args),
@@ -102,14 +122,18 @@ async function start(
       socket,
       workers,
       log: io.log,
+      portUse,
+      door,
       shownToken: args.shownToken,
       onBootstrapToken(token) {
         printBootstrap(token, args, io);
-        io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
+        const shown = ["--shown-token", `${token.expiresAt}:${token.text}`];
+        void listening.promise.then(() => io.tellStarted(shown));
       },
     });
     try {
       await control.start();
+      listening.resolve();
     } catch (error) {
       await control[Symbol.asyncDispose]();
       throw error;

@@ -4,7 +4,7 @@ import { keepRestartSettings } from "../../config/restart-settings.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import type { ConfigFeed } from "../../process/link/messages.ts";
 import { hasFetchLimit } from "../../process/supervisor/fetch-limit.ts";
-import type { Role } from "../../process/supervisor/messages.ts";
+import type { Beginning, Role } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
 import { WorkerProcess } from "../../process/worker/worker-process.ts";
 import { CommandError, type CommandIo } from "../command.ts";
@@ -23,17 +23,19 @@ export interface WorkerRole {
   readonly supervisor: SupervisorLink;
   /** Settings that a standby read before it took over. */
   readonly known: Settings | undefined;
+  readonly portUse: Beginning["portUse"];
 }
 
 /** One of the processes that serve calls. */
 export async function serveWorker(
   args: ServeArguments,
-  { role, supervisor, known }: WorkerRole,
+  { role, supervisor, known, portUse }: WorkerRole,
   io: CommandIo,
 ): Promise<number> {
   await using worker = new WorkerProcess({
     ...role,
     log: io.log,
+    portUse,
     configOf: (feed, current) => configOf(feed, { args, known, current }, io),
   });
   // Control may have left, when all are asked to end.
@@ -50,8 +52,10 @@ export async function serveWorker(
     throw new CommandError(startFailure(error));
   }
   io.tellStarted(fixedAddress("data", config.listen.data.port, worker.url));
-  await untilAsked(io.signal);
-  await worker.drain({ isAnnounced: !isAskedByPerson(io.signal) });
+  const asked = untilAsked(io.signal);
+  await Promise.race([asked, supervisor.replaced]);
+  if (!io.signal.aborted) await Promise.race([asked, worker.leave()]);
+  await worker.drain({ isAnnounced: io.signal.aborted && !isAskedByPerson(io.signal) });
   return exitCodes.ok;
 }
 

@@ -1,4 +1,4 @@
-import type { Role } from "../../process/supervisor/messages.ts";
+import type { Beginning } from "../../process/supervisor/messages.ts";
 import type { Command, CommandIo } from "../command.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
 import { readServeArguments } from "./serve-options.ts";
@@ -35,7 +35,7 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
 
 /** A process of the gateway begins in its role; `known` are settings that a standby has read. */
 export async function serveAs(
-  role: Role,
+  { role, portUse }: Pick<Beginning, "role" | "portUse">,
   args: readonly string[],
   { io, known }: { readonly io: CommandIo; readonly known: Settings | undefined },
 ): Promise<number> {
@@ -45,10 +45,10 @@ export async function serveAs(
   // A worker must not load what opens the database.
   if (role.kind === "control") {
     const { serveControl } = await import("./serve-control.ts");
-    return serveControl(values, { supervisor, workers: role.workers, known }, io);
+    return serveControl(values, { supervisor, workers: role.workers, known, portUse }, io);
   }
   const { serveWorker } = await import("./serve-worker.ts");
-  return serveWorker(values, { role, supervisor, known }, io);
+  return serveWorker(values, { role, supervisor, known, portUse }, io);
 }
 
 async function serve(args: readonly string[], io: CommandIo): Promise<number> {

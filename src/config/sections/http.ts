@@ -42,7 +42,7 @@ export const httpSchema = z
     }),
     body_memory: size({
       about:
-        "Most memory of the bodies whose requests have no answer yet. A body reserves what it may " +
+        "Most memory of the bodies whose requests have no answer yet, in each worker. A body reserves what it may " +
         "need before it is read: its length, or `body_limit`, and what it may expand to. Bodies up " +
         "to 64KiB do not count and never wait.",
       min: "1MiB",

@@ -33,7 +33,7 @@ export const telemetrySchema = z
   }));
 
 export const upstreamRequestsSchema = wholeNumber({
-  about: "Most requests to upstreams at one time, of the whole process.",
+  about: "Most requests to upstreams at one time, of each worker.",
   min: 1,
   max: 65_336,
   initial: 8192,
@@ -42,7 +42,7 @@ export const upstreamRequestsSchema = wholeNumber({
 export const supervisorSchema = z
   .strictObject({
     standby: flag(
-      "Whether a worker is started ahead and waits to take the place of one that ends. It needs 30 MB more memory.",
+      "Whether a process is started ahead and waits to take the place of one that ends. It needs 30 MB more memory.",
       true,
     ),
   })
@@ -59,7 +59,9 @@ export const workersSchema = z
   })
   .default(1)
   .describe(
-    "Processes that serve calls at one address and share all limits. `auto`: one for each core, at most 8.",
+    "Processes that serve calls at one address and share all limits. Each has its part of " +
+      "`overload.max_calls`, `http.body_memory` and `idempotency.memory_limit`. `auto`: one for " +
+      "each core, at most 8.",
   )
   .transform((workers) =>
     workers === "auto" ? Math.min(availableParallelism(), mostWorkers) : workers,

@@ -125,13 +125,13 @@ export const routingSchema = z
 export const overloadSchema = z
   .strictObject({
     loop_delay: duration({
-      about: "Delay of the process's event loop above which calls are refused.",
+      about: "Delay of a worker's event loop above which it refuses calls.",
       min: "5ms",
       max: "10s",
       initial: "100ms",
     }),
     max_calls: wholeNumber({
-      about: "Most calls under way at once.",
+      about: "Most calls under way at once, in each worker.",
       min: 1,
       max: 1_000_000,
       initial: 20_000,

@@ -55,7 +55,7 @@ export const dataDirectorySchema = text(
 
 export const limitsSchema = z
   .strictObject({
-    store: text("Where requests and tokens are counted: `memory`, for one process.")
+    store: text("Where requests and tokens are counted: `memory`, for one gateway.")
       .transform((value, context) => {
         if (value === "memory") return "memory" as const;
         const isShared = /^(valkey|redis)s?:/i.test(value);
@@ -66,7 +66,7 @@ export const limitsSchema = z
         return z.NEVER;
       })
       .prefault("memory")
-      .describe("Where requests and tokens are counted: `memory`, for one process."),
+      .describe("Where requests and tokens are counted: `memory`, for one gateway."),
     default_output_tokens: wholeNumber({
       about: "Output tokens reserved for a call that names no cap, until usage teaches better.",
       min: 1,
@@ -228,7 +228,7 @@ export const ledgerSchema = z
       ),
     spool_limit: size({
       about:
-        "Largest spool of a process; when it is full, calls are refused. From 80 % on the log warns.",
+        "Largest spool of a worker; when it is full, its calls are refused. From 80 % on the log warns.",
       min: "64KiB",
       max: "1024GiB",
       initial: "1GiB",

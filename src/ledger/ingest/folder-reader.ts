@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 import { hasErrorCode } from "../spool/error-code.ts";
 import { releaseFolder } from "../spool/process-folder.ts";
@@ -152,13 +153,21 @@ export class FolderReader {
     return this.#options.isFlat || this.#lock !== undefined;
   }
 
+  /** A process that ends removes its folder when no call is left in it. */
+  get #isGone(): boolean {
+    const { isFlat, path } = this.#options;
+    return !isFlat && this.#open.size === 0 && !existsSync(path);
+  }
+
   #tryLock(): FolderLock | undefined {
     const { path } = this.#options;
     try {
       return new FolderLock(path);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      if (!(error instanceof FolderInUse)) this.#skip(path, reason);
+      if (error instanceof FolderInUse) return undefined;
+      this.#isFinished = this.#isGone;
+      if (this.#isFinished) this.abandon();
+      else this.#skip(path, error instanceof Error ? error.message : String(error));
       return undefined;
     }
   }
@@ -167,7 +176,8 @@ export class FolderReader {
     try {
       return listSegments(this.#options.path);
     } catch (error) {
-      this.#skip(this.#options.path, error instanceof Error ? error.message : String(error));
+      const reason = error instanceof Error ? error.message : String(error);
+      if (!this.#isGone) this.#skip(this.#options.path, reason);
       return [];
     }
   }

@@ -3,6 +3,7 @@ import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { ProcessStatus } from "../../domain/process-status.ts";
+import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
@@ -12,6 +13,7 @@ import type { ConfigFeed } from "../link/messages.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { ownFacts } from "../own-facts.ts";
 import { limitStoreBounds } from "../wiring/build-services.ts";
+import type { Door } from "../wiring/door.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { Coordination } from "./coordination/coordination.ts";
 import { WorkerLinks } from "./worker-links.ts";
@@ -27,6 +29,9 @@ export interface ControlProcessOptions {
   readonly log: LogSink;
   readonly shownToken?: ControlServerOptions["shownToken"];
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
+  readonly portUse?: PortUse;
+  /** Listens for administration already. */
+  readonly door?: Door | undefined;
   readonly overrides?: AppOverrides;
 }
 
@@ -132,6 +137,11 @@ export class ControlProcess implements AsyncDisposable {
     this.#server.reconfigure(config);
     this.#coordination.reconfigure(config);
     this.#workers.configChanged(this.#feed);
+  }
+
+  /** Lets open requests end; a successor waits for the data directory. */
+  leave(): Promise<void> {
+    return this.#server.leave();
   }
 
   /** Stores all usage that the workers have written in the database. */

@@ -3,10 +3,11 @@ import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
+import { hasSettledWithin } from "../../domain/waiting/has-settled-within.ts";
 import { createRequestId } from "../../domain/request-id.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
-import type { Listener } from "../../edge/listen.ts";
+import type { Listener, PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { adminRoutes } from "../../routes.ts";
@@ -17,6 +18,8 @@ import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
 import { ControlPlane, platformOf, type ControlPlaneOptions } from "../wiring/control-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
+import type { Door } from "../wiring/door.ts";
+import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
 export interface ControlServerOptions {
@@ -36,8 +39,15 @@ export interface ControlServerOptions {
   readonly countWaiting: () => number;
   /** Undefined when a data server can serve. */
   readonly whyNotReady: () => string | undefined;
+  readonly portUse?: PortUse | undefined;
+  /** Listens for administration already. */
+  readonly door?: Door | undefined;
 }
 
+/** Longest wait for open requests, while those that come wait for a successor. */
+const lastRequestsMs = 5_000;
+/** For connections that are being made when a successor begins to listen. */
+const settleMs = 200;
 /** Longest wait for the spool of a data server that was killed. */
 const replayWaitMs = 4_000;
 
@@ -87,7 +97,7 @@ export class ControlServer implements AsyncDisposable {
 
   /** Listens for administration, when the database is open. Throws when the address is taken. */
   async listen(): Promise<void> {
-    const { clock, randomBytes, telemetry, shutdown } = this.#options;
+    const { clock, randomBytes, telemetry, shutdown, portUse, door } = this.#options;
     const { listen, http } = this.#config;
     // Pages of other origins must not use the control plane.
     const cors = new CorsPolicy([]);
@@ -102,6 +112,8 @@ export class ControlServer implements AsyncDisposable {
       clock,
       newRequestId: () => createRequestId(clock.now(), randomBytes),
       shutdown,
+      portUse,
+      door,
     });
     await this.#plane.start(this.url);
   }
@@ -113,6 +125,16 @@ export class ControlServer implements AsyncDisposable {
   async begin(): Promise<void> {
     this.storage.start();
     await this.#plane.startBootstrap();
+  }
+
+  /** Lets open requests end while another process gets the new ones. */
+  leave(): Promise<void> {
+    return leaveListener(this.#listener, {
+      shutdown: this.#options.shutdown,
+      countOpen: ({ pendingRequests }) => pendingRequests,
+      timeoutMs: lastRequestsMs,
+      settleMs,
+    });
   }
 
   /** Cuts every connection of the admin listener. */
@@ -143,7 +165,7 @@ export class ControlServer implements AsyncDisposable {
   /** With what a data server that was killed has admitted, if that is stored in time. */
   async #admitted(since: number): Promise<readonly AdmittedUsage[]> {
     const { ingest, reports } = this.storage;
-    await Promise.race([ingest.flush().catch(() => undefined), Bun.sleep(replayWaitMs)]);
+    await hasSettledWithin(ingest.flush(), replayWaitMs, this.#options.clock);
     return reports.admitted(since);
   }
 

@@ -125,7 +125,7 @@ export class WorkerLinks {
 
   #open(channel: ByteChannel): Connection {
     const { clock, coordination } = this.#options;
-    const shared = coordination.ofWorker();
+    const shared = coordination.ofWorker(() => link);
     const link: Connection = new Link<ControlMessages, WorkerMessages>({
       channel,
       clock,

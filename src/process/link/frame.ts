@@ -85,7 +85,7 @@ export class JsonFrames {
 function withHead(frame: Uint8Array, encoding: Encoding): Uint8Array {
   const length = frame.length - lengthBytes;
   if (length > longestFrameBytes) throw new RangeError(`a message of ${length} bytes is too long`);
-  viewOf(frame).setUint32(0, length, true);
+  for (let index = 0; index < lengthBytes; index += 1) frame[index] = length >>> (8 * index);
   frame[lengthBytes] = encodings.indexOf(encoding);
   return frame;
 }
@@ -145,7 +145,10 @@ export class FrameReader {
 }
 
 function lengthOf(frame: Uint8Array): number {
-  const length = viewOf(frame).getUint32(0, true);
+  let length = 0;
+  for (let index = lengthBytes - 1; index >= 0; index -= 1) {
+    length = length * 256 + (frame[index] ?? 0);
+  }
   if (length < headBytes - lengthBytes || length > longestFrameBytes) {
     throw new BrokenFrame(`a frame claims ${length} bytes`);
   }
@@ -172,8 +175,4 @@ function isMessage(value: unknown): value is Message {
     typeof value[1] === "number" &&
     typeof value[2] === "string"
   );
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

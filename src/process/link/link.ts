@@ -8,7 +8,7 @@ import {
 } from "./frame.ts";
 import { errorOf, factsOf, LinkLost } from "./link-errors.ts";
 import { OpenAsks } from "./open-asks.ts";
-import { Outbox, type ByteChannel } from "./outbox.ts";
+import { Outbox, type ByteChannel, type Later } from "./outbox.ts";
 
 /** Both ends of a link have to speak the same protocol. Raise it when a message changes. */
 export const protocol = 2;
@@ -28,6 +28,8 @@ export type Handlers<Heard extends Messages> = {
 export interface LinkOptions<Heard extends Messages> {
   readonly channel: ByteChannel;
   readonly clock: Clock;
+  /** Default: the one of this process. */
+  readonly later?: Later;
   readonly handlers: Handlers<Heard>;
   /** What this side says of itself when the link opens. */
   readonly hello: unknown;
@@ -60,7 +62,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   constructor(options: LinkOptions<Heard>) {
     this.#options = options;
     this.#asks = new OpenAsks(options.clock);
-    this.#outbox = new Outbox(options.channel, options.beforeFlush ?? (() => undefined));
+    this.#outbox = new Outbox(options);
     this.#outbox.add(["hello", 0, "", { protocol, hello: options.hello }], "clone");
   }
 

@@ -1,6 +1,7 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { HealthHint } from "../../routing/health/target-health.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
@@ -18,6 +19,7 @@ import type {
   PlaceId,
   WireEntered,
   WireHeld,
+  WireLent,
   WireLeave,
   WireMore,
   WirePlaceAsk,
@@ -93,6 +95,8 @@ export type JoinMessages = {
 export type PlaceMessages = {
   /** Answered when the call has a place, or is refused. */
   readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
+  /** The tokens that were used of those that were reserved. */
+  readonly "places.settle": { readonly ask: readonly [id: PlaceId, tokens: number] };
   /** Ends a wait too. */
   readonly "places.leave": { readonly ask: WireLeave };
   /** Answered with how many were given. */
@@ -103,8 +107,32 @@ export type PlaceMessages = {
   readonly "places.held": { readonly ask: readonly WireHeld[] };
 };
 
+/** What workers find out about targets, for each other. */
+export type RoutingMessages = {
+  /** A target was ejected, or returned. */
+  readonly "health.changed": { readonly ask: HealthHint };
+  readonly "routing.report": { readonly ask: RoutingReport };
+  /** Takes one extra attempt. */
+  readonly "budget.take": {
+    readonly ask: readonly [kind: BudgetKind, name: string];
+    readonly answer: boolean;
+  };
+};
+
+/** Retries, by target, or hedges, by alias. */
+export type BudgetKind = "retries" | "hedges";
+
+/** Attempts of a worker since its last report. */
+export interface RoutingReport {
+  /** Ordinary attempts, which add to budgets. */
+  readonly began: Readonly<Record<BudgetKind, readonly (readonly [name: string, times: number])[]>>;
+  readonly answered: readonly (readonly [target: string, key: string, times: number])[];
+  /** Those that showed that the target has too much to do. */
+  readonly overloaded: readonly (readonly [target: string, key: string])[];
+}
+
 /** Asked by workers where there are several. */
-export type CoordinationMessages = LimitMessages & PlaceMessages & JoinMessages;
+export type CoordinationMessages = LimitMessages & PlaceMessages & RoutingMessages & JoinMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
@@ -119,10 +147,14 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "joins.unsaved",
   "joins.held",
   "places.enter",
+  "places.settle",
   "places.leave",
   "places.more",
   "places.less",
   "places.held",
+  "health.changed",
+  "routing.report",
+  "budget.take",
 ]);
 
 /** Sent by workers. */
@@ -175,6 +207,10 @@ export type ControlMessages = SharingMessages & {
   /** Follows each state of the worker. */
   readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };
+  /** What another worker found out about a target. */
+  readonly "health.changed": { readonly ask: HealthHint };
+  /** Places that a worker may not give of its share while control is gone. */
+  readonly "places.lent": { readonly ask: readonly WireLent[] };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
 };

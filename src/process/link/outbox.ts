@@ -7,14 +7,27 @@ export interface ByteChannel {
   close(): void;
 }
 
+/** Runs something at the end of the event loop's turn. */
+export type Later = (run: () => void) => unknown;
+
 /** Bytes that wait for the other side; with more, the outbox is full. */
 const waitingLimitBytes = 64 * 1024 * 1024;
 /** A longer message in JSON is a frame of its own; in units of a JavaScript string. */
 const longestJoined = 64 * 1024;
 
+export interface OutboxOptions {
+  readonly channel: ByteChannel;
+  readonly later?: Later | undefined;
+  /** Called before messages leave; what `addFirst` is given then leaves before them. */
+  readonly beforeFlush?: (() => void) | undefined;
+}
+
+const nothing = (): void => undefined;
+
 /** Messages that wait for the end of the event loop's turn, or for the channel. */
 export class Outbox {
   readonly #channel: ByteChannel;
+  readonly #later: Later;
   readonly #beforeFlush: () => void;
   readonly #frames = new JsonFrames();
   /** Frames before those messages that are in `#json`. */
@@ -29,8 +42,9 @@ export class Outbox {
   #hasRest = false;
   #isFlushing = false;
 
-  constructor(channel: ByteChannel, beforeFlush: () => void) {
+  constructor({ channel, later = setImmediate, beforeFlush = nothing }: OutboxOptions) {
     this.#channel = channel;
+    this.#later = later;
     this.#beforeFlush = beforeFlush;
   }
 
@@ -44,7 +58,7 @@ export class Outbox {
     else this.#addJson(encodeJson(message));
     if (this.#isFlushPlanned || this.#hasPaused) return;
     this.#isFlushPlanned = true;
-    setImmediate(() => this.flush());
+    this.#later(() => this.flush());
   }
 
   /** Sends a frame before all that waits: at once, or in the write that begins now. */

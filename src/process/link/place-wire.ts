@@ -1,3 +1,4 @@
+import type { HeldPlace } from "../../admission/capacity/held-place.ts";
 import type {
   BusyPool,
   BusyReason,
@@ -39,15 +40,15 @@ export type WireEntered = readonly [
   refused: readonly WireBusy[],
   waitedMs: number,
   position: number | null,
+  /** Whether tokens of the pool are reserved for it. */
+  hasReservation: boolean,
 ];
 
 /** A place that is left. */
 export type WireLeave = readonly [
   id: PlaceId,
-  /** Null: the reservation is not used. */
-  usedTokens: number | null,
-  /** Requests at the upstream that are given back with it; others may still be under way. */
-  requests: number,
+  /** Its requests at the upstream that are still under way. */
+  underWay: number,
 ];
 
 /** Further requests at the upstream. */
@@ -70,6 +71,9 @@ export interface WireHeld {
   /** Absent for requests outside any attempt, and once the place was left. */
   readonly holder?: WireHolder;
 }
+
+/** Places that workers hold beyond their shares. */
+export type WireLent = readonly [kind: "pool" | "upstream", name: string, lent: number];
 
 type WireHolder = readonly [
   keyId: string,
@@ -116,11 +120,11 @@ export function placeAskFromWire(ask: WirePlaceAsk): ReadAsk {
   };
 }
 
-export function enteredToWire(entered: EnterResult): WireEntered {
+export function enteredToWire(entered: EnterResult<HeldPlace>): WireEntered {
   const refused = entered.refused.map(busyToWire);
-  if (!("place" in entered)) return [-1, refused, 0, null];
+  if (!("place" in entered)) return [-1, refused, 0, null, false];
   const { place, at } = entered;
-  return [at, refused, place.waitedMs, place.position ?? null];
+  return [at, refused, place.waitedMs, place.position ?? null, place.hasReservation];
 }
 
 export function refusedFromWire([, refused]: WireEntered): readonly BusyPool[] {

@@ -1,3 +1,4 @@
+import type { PortUse } from "../../edge/listen.ts";
 import type { LogLevel } from "../../telemetry/log/logger.ts";
 
 /** Messages between the processes of one gateway, sent as JSON over the runtime's channel. */
@@ -45,6 +46,8 @@ export type ChildMessage =
   | ({ readonly kind: "settings" } & GatewaySettings)
   /** The worker exits and wants to be restarted with this fetch limit. */
   | { readonly kind: "again"; readonly fetchLimit: number }
+  /** A successor of control listens, and waits until it may take over. */
+  | { readonly kind: "waiting" }
   /** The process serves; its successor gets these arguments to listen on the same addresses. */
   | { readonly kind: "started"; readonly addresses: readonly string[] }
   /** An uncaught exception ends the worker. */
@@ -55,21 +58,26 @@ export type PassedSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 
 export type SupervisorMessage =
   | { readonly kind: "signal"; readonly name: PassedSignal }
+  /** A successor serves, or waits to: let what is open end, then end. */
+  | { readonly kind: "replaced" }
+  /** The process whose place this one takes has ended. */
+  | { readonly kind: "take-over" }
   /** Begin in this role, with these additional arguments; until then the process opens nothing. */
   | ({ readonly kind: "begin" } & Beginning);
 
 export interface Beginning {
   readonly role: Role;
+  readonly portUse: Exclude<PortUse, "alone">;
   readonly addresses: readonly string[];
 }
 
 /** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
 export function isChildMessage(value: unknown): value is ChildMessage {
-  return isOfKind(value, ["settings", "again", "started", "failure"]);
+  return isOfKind(value, ["settings", "again", "waiting", "started", "failure"]);
 }
 
 export function isSupervisorMessage(value: unknown): value is SupervisorMessage {
-  return isOfKind(value, ["signal", "begin"]);
+  return isOfKind(value, ["signal", "replaced", "take-over", "begin"]);
 }
 
 function isOfKind(value: unknown, kinds: readonly unknown[]): boolean {

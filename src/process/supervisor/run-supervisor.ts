@@ -5,7 +5,9 @@ import { createLogger, describeDropped, type Logger } from "../../telemetry/log/
 import { writeCrashReport, type Crash } from "./crash-report.ts";
 import { workerVariables } from "./fetch-limit.ts";
 import type { GatewaySettings } from "./messages.ts";
-import { Supervisor, type AfterEnd } from "./supervisor.ts";
+import { Restarts } from "./restart/restarts.ts";
+import type { AfterEnd } from "./supervisor-options.ts";
+import { Supervisor } from "./supervisor.ts";
 import { startWorker } from "./worker.ts";
 
 /** Whether the arguments ask for a gateway that is restarted when it crashes. */
@@ -23,6 +25,10 @@ export interface SupervisorSetup {
 /** Runs this program as a worker and restarts it; resolves to the exit code. */
 export function runSupervisor({ environment, version, log }: SupervisorSetup): Promise<number> {
   const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const restarts = new Restarts({
+    restart: () => supervisor.restart(),
+    logger: () => loggerOf(supervisor.settings, log),
+  });
   const supervisor = new Supervisor({
     clock: systemClock,
     start: (fetchLimit, onMessage) =>
@@ -42,11 +48,16 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
       const fields = { exitCode, signal, reason, nextStartMs };
       loggerOf(settings, log).log("warn", "there is no standby worker for now", fields);
     },
+    onServing: ({ dataDir }) => restarts.start(dataDir),
   });
-  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
     process.on(name, () => supervisor.pass(name));
   }
-  return supervisor.run();
+  process.on("SIGHUP", () => {
+    if (restarts.hasChanged) void restarts.restart();
+    else supervisor.pass("SIGHUP");
+  });
+  return supervisor.run().finally(() => restarts.stop());
 }
 
 interface ReportedCrash extends AfterEnd {

@@ -18,6 +18,7 @@ class StagedWorker implements Worker {
   }
 
   begin(): void {}
+  tell(): void {}
   pass(): void {}
   kill(): void {
     this.isKilled = true;

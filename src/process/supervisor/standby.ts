@@ -73,10 +73,15 @@ export class Standby {
     return waiting.worker;
   }
 
+  /** Kills the worker, which may be of a program that was replaced. */
+  discard(): void {
+    this.#release()?.worker.kill();
+  }
+
   /** Kills the worker; no other is started. */
   end(): void {
     this.#hasEnded = true;
-    this.#release()?.worker.kill();
+    this.discard();
   }
 
   #release(): Waiting | undefined {

@@ -11,9 +11,15 @@ import {
 export interface SupervisorLink {
   /** Resolves once this process may serve. */
   readonly begun: Promise<Beginning>;
+  /** Resolves once a successor serves, or waits to. */
+  readonly replaced: Promise<void>;
+  /** Resolves once the process whose place this one takes has ended. */
+  readonly mayTakeOver: Promise<void>;
   tellSettings(settings: GatewaySettings): void;
   /** The caller must then exit. */
   askForFetchLimit(fetchLimit: number): void;
+  /** The process listens and waits until it may take over. */
+  tellWaiting(): void;
   /** The worker serves. */
   tellStarted(addresses: readonly string[]): void;
   /** An uncaught exception ends the worker. */
@@ -32,10 +38,20 @@ export interface LinkOptions {
  */
 export function connectToSupervisor({ onSignal, endNow }: LinkOptions): SupervisorLink {
   const begun = Promise.withResolvers<Beginning>();
+  const replaced = Promise.withResolvers<void>();
+  const mayTakeOver = Promise.withResolvers<void>();
   process.on("message", (value: unknown) => {
     if (!isSupervisorMessage(value)) return;
-    if (value.kind === "begin") begun.resolve(value);
-    else onSignal(value.name);
+    switch (value.kind) {
+      case "begin":
+        return begun.resolve(value);
+      case "replaced":
+        return replaced.resolve();
+      case "take-over":
+        return mayTakeOver.resolve();
+      case "signal":
+        return onSignal(value.name);
+    }
   });
   // Running calls are in the spool, and an orphaned gateway must not go on unseen.
   process.on("disconnect", endNow);
@@ -43,8 +59,11 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
   const tell = (message: ChildMessage): void => void process.send?.(message);
   return {
     begun: begun.promise,
+    replaced: replaced.promise,
+    mayTakeOver: mayTakeOver.promise,
     tellSettings: (settings) => tell({ kind: "settings", ...settings }),
     askForFetchLimit: (fetchLimit) => tell({ kind: "again", fetchLimit }),
+    tellWaiting: () => tell({ kind: "waiting" }),
     tellStarted: (addresses) => tell({ kind: "started", addresses }),
     tellFailure(thrown) {
       const residentBytes = process.memoryUsage.rss();

@@ -3,13 +3,15 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { sameSignalMs } from "../stop-signals.ts";
 import type { Crash } from "./crash-report.ts";
 import type { Beginning, ChildMessage, PassedSignal, Role } from "./messages.ts";
-import { mostStartsUnserved, Supervisor, type AfterEnd } from "./supervisor.ts";
+import type { AfterEnd } from "./supervisor-options.ts";
+import { mostStartsUnserved, Supervisor } from "./supervisor.ts";
 import type { WorkerEnd } from "./worker.ts";
 
 /** A process that the test controls. */
 class StagedProcess {
   readonly pid: number;
   readonly passed: PassedSignal[] = [];
+  readonly told: string[] = [];
   readonly #end = Promise.withResolvers<WorkerEnd>();
   readonly ended = this.#end.promise;
   readonly say: (message: ChildMessage) => void;
@@ -25,9 +27,9 @@ class StagedProcess {
     return this.beginning?.role;
   }
 
-  serve(workers = 1): void {
+  serve(workers = 1, isReloadable = true): void {
     const telemetry = { logLevel: "info", logFormat: "text" } as const;
-    const rest = { isReloadable: true, hasStandby: false, socket: "/control.sock" };
+    const rest = { isReloadable, hasStandby: false, socket: "/control.sock" };
     if (this.role?.kind === "control") {
       this.say({ kind: "settings", dataDir: "/", workers, ...telemetry, ...rest });
     }
@@ -36,6 +38,10 @@ class StagedProcess {
 
   begin(beginning: Beginning): void {
     this.beginning = beginning;
+  }
+
+  tell(what: "replaced" | "take-over"): void {
+    this.told.push(what);
   }
 
   pass(signal: PassedSignal): void {
@@ -71,6 +77,7 @@ class Stage {
     onCrash: (crash, after) => void this.crashes.push({ ...crash, ...after }),
     onStartRefused: (error, after) => void this.refusals.push({ error, ...after }),
     onStandbyLost: () => undefined,
+    onServing: () => undefined,
   });
   readonly ended: Promise<number>;
 
@@ -96,6 +103,21 @@ class Stage {
     return { control, worker };
   }
 
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await Bun.sleep(1);
+  }
+
+  /** The `nth` control process takes the place of the one before. */
+  async replaceControl(nth = 2, workers = 1): Promise<void> {
+    const before = await this.in("control", nth - 1);
+    const next = await this.in("control", nth);
+    next.say({ kind: "waiting" });
+    await this.until(() => before.told.includes("replaced"));
+    before.end(0);
+    await this.until(() => next.told.includes("take-over"));
+    next.serve(workers);
+  }
+
   async end(): Promise<number> {
     this.supervisor.pass("SIGTERM");
     for (const process of this.processes) process.end(0);
@@ -114,9 +136,11 @@ describe("a gateway that starts", () => {
     expect(roles()).toEqual([ofControl, undefined]);
     control.serve(3);
     const first = { kind: "worker", number: 1, socket: "/control.sock" } as const;
+    const portUses = () => stage.processes.map(({ beginning }) => beginning?.portUse);
     expect(roles()).toEqual([ofControl, first]);
     stage.processes[1]?.serve();
     expect(roles().slice(1)).toEqual([1, 2, 3].map((number) => ({ ...first, number })));
+    expect(portUses()).toEqual(["first", "first", "another", "another"]);
     expect(await stage.end()).toBe(0);
   });
 
@@ -217,6 +241,113 @@ describe("a gateway that serves", () => {
       [true, 100],
       [false, 200],
     ]);
+    expect(await stage.end()).toBe(0);
+  });
+});
+
+describe("a gateway that is restarted", () => {
+  test("has control replaced first, then each worker, and none before its successor is there", async () => {
+    const stage = new Stage();
+    const { control, worker } = await stage.serving(2);
+    const second = await stage.in("worker", 2);
+    second.serve();
+    const restarted = stage.supervisor.restart();
+    const newControl = await stage.in("control", 2);
+    expect([newControl.beginning?.portUse, control.told]).toEqual(["successor", []]);
+    newControl.say({ kind: "waiting" });
+    await stage.until(() => control.told.includes("replaced"));
+    expect(newControl.told).toEqual([]);
+    control.end(0);
+    await stage.until(() => newControl.told.includes("take-over"));
+    expect(stage.processes.filter(({ role }) => role?.kind === "worker")).toHaveLength(2);
+    newControl.serve(2);
+    for (const [nth, old] of [worker, second].entries()) {
+      const next = await stage.in("worker", 3 + nth);
+      expect([next.beginning?.portUse, next.role, old.told]).toEqual(["successor", old.role, []]);
+      next.serve();
+      await stage.until(() => old.told.includes("replaced"));
+    }
+    expect(await restarted).toBeUndefined();
+    // The old workers still serve what they have; then nobody takes their places.
+    worker.end(0);
+    second.end(0);
+    await Bun.sleep(5);
+    expect([stage.crashes, stage.processes.length]).toEqual([[], 6]);
+    expect(await stage.end()).toBe(0);
+  });
+
+  test.each([
+    ["control", "no new control process starts"],
+    ["worker", "no new worker process starts"],
+  ] as const)("goes on with the %s that it has if no new one starts", async (kind, problem) => {
+    const stage = new Stage();
+    const both = await stage.serving();
+    const restarted = stage.supervisor.restart();
+    if (kind === "worker") await stage.replaceControl();
+    (await stage.in(kind, 2)).end(1);
+    expect(await restarted).toBe(problem);
+    expect(both[kind].told).toEqual([]);
+    expect(stage.crashes).toEqual([]);
+    expect(await stage.end()).toBe(0);
+  });
+
+  test("replaces a new process that crashes, and reports an old one that crashes while it leaves", async () => {
+    const stage = new Stage();
+    const { worker } = await stage.serving();
+    const restarted = stage.supervisor.restart();
+    await stage.replaceControl();
+    const next = await stage.in("worker", 2);
+    next.serve();
+    expect(await restarted).toBeUndefined();
+    worker.end("SIGSEGV");
+    await stage.until(() => stage.crashes.length === 1);
+    expect(stage.crashes[0]).toMatchObject({ pid: worker.pid, nextStartMs: undefined });
+    next.end("SIGKILL");
+    const third = await stage.in("worker", 3);
+    expect(third.beginning?.portUse).toBe("another");
+    expect(await stage.end()).toBe(0);
+  });
+
+  test("has as many workers as the configuration says by then", async () => {
+    const stage = new Stage();
+    const { worker } = await stage.serving(2);
+    const second = await stage.in("worker", 2);
+    second.serve();
+    const fewer = stage.supervisor.restart();
+    await stage.replaceControl(2, 1);
+    (await stage.in("worker", 3)).serve();
+    expect(await fewer).toBeUndefined();
+    expect([worker.told, second.told]).toEqual([["replaced"], ["replaced"]]);
+    const more = stage.supervisor.restart();
+    await stage.replaceControl(3, 2);
+    (await stage.in("worker", 4)).serve();
+    expect(await more).toBeUndefined();
+    expect((await stage.in("worker", 5)).role).toMatchObject({ number: 2 });
+    expect(await stage.end()).toBe(0);
+  });
+
+  test("ends with all its processes when it is asked to end meanwhile", async () => {
+    const stage = new Stage();
+    const { control, worker } = await stage.serving();
+    const restarted = stage.supervisor.restart();
+    const next = await stage.in("control", 2);
+    next.say({ kind: "waiting" });
+    stage.supervisor.pass("SIGTERM");
+    for (const process of [control, worker, next]) {
+      expect(process.passed).toEqual(["SIGTERM"]);
+      process.end(0);
+    }
+    expect(await stage.ended).toBe(0);
+    expect(await restarted).toBeDefined();
+    expect(stage.crashes).toEqual([]);
+  });
+
+  test("says so when it cannot be", async () => {
+    const stage = new Stage();
+    expect(await stage.supervisor.restart()).toBe("the gateway does not serve yet");
+    const { control } = await stage.serving();
+    control.serve(1, false);
+    expect(await stage.supervisor.restart()).toContain("a demo");
     expect(await stage.end()).toBe(0);
   });
 });

@@ -1,29 +1,13 @@
-import type { Clock } from "../../domain/clock.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { BackOff } from "./back-off.ts";
-import type { Crash } from "./crash-report.ts";
 import type { ChildMessage, GatewaySettings, PassedSignal, Role } from "./messages.ts";
-import { Standby, type FetchLimit, type HearWorker, type StandbyLoss } from "./standby.ts";
-import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
-
-/** What follows the end of a process. */
-export interface AfterEnd {
-  readonly nextStartMs: number | undefined;
-  /** Undefined while control has not read its configuration. */
-  readonly settings: GatewaySettings | undefined;
-}
-
-export interface SupervisorOptions {
-  readonly clock: Clock;
-  readonly start: (fetchLimit: FetchLimit, onMessage: HearWorker) => Worker;
-  /** Called before the wait for the next start, like `onStartRefused`. */
-  readonly onCrash: (crash: Crash, after: AfterEnd) => void;
-  /** The system refused to start a process: its program is missing, or resources are. */
-  readonly onStartRefused: (error: unknown, after: AfterEnd) => void;
-  readonly onStandbyLost: (loss: StandbyLoss, settings: GatewaySettings | undefined) => void;
-}
+import { ProcessRun, type Place, type RunPlan } from "./process-run.ts";
+import { Replacement } from "./replacement.ts";
+import { Standby, type FetchLimit, type StandbyLoss } from "./standby.ts";
+import type { SupervisorOptions } from "./supervisor-options.ts";
+import type { Worker, WorkerEnd } from "./worker.ts";
 
 /** Time between the second request to stop and the kill. */
 const killAfterMs = 500;
@@ -41,14 +25,11 @@ const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #running = new Set<Worker>();
-  /** Numbers of the workers that run. */
-  readonly #workers = new Set<number>();
+  readonly #running = new Map<Worker, Role>();
   /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   #settings: GatewaySettings | undefined;
   readonly #standby: Standby;
-  /** Limit that a worker asked for. */
   #fetchLimit: FetchLimit;
   /** Arguments added to those of the command line. */
   #addresses: readonly string[] = [];
@@ -60,22 +41,49 @@ export class Supervisor {
   #exitCode: number = exitCodes.ok;
   readonly #stopSignals: StopSignals;
   #kept: Promise<void>[] = [];
+  readonly #places: Place[] = [];
+  readonly #replacement: Replacement;
+  #restarting: Promise<string | undefined> | undefined;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#stopSignals = new StopSignals(options.clock);
     const onLost = (loss: StandbyLoss): void => options.onStandbyLost(loss, this.#settings);
     this.#standby = new Standby({ ...options, onLost });
+    this.#replacement = new Replacement({
+      clock: options.clock,
+      ending: this.#ending.signal,
+      begin: (plan) => this.#begin(plan),
+      onEnded: (run, end) => this.#report(run, end, undefined),
+      awaitAtEnd: (left) => void this.#kept.push(left),
+    });
     this.#ending.signal.addEventListener("abort", () => this.#standby.end());
+  }
+
+  /** What control has read last. */
+  get settings(): GatewaySettings | undefined {
+    return this.#settings;
   }
 
   /** Resolves to the exit code once every process has ended for good. */
   async run(): Promise<number> {
-    this.#kept.push(this.#keepOne({ kind: "control", workers: [] }));
+    this.#keep({ kind: "control", workers: [] });
     // The first worker loads its program while control opens the database.
     this.#standby.start(this.#fetchLimit);
     while (this.#kept.length > 0) await Promise.all(this.#kept.splice(0));
     return this.#exitCode;
+  }
+
+  /**
+   * Replaces control and the workers one by one by processes of the program that is on disk now.
+   * Resolves once they serve, or to the reason why not; then those that are not replaced go on.
+   */
+  restart(): Promise<string | undefined> {
+    this.#restarting ??= this.#restart().finally(() => {
+      this.#restarting = undefined;
+      this.#prepareStandby();
+    });
+    return this.#restarting;
   }
 
   /** Forwards a signal of this process. A second request to stop ends all processes at once. */
@@ -83,11 +91,11 @@ export class Supervisor {
     if (signal === "SIGHUP") return this.#hangUp();
     if (!this.#stopSignals.counts()) return;
     const isEnding = this.#ending.signal.aborted;
-    for (const worker of this.#running) worker.pass(signal);
+    for (const worker of this.#running.keys()) worker.pass(signal);
     if (!isEnding) return this.#ending.abort();
     this.#isForced = true;
     this.#options.clock.schedule(() => {
-      for (const worker of this.#running) worker.kill();
+      for (const worker of this.#running.keys()) worker.kill();
     }, killAfterMs);
   }
 
@@ -95,28 +103,63 @@ export class Supervisor {
   #hangUp(): void {
     if (this.#settings === undefined) this.#hasHungUp = true;
     else if (!this.#settings.isReloadable) this.#endOnce();
-    else for (const worker of this.#running) worker.pass("SIGHUP");
+    else for (const worker of this.#running.keys()) worker.pass("SIGHUP");
   }
 
   #endOnce(): void {
     if (!this.#ending.signal.aborted) this.pass("SIGINT");
   }
 
-  /** Runs one process after another in one role, until none is wanted. */
-  async #keepOne(role: Role): Promise<void> {
+  #keep(role: Role): void {
+    const place: Place = { role, run: undefined };
+    this.#places.push(place);
+    this.#kept.push(this.#keepOne(place));
+  }
+
+  /** Runs one process after another in one place, until none is wanted. */
+  async #keepOne(place: Place): Promise<void> {
+    const { role } = place;
     const backOff = new BackOff();
     let restarts = 0;
-    while (!this.#ending.signal.aborted) {
-      const run = new ProcessRun(role, this.#options.clock.monotonic(), restarts);
-      const end = await this.#runOne(run);
+    while (!this.#ending.signal.aborted && this.#places.includes(place)) {
+      const run = (place.run ??= this.#begin({ role, portUse: this.#portUseOf(role), restarts }));
+      const end = await Promise.race([run.ended, run.replaced.promise]);
+      // Another process has the place, or none is to have it.
+      if (end === undefined) continue;
+      place.run = undefined;
       if (run.wantsAgain) continue;
-      const uptimeMs = this.#options.clock.monotonic() - run.startedAt;
-      const nextStartMs = this.#isFinal(run, end) ? undefined : backOff.after(uptimeMs);
-      this.#report(run, { ...end, uptimeMs, nextStartMs });
+      const nextStartMs = this.#isFinal(run, end) ? undefined : backOff.after(this.#uptimeOf(run));
+      this.#report(run, end, nextStartMs);
       if (nextStartMs === undefined) return this.#endWith(end);
       restarts += 1;
       await wait(nextStartMs, this.#ending.signal, this.#options.clock);
     }
+  }
+
+  async #restart(): Promise<string | undefined> {
+    if (!this.#hasServed) return "the gateway does not serve yet";
+    if (this.#settings?.isReloadable === false) return "a demo cannot be replaced while it runs";
+    this.#standby.discard();
+    // A worker that is starting needs control.
+    await Promise.all(this.#places.flatMap(({ run }) => (run === undefined ? [] : [run.settled])));
+    for (const place of this.#places) {
+      if (this.#ending.signal.aborted) return "the gateway is asked to end";
+      const problem = this.#isWanted(place) ? await this.#replacement.replace(place) : undefined;
+      if (problem !== undefined) return problem;
+    }
+    for (const place of this.#places.filter((one) => !this.#isWanted(one))) this.#giveUp(place);
+    this.#keepWorkers(this.#places.length, this.#settings?.workers ?? 1);
+    return undefined;
+  }
+
+  /** Control has read how many workers there are to be before they are replaced. */
+  #isWanted({ role }: Place): boolean {
+    return role.kind === "control" || role.number <= (this.#settings?.workers ?? 1);
+  }
+
+  #giveUp(place: Place): void {
+    this.#places.splice(this.#places.indexOf(place), 1);
+    if (place.run !== undefined) void this.#replacement.letGo(place.run);
   }
 
   /** Whether no restart follows. A gateway that cannot start at all would fail forever. */
@@ -125,26 +168,16 @@ export class Supervisor {
     return !this.#hasServed && (signal === undefined || restarts + 1 >= mostStartsUnserved);
   }
 
-  #report(run: ProcessRun, end: ReportedEnd): void {
-    const { uptimeMs, nextStartMs, exitCode, signal, peakResidentBytes } = end;
+  #report(run: ProcessRun, end: WorkerEnd, nextStartMs: number | undefined): void {
     const after = { nextStartMs, settings: this.#settings };
     if (run.refusal !== undefined) return this.#options.onStartRefused(run.refusal.error, after);
-    if (!this.#isCrash(end)) return;
-    this.#options.onCrash(
-      {
-        at: this.#options.clock.now(),
-        role: run.role.kind,
-        pid: run.pid,
-        uptimeMs,
-        exitCode: signal === undefined ? exitCode : undefined,
-        signal,
-        peakResidentBytes,
-        restarts: run.restarts,
-        hasServed: run.hasServed,
-        failure: run.failure,
-      },
-      after,
-    );
+    if (!this.#isCrash(end) || (run.isReplaced && end.exitCode === exitCodes.ok)) return;
+    const crash = run.crash(end, this.#options.clock.now(), this.#uptimeOf(run));
+    this.#options.onCrash(crash, after);
+  }
+
+  #uptimeOf({ startedAt }: ProcessRun): number {
+    return this.#options.clock.monotonic() - startedAt;
   }
 
   /** Not a crash: a process that was cut short, was asked to end, or never served. */
@@ -167,27 +200,34 @@ export class Supervisor {
     this.#endOnce();
   }
 
-  async #runOne(run: ProcessRun): Promise<WorkerEnd> {
-    let worker: Worker;
+  /** Whether nobody of this gateway has listened yet where the role does. */
+  #portUseOf(role: Role): ProcessRun["portUse"] {
+    const isFirst =
+      role.kind === "control" ? !this.#hasWorkers : role.number === 1 && !this.#hasServed;
+    return isFirst ? "first" : "another";
+  }
+
+  #begin(plan: RunPlan): ProcessRun {
+    const run = new ProcessRun(plan, this.#options.clock.monotonic(), refusedStart);
     try {
-      worker = this.#findProcess(run);
+      const worker = (run.worker = this.#findProcess(run));
+      this.#running.set(worker, run.role);
+      run.ended = worker.ended.then((end) => {
+        this.#running.delete(worker);
+        run.hasEnded = true;
+        return end;
+      });
+      const { role, portUse } = run;
+      worker.begin({ role: this.#roleNow(role), portUse, addresses: this.#addresses });
     } catch (error) {
       run.refusal = { error };
-      return { exitCode: exitCodes.failed, signal: undefined, peakResidentBytes: undefined };
     }
-    run.pid = worker.pid;
-    this.#running.add(worker);
-    const { role } = run;
-    if (role.kind === "worker") this.#workers.add(role.number);
-    const isControl = role.kind === "control";
-    worker.begin({
-      role: isControl ? { ...role, workers: [...this.#workers] } : role,
-      addresses: this.#addresses,
-    });
-    const end = await worker.ended;
-    this.#running.delete(worker);
-    if (role.kind === "worker") this.#workers.delete(role.number);
-    return end;
+    return run;
+  }
+
+  #roleNow(role: Role): Role {
+    const numbers = [...this.#running.values()].map((one) => ("number" in one ? one.number : 0));
+    return role.kind === "control" ? { ...role, workers: numbers.filter(Boolean) } : role;
   }
 
   #findProcess(run: ProcessRun): Worker {
@@ -207,8 +247,12 @@ export class Supervisor {
         run.wantsAgain = true;
         this.#fetchLimit = message.fetchLimit;
         return;
+      case "waiting":
+        return run.listening.resolve();
       case "started":
         run.hasServed = true;
+        run.listening.resolve();
+        run.serving.resolve();
         // For options given twice the last one counts. A fixed address is not reported again.
         this.#addresses = [...this.#addresses, ...message.addresses];
         this.#started(run.role);
@@ -220,46 +264,37 @@ export class Supervisor {
   }
 
   #started({ kind }: Role): void {
-    const { workers = 1, hasStandby = false } = this.#settings ?? {};
+    const { workers = 1 } = this.#settings ?? {};
     if (kind === "control") {
       if (!this.#hasWorkers) this.#keepWorkers(1, 1);
       this.#hasWorkers = true;
     } else {
       // The first worker settles the port that the others share.
       if (!this.#hasServed) this.#keepWorkers(2, workers);
+      if (!this.#hasServed && this.#settings) this.#options.onServing(this.#settings);
       this.#hasServed = true;
     }
-    if (hasStandby && this.#hasServed) this.#standby.prepare(this.#fetchLimit);
+    this.#prepareStandby();
+  }
+
+  /** Not while processes are replaced, which needs the processor. */
+  #prepareStandby(): void {
+    const { hasStandby = false } = this.#settings ?? {};
+    if (!hasStandby || !this.#hasServed || this.#restarting !== undefined) return;
+    this.#standby.prepare(this.#fetchLimit);
   }
 
   #keepWorkers(first: number, last: number): void {
     const socket = this.#settings?.socket ?? "";
     for (let number = first; number <= last; number += 1) {
-      this.#kept.push(this.#keepOne({ kind: "worker", number, socket }));
+      this.#keep({ kind: "worker", number, socket });
     }
   }
 }
 
-type ReportedEnd = WorkerEnd & {
-  readonly uptimeMs: number;
-  readonly nextStartMs: number | undefined;
+/** The end of a process that was never started. */
+const refusedStart = {
+  exitCode: exitCodes.failed,
+  signal: undefined,
+  peakResidentBytes: undefined,
 };
-
-/** State of one process while it runs. */
-class ProcessRun {
-  readonly role: Role;
-  readonly startedAt: number;
-  readonly restarts: number;
-  pid = 0;
-  wantsAgain = false;
-  hasServed = false;
-  failure: WorkerFailure | undefined;
-  /** Why the process could not be started. */
-  refusal: { readonly error: unknown } | undefined;
-
-  constructor(role: Role, startedAt: number, restarts: number) {
-    this.role = role;
-    this.startedAt = startedAt;
-    this.restarts = restarts;
-  }
-}

@@ -16,6 +16,8 @@ export interface Worker {
   readonly ended: Promise<WorkerEnd>;
   /** Lets it begin. Does nothing once it has ended. */
   begin(beginning: Beginning): void;
+  /** Tells it about the process whose place it takes, or that takes its place. */
+  tell(what: "replaced" | "take-over"): void;
   /** Sends a signal. Does nothing once it has ended. */
   pass(signal: PassedSignal): void;
   /** Kills it. */
@@ -72,6 +74,7 @@ export function startWorker(
       };
     }),
     begin: (beginning) => send({ kind: "begin", ...beginning }),
+    tell: (kind) => send({ kind }),
     pass: (name) => send({ kind: "signal", name }),
     kill: () => child.kill("SIGKILL"),
   };

@@ -2,8 +2,9 @@ import type { ListenAddress } from "../../config/config.ts";
 import { createDispatch } from "../../edge/dispatch/dispatch.ts";
 import type { DispatchOptions } from "../../edge/dispatch/dispatch-options.ts";
 import { errorReply, toGatewayError } from "../../edge/replies/error-reply.ts";
-import { listen, type Listener } from "../../edge/listen.ts";
+import { listen, type Listener, type PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
+import type { Door } from "./door.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
@@ -13,8 +14,9 @@ export interface ListenerPlan extends Omit<
 > {
   readonly address: ListenAddress;
   readonly idleTimeoutMs: number;
-  /** Whether other workers serve the same address. Default: no. */
-  readonly sharesPort?: boolean;
+  readonly portUse?: PortUse | undefined;
+  /** Listens at the address already. */
+  readonly door?: Door | undefined;
   readonly shutdown: Shutdown;
   readonly events: TelemetryEvents;
   readonly refusals: Pick<RefusalLog, "record">;
@@ -22,20 +24,12 @@ export interface ListenerPlan extends Omit<
 
 /** Opens a listener with its routes. Throws if the address is taken. */
 export function startListener(options: ListenerPlan): Listener {
-  const {
-    address,
-    idleTimeoutMs,
-    sharesPort = false,
-    shutdown,
-    events,
-    refusals,
-    ...plan
-  } = options;
+  const { address, idleTimeoutMs, portUse, door, shutdown, events, refusals, ...plan } = options;
   const onHandled: DispatchOptions["onHandled"] = (event) => {
     events.requestHandled(event);
     if (event.refusal !== undefined) refusals.record(event.refusal);
   };
-  const isEnding = (): boolean => shutdown.hasBegun;
+  const isEnding = (): boolean => shutdown.closesConnections;
   const isDraining = (): boolean => shutdown.isRefusing;
   const handle = createDispatch({ ...plan, isEnding, isDraining, onHandled });
   const onError = (error: unknown): Response => {
@@ -45,5 +39,6 @@ export function startListener(options: ListenerPlan): Listener {
     return new Response(body, { status, headers: { ...headers, "x-request-id": id } });
   };
   const paths = plan.routes.plainPaths;
-  return listen({ ...address, paths, idleTimeoutMs, sharesPort, handle, onError });
+  if (door !== undefined) return door.open(handle);
+  return listen({ ...address, paths, idleTimeoutMs, portUse, handle, onError });
 }

@@ -1,29 +1,23 @@
 import { RunningCalls } from "../../call/running-calls.ts";
 import type { Config } from "../../config/config.ts";
-import type { Clock } from "../../domain/clock.ts";
-import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
-import type { Peppers } from "../../domain/keys/peppers.ts";
 import { createRequestId } from "../../domain/request-id.ts";
 import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener } from "../../edge/listen.ts";
 import { draining } from "../../edge/replies/edge-refusal.ts";
-import type { Shutdown } from "../../edge/shutdown.ts";
 import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
 import { createAuthenticate } from "../../keys/authenticate.ts";
 import { KeyRing } from "../../keys/key-ring.ts";
-import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { AdapterServices } from "../../upstreams/adapter.ts";
 import type { SharingLink } from "./coordination/coordination-link.ts";
+import type { DataServerOptions } from "./data-server-options.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
-import { RemoteLimits } from "./coordination/remote-limits.ts";
+import { RemoteLimits } from "./coordination/limits/remote-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
-import type { ControlPort, DataPort } from "../control-port.ts";
+import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
-import type { AppOverrides } from "../wiring/app-interface.ts";
+import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
 import { buildServices, limitStoreBounds, type BuiltServices } from "../wiring/build-services.ts";
@@ -35,37 +29,23 @@ import {
 } from "../wiring/build-snapshot.ts";
 import { reportKeys } from "../wiring/report-keys.ts";
 import { restoreWindows } from "../wiring/restore-windows.ts";
+import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
-export interface DataServerOptions {
-  readonly config: Config;
-  readonly control: ControlPort;
-  readonly ledger: SpoolWriter;
-  readonly telemetry: Telemetry;
-  readonly shutdown: Shutdown;
-  readonly peppers: Peppers;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-  readonly overrides: AppOverrides;
-  /** Set where several workers share the limits: control decides. */
-  readonly coordination?: SharingLink | undefined;
-  /** Which of several workers this is, from 1. */
-  readonly number?: number;
-  /** Undefined when control can serve. */
-  readonly whyNotReady: () => string | undefined;
-}
-
+/** Longer than it takes to make a connection whose packets were lost once. */
+const settleMs = 1_500;
 /** Interval between looks for changed keys; changes are announced besides. */
 const keyPollMs = 500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
 export class DataServer implements DataPort, AsyncDisposable {
+  /** What it shares with other workers. */
+  readonly sharing: SharedRouting | undefined;
   readonly #options: DataServerOptions;
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
   readonly #repeatable: RepeatableCalls;
-  readonly #sharing: SharedRouting | undefined;
   #config: Config;
   #edge: EdgeSettings;
   #snapshot: Snapshot;
@@ -83,7 +63,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.#sharing = this.#createSharing();
+    this.sharing = this.#createSharing();
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -96,7 +76,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
     this.#followConfig();
     // Control has the places of several workers.
-    if (this.#sharing === undefined) {
+    if (this.sharing === undefined) {
       telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
     }
   }
@@ -113,6 +93,17 @@ export class DataServer implements DataPort, AsyncDisposable {
   /** Open requests, or calls that continue without one. */
   get openCalls(): number {
     return Math.max(this.openRequests, this.#running.size);
+  }
+
+  /**
+   * Serves its connections until they have gone, or the timeout has passed, while another data
+   * server gets the new ones. Calls may then still run.
+   */
+  leave(timeoutMs: number): Promise<void> {
+    const { shutdown } = this.#options;
+    // Where connections cannot be counted, their callers may come back to any of them.
+    const countOpen = ({ connections }: Listener): number => connections ?? 1;
+    return leaveListener(this.#listener, { shutdown, countOpen, timeoutMs, settleMs });
   }
 
   /** Age of the keys in memory; it grows while control is unavailable. */
@@ -133,23 +124,15 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
   async start(): Promise<void> {
-    const { control, ledger, telemetry } = this.#options;
+    const { control, ledger } = this.#options;
     await this.#keyRing.start();
     ledger.start();
     const { reports } = control;
     await restoreWindows({ ...this.#services, reports, plans: this.#snapshot.plans });
-    reportKeys(this.#config, this.#keyRing, telemetry.events);
+    this.#reportKeys();
+    this.sharing?.controlBack();
     this.#listener = this.#listen();
     this.#services.overload.start();
-  }
-
-  /** Decides alone, as far as it may. */
-  controlLost(): void {
-    this.#sharing?.controlLost();
-  }
-
-  controlBack(): void {
-    this.#sharing?.controlBack();
   }
 
   reloadKeys(): Promise<void> {
@@ -162,7 +145,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     this.#config = config;
     this.#edge = buildEdge(config);
     this.#followConfig();
-    reportKeys(config, this.#keyRing, this.#options.telemetry.events);
+    this.#reportKeys();
   }
 
   whyNotReady(): string | undefined {
@@ -194,17 +177,14 @@ export class DataServer implements DataPort, AsyncDisposable {
   #makeSnapshot(config: Config, before?: Replaced): Snapshot {
     const { telemetry, overrides } = this.#options;
     const hooks = [...buildHooks(config, telemetry.events), ...(overrides.hooks ?? [])];
-    return buildSnapshot(config, { services: this.#adapterServices, hooks }, before);
+    return buildSnapshot(config, { services: adapterServices(this.#options), hooks }, before);
   }
 
-  readonly #adapterServices = (upstream: string): AdapterServices => {
-    const { clock, randomBytes, telemetry } = this.#options;
-    return {
-      clock,
-      newToolCallId: () => `call_${randomBase62(24, randomBytes)}`,
-      onTrouble: (what) => telemetry.events.upstreamTrouble(upstream, what),
-    };
-  };
+  /** The keys are the same in all workers. */
+  #reportKeys(): void {
+    const { number = 1, telemetry } = this.#options;
+    if (number === 1) reportKeys(this.#config, this.#keyRing, telemetry.events);
+  }
 
   #followConfig(): void {
     const { routing: events } = this.#options.telemetry;
@@ -237,7 +217,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return buildServices({
       ...overrides,
       ...(coordination && { limits: this.#remoteLimits(coordination) }),
-      sharing: this.#sharing,
+      sharing: this.sharing,
       config,
       clock,
       ledger,
@@ -280,7 +260,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       refusals: { record: (refusal) => control.recordRefusal(refusal) },
       clock,
       newRequestId: () => createRequestId(clock.now(), randomBytes),
-      sharesPort: this.#options.coordination !== undefined,
+      portUse: this.#options.portUse,
       shutdown,
     });
   }

@@ -1,6 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
+import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import { Installation } from "../../store/installation/installation.ts";
@@ -13,6 +14,7 @@ import { ownFacts } from "../own-facts.ts";
 import { openSpool } from "../wiring/open-spool.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
+import { partOfConfig } from "./part-of-config.ts";
 
 export interface WorkerProcessOptions {
   /** Counts from 1. */
@@ -20,10 +22,14 @@ export interface WorkerProcessOptions {
   /** Path of the socket at which control listens. */
   readonly socket: string;
   readonly log: LogSink;
+  readonly portUse?: PortUse;
   /** Makes the configuration of a feed, given the one in force; undefined if that fails here. */
   readonly configOf: (feed: ConfigFeed, current: Config | undefined) => Config | undefined;
   readonly overrides?: AppOverrides;
 }
+
+/** The runtime closes idle connections this much later at most. */
+const idleSlackMs = 8_000;
 
 const randomBytes: RandomBytes = (target) => crypto.getRandomValues(target);
 
@@ -51,10 +57,12 @@ export class WorkerProcess implements AsyncDisposable {
       onState: (state) => {
         this.#controlState = state;
       },
+      onHealthHint: (hint) => this.#parts?.data.sharing?.healthChanged(hint),
+      onLent: (lent) => this.#parts?.data.sharing?.lent(lent),
       onConfig: (feed) => this.#reconfigure(feed),
       onLost: (reason) => this.#controlLost(reason),
       onBack: () => {
-        this.#parts?.data.controlBack();
+        this.#parts?.data.sharing?.controlBack();
         this.#parts?.telemetry.events.controlBack();
       },
     });
@@ -90,7 +98,7 @@ export class WorkerProcess implements AsyncDisposable {
       onBatch: () => undefined,
     });
     const data = new DataServer({
-      config,
+      config: partOfConfig(config, this.#options.number),
       control: this.#control.port,
       ledger,
       telemetry,
@@ -102,10 +110,17 @@ export class WorkerProcess implements AsyncDisposable {
       coordination: config.workers > 1 ? this.#control.coordination : undefined,
       number: this.#options.number,
       whyNotReady: () => this.#controlState.notReady,
+      portUse: this.#options.portUse,
     });
     this.#parts = { config, text, telemetry, ledger, data };
     await data.start();
     this.#control.tellState();
+  }
+
+  /** Serves its connections until none is left that may be idle; its successor gets new ones. */
+  async leave(): Promise<void> {
+    const { config, data } = this.#parts ?? {};
+    await data?.leave((config?.http.idleTimeoutMs ?? 0) + idleSlackMs);
   }
 
   async drain({ isAnnounced }: { readonly isAnnounced: boolean }): Promise<void> {
@@ -137,7 +152,7 @@ export class WorkerProcess implements AsyncDisposable {
     const config = this.#options.configOf(feed, parts.config);
     if (config === undefined) return;
     this.#parts = { ...parts, config, text: feed.text };
-    parts.data.reconfigure(config);
+    parts.data.reconfigure(partOfConfig(config, this.#options.number));
     this.#control.tellState();
   }
 
@@ -161,7 +176,7 @@ export class WorkerProcess implements AsyncDisposable {
   #controlLost(reason: LinkLost): void {
     // Calls go on without control.
     this.#controlState = { ...this.#controlState, notReady: undefined };
-    this.#parts?.data.controlLost();
+    this.#parts?.data.sharing?.controlLost();
     this.#parts?.telemetry.events.controlLost(reason);
   }
 

@@ -20,7 +20,7 @@ export function configuredScenario({ sections, accounts }: Configured): Scenario
   return {
     seed: 1,
     gateways: [{ name: "g0", monotonicMs: 1_000_000, wallMs: startOfTime }],
-    limiter: { isNetworked: false, delayMs: 0, slowShare: 0 },
+    limiter: { kind: "local", delayMs: 0, slowShare: 0 },
     upstreams: [...config.upstreams.values()].map(upstreamPlan),
     pools: [],
     models: config.environments.flatMap(({ models }) => [...models.values()]),

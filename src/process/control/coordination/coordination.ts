@@ -7,9 +7,10 @@ import type { KeyStore, PastAdmission } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
 import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
 import { encodeNote } from "../../link/frame.ts";
-import type { Handlers } from "../../link/link.ts";
-import type { CoordinationMessages, PlaceMessages } from "../../link/messages.ts";
+import type { Handlers, Link } from "../../link/link.ts";
+import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
 import { limitHandlers } from "./limit-handlers.ts";
 import { Member, numberIn, type MemberLink } from "./member.ts";
@@ -27,6 +28,8 @@ export interface CoordinationOptions {
   readonly keys: Pick<KeyStore, "loadKeys">;
   readonly onWaited: NonNullable<CapacityOptions["onWaited"]>;
 }
+
+export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell">;
 
 /** What control does for one worker. */
 export interface WorkerCoordination {
@@ -62,6 +65,7 @@ export class Coordination {
   /** For the units of pools that keys have. */
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
+  readonly #hints = new HealthHints();
 
   constructor(options: CoordinationOptions) {
     const { clock, config, living, onWaited } = options;
@@ -79,7 +83,9 @@ export class Coordination {
       onReloadFailed: () => undefined,
     });
     const limits = this.#limits.store;
-    this.#places = new PlaceCoordination({ clock, config, limits, units: this.#keys, onWaited });
+    const units = this.#keys;
+    const { workers } = config;
+    this.#places = new PlaceCoordination({ clock, config, workers, limits, units, onWaited });
   }
 
   /** Reads the keys, and restores the limits if no worker has them; before workers connect. */
@@ -114,21 +120,29 @@ export class Coordination {
     return this.#places.capacity.views();
   }
 
-  ofWorker(): WorkerCoordination {
+  ofWorker(link: () => NotesToWorker): WorkerCoordination {
     const member = new Member();
-    const places = this.#places.newDesk();
+    const ready = () => member.admitted;
     const joins = this.#joins.ofProcess();
+    const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
+    const places = this.#places.newDesk({
+      ready,
+      tellLent: (lent) => link().tell("places.lent", lent),
+    });
     return {
       handlers: {
         ...limitHandlers(this.#limits.store, member),
-        ...whenAdmitted(places.handlers, member),
-        ...joinHandlers(joins, () => member.admitted),
+        ...places.handlers,
+        ...hints.handlers,
+        ...this.#places.routing.handlers,
+        ...joinHandlers(joins, ready),
       },
-      opened: (link, hello) => this.#opened(member, link, hello),
+      opened: (opened, hello) => this.#opened(member, opened, hello),
       end: () => {
         this.#members.delete(member);
         this.#limits.abandon(member);
-        places.close();
+        places.end();
+        hints.end();
         joins.end();
       },
     };
@@ -236,17 +250,6 @@ export class Coordination {
     const { config, clock, reports } = this.#options;
     await restoreWindows({ limits: this.#limits.store, clock, reports, plans: config.plans });
   }
-}
-
-/** What a worker holds is told at once; all else comes after what the others hold. */
-function whenAdmitted(handlers: Handlers<PlaceMessages>, member: Member): Handlers<PlaceMessages> {
-  return {
-    "places.held": handlers["places.held"],
-    "places.enter": (ask) => member.when(() => handlers["places.enter"](ask)),
-    "places.leave": (left) => member.when(() => handlers["places.leave"](left)),
-    "places.more": (more) => member.when(() => handlers["places.more"](more)),
-    "places.less": (less) => member.when(() => handlers["places.less"](less)),
-  };
 }
 
 function knows({ report }: Member): boolean {

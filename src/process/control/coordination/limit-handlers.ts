@@ -8,10 +8,16 @@ import {
   scopesFromWire,
 } from "../../link/limit-wire.ts";
 import type { LimitMessages } from "../../link/messages.ts";
-import type { Member } from "./member.ts";
+import { Member } from "./member.ts";
 
-/** Decides for a worker under the limits that all share. */
-export function limitHandlers(limits: MemoryLimitStore, member: Member): Handlers<LimitMessages> {
+/** A limit store that answers at once. */
+export type SyncLimits = Pick<
+  MemoryLimitStore,
+  "count" | "uncount" | "acquire" | "use" | "settle" | "slot"
+>;
+
+/** Decides for a worker under the limits that all share; by default from the beginning. */
+export function limitHandlers(limits: SyncLimits, member = admitted()): Handlers<LimitMessages> {
   const { openCalls } = member;
   return {
     "limits.count": (scopes) =>
@@ -31,4 +37,10 @@ export function limitHandlers(limits: MemoryLimitStore, member: Member): Handler
       }),
     "limits.heard": () => member.when(() => undefined),
   };
+}
+
+function admitted(): Member {
+  const member = new Member();
+  member.admit();
+  return member;
 }

@@ -1,20 +1,33 @@
 import { Capacity, type CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { ConfiguredPlaces } from "../../../admission/capacity/place.ts";
-import type { Config } from "../../../config/config.ts";
 import type { Clock } from "../../../domain/clock.ts";
+import type { RoutingSettings } from "../../../domain/routing-settings.ts";
 import { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
-import { PlaceDesk } from "./place-desk.ts";
+import type { WireLent } from "../../link/place-wire.ts";
+import { LentPlaces } from "./lent-places.ts";
+import { RoutingDesk } from "./routing-desk.ts";
+import { PlaceDesk, type PlaceDeskOptions } from "./place-desk.ts";
 
 export interface PlaceCoordinationOptions extends Omit<CapacityOptions, "settings" | "limitOf"> {
   readonly clock: Clock;
   readonly config: PlaceConfig;
+  readonly workers: number;
 }
 
-export type PlaceConfig = Pick<Config, "pools" | "upstreams" | "routing">;
+/** A worker that has connected. */
+export interface PlaceWorker extends Pick<PlaceDeskOptions, "ready"> {
+  readonly tellLent: (lent: readonly WireLent[]) => void;
+}
+
+export interface PlaceConfig extends ConfiguredPlaces {
+  readonly routing: Pick<RoutingSettings, "queueLimit" | "retryBudgetPercent" | "retryFloor">;
+}
 
 /** The places that all workers share. */
 export class PlaceCoordination {
   readonly capacity: Capacity;
+  /** What attempts of all workers show. */
+  readonly routing: RoutingDesk;
   readonly #clock: Clock;
   readonly #limits = new Map<string, ConcurrencyLimit>();
   /** Calls keep the configuration they began with, so earlier pools and upstreams stay known. */
@@ -22,6 +35,8 @@ export class PlaceCoordination {
     pools: new Map<string, MapValue<ConfiguredPlaces["pools"]>>(),
     upstreams: new Map<string, MapValue<ConfiguredPlaces["upstreams"]>>(),
   };
+  readonly #lent: { readonly pools: LentPlaces; readonly upstreams: LentPlaces };
+  readonly #workers = new Set<PlaceWorker>();
   #config: PlaceConfig;
   #desks = 0;
 
@@ -34,6 +49,24 @@ export class PlaceCoordination {
       settings: () => this.#config.routing,
       limitOf: (targetId) => this.limitOf(targetId),
     });
+    this.routing = new RoutingDesk({
+      clock,
+      settings: () => this.#config.routing,
+      limitOf: (targetId) => this.limitOf(targetId),
+    });
+    const { workers } = options;
+    this.#lent = {
+      pools: new LentPlaces({
+        workers,
+        limitOf: (name) => this.#places.pools.get(name)?.maxInFlight ?? Infinity,
+        onChanged: (name, lent) => this.#tell([["pool", name, lent]]),
+      }),
+      upstreams: new LentPlaces({
+        workers,
+        limitOf: (name) => this.#places.upstreams.get(name)?.maxInFlight ?? Infinity,
+        onChanged: (name, lent) => this.#tell([["upstream", name, lent]]),
+      }),
+    };
     this.follow(config);
   }
 
@@ -55,11 +88,34 @@ export class PlaceCoordination {
   }
 
   /** For a worker that has connected. */
-  newDesk(): PlaceDesk {
+  newDesk(worker: PlaceWorker): PlaceDesk {
     this.#desks += 1;
-    const { capacity } = this;
-    const name = `worker-${this.#desks}`;
-    return new PlaceDesk({ name, capacity, places: this.#places, clock: this.#clock });
+    const { pools, upstreams } = this.#lent;
+    return new PlaceDesk({
+      name: `worker-${this.#desks}`,
+      capacity: this.capacity,
+      places: this.#places,
+      clock: this.#clock,
+      ready: worker.ready,
+      counts: { pools: pools.ofWorker(), upstreams: upstreams.ofWorker() },
+      onHeld: () => this.#listen(worker),
+      onEnd: () => void this.#workers.delete(worker),
+    });
+  }
+
+  /** Tells the worker what is lent, now and whenever it changes. */
+  #listen(worker: PlaceWorker): void {
+    if (this.#workers.has(worker)) return;
+    this.#workers.add(worker);
+    const { pools, upstreams } = this.#lent;
+    worker.tellLent([
+      ...[...pools.told].map(([name, lent]) => ["pool", name, lent] as const),
+      ...[...upstreams.told].map(([name, lent]) => ["upstream", name, lent] as const),
+    ]);
+  }
+
+  #tell(lent: readonly WireLent[]): void {
+    for (const { tellLent } of this.#workers) tellLent(lent);
   }
 }
 

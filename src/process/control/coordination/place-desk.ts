@@ -9,11 +9,13 @@ import type { RequestPlaces } from "../../../admission/places/request-places.ts"
 import type { Clock } from "../../../domain/clock.ts";
 import type { Handlers } from "../../link/link.ts";
 import type { PlaceMessages } from "../../link/messages.ts";
+import type { WorkerCount } from "./lent-places.ts";
 import {
   enteredToWire,
   holderFromWire,
   placeAskFromWire,
   type PlaceId,
+  type ReadAsk,
   type WireEntered,
   type WireHeld,
   type WireLeave,
@@ -28,14 +30,25 @@ export interface PlaceDeskOptions {
   /** Every pool and upstream that a call may still have. */
   readonly places: ConfiguredPlaces;
   readonly clock: Clock;
+  /** Resolves when the workers have told what they hold; undefined from then on. */
+  readonly ready: () => Promise<void> | undefined;
+  /** What the worker holds of pools and upstreams. */
+  /** The worker has told what it holds, as it does when it connects. */
+  readonly onHeld: () => void;
+  readonly onEnd: () => void;
+  readonly counts: { readonly pools: WorkerCount; readonly upstreams: WorkerCount };
 }
 
 /** What a worker holds by one id. */
 interface Holding {
+  readonly upstream: string;
+  /** Undefined if the target has none. */
+  readonly pool: string | undefined;
   /** Each of its requests counts as open here, under way or not. */
   readonly requests: RequestPlaces;
   /** Undefined outside any attempt, and once the place was left. */
   place: HeldPlace | undefined;
+  isLeft?: boolean;
   /** The reservation, which is taken for used if the worker dies. */
   readonly tokens: number;
   /** Ends waits for further requests; undefined until there is one. */
@@ -44,13 +57,14 @@ interface Holding {
 
 /** A call that does not wait has its answer at once. */
 const neverEnds = new AbortController().signal;
+const leftAnswer = enteredToWire({ refused: [busy("left", 0)] });
 
 /** The places of one worker: what it holds, and what it waits for. */
 export class PlaceDesk {
   readonly #options: PlaceDeskOptions;
   readonly #holdings = new Map<PlaceId, Holding>();
   readonly #waiting = new Map<PlaceId, AbortController>();
-  #isClosed = false;
+  #isEnded = false;
 
   constructor(options: PlaceDeskOptions) {
     this.#options = options;
@@ -58,96 +72,141 @@ export class PlaceDesk {
 
   readonly handlers: Handlers<PlaceMessages> = {
     "places.enter": (ask) => this.#enter(ask),
+    "places.settle": ([id, tokens]) => this.#holdings.get(id)?.place?.settle(tokens),
     "places.leave": (left) => this.#leave(left),
     "places.more": (more) => this.#more(more),
-    "places.less": (id) => this.#less(id, 1),
+    "places.less": (id) => this.#less(id),
     "places.held": (held) => this.adopt(held),
   };
 
   /** Counts what the worker holds, even above the bounds. */
   adopt(held: readonly WireHeld[]): void {
     for (const each of held) this.#adoptOne(each);
+    this.#options.onHeld();
   }
 
   /** The worker is gone: gives back all that it held or waited for. */
-  close(): void {
-    this.#isClosed = true;
+  end(): void {
+    this.#isEnded = true;
+    this.#options.onEnd();
     for (const waiting of this.#waiting.values()) waiting.abort();
-    for (const [id, { tokens, requests }] of [...this.#holdings]) {
-      this.#leave([id, tokens, requests.taken]);
+    for (const [id, { place, tokens }] of this.#holdings) {
+      place?.settle(tokens);
+      this.#leave([id, 0]);
     }
   }
 
   #enter(ask: WirePlaceAsk): WireEntered | Promise<WireEntered> {
+    const ready = this.#options.ready();
+    if (ready === undefined) return this.#enterNow(ask);
     const [id] = ask;
-    const { request, candidates, waitMs } = placeAskFromWire(ask);
+    const left = this.#wait(id);
+    return ready.then(() => {
+      this.#waiting.delete(id);
+      return left.aborted ? leftAnswer : this.#enterNow(ask);
+    });
+  }
+
+  #enterNow(ask: WirePlaceAsk): WireEntered | Promise<WireEntered> {
+    const [id] = ask;
+    const asked = placeAskFromWire(ask);
+    const { request, candidates, waitMs } = asked;
     const { capacity, places, name } = this.#options;
-    const left = waitMs > 0 ? new AbortController() : undefined;
+    const left = waitMs > 0 ? this.#wait(id) : neverEnds;
     const entering = capacity.enter({
       request: { ...request, callId: `${name}/${id}` },
       candidates,
       snapshot: places,
-      signal: left?.signal ?? neverEnds,
+      signal: left,
       waitMs,
     });
-    if (!(entering instanceof Promise)) return this.#entered(id, entering, request.tokens);
-    if (left !== undefined) this.#waiting.set(id, left);
+    if (!(entering instanceof Promise)) {
+      this.#waiting.delete(id);
+      return this.#entered(id, entering, asked);
+    }
+    const gone = waitMs > 0 ? left : this.#wait(id);
     return entering
       .then((entered) => {
-        if (left?.signal.aborted !== true && !this.#isClosed)
-          return this.#entered(id, entered, request.tokens);
+        if (!gone.aborted) return this.#entered(id, entered, asked);
         if ("place" in entered) entered.place.leave();
-        return enteredToWire({ refused: [busy("left", 0)] });
+        return leftAnswer;
       })
       .finally(() => this.#waiting.delete(id));
   }
 
-  #entered(id: PlaceId, entered: EnterResult<HeldPlace>, tokens: number): WireEntered {
-    if ("place" in entered) {
+  #wait(id: PlaceId): AbortSignal {
+    const left = new AbortController();
+    this.#waiting.set(id, left);
+    return left.signal;
+  }
+
+  #entered(id: PlaceId, entered: EnterResult<HeldPlace>, asked: ReadAsk): WireEntered {
+    const target = "place" in entered ? asked.candidates[entered.at]?.target : undefined;
+    if ("place" in entered && target !== undefined) {
+      const { upstream, pool } = target;
       const { place } = entered;
       place.tryOpen();
-      this.#hold(id, { place, requests: place, tokens });
+      this.#hold(id, { place, requests: place, tokens: asked.request.tokens, upstream, pool });
     }
     return enteredToWire(entered);
   }
 
-  #leave([id, usedTokens, requests]: WireLeave): void {
+  #leave([id, underWay]: WireLeave): void {
     this.#waiting.get(id)?.abort();
     const holding = this.#holdings.get(id);
     if (holding === undefined) return;
     holding.ended?.abort();
-    if (usedTokens !== null) holding.place?.settle(usedTokens);
-    for (let closed = 0; closed < requests; closed += 1) holding.requests.close();
-    holding.place?.leave();
+    const { requests, place, upstream, pool } = holding;
+    const before = requests.taken;
+    this.#close(holding, before - underWay);
+    place?.leave();
     holding.place = undefined;
+    holding.isLeft = true;
+    const { counts } = this.#options;
+    counts.upstreams.add(upstream, requests.taken - before);
+    if (place !== undefined && pool !== undefined) counts.pools.add(pool, -1);
     this.#forgetEmpty(id, holding);
   }
 
-  #less(id: PlaceId, requests: number): void {
+  #less(id: PlaceId): void {
     const holding = this.#holdings.get(id);
     if (holding === undefined) return;
-    for (let closed = 0; closed < requests; closed += 1) holding.requests.close();
+    const before = holding.requests.taken;
+    this.#close(holding, 1);
+    this.#options.counts.upstreams.add(holding.upstream, holding.requests.taken - before);
     this.#forgetEmpty(id, holding);
   }
 
-  async #more({ id, count, waitMs, outside }: WireMore): Promise<number> {
-    const holding = this.#holdings.get(id) ?? this.#holdOutside(id, outside);
-    if (holding === undefined) return 0;
+  #close({ requests }: Holding, count: number): void {
+    for (let closed = 0; closed < count; closed += 1) requests.close();
+  }
+
+  async #more(more: WireMore): Promise<number> {
+    await this.#options.ready();
+    const { id, outside } = more;
+    const holding = this.#holdings.get(id) ?? (outside && this.#hold(id, this.#outside(outside)));
+    if (holding === undefined || holding.isLeft === true || this.#isEnded) return 0;
+    try {
+      const given = await this.#open(holding, more);
+      this.#options.counts.upstreams.add(holding.upstream, given);
+      return given;
+    } finally {
+      this.#forgetEmpty(id, holding);
+    }
+  }
+
+  async #open(holding: Holding, { count, waitMs }: WireMore): Promise<number> {
     const { requests } = holding;
     let given = 0;
     while (given < count && requests.tryOpen()) given += 1;
     if (given > 0 || waitMs === 0) return given;
     holding.ended ??= new AbortController();
-    const callerSignal = holding.ended.signal;
+    const { signal: callerSignal } = holding.ended;
     const isOpen = await requests.whenOpen({ callerSignal, waitMs, clock: this.#options.clock });
-    if (isOpen && !this.#isClosed) return 1;
-    if (isOpen) requests.close();
-    this.#forgetEmpty(id, holding);
+    if (!isOpen) return 0;
+    if (!callerSignal.aborted) return 1;
+    requests.close();
     return 0;
-  }
-
-  #holdOutside(id: PlaceId, outside: WireMore["outside"]): Holding | undefined {
-    return outside && this.#hold(id, this.#outside(outside.upstream, outside.isBound));
   }
 
   #adoptOne({ id, upstream, requests: count, isBound, holder }: WireHeld): void {
@@ -157,25 +216,32 @@ export class PlaceDesk {
       const given = { ...holderFromWire(holder, upstream), snapshot: places };
       const place = capacity.adopt(given);
       place.tryOpen();
-      holding = this.#hold(id, { place, requests: place, tokens: 0 });
+      const { pool } = given.candidate.target;
+      holding = this.#hold(id, { place, requests: place, tokens: 0, upstream, pool });
     }
-    holding ??= this.#hold(id, this.#outside(upstream, isBound));
+    holding ??= this.#hold(id, this.#outside({ upstream, isBound }));
     const { requests } = holding;
     for (let missing = count - requests.taken; missing > 0; missing -= 1) {
       requests.adopt(1);
       requests.tryOpen();
+      this.#options.counts.upstreams.add(upstream, 1);
     }
   }
 
-  #outside(name: string, isBound: boolean) {
+  #outside({ upstream, isBound }: NonNullable<WireMore["outside"]>) {
     const { capacity, places } = this.#options;
-    const bounds = places.upstreams.get(name) ?? { maxInFlight: 0, drain: undefined };
-    const requests = capacity.requestPlaces({ name, ...bounds }, { isBound });
-    return { place: undefined, requests, tokens: 0 } satisfies Holding;
+    const bounds = places.upstreams.get(upstream) ?? { maxInFlight: 0, drain: undefined };
+    const requests = capacity.requestPlaces({ name: upstream, ...bounds }, { isBound });
+    const holding: Holding = { requests, place: undefined, tokens: 0, upstream, pool: undefined };
+    return holding;
   }
 
   #hold(id: PlaceId, holding: Holding): Holding {
     this.#holdings.set(id, holding);
+    const { upstream, pool, requests, place } = holding;
+    const { counts } = this.#options;
+    counts.upstreams.add(upstream, requests.taken);
+    if (place !== undefined && pool !== undefined) counts.pools.add(pool, 1);
     return holding;
   }
 

@@ -20,6 +20,7 @@ import {
   type PlaceId,
   type WireEntered,
   type WireHeld,
+  type WireLent,
 } from "../../link/place-wire.ts";
 import type { CoordinationLink } from "./coordination-link.ts";
 import { PlaceBook } from "./place-book.ts";
@@ -45,7 +46,10 @@ export class RemoteCapacity implements CapacityGate {
   readonly #options: RemoteCapacityOptions;
   readonly #book: PlaceBook;
   /** By configuration, of which calls may have older ones. */
-  readonly #shares = new WeakMap<ConfiguredPlaces, ConfiguredPlaces>();
+  #shares = new WeakMap<ConfiguredPlaces, ConfiguredPlaces>();
+  #newest: ConfiguredPlaces | undefined;
+  readonly #lent = { pool: new Map<string, number>(), upstream: new Map<string, number>() };
+  #knowsLent = false;
   /** Ends the waits in the own queues when control is back. */
   #back = new AbortController();
 
@@ -71,6 +75,7 @@ export class RemoteCapacity implements CapacityGate {
   }
 
   follow(snapshot: ConfiguredPlaces): void {
+    this.#newest = snapshot;
     this.#options.own.follow(this.#shareOf(snapshot));
   }
 
@@ -87,9 +92,17 @@ export class RemoteCapacity implements CapacityGate {
     return this.#options.own.at(upstream);
   }
 
+  /** Other workers hold more than their shares. */
+  lent(lent: readonly WireLent[]): void {
+    this.#knowsLent = true;
+    for (const [kind, name, count] of lent) this.#lent[kind].set(name, count);
+  }
+
   /** Control is gone. */
   lost(): void {
     this.#book.isAlone = true;
+    this.#shares = new WeakMap();
+    if (this.#newest !== undefined) this.follow(this.#newest);
   }
 
   /** Control is back: returns what it has to count. From now on it decides. */
@@ -131,14 +144,15 @@ export class RemoteCapacity implements CapacityGate {
   }
 
   #entered(id: PlaceId, answer: WireEntered, ask: PlaceAsk): EnterResult {
-    const [at, , waitedMs, position] = answer;
+    const [at, , waitedMs, position, hasReservation] = answer;
     const refused = refusedFromWire(answer);
     const candidate = ask.candidates[at];
     if (candidate === undefined) return { refused };
     const { request, snapshot } = ask;
     const own = this.#options.own.adopt({ request, candidate, snapshot });
     const waited = { waitedMs, position: position ?? undefined };
-    return { place: this.#newPlace(own, { id, holder: request, candidate }, waited), at, refused };
+    const named = { id, holder: request, candidate, hasReservation };
+    return { place: this.#newPlace(own, named, waited), at, refused };
   }
 
   /** Undefined when control is back before the wait is over. */
@@ -154,7 +168,8 @@ export class RemoteCapacity implements CapacityGate {
     const { place, at, refused } = entered;
     const candidate = ask.candidates[at];
     if (candidate === undefined) return entered;
-    const named = { id: this.#book.newId(), holder: ask.request, candidate };
+    const id = this.#book.newId();
+    const named = { id, holder: ask.request, candidate, hasReservation: false };
     const given = this.#newPlace(place, named, place);
     this.#book.tellHeld(given);
     return { place: given, at, refused };
@@ -162,7 +177,7 @@ export class RemoteCapacity implements CapacityGate {
 
   #newPlace(
     own: HeldPlace,
-    named: Pick<RemotePlaceParts, "id" | "holder" | "candidate">,
+    named: Pick<RemotePlaceParts, "id" | "holder" | "candidate" | "hasReservation">,
     waited: Pick<Place, "waitedMs" | "position">,
   ): RemotePlace {
     const { upstream } = named.candidate.target;
@@ -196,13 +211,13 @@ export class RemoteCapacity implements CapacityGate {
   }
 
   #giveUp(id: PlaceId): void {
-    this.#options.link.tell("places.leave", [id, null, 1]);
+    this.#options.link.tell("places.leave", [id, 0]);
   }
 
   #shareOf(snapshot: ConfiguredPlaces): ConfiguredPlaces {
     let share = this.#shares.get(snapshot);
     if (share === undefined) {
-      share = shareOf(snapshot, this.#options);
+      share = shareOf(snapshot, this.#options, this.#knowsLent ? this.#lent : undefined);
       this.#shares.set(snapshot, share);
     }
     return share;

@@ -7,6 +7,8 @@ export interface RemotePlaceParts extends RemoteRequestsParts {
   readonly own: HeldPlace;
   readonly holder: HolderFacts;
   readonly candidate: PlaceCandidate;
+  /** Whether control has reserved tokens for it. */
+  readonly hasReservation: boolean;
 }
 
 /** The place of a running attempt, which control counts, and this worker too. */
@@ -14,7 +16,7 @@ export class RemotePlace extends RemoteRequests implements Place {
   readonly waitedMs: number;
   readonly position: number | undefined;
   readonly #parts: RemotePlaceParts;
-  #usedTokens: number | undefined;
+  #isSettled = false;
   #isHeld = true;
 
   constructor(parts: RemotePlaceParts, waited: Pick<Place, "waitedMs" | "position">) {
@@ -33,19 +35,20 @@ export class RemotePlace extends RemoteRequests implements Place {
   }
 
   settle(tokens: number): void {
-    if (this.#usedTokens !== undefined || !this.#isHeld) return;
-    this.#usedTokens = tokens;
-    this.#parts.own.settle(tokens);
+    if (this.#isSettled || !this.#isHeld) return;
+    this.#isSettled = true;
+    const { id, own, book, hasReservation } = this.#parts;
+    own.settle(tokens);
+    if (hasReservation) book.link.tell("places.settle", [id, tokens]);
   }
 
-  /** Its settlement is told with it: the two follow each other. */
   leave(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
+    this.isLeft = true;
     const { id, own, book } = this.#parts;
-    const before = own.taken;
     own.leave();
-    book.link.tell("places.leave", [id, this.#usedTokens ?? null, before - own.taken]);
+    book.link.tell("places.leave", [id, own.taken]);
     this.forgetEmpty();
   }
 

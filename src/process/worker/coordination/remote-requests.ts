@@ -18,6 +18,8 @@ export class RemoteRequests implements AttemptRequests, Holder {
   readonly #parts: RemoteRequestsParts;
   /** Requests that wait for a place; another one's end may give it to them. */
   readonly #waiting = new Set<() => boolean>();
+  /** Whether control has taken back what was not under way. */
+  protected isLeft = false;
 
   constructor(parts: RemoteRequestsParts) {
     this.#parts = parts;
@@ -96,6 +98,7 @@ export class RemoteRequests implements AttemptRequests, Holder {
     try {
       const ask: WireMore = { id, count, waitMs, ...this.outside() };
       const given = await book.link.ask("places.more", ask, waitMs + answerMs);
+      if (this.isLeft) return 0;
       if (given > 0) book.add(id, this);
       own.adopt(given);
       return given;

@@ -7,18 +7,31 @@ export interface WorkerShare {
   readonly number: number;
 }
 
-/** A worker's share of all places; the shares of all workers together are all of them. */
+/** Places that other workers hold beyond their shares, or may, by pool or upstream. */
+export interface Lent {
+  readonly pool: ReadonlyMap<string, number>;
+  readonly upstream: ReadonlyMap<string, number>;
+}
+
+/**
+ * A worker's share of all places; the shares of all workers together are all of them. None while it
+ * is unknown what the others hold.
+ */
 export function shareOf(
   { pools, upstreams }: ConfiguredPlaces,
   share: WorkerShare,
+  lent: Lent | undefined,
 ): ConfiguredPlaces {
+  const lentOf = (kind: keyof Lent, name: string) =>
+    lent === undefined ? Infinity : lent[kind].get(name);
   return {
-    pools: mapValues(pools, (pool) => ({
+    pools: mapValues(pools, (pool, name) => ({
       ...pool,
-      maxInFlight: pool.maxInFlight === undefined ? undefined : partOf(pool.maxInFlight, share),
+      maxInFlight:
+        pool.maxInFlight && lessLent(partOf(pool.maxInFlight, share), lentOf("pool", name)),
     })),
-    upstreams: mapValues(upstreams, ({ maxInFlight, drain }) => ({
-      maxInFlight: partOf(maxInFlight, share),
+    upstreams: mapValues(upstreams, ({ maxInFlight, drain }, name) => ({
+      maxInFlight: lessLent(partOf(maxInFlight, share), lentOf("upstream", name)),
       drain: drain && { ...drain, limit: partOf(drain.limit, share) },
     })),
   };
@@ -30,9 +43,13 @@ export function partOf(limit: number, { workers, number }: WorkerShare): number 
   return Math.floor(limit / workers) + (number <= limit % workers ? 1 : 0);
 }
 
+function lessLent(part: number, lent = 0): number {
+  return part === Infinity ? part : Math.max(0, part - lent);
+}
+
 function mapValues<Value, Other>(
   values: ReadonlyMap<string, Value>,
-  change: (value: Value) => Other,
+  change: (value: Value, name: string) => Other,
 ): ReadonlyMap<string, Other> {
-  return new Map([...values].map(([name, value]) => [name, change(value)]));
+  return new Map([...values].map(([name, value]) => [name, change(value, name)]));
 }

@@ -1,0 +1,47 @@
+import { resolve } from "node:path";
+import { exitCodes } from "../process/exit-codes.ts";
+import { askForRestart, restartSocketPath } from "../process/supervisor/restart/restart-socket.ts";
+import {
+  CommandError,
+  readArguments,
+  UsageError,
+  type Command,
+  type CommandIo,
+} from "./command.ts";
+import { loadSettings, settingsOptions } from "./serve/load-settings.ts";
+
+export const restartCommand: Command = {
+  name: "restart",
+  summary: "replace the processes of the gateway on this machine, without a gap",
+  help: () => `Usage: sluice restart [--config FILE] [--data-dir DIR]
+
+Replaces control and the workers of the running gateway one by one by processes of the program that
+is installed now, which read the configuration anew. Calls go on: new connections come to the new
+processes, and those of before have until shutdown.drain_timeout. The administration waits a moment.
+If a new process does not start, those that run go on. Ends when the new processes serve.
+
+Options:
+  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG)
+  --data-dir DIR      where it keeps its state, instead of the configured directory
+
+Exit code: 0 restarted, 1 not restarted, 2 wrong usage.`,
+  run: (args, io) => restart(args, io),
+};
+
+async function restart(args: readonly string[], io: CommandIo): Promise<number> {
+  const { values, positionals } = readArguments(args, settingsOptions);
+  if (positionals.length > 0) throw new UsageError(`restart does not take '${positionals[0]}'`);
+  const { dataDir } = loadSettings(values, io).config;
+  const problem = await ask(resolve(dataDir));
+  if (problem !== undefined) throw new CommandError(`not restarted: ${problem}`);
+  io.report("restarted");
+  return exitCodes.ok;
+}
+
+async function ask(dataDir: string): Promise<string | undefined> {
+  try {
+    return await askForRestart(restartSocketPath(dataDir));
+  } catch {
+    throw new CommandError(`no gateway with a supervisor runs on ${dataDir}`);
+  }
+}

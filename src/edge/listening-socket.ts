@@ -1,0 +1,154 @@
+import { dlopen, FFIType, ptr } from "bun:ffi";
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
+
+/** The socket behind a listener of this process, which the runtime does not expose. Linux only. */
+export interface ListeningSocket {
+  /**
+   * Has every new connection to the address come to this socket, which must be the one that listens
+   * there since last, until another socket there is closed. False where the system refuses.
+   */
+  takeAll(): boolean;
+  /** Connections of this process at the port. */
+  countConnections(): number;
+  /** Stops listening. Connections go on; those that wait to be accepted are lost. */
+  close(): void;
+}
+
+/** From Linux's `asm-generic/socket.h`, `filter.h` and `bpf_common.h`. */
+const socketLevel = 1;
+const acceptsConnections = 30;
+const attachReuseportFilter = 51;
+const returnConstant = 0x06;
+/** Of `struct sock_fprog`, without the instructions. */
+const programBytes = 16;
+
+/** Names of the C library: glibc, musl. */
+const libraries = ["libc.so.6", "libc.so"];
+
+/** Undefined where this system has no such socket or does not show it. */
+export function findListeningSocket(port: number): ListeningSocket | undefined {
+  const system = process.platform === "linux" ? loadSystem() : undefined;
+  const fd = system && ownSockets(system, port).find((own) => system.isListening(own));
+  if (system === undefined || fd === undefined) return undefined;
+  return {
+    takeAll: () => takeAll(system, fd),
+    countConnections: () =>
+      ownSockets(system, port).filter((own) => !system.isListening(own)).length,
+    close() {
+      const nothing = openSync("/dev/null", "r");
+      // The runtime closes the descriptor later, which must not be another file's by then.
+      system.replace(nothing, fd);
+      closeSync(nothing);
+    },
+  };
+}
+
+/**
+ * Among sockets with SO_REUSEPORT at one address a filter may choose, by their order. A choice that
+ * does not exist, as after one of them is closed, means as without a filter.
+ */
+function takeAll(system: System, fd: number): boolean {
+  const last = countListening(readlinkSync(`/proc/self/fd/${fd}`)) - 1;
+  // A program of one instruction, which follows it.
+  const program = new DataView(new ArrayBuffer(24));
+  program.setUint16(0, 1, true);
+  program.setBigUint64(8, BigInt(ptr(program) + programBytes), true);
+  program.setUint16(programBytes, returnConstant, true);
+  program.setUint32(programBytes + 4, last, true);
+  return last >= 0 && system.setFilter(fd, program);
+}
+
+/** How many sockets listen at the address of this one; `link` is as in `/proc/self/fd`. */
+function countListening(link: string): number {
+  const inode = /^socket:\[(\d+)\]$/.exec(link)?.[1];
+  for (const table of ["/proc/self/net/tcp", "/proc/self/net/tcp6"]) {
+    const rows = listeningRows(table);
+    const own = rows.find((row) => row[inodeColumn] === inode);
+    const address = own?.[addressColumn];
+    if (address !== undefined) return rows.filter((row) => row[addressColumn] === address).length;
+  }
+  return 0;
+}
+
+const addressColumn = 1;
+const stateColumn = 3;
+const inodeColumn = 9;
+const listening = "0A";
+
+/** The rows of a table that begins with the sockets that listen. */
+function listeningRows(table: string): readonly (readonly string[])[] {
+  const fd = openSync(table, "r");
+  try {
+    let text = "";
+    const chunk = Buffer.alloc(65_536);
+    for (;;) {
+      const count = readSync(fd, chunk);
+      text += chunk.toString("latin1", 0, count);
+      const rows = text
+        .split("\n")
+        .slice(1, -1)
+        .map((line) => line.trim().split(/\s+/));
+      const others = rows.findIndex((row) => row[stateColumn] !== listening);
+      if (others !== -1) return rows.slice(0, others);
+      if (count === 0) return rows;
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Descriptors of sockets that are bound to the port. */
+function ownSockets(system: System, port: number): readonly number[] {
+  return readdirSync("/proc/self/fd")
+    .map(Number)
+    .filter((fd) => system.portOf(fd) === port);
+}
+
+interface System {
+  isListening(fd: number): boolean;
+  /** Undefined for files other than bound sockets of TCP. */
+  portOf(fd: number): number | undefined;
+  setFilter(fd: number, program: DataView): boolean;
+  /** Has the descriptor `fd` mean the file of `by`. */
+  replace(by: number, fd: number): void;
+}
+
+function loadSystem(): System | undefined {
+  const { i32, u32, pointer } = FFIType;
+  for (const name of libraries) {
+    try {
+      const { symbols } = dlopen(name, {
+        getsockname: { args: [i32, pointer, pointer], returns: i32 },
+        getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+        setsockopt: { args: [i32, i32, i32, pointer, u32], returns: i32 },
+        dup2: { args: [i32, i32], returns: i32 },
+      });
+      return {
+        isListening(fd) {
+          const value = new Int32Array(1);
+          const size = new Uint32Array([value.byteLength]);
+          const args = [fd, socketLevel, acceptsConnections] as const;
+          return symbols.getsockopt(...args, value, size) === 0 && value[0] === 1;
+        },
+        portOf(fd) {
+          const address = new DataView(new ArrayBuffer(128));
+          const size = new Uint32Array([address.byteLength]);
+          if (symbols.getsockname(fd, ptr(address), size) !== 0) return undefined;
+          return internetFamilies.has(address.getUint16(0, true))
+            ? address.getUint16(2)
+            : undefined;
+        },
+        setFilter: (fd, program) =>
+          symbols.setsockopt(fd, socketLevel, attachReuseportFilter, ptr(program), programBytes) ===
+          0,
+        replace: (by, fd) => void symbols.dup2(by, fd),
+      };
+    } catch {
+      // The next library is tried.
+    }
+  }
+  return undefined;
+}
+
+/** AF_INET and AF_INET6. */
+const internetFamilies: ReadonlySet<number> = new Set([2, 10]);

@@ -1,0 +1,68 @@
+import type { Crash } from "./crash-report.ts";
+import type { Beginning, Role } from "./messages.ts";
+import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
+
+export interface RunPlan {
+  readonly role: Role;
+  readonly portUse: Beginning["portUse"];
+  /** Earlier restarts in the place. */
+  readonly restarts: number;
+}
+
+/** A role of the gateway, and the process that has it; undefined between two of them. */
+export interface Place {
+  readonly role: Role;
+  run: ProcessRun | undefined;
+}
+
+/** State of one process in a place of the gateway. */
+export class ProcessRun {
+  readonly role: Role;
+  readonly portUse: Beginning["portUse"];
+  readonly restarts: number;
+  readonly startedAt: number;
+  /** Undefined if it could not be started. */
+  worker: Worker | undefined;
+  /** Why it could not be started. */
+  refusal: { readonly error: unknown } | undefined;
+  ended: Promise<WorkerEnd>;
+  hasEnded = false;
+  wantsAgain = false;
+  hasServed = false;
+  /** Another process has its place. */
+  isReplaced = false;
+  failure: WorkerFailure | undefined;
+  /** Resolved when it listens, and when it serves. */
+  readonly listening = Promise.withResolvers<void>();
+  readonly serving = Promise.withResolvers<void>();
+  readonly replaced = Promise.withResolvers<undefined>();
+
+  constructor({ role, portUse, restarts }: RunPlan, startedAt: number, refused: WorkerEnd) {
+    this.role = role;
+    this.portUse = portUse;
+    this.restarts = restarts;
+    this.startedAt = startedAt;
+    this.ended = Promise.resolve(refused);
+  }
+
+  /** Resolves when it serves or has ended. */
+  get settled(): Promise<WorkerEnd | void> {
+    return Promise.race([this.serving.promise, this.ended]);
+  }
+
+  /** What is reported of its end. */
+  crash({ exitCode, signal, peakResidentBytes }: WorkerEnd, at: number, uptimeMs: number): Crash {
+    return {
+      at,
+      role: this.role.kind,
+      pid: this.worker?.pid ?? 0,
+      uptimeMs,
+      exitCode: signal === undefined ? exitCode : undefined,
+      signal,
+      peakResidentBytes,
+      restarts: this.restarts,
+      hasServed: this.hasServed,
+      failure: this.failure,
+    };
+  }
+}

@@ -1,0 +1,81 @@
+import type { Clock } from "../../domain/clock.ts";
+import { exitCodes } from "../exit-codes.ts";
+import type { Place, ProcessRun, RunPlan } from "./process-run.ts";
+import type { WorkerEnd } from "./worker.ts";
+
+export interface ReplacementOptions {
+  readonly clock: Clock;
+  /** Aborts when the gateway is asked to end. */
+  readonly ending: AbortSignal;
+  readonly begin: (plan: RunPlan) => ProcessRun;
+  /** Called when a process that was replaced has ended. */
+  readonly onEnded: (run: ProcessRun, end: WorkerEnd) => void;
+  /** The gateway ends after this. */
+  readonly awaitAtEnd: (left: Promise<void>) => void;
+}
+
+/** Longest time in which a new process loads the program and reads what it needs. */
+const longestStartMs = 60_000;
+/** Longest time in which control lets go of the data directory; its successor waits for that. */
+const longestHandOverMs = 10_000;
+
+/** Puts another process in the place of one that serves. */
+export class Replacement {
+  readonly #options: ReplacementOptions;
+
+  constructor(options: ReplacementOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * A new worker serves before the old one leaves; control, of which there can be one only, listens
+   * and has what comes wait until the old one has ended. Resolves to the reason if none serves.
+   */
+  async replace(place: Place): Promise<string | undefined> {
+    const { run: before, role } = place;
+    // A place without a process is about to get one, of the program on disk.
+    if (before === undefined) return undefined;
+    const next = await this.#beginNext(before);
+    if (next.hasEnded || next.worker === undefined) return `no new ${role.kind} process starts`;
+    if (place.run !== before) {
+      next.worker.kill();
+      return undefined;
+    }
+    place.run = next;
+    const left = this.letGo(before);
+    if (role.kind === "control") {
+      const stopWaiting = this.#options.clock.schedule(
+        () => before.worker?.kill(),
+        longestHandOverMs,
+      );
+      await left;
+      stopWaiting();
+      next.worker.tell("take-over");
+    }
+    const end = await next.settled;
+    return end === undefined ? undefined : `the new ${role.kind} process ended before it served`;
+  }
+
+  /** Lets a process leave its place. Resolves when it has ended. */
+  letGo(run: ProcessRun): Promise<void> {
+    run.isReplaced = true;
+    run.replaced.resolve(undefined);
+    run.worker?.tell("replaced");
+    const left = run.ended.then((end) => this.#options.onEnded(run, end));
+    this.#options.awaitAtEnd(left);
+    return left;
+  }
+
+  /** Resolves when it listens or has ended. */
+  async #beginNext({ role, restarts }: ProcessRun): Promise<ProcessRun> {
+    const { clock, begin, ending } = this.#options;
+    for (;;) {
+      const next = begin({ role, portUse: "successor", restarts });
+      const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
+      const end = await Promise.race([next.listening.promise, next.ended]);
+      stopWaiting();
+      const wantsAgain = next.wantsAgain && end?.exitCode === exitCodes.ok;
+      if (!wantsAgain || ending.aborted) return next;
+    }
+  }
+}

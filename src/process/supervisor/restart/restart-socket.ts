@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import { connectToSocket, listenAtSocket, type SocketListener } from "../../link/unix-socket.ts";
+
+/**
+ * A line of text each way, without a version: a supervisor of an older program has to understand
+ * the command of a newer one.
+ */
+const request = "restart\n";
+const done = "ok\n";
+
+/** Path of the supervisor's socket. */
+export function restartSocketPath(dataDir: string): string {
+  return join(dataDir, "supervisor.sock");
+}
+
+/** Lets this user's commands ask for a restart, which resolves to the reason if it failed. */
+export function listenForRestarts(
+  path: string,
+  restart: () => Promise<string | undefined>,
+): SocketListener {
+  return listenAtSocket(path, (channel) => {
+    let text = "";
+    return {
+      received(bytes) {
+        if (text.length > request.length) return;
+        text += Buffer.from(bytes).toString("latin1");
+        if (text !== request) return;
+        void restart().then((problem) => {
+          channel.write(Buffer.from(problem === undefined ? done : `${problem}\n`));
+          channel.close();
+        });
+      },
+      drained: () => undefined,
+      ended: () => undefined,
+    };
+  });
+}
+
+/**
+ * Resolves when the gateway has restarted, or to the reason why it has not. Rejects when no
+ * supervisor listens.
+ */
+export async function askForRestart(path: string): Promise<string | undefined> {
+  const answer = Promise.withResolvers<string>();
+  await connectToSocket(path, (channel) => {
+    let text = "";
+    channel.write(Buffer.from(request));
+    return {
+      received: (bytes) => void (text += Buffer.from(bytes).toString()),
+      drained: () => undefined,
+      ended: () => answer.resolve(text),
+    };
+  });
+  const text = await answer.promise;
+  if (text === done) return undefined;
+  return text.trim() || "the gateway ended meanwhile";
+}

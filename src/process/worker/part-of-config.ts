@@ -1,0 +1,31 @@
+import type { Config } from "../../config/config.ts";
+import { partOf, type WorkerShare } from "./coordination/worker-share.ts";
+
+/**
+ * The configuration of one of several workers, with its part of what is limited for the gateway and
+ * counted in each process. The largest body and the largest answer still fit.
+ */
+export function partOfConfig(config: Config, number: number): Config {
+  const { http, overload, idempotency, workers } = config;
+  if (workers === 1) return config;
+  const share: WorkerShare = { workers, number };
+  const oneBodyBytes = http.bodyLimitBytes + http.decompressedLimitBytes;
+  const bodyMemoryPerKeyBytes = Math.max(partOf(http.bodyMemoryPerKeyBytes, share), oneBodyBytes);
+  return {
+    ...config,
+    http: {
+      ...http,
+      bodyMemoryPerKeyBytes,
+      bodyMemoryBytes: Math.max(partOf(http.bodyMemoryBytes, share), bodyMemoryPerKeyBytes),
+      bodyMemoryQueue: partOf(http.bodyMemoryQueue, share),
+    },
+    overload: { ...overload, maxCalls: Math.max(partOf(overload.maxCalls, share), 1) },
+    idempotency: {
+      ...idempotency,
+      memoryLimitBytes: Math.max(
+        partOf(idempotency.memoryLimitBytes, share),
+        idempotency.answerLimitBytes,
+      ),
+    },
+  };
+}
