@@ -2,6 +2,7 @@ import {
   limitHandlers,
   type SyncLimits,
 } from "../../src/process/control/coordination/limit-handlers.ts";
+import { Member } from "../../src/process/control/coordination/member.ts";
 import { Link } from "../../src/process/link/link.ts";
 import {
   jsonKinds,
@@ -10,6 +11,7 @@ import {
   type LimitMessages,
 } from "../../src/process/link/messages.ts";
 import type { ByteChannel } from "../../src/process/link/outbox.ts";
+import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
 import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
 import type { LimitStore } from "../../src/store/store.ts";
 import type { ProcessClock, VirtualTime } from "./virtual-time.ts";
@@ -62,22 +64,33 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       "health.changed": () => undefined,
       state: () => undefined,
       "metrics.read": () => "",
+      "coordination.report": () => ({}),
+      "limits.seen": () => [],
+      "limits.used": () => undefined,
     },
     onOpen: () => opened.resolve(),
   });
+  const member = new Member();
+  member.admit();
   const control: ControlEnd = new Link<None, LimitMessages>({
     ...common,
     channel: wayTo(() => worker),
     clock: ends.controlClock,
     later: (run) => ends.controlClock.schedule(run, 0),
-    handlers: limitHandlers(ends.limits),
+    handlers: limitHandlers(ends.limits, member),
     onOpen: () => undefined,
   });
-  return new RemoteLimits({
-    async ask(kind, body, timeoutMs) {
-      await opened.promise;
-      return worker.ask(kind, body, timeoutMs);
+  return new RemoteLimits(
+    {
+      async ask(kind, body, timeoutMs) {
+        await opened.promise;
+        return worker.ask(kind, body, timeoutMs);
+      },
+      tell: (kind, body) => worker.tell(kind, body),
+      onReplaced: () => undefined,
+      // Control decides from the start.
+      join: (part) => void part.report(),
     },
-    tell: (kind, body) => worker.tell(kind, body),
-  });
+    { clock: ends.clock, random: () => 0.5, ...limitStoreBounds },
+  );
 }
