@@ -3,6 +3,8 @@ export interface BenchPlan {
   /** The longest time of the whole run. */
   readonly limitMs: number;
   readonly warmUpMs: number;
+  /** Calls by which a new gateway compiles its code before it is compared. */
+  readonly warmUpCalls: number;
   /** Measurements of each gateway, in alternation. */
   readonly rounds: number;
   readonly callsMs: number;
@@ -33,8 +35,9 @@ export type PlanName = (typeof planNames)[number];
 
 export const plans: Readonly<Record<PlanName, BenchPlan>> = {
   quick: {
-    limitMs: 60_000,
+    limitMs: 180_000,
     warmUpMs: 300,
+    warmUpCalls: 1_000,
     rounds: 1,
     callsMs: 1_000,
     latencyMs: 300,
@@ -48,8 +51,9 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     reportedCalls: 20_000,
   },
   default: {
-    limitMs: 360_000,
+    limitMs: 720_000,
     warmUpMs: 3_000,
+    warmUpCalls: 20_000,
     rounds: 5,
     callsMs: 2_000,
     latencyMs: 1_000,
@@ -65,6 +69,7 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
   full: {
     limitMs: 2_400_000,
     warmUpMs: 5_000,
+    warmUpCalls: 50_000,
     rounds: 11,
     callsMs: 3_000,
     latencyMs: 2_000,

@@ -7,7 +7,6 @@ import { cpuDuring, type FigureContext } from "./context.ts";
 
 const costConnections = 16;
 const throughputConnections = 64;
-const warmUps = 2;
 /** What a call may cost more with two workers, of all processes. */
 const coordinationTarget = 10;
 
@@ -27,9 +26,7 @@ export async function measureWorkers(context: FigureContext): Promise<readonly F
   await using one = await stand.startFreshSluice({ workers: 1 });
   await using two = await stand.startFreshSluice({ workers: 2 });
   const gateways = { none, one, two };
-  for (let round = 0; round < warmUps; round += 1) {
-    await inTurns(gateways, (gateway) => callsPerSecond(gateway, context));
-  }
+  await inTurns(gateways, (gateway) => warmUp(gateway, context));
   const cpu = await measureRounds(gateways, context, callCpu);
   const rates = await measureRounds(gateways, context, callsPerSecond);
   return [...describeCpu(cpu), ...describeRates(rates)];
@@ -54,6 +51,16 @@ async function inTurns(
   measure: (gateway: Gateway) => Promise<number>,
 ): Promise<Round> {
   return { none: await measure(none), one: await measure(one), two: await measure(two) };
+}
+
+async function warmUp(gateway: Gateway, { plan, driver }: FigureContext): Promise<number> {
+  const load = { destination: gateway, request: chatRequest(), durationMs: plan.callsMs };
+  const connections = throughputConnections;
+  let done = 0;
+  while (done < plan.warmUpCalls) {
+    done += (await driveCalls({ ...load, connections }, driver)).calls;
+  }
+  return done;
 }
 
 async function callCpu(gateway: Gateway, { plan, driver }: FigureContext): Promise<number> {

@@ -1,18 +1,27 @@
-/** A program that answers the asks of the bench at the socket whose path it is given. */
+/** A program that decides about limits at the socket whose path it is given, as control does. */
 import { systemClock } from "../../src/domain/clock.ts";
+import { limitHandlers } from "../../src/process/control/coordination/limit-handlers.ts";
 import { Link } from "../../src/process/link/link.ts";
+import { jsonKinds, type LimitMessages } from "../../src/process/link/messages.ts";
 import { listenAtSocket } from "../../src/process/link/unix-socket.ts";
-import { answerOf, jsonKinds, type BenchAsks } from "./bench-asks.ts";
+import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
+import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
+import type { CpuMessages } from "./cpu-messages.ts";
 
+const limits = createMemoryLimitStore({
+  clock: systemClock,
+  random: Math.random,
+  ...limitStoreBounds,
+});
 const listener = listenAtSocket(
   process.argv[2] ?? "",
   (channel) =>
-    new Link<Record<never, never>, BenchAsks>({
+    new Link<Record<never, never>, LimitMessages & CpuMessages>({
       channel,
       clock: systemClock,
       hello: undefined,
       jsonKinds,
-      handlers: { acquire: answerOf, cpu: usedMicroseconds },
+      handlers: { ...limitHandlers(limits), cpu: usedMicroseconds },
       onOpen: () => undefined,
       onLost: () => listener.stop(),
     }),

@@ -4,22 +4,32 @@ import { join } from "node:path";
 import { systemClock } from "../../src/domain/clock.ts";
 import { Link } from "../../src/process/link/link.ts";
 import { connectToSocket } from "../../src/process/link/unix-socket.ts";
+import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
+import { jsonKinds, type CoordinationMessages } from "../../src/process/link/messages.ts";
 import type { Figure } from "../figure.ts";
 import type { OwnContext } from "../figures/context.ts";
 import { endChild } from "../stand/child.ts";
 import { summarize } from "../statistics.ts";
-import { asked, jsonKinds, type BenchAsks } from "./bench-asks.ts";
+import type { CpuMessages } from "./cpu-messages.ts";
 
-type BenchLink = Link<BenchAsks, Record<never, never>>;
+type BenchLink = Link<CoordinationMessages & CpuMessages, Record<never, never>>;
 
 /** Asks that are sent, and answered, in one turn of the event loop. */
 const asksATurn = [1, 4, 16] as const;
 /** One microsecond for a message; an ask and its answer are two. */
 const target = { asks: 16, microseconds: 2 } as const;
+/** What a key of most plans has. */
+const scopes: readonly LimitScope[] = (["requests", "tokens"] as const).map((unit) => ({
+  id: "key_0123456789abcdef",
+  unit,
+  window: "minute",
+  limit: Number.MAX_SAFE_INTEGER,
+}));
 /** So that the code of both ends is compiled. */
 const warmUpRounds = 3;
 
-/** CPU of both processes for an ask of one that the other answers. */
+/** CPU of both processes for a request that a worker has counted by control. */
 export async function measureLink(context: OwnContext): Promise<readonly Figure[]> {
   const { plan, signal, progress } = context;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-link-"));
@@ -50,7 +60,7 @@ export async function measureLink(context: OwnContext): Promise<readonly Figure[
 async function connect(path: string): Promise<BenchLink> {
   const opened = Promise.withResolvers<BenchLink>();
   await connectToSocket(path, (channel) => {
-    const link: BenchLink = new Link<BenchAsks, Record<never, never>>({
+    const link: BenchLink = new Link({
       channel,
       clock: systemClock,
       hello: undefined,
@@ -68,8 +78,9 @@ async function connect(path: string): Promise<BenchLink> {
 async function askAll(link: BenchLink, asks: number, count: number): Promise<number> {
   const farBefore = await link.ask("cpu", undefined);
   const before = process.cpuUsage();
+  const limits = new RemoteLimits(link);
   for (let done = 0; done < count; done += asks) {
-    await Promise.all(Array.from({ length: asks }, () => link.ask("acquire", asked)));
+    await Promise.all(Array.from({ length: asks }, () => limits.count(scopes)));
   }
   const { user, system } = process.cpuUsage(before);
   return (user + system + (await link.ask("cpu", undefined)) - farBefore) / count;
@@ -78,9 +89,10 @@ async function askAll(link: BenchLink, asks: number, count: number): Promise<num
 function describe(asks: number, measured: readonly number[]): Figure {
   return {
     name: `link.ask_at_${asks}`,
-    title: `CPU of an ask and its answer, both sides, ${asks} a turn`,
+    title: `CPU of a decision of control, both sides, ${asks} a turn`,
     unit: "us",
-    sluice: summarize(measured).median,
+    // What else runs on the machine only adds.
+    sluice: summarize(measured).least,
     ...(asks === target.asks && { target: target.microseconds }),
   };
 }

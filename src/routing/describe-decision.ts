@@ -1,3 +1,4 @@
+import type { TargetView } from "./target-view.ts";
 import type { GiveUpReason, RetryDecision } from "./retry.ts";
 
 /** A fixed set of words, used as a metric label. */
@@ -30,3 +31,10 @@ const reasons: Readonly<Record<GiveUpReason, string>> = {
   deadline: "the time of the call would have ended before the next attempt",
   budget: "the retry budget of the target was used up (routing.retry_budget)",
 };
+
+/** Why a target took no attempt. */
+export function describeClosed({ isEjected, because, pausedForMs }: TargetView): string {
+  if (isEjected) return `it was ejected: ${because}`;
+  if (pausedForMs > 0) return "it was paused, as its provider asked";
+  return "it came back a moment ago and starts slowly";
+}

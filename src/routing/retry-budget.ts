@@ -12,16 +12,23 @@ export interface RetryBudgetOptions {
 /** Budgets for attempts beyond the first of a call. */
 export interface RetryBudgets {
   /** By target: attempts at a target that failed or is known to fail. */
-  readonly retries: Pick<RetryBudget, "began" | "tryTake">;
+  readonly retries: ExtraAttempts;
   /** By alias: hedges. */
-  readonly hedges: Pick<RetryBudget, "began" | "tryTake">;
+  readonly hedges: ExtraAttempts;
+}
+
+export interface ExtraAttempts {
+  /** Counts an ordinary attempt, which adds to the budget. */
+  began(name: string): void;
+  /** Takes one extra attempt; a promise only where another process has the budget. */
+  tryTake(name: string): boolean | Promise<boolean>;
 }
 
 /**
  * Limits extra attempts to a share of the ordinary ones, so that failing targets are not flooded
  * with retries: within any ten seconds, extras are at most that share, or the floor if greater.
  */
-export class RetryBudget {
+export class RetryBudget implements ExtraAttempts {
   readonly #options: RetryBudgetOptions;
   /** By name of a target or alias; bounded by the configuration. */
   readonly #counts = new Map<string, Counts>();
@@ -30,7 +37,6 @@ export class RetryBudget {
     this.#options = options;
   }
 
-  /** Counts an ordinary attempt, which adds to the budget. */
   began(name: string): void {
     this.#countsOf(name).ordinary.add(this.#options.clock.monotonic());
   }
@@ -44,6 +50,11 @@ export class RetryBudget {
     if (extra.sum(nowMs) + 1 > Math.max(retryFloor, share)) return false;
     extra.add(nowMs);
     return true;
+  }
+
+  /** Counts an extra attempt that was granted elsewhere. */
+  took(name: string): void {
+    this.#countsOf(name).extra.add(this.#options.clock.monotonic());
   }
 
   /** Forgets all other names. */

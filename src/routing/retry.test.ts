@@ -4,13 +4,14 @@ import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { decisionName } from "./describe-decision.ts";
 import { decideRetry, mayBeBilled, type RetryFacts } from "./retry.ts";
 
-type Facts = Partial<Omit<RetryFacts, "failure">> & {
+type KnownFacts = RetryFacts & { readonly takeBudget: () => boolean };
+type Facts = Partial<Omit<KnownFacts, "failure">> & {
   readonly kind: UpstreamFailureKind;
   readonly retryAfterMs?: number;
 };
 
 /** The first attempt of a call failed, and another target is left. */
-function factsOf({ kind, retryAfterMs, ...values }: Facts): RetryFacts {
+function factsOf({ kind, retryAfterMs, ...values }: Facts): KnownFacts {
   return {
     failure: { kind, message: "", retryAfterMs },
     triesAtTarget: 1,

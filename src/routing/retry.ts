@@ -1,5 +1,6 @@
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
+import { whenKnown } from "../domain/waiting/when-known.ts";
 
 /** The state of a call after a failed attempt. */
 export interface RetryFacts {
@@ -19,7 +20,7 @@ export interface RetryFacts {
   /** Time to the call's deadline; Infinity without one. */
   readonly remainingMs: number;
   /** Takes one retry from the budget of the failed target; called last. */
-  readonly takeBudget: () => boolean;
+  readonly takeBudget: () => boolean | Promise<boolean>;
   readonly firstBackoffMs: number;
   readonly longestBackoffMs: number;
   /** Returns numbers in [0, 1). */
@@ -48,11 +49,18 @@ export type RetryDecision =
       readonly waitMs: number;
     };
 
+/** A promise only where another process has the budget. */
+type Decided = RetryDecision | Promise<RetryDecision>;
+
 /**
  * Decides what to do after a failed attempt. The next target is tried at once; its own budget is
  * checked when that attempt begins. Has no effect but `takeBudget`.
  */
-export function decideRetry(facts: RetryFacts): RetryDecision {
+export function decideRetry(
+  facts: RetryFacts & { readonly takeBudget: () => boolean },
+): RetryDecision;
+export function decideRetry(facts: RetryFacts): Decided;
+export function decideRetry(facts: RetryFacts): Decided {
   if (facts.isCallerGone) return giveUp("caller-gone");
   if (facts.hasFirstEvent) return giveUp("answer-began");
   const { kind } = facts.failure;
@@ -102,13 +110,13 @@ const workedKinds: ReadonlySet<UpstreamFailureKind> = new Set([
 ]);
 
 /** A wait would not help: only another target may. */
-function nextTarget(facts: RetryFacts): RetryDecision {
+function nextTarget(facts: RetryFacts): Decided {
   if (!facts.hasOtherTarget) return giveUp("no-other-target");
   return again({ facts, where: "next-target" });
 }
 
 /** Exponential backoff, at least half fixed and the rest random, so that calls spread over time. */
-function afterBackoff(facts: RetryFacts): RetryDecision {
+function afterBackoff(facts: RetryFacts): Decided {
   const askedMs = facts.isOtherInService ? 0 : (facts.failure.retryAfterMs ?? 0);
   // The caller gets the provider's Retry-After instead.
   if (askedMs > facts.longestBackoffMs) return giveUp("asked-to-wait");
@@ -126,12 +134,13 @@ interface Again {
   readonly isFree?: boolean;
 }
 
-function again({ facts, where, waitMs = 0, isFree = false }: Again): RetryDecision {
+function again({ facts, where, waitMs = 0, isFree = false }: Again): Decided {
   if (facts.attempts >= facts.attemptLimit) return giveUp("attempt-limit");
   if (waitMs >= facts.remainingMs) return giveUp("deadline");
   const isRepeated = where === "same-target" && !isFree;
-  if (isRepeated && !facts.takeBudget()) return giveUp("budget");
-  return { action: "retry", where, waitMs };
+  return whenKnown(!isRepeated || facts.takeBudget(), (isPaid) =>
+    isPaid ? { action: "retry", where, waitMs } : giveUp("budget"),
+  );
 }
 
 function giveUp(because: GiveUpReason): RetryDecision {

@@ -11,7 +11,7 @@ import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
 import { plainPool } from "../support/capacity-world.ts";
 import { MemoryLink } from "../support/memory-link.ts";
-import { snapshotOf, targetOf, upstreamOf } from "../support/pipeline-fixtures.ts";
+import { plainRouting, snapshotOf, targetOf, upstreamOf } from "../support/pipeline-fixtures.ts";
 import { runsOf } from "../support/requirement.ts";
 
 type Step =
@@ -280,7 +280,7 @@ class Cluster {
       coordination: new PlaceCoordination({
         ...this.#options(),
         workers: this.#size,
-        config: { pools, upstreams, routing: { queueLimit: 1_000 } },
+        config: { pools, upstreams, routing: { ...plainRouting, queueLimit: 1_000 } },
       }),
       desks: new Map(),
       ready,

@@ -27,7 +27,7 @@ import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit
 import type { TokenLimits } from "../../src/store/store.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
 import { MemoryLink } from "./memory-link.ts";
-import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
+import { plainRouting, snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 
 export const plainPool: Pool = {
   name: "shared",
@@ -223,6 +223,7 @@ export class CapacityWorld {
     const world = this;
     const { pools, upstreams } = this.#snapshot;
     const routing = {
+      ...plainRouting,
       get queueLimit() {
         return world.queueLimit;
       },

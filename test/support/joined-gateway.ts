@@ -18,6 +18,7 @@ const steps = 40;
 const keys = ["one", "two"] as const;
 const peppers = testPeppers();
 const models = new Map([["m", modelOf({ alias: "m" })]]);
+const left = new DOMException("left", "AbortError");
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A request that is at the upstream. */
@@ -77,14 +78,12 @@ export class JoinedGateway {
   }
 
   async #step(): Promise<void> {
-    const { pickAny } = this.#random;
-    const pick = pickAny.bind(this.#random);
-    const chance = this.#random.next();
+    const random = this.#random;
+    const chance = random.next();
     if (chance < 0.4) this.#ask();
-    else if (chance < 0.6) this.#endRun(pick([...this.#runs]), this.#random.chance(0.6));
-    else if (chance < 0.75)
-      pick(this.#asked)?.leaving.abort(new DOMException("left", "AbortError"));
-    else if (chance < 0.79) this.#killWorker(pick(this.#workers));
+    else if (chance < 0.6) this.#endRun(random.pickAny([...this.#runs]), random.chance(0.6));
+    else if (chance < 0.75) random.pickAny(this.#asked)?.leaving.abort(left);
+    else if (chance < 0.79) this.#killWorker(random.pickAny(this.#workers));
     else if (chance < 0.82) this.#killControl();
     else if (chance < 0.87) this.#isWritable = !this.#isWritable;
     else if (chance < 0.9) this.#isReadable = !this.#isReadable;

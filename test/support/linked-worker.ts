@@ -2,7 +2,6 @@ import { joinHandlers, type Ready } from "../../src/process/control/coordination
 import { LinkLost } from "../../src/process/link/link-errors.ts";
 import {
   jsonKinds,
-  type ControlMessages,
   type JoinMessages,
   type WorkerMessages,
 } from "../../src/process/link/messages.ts";
@@ -12,6 +11,7 @@ import type { ReplyStore } from "../../src/store/store.ts";
 import { LinkPair } from "./link-pair.ts";
 
 type Sent = JoinMessages & Pick<WorkerMessages, "replies.find" | "replies.put">;
+type Heard = Record<never, never>;
 
 /** What a control process has that workers ask for. */
 export interface ControlSide {
@@ -30,7 +30,7 @@ export class LinkedWorker {
   /** Reports that have arrived at the control process of now. */
   heard = 0;
   #tellHeld = (): void => undefined;
-  #pair: LinkPair<Sent, ControlMessages> | undefined;
+  #pair: LinkPair<Sent, Heard> | undefined;
   #atControl: ProcessJoins | undefined;
 
   constructor() {
@@ -51,17 +51,8 @@ export class LinkedWorker {
     const atControl = joins.ofProcess();
     const handlers = joinHandlers(atControl, ready);
     this.#atControl = atControl;
-    this.#pair = new LinkPair<Sent, ControlMessages>(
-      {
-        jsonKinds,
-        handlers: {
-          "keys.reload": () => undefined,
-          state: () => undefined,
-          "config.changed": () => undefined,
-          "places.lent": () => undefined,
-          "metrics.read": () => "",
-        },
-      },
+    this.#pair = new LinkPair<Sent, Heard>(
+      { jsonKinds, handlers: {} },
       {
         handlers: {
           ...handlers,
@@ -97,7 +88,7 @@ export class LinkedWorker {
   }
 
   async #ask<Answer>(
-    ask: (link: LinkPair<Sent, ControlMessages>["near"]["link"]) => Promise<Answer>,
+    ask: (link: LinkPair<Sent, Heard>["near"]["link"]) => Promise<Answer>,
   ): Promise<Answer> {
     if (this.#pair === undefined) throw new LinkLost("control is not there");
     return ask(this.#pair.near.link);

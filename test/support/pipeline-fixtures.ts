@@ -223,6 +223,7 @@ function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
   const events = {
     targetEjected: nothing,
     targetReturned: nothing,
+    targetTakenOver: nothing,
     targetProbed: nothing,
     waited: nothing,
   };

@@ -27,6 +27,7 @@ import type { CallServices } from "../services.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import { anyTerms } from "./turn-terms.ts";
 import { untilSlow, type Slowness } from "./until-slow.ts";
+import { whenKnown } from "../../domain/waiting/when-known.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
@@ -94,12 +95,12 @@ class AttemptLoop<Answer> {
   /** The attempt after a failed one; undefined if none follows. */
   async #nextAttempt(failed: FailedAttempt): Promise<RunningAttempt | undefined> {
     this.#turns.refresh();
-    const decision = this.#decide(failed, this.#turns.hasOther(failed.attempt.candidate));
+    const decision = await this.#decide(failed, this.#turns.hasOther(failed.attempt.candidate));
     if (decision.action === "give-up") return undefined;
     const attempt = await this.#retry(decision, failed.attempt.candidate);
     if (attempt !== undefined || decision.where === "same-target") return attempt;
     // None of the others took the attempt, so decide as if there were none.
-    const rest = this.#decide(failed, false);
+    const rest = await this.#decide(failed, false);
     return rest.action === "give-up" ? undefined : this.#retry(rest, failed.attempt.candidate);
   }
 
@@ -173,7 +174,7 @@ class AttemptLoop<Answer> {
     first.then(settle, settle);
     // Checked last, so that no budget is wasted. A hedge away from a silent target needs no budget:
     // the call would have gone elsewhere from the start.
-    const mayBegin = (): boolean =>
+    const mayBegin = (): boolean | Promise<boolean> =>
       isWanted && (slowness === "silent" || services.budget.hedges.tryTake(admission.model.alias));
     const isFit = (other: Candidate): boolean => other.isReady;
     try {
@@ -231,11 +232,14 @@ class AttemptLoop<Answer> {
     }
   }
 
-  #decide({ failure, attempt }: FailedAttempt, hasOtherTarget: boolean): RetryDecision {
+  #decide(
+    { failure, attempt }: FailedAttempt,
+    hasOtherTarget: boolean,
+  ): RetryDecision | Promise<RetryDecision> {
     const { call, admission, services } = this.#plan;
     const { candidate } = attempt;
     const { routing } = call.snapshot;
-    const decision = decideRetry({
+    const deciding = decideRetry({
       failure: failure.details,
       triesAtTarget: this.#turns.triesAt(candidate),
       attempts: this.#turns.attempts,
@@ -250,9 +254,11 @@ class AttemptLoop<Answer> {
       longestBackoffMs: routing.longestBackoffMs,
       random: services.random,
     });
-    services.onRetryDecided(admission.model.alias, decisionName(decision));
-    attempt.decided(describeDecision(decision));
-    return decision;
+    return whenKnown(deciding, (decision) => {
+      services.onRetryDecided(admission.model.alias, decisionName(decision));
+      attempt.decided(describeDecision(decision));
+      return decision;
+    });
   }
 
   /** Each target may be tried once, even above the configured limit. */

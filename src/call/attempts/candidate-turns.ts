@@ -11,12 +11,16 @@ import {
   type PlaceRequest,
 } from "../../admission/capacity/place.ts";
 import { atLimit, noTarget } from "./failed-attempt.ts";
+import { describeClosed } from "../../routing/describe-decision.ts";
 import type { Meter } from "../metering/meter.ts";
 import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
+import { queueTimeoutMs } from "./queue-timeout.ts";
 import { RunningAttempt } from "./running-attempt.ts";
 import type { CallServices } from "../services.ts";
 import { anyTerms, type Terms } from "./turn-terms.ts";
+import { whenKnown } from "../../domain/waiting/when-known.ts";
+import type { AttemptWatch } from "../../routing/health/target-health.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 export interface TurnsOptions {
@@ -29,9 +33,10 @@ export interface TurnsOptions {
   readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
 }
 
+/** A promise only where another process has the budget of retries. */
+type Beginning = RunningAttempt | undefined | Promise<RunningAttempt | undefined>;
+
 const nowhere = { place: undefined, at: -1 };
-/** Minimum time that a provisioned call waits for a place. */
-const leastQueueMs = 2_000;
 
 /**
  * The candidates of one call, and whose turn it is. They are listed anew for each further attempt,
@@ -150,7 +155,8 @@ export class CandidateTurns {
     while (rest.length > 0) {
       const entering = this.#enter(rest, 0);
       const entered = entering instanceof Promise ? await entering : entering;
-      const attempt = this.#beginAt(rest, entered, terms);
+      const beginning = this.#beginAt(rest, entered, terms);
+      const attempt = beginning instanceof Promise ? await beginning : beginning;
       if (attempt !== undefined) return attempt;
       if (!("place" in entered) || !terms.isWanted()) break;
       rest = rest.slice(entered.at + 1);
@@ -171,11 +177,7 @@ export class CandidateTurns {
   }
 
   /** Begins at the candidate that gave a place, and notes why those before it gave none. */
-  #beginAt(
-    candidates: readonly Candidate[],
-    entered: EnterResult,
-    terms: Terms,
-  ): RunningAttempt | undefined {
+  #beginAt(candidates: readonly Candidate[], entered: EnterResult, terms: Terms): Beginning {
     const { signal } = this.#plan.call;
     const { place, at } = "place" in entered ? entered : nowhere;
     // The caller may have left while the limiter or the queue took time.
@@ -202,18 +204,28 @@ export class CandidateTurns {
   }
 
   /** Begins an attempt with the place, or gives it back. */
-  #attempt(candidate: Candidate, place: Place, terms: Terms): RunningAttempt | undefined {
-    const { call, meter, services } = this.#plan;
+  #attempt(candidate: Candidate, place: Place, terms: Terms): Beginning {
     const watch = this.#watch(candidate);
-    if (watch === undefined || !terms.mayBegin() || !this.#isInBudget(candidate, terms.isPaid)) {
+    const mayBegin = whenKnown(
+      watch !== undefined && terms.mayBegin(),
+      (may) => may && this.#isInBudget(candidate, terms.isPaid),
+    );
+    return whenKnown(mayBegin, (may) => {
+      // The other attempt may have answered while the budget was asked for.
+      if (watch !== undefined && may && terms.isWanted()) {
+        return this.#running(candidate, place, watch);
+      }
       watch?.ended("left");
       place.leave();
       return undefined;
-    }
+    });
+  }
+
+  #running(candidate: Candidate, place: Place, watch: AttemptWatch): RunningAttempt {
+    const { call, meter, services } = this.#plan;
     const { clock } = services;
-    const { receivedAt } = call;
-    const hasHooks = call.hooks !== undefined;
-    const parts = { candidate, place, watch, clock, receivedAt, hasHooks };
+    const { receivedAt, hooks } = call;
+    const parts = { candidate, place, watch, clock, receivedAt, hasHooks: hooks !== undefined };
     const attempt = new RunningAttempt(parts);
     this.#attempts += 1;
     this.#triesAt.set(candidate.target.id, this.triesAt(candidate) + 1);
@@ -230,38 +242,36 @@ export class CandidateTurns {
       // Provisioned calls are exempt from slow start.
       isGuaranteed: classAt(this.#request, candidate.target.pool) === "provisioned",
     });
-    if (watch === undefined) meter.path.skipped(candidate, this.#whyClosed(candidate));
+    if (watch === undefined) {
+      const view = services.health.view(candidate.target.id, call.caller.key.id);
+      meter.path.skipped(candidate, describeClosed(view));
+    }
     return watch;
   }
 
-  #whyClosed({ target }: Candidate): string {
-    const { call, services } = this.#plan;
-    const view = services.health.view(target.id, call.caller.key.id);
-    if (view.isEjected) return `it was ejected: ${view.because}`;
-    if (view.pausedForMs > 0) return "it was paused, as its provider asked";
-    return "it came back a moment ago and starts slowly";
-  }
-
   /** Free: the first attempt of a call, and the first try at a target in service. */
-  #isInBudget(candidate: Candidate, isPaid: boolean): boolean {
+  #isInBudget(candidate: Candidate, isPaid: boolean): boolean | Promise<boolean> {
     if (isPaid) return true;
     const { retries } = this.#plan.services.budget;
     const { id } = candidate.target;
     const isExtra = this.triesAt(candidate) > 0 || (this.#attempts > 0 && !candidate.isReady);
-    if (!isExtra) retries.began(id);
-    else if (!retries.tryTake(id)) {
-      this.#plan.meter.path.skipped(candidate, "its retry budget is used up");
-      return false;
+    if (!isExtra) {
+      retries.began(id);
+      return true;
     }
-    return true;
+    return whenKnown(retries.tryTake(id), (isTaken) => {
+      if (!isTaken) this.#plan.meter.path.skipped(candidate, "its retry budget is used up");
+      return isTaken;
+    });
   }
 
   /** Waits for a place at any of the candidates, all of which were busy. */
   async #queue(): Promise<RunningAttempt> {
     const { clock } = this.#plan.services;
-    const end = clock.monotonic() + this.#queueTimeoutMs();
+    const { call, admission } = this.#plan;
+    const end = clock.monotonic() + queueTimeoutMs(call, admission.capacityClass);
     for (;;) {
-      if (this.#candidates.length === 0) throw noTarget(this.#plan.admission.model);
+      if (this.#candidates.length === 0) throw noTarget(admission.model);
       const waitMs = end - clock.monotonic();
       if (waitMs <= 0) throw this.busyError();
       // Of two turns the second one counts, which a slow start does not stop.
@@ -276,16 +286,10 @@ export class CandidateTurns {
       }
       this.#busy = undefined;
       // The target may have been ejected or paused during the wait.
-      const attempt = this.#beginAt(candidates, entered, anyTerms) ?? (await this.#relisted());
+      const attempt =
+        (await this.#beginAt(candidates, entered, anyTerms)) ?? (await this.#relisted());
       if (attempt !== undefined) return attempt;
     }
-  }
-
-  /** Provisioned calls wait for a minimum time, until other calls have left their places. */
-  #queueTimeoutMs(): number {
-    const { call, admission } = this.#plan;
-    const ofPlan = call.snapshot.plans.get(call.caller.key.plan)?.queueTimeoutMs ?? 0;
-    return admission.capacityClass === "provisioned" ? Math.max(ofPlan, leastQueueMs) : ofPlan;
   }
 
   busyError(): GatewayError | UpstreamFailure {

@@ -7,7 +7,7 @@ export interface Terms {
   /** Checked after each wait. */
   readonly isWanted: () => boolean;
   /** Checked last, once there is a place. */
-  readonly mayBegin: () => boolean;
+  readonly mayBegin: () => boolean | Promise<boolean>;
   /** The retry was already taken from a budget. */
   readonly isPaid: boolean;
   /** A candidate that has no room keeps its turn. */

@@ -82,7 +82,7 @@ async function sendWithRetries(
       if (context.hasOther === true) throw error;
       const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
-      if (!services.budget.retries.tryTake(candidate.target.id)) throw error;
+      if (!(await services.budget.retries.tryTake(candidate.target.id))) throw error;
       services.onAttemptFailed(call, candidate, error);
       await wait(waitMs, call.signal, services.clock);
       if (call.signal.aborted) throw whyEnded(call.signal);

@@ -111,6 +111,7 @@ async function start(
   io: CommandIo,
 ): Promise<ControlProcess> {
   const { text, path } = settings;
+  const listening = Promise.withResolvers<void>();
   try {
     const control = new ControlProcess({
       config: withListeners(settings.config, args),
@@ -122,11 +123,13 @@ async function start(
       shownToken: args.shownToken,
       onBootstrapToken(token) {
         printBootstrap(token, args, io);
-        io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
+        const shown = ["--shown-token", `${token.expiresAt}:${token.text}`];
+        void listening.promise.then(() => io.tellStarted(shown));
       },
     });
     try {
       await control.start();
+      listening.resolve();
     } catch (error) {
       await control[Symbol.asyncDispose]();
       throw error;

@@ -1,6 +1,7 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { HealthHint } from "../../routing/health/target-health.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
@@ -103,8 +104,32 @@ export type PlaceMessages = {
   readonly "places.held": { readonly ask: readonly WireHeld[] };
 };
 
+/** What workers find out about targets, for each other. */
+export type RoutingMessages = {
+  /** A target was ejected, or returned. */
+  readonly "health.changed": { readonly ask: HealthHint };
+  readonly "routing.report": { readonly ask: RoutingReport };
+  /** Takes one extra attempt. */
+  readonly "budget.take": {
+    readonly ask: readonly [kind: BudgetKind, name: string];
+    readonly answer: boolean;
+  };
+};
+
+/** Retries, by target, or hedges, by alias. */
+export type BudgetKind = "retries" | "hedges";
+
+/** Attempts of a worker since its last report. */
+export interface RoutingReport {
+  /** Ordinary attempts, which add to budgets. */
+  readonly began: Readonly<Record<BudgetKind, readonly (readonly [name: string, times: number])[]>>;
+  readonly answered: readonly (readonly [target: string, key: string, times: number])[];
+  /** Those that showed that the target has too much to do. */
+  readonly overloaded: readonly (readonly [target: string, key: string])[];
+}
+
 /** Asked by workers where there are several. */
-export type CoordinationMessages = LimitMessages & PlaceMessages & JoinMessages;
+export type CoordinationMessages = LimitMessages & PlaceMessages & RoutingMessages & JoinMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
@@ -123,6 +148,9 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "places.more",
   "places.less",
   "places.held",
+  "health.changed",
+  "routing.report",
+  "budget.take",
 ]);
 
 /** Sent by workers. */
@@ -160,6 +188,8 @@ export type ControlMessages = {
   /** Follows each state of the worker. */
   readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };
+  /** What another worker found out about a target. */
+  readonly "health.changed": { readonly ask: HealthHint };
   /** Places that a worker may not give of its share while control is gone. */
   readonly "places.lent": { readonly ask: readonly WireLent[] };
   /** The worker's page in the Prometheus text format. */

@@ -4,8 +4,9 @@ import type { RoutingSettings } from "../../domain/routing-settings.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import type { CapacityGate } from "../../admission/capacity/place.ts";
 import { Capacity } from "../../admission/capacity/capacity.ts";
-import { RetryBudget } from "../../routing/retry-budget.ts";
-import { TargetHealth } from "../../routing/health/target-health.ts";
+import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
+import { RetryBudget, type ExtraAttempts, type RetryBudgets } from "../../routing/retry-budget.ts";
+import { TargetHealth, type HealthHint } from "../../routing/health/target-health.ts";
 import type { CallServices } from "../../call/services.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { TargetProber } from "../../call/attempts/target-prober.ts";
@@ -19,7 +20,7 @@ export interface RoutingOptions {
   readonly settings: () => RoutingSettings;
   readonly events: Pick<
     RoutingEvents,
-    "targetEjected" | "targetReturned" | "targetProbed" | "waited"
+    "targetEjected" | "targetReturned" | "targetTakenOver" | "targetProbed" | "waited"
   >;
   /** Units of a pool that live keys hold. */
   readonly units: PoolUnits;
@@ -30,16 +31,30 @@ export interface RoutingOptions {
   readonly sharing?: RoutingSharing | undefined;
 }
 
+type Budgets = Readonly<Record<keyof RetryBudgets, RetryBudget>>;
+type ProcessBudgets = Readonly<
+  Record<keyof RetryBudgets, ExtraAttempts & Pick<RetryBudget, "retain">>
+>;
+
 /** What several workers share, which control decides. */
 export interface RoutingSharing {
   /** `own`: counts what this process holds. */
-  readonly capacity: (own: Capacity) => ProcessCapacity;
+  capacity(own: Capacity): ProcessCapacity;
+  newLimit(targetId: string): ConcurrencyLimit;
+  /** `own`: for this process, while control is gone. */
+  budgets(own: Budgets): ProcessBudgets;
+  /** The settings of budgets of this process alone. */
+  shareOf(settings: RoutingSettings): RoutingSettings;
+  /** Tells the other workers. */
+  tellHealth(hint: HealthHint): void;
+  /** `hear`: called with what other workers tell. */
+  hearHealth(hear: (hint: HealthHint) => void): void;
 }
 
 export interface RoutingServices {
   readonly health: TargetHealth;
   readonly prober: TargetProber;
-  readonly budget: { readonly retries: RetryBudget; readonly hedges: RetryBudget };
+  readonly budget: ProcessBudgets;
   readonly capacity: ProcessCapacity;
 }
 
@@ -49,12 +64,22 @@ export type ProcessCapacity = CapacityGate &
 
 /** Builds the state of targets that all calls of the process share. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
-  const { clock, settings, events, limits, units, transport, hosts } = options;
+  const { clock, settings, events, limits, units, transport, hosts, sharing } = options;
   const health = new TargetHealth({
     clock,
     settings: () => settings().ejection,
-    onEjected: (ejection) => events.targetEjected(ejection),
-    onReturned: (target) => events.targetReturned(target),
+    ...(sharing && { newLimit: (target: string) => sharing.newLimit(target) }),
+    onEjected: (ejection) => {
+      events.targetEjected(ejection);
+      const { target, key, ...ejected } = ejection;
+      sharing?.tellHealth({ target, key, ejected });
+    },
+    onReturned: (returned) => {
+      events.targetReturned(returned);
+      sharing?.tellHealth({ ...returned, ejected: undefined });
+    },
+    onTakenOver: ({ target, key, ejected }) =>
+      events.targetTakenOver(target, key, ejected !== undefined),
   });
   const own = new Capacity({
     clock,
@@ -64,7 +89,13 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     limitOf: (targetId) => health.limitOf(targetId),
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
   });
-  const capacity = options.sharing?.capacity(own) ?? own;
+  const capacity = sharing?.capacity(own) ?? own;
+  sharing?.hearHealth((hint) => health.takeOver(hint));
+  const ownSettings = () => sharing?.shareOf(settings()) ?? settings();
+  const budgets = {
+    retries: new RetryBudget({ clock, settings: ownSettings }),
+    hedges: new RetryBudget({ clock, settings: ownSettings }),
+  };
   return {
     health,
     prober: new TargetProber({
@@ -75,10 +106,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       hosts,
       onProbed: (target, failure) => events.targetProbed(target, failure),
     }),
-    budget: {
-      retries: new RetryBudget({ clock, settings }),
-      hedges: new RetryBudget({ clock, settings }),
-    },
+    budget: sharing?.budgets(budgets) ?? budgets,
     capacity,
   };
 }

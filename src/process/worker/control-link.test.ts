@@ -48,6 +48,7 @@ test("a worker tells at once that it can serve, or cannot any more", async () =>
     onConfig: () => undefined,
     onState: () => undefined,
     onLent: () => undefined,
+    onHealthHint: () => undefined,
     onLost: () => undefined,
     onBack: () => undefined,
   });

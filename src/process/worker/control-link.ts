@@ -27,6 +27,7 @@ export interface ControlLinkOptions {
   readonly reloadKeys: () => Promise<void>;
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
+  readonly onHealthHint: (hint: ControlMessages["health.changed"]["ask"]) => void;
   readonly onLent: (lent: ControlMessages["places.lent"]["ask"]) => void;
   /** Called when control is lost, and when it is back. */
   readonly onLost: (reason: LinkLost) => void;
@@ -172,7 +173,8 @@ export class ControlLink {
     channel: ConstructorParameters<typeof Link>[0]["channel"],
     done: (isOpen: boolean) => void,
   ) {
-    const { clock, reloadKeys, renderMetrics, onConfig, onState, onLent } = this.#options;
+    const { clock, reloadKeys, renderMetrics, onConfig, onState, onLent, onHealthHint } =
+      this.#options;
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
@@ -184,6 +186,7 @@ export class ControlLink {
         state: (told) => onState(told),
         "metrics.read": () => renderMetrics(),
         "places.lent": (lent) => onLent(lent),
+        "health.changed": (hint) => onHealthHint(hint),
       },
       onOpen: () => {
         if (this.#stopping.signal.aborted) return link.close();

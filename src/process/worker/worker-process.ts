@@ -56,6 +56,7 @@ export class WorkerProcess implements AsyncDisposable {
       onState: (state) => {
         this.#controlState = state;
       },
+      onHealthHint: (hint) => this.#parts?.data.sharing?.healthChanged(hint),
       onLent: (lent) => this.#parts?.data.sharing?.lent(lent),
       onConfig: (feed) => this.#reconfigure(feed),
       onLost: (reason) => this.#controlLost(reason),

@@ -77,12 +77,18 @@ export class Ejection {
     const wasHealthy = this.#dueAtMs === undefined && nowMs - this.#returnedAtMs >= this.#forMs;
     this.#times = wasHealthy ? 1 : this.#times + 1;
     if (this.#dueAtMs === undefined) this.#sinceMs = nowMs;
-    this.#forMs = Math.min(settings.longestMs, settings.firstMs * 2 ** (this.#times - 1));
-    this.#dueAtMs = nowMs + this.#forMs;
-    this.#slowStart = undefined;
-    this.#because = because;
-    this.#period += 1;
-    return { forMs: this.#forMs, times: this.#times, because };
+    const forMs = Math.min(settings.longestMs, settings.firstMs * 2 ** (this.#times - 1));
+    this.#begin(nowMs, forMs, because);
+    return { forMs, times: this.#times, because };
+  }
+
+  /** Another process ejected the target for this long; returns whether that is news here. */
+  takeOver(nowMs: number, { forMs, times, because }: EjectionNotice): boolean {
+    if (this.isEjected && times <= this.#times) return false;
+    if (this.#dueAtMs === undefined) this.#sinceMs = nowMs;
+    this.#times = times;
+    this.#begin(nowMs, forMs, because);
+    return true;
   }
 
   /** The attempt that ended the ejection belongs to the new period. */
@@ -97,5 +103,13 @@ export class Ejection {
   /** Starts slowly after a pause. */
   startSlowly(atMs: number): void {
     if (this.#dueAtMs === undefined) this.#slowStart = new SlowStart(atMs, false);
+  }
+
+  #begin(nowMs: number, forMs: number, because: string): void {
+    this.#forMs = forMs;
+    this.#dueAtMs = nowMs + forMs;
+    this.#slowStart = undefined;
+    this.#because = because;
+    this.#period += 1;
   }
 }

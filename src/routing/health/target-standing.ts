@@ -141,6 +141,19 @@ export class TargetStanding {
     return isEarly ? undefined : this.#eject(undefined, moment, `a probe failed: ${kind}`);
   }
 
+  /** Another process ejected or returned the target; returns whether that is news here. */
+  takeOver({ key, ejected }: TargetChange, nowMs: number): boolean {
+    if (ejected === undefined) {
+      const scope = key === undefined ? this.#forAll : this.#byKey.get(key);
+      if (scope?.isEjected !== true) return false;
+      this.#return(key, nowMs);
+      return true;
+    }
+    const isNews = this.#scopeOf(key).takeOver(nowMs, ejected);
+    if (isNews) this.#forgetFailures(key);
+    return isNews;
+  }
+
   #failedWhileEjected(
     { key, all, own }: StandingAttempt,
     kind: string,
@@ -168,12 +181,19 @@ export class TargetStanding {
   }
 
   #eject(key: string | undefined, { nowMs, settings }: Moment, because: string): TargetChange {
+    this.#forgetFailures(key);
+    return { key, ejected: this.#scopeOf(key).eject(nowMs, settings, because) };
+  }
+
+  #forgetFailures(key: string | undefined): void {
     for (const tally of [this.#unanswered, this.#brokenOff]) {
       if (key === undefined) tally.clear();
       else tally.forget(key);
     }
-    const scope = key === undefined ? this.#forAll : this.#ownOf(key);
-    return { key, ejected: scope.eject(nowMs, settings, because) };
+  }
+
+  #scopeOf(key: string | undefined): Ejection {
+    return key === undefined ? this.#forAll : this.#ownOf(key);
   }
 
   #return(key: string | undefined, nowMs: number, attempt?: ScopedAttempt): TargetChange {
@@ -181,8 +201,7 @@ export class TargetStanding {
       this.#unanswered.clear();
       this.#brokenOff.clear();
     }
-    const scope = key === undefined ? this.#forAll : this.#ownOf(key);
-    scope.return(nowMs, attempt);
+    this.#scopeOf(key).return(nowMs, attempt);
     return { key, ejected: undefined };
   }
 

@@ -1,5 +1,5 @@
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import { ConcurrencyLimit } from "./concurrency-limit.ts";
+import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { evidenceOf, isOverload } from "./failure-evidence.ts";
 import { Suspicion } from "./suspicion.ts";
 import { TargetPause } from "./target-pause.ts";
@@ -45,13 +45,17 @@ const probeTimeoutShare = 1 / 20;
 export class TargetState {
   readonly #standing = new TargetStanding();
   /** Its places are taken together with those of the pool and the upstream. */
-  readonly limit = new ConcurrencyLimit();
+  readonly limit: ConcurrencyLimit;
   readonly #pause = new TargetPause();
   readonly #streams = new WaitingAttempts<WatchedAttempt>();
   readonly #wholes = new WaitingAttempts<WatchedAttempt>();
   readonly #suspicion = new Suspicion();
   /** A probe timed out, and no answer has come since. */
   #isSilent = false;
+
+  constructor(limit: ConcurrencyLimit) {
+    this.limit = limit;
+  }
 
   /** Undefined when the target takes no further attempt of the key now. */
   tryBegin(nowMs: number, terms: AttemptTerms): WatchedAttempt | undefined {
@@ -96,6 +100,11 @@ export class TargetState {
       case "failure":
         return this.#failed(attempt, end, moment);
     }
+  }
+
+  /** Another process ejected or returned the target; returns whether that is news here. */
+  takeOver(change: TargetChange, nowMs: number): boolean {
+    return this.#standing.takeOver(change, nowMs);
   }
 
   /** False while a probe is running. Otherwise `probeEnded` must be called. */

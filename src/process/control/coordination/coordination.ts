@@ -3,13 +3,17 @@ import type { CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { MemoryJoins } from "../../../store/coordinator/memory/joins.ts";
 import { KeyRing } from "../../../keys/key-ring.ts";
-import { createMemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
-import type { KeyStore, LimitStore } from "../../../store/store.ts";
+import {
+  createMemoryLimitStore,
+  type MemoryLimitStore,
+} from "../../../store/coordinator/memory/limit-store.ts";
+import type { KeyStore } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
 import type { Handlers, Link } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
 import { limitStoreBounds } from "../../wiring/build-services.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
 import { limitHandlers } from "./limit-handlers.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
@@ -41,12 +45,13 @@ const reportMs = 500;
 /** What all workers share, where there are several: decided here, one round trip each. */
 export class Coordination {
   readonly #options: CoordinationOptions;
-  readonly #limits: LimitStore;
+  readonly #limits: MemoryLimitStore;
   readonly #joins: MemoryJoins;
   #ready: Promise<void> | undefined;
   /** For the units of pools that keys have. */
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
+  readonly #hints = new HealthHints();
 
   constructor(options: CoordinationOptions) {
     const { clock, random, config, onWaited } = options;
@@ -106,6 +111,7 @@ export class Coordination {
 
   ofWorker(link: () => NotesToWorker): WorkerCoordination {
     const joins = this.#joins.ofProcess();
+    const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
       ready: () => this.#ready,
       tellLent: (lent) => link().tell("places.lent", lent),
@@ -114,10 +120,13 @@ export class Coordination {
       handlers: {
         ...limitHandlers(this.#limits),
         ...places.handlers,
+        ...hints.handlers,
+        ...this.#places.routing.handlers,
         ...joinHandlers(joins, () => this.#ready),
       },
       end() {
         places.end();
+        hints.end();
         joins.end();
       },
     };

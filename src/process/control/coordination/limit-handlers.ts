@@ -1,4 +1,4 @@
-import type { LimitStore } from "../../../store/store.ts";
+import type { MemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
 import type { Handlers } from "../../link/link.ts";
 import {
   countDecisionToWire,
@@ -9,14 +9,12 @@ import {
 } from "../../link/limit-wire.ts";
 import type { LimitMessages } from "../../link/messages.ts";
 
-/** Decides for workers under the limits that they share. */
-export function limitHandlers(limits: LimitStore): Handlers<LimitMessages> {
+/** Decides for workers under the limits that they share, at once: a promise for each is not free. */
+export function limitHandlers(limits: MemoryLimitStore): Handlers<LimitMessages> {
   return {
-    "limits.count": async (scopes) =>
-      countDecisionToWire(await limits.count(scopesFromWire(scopes))),
+    "limits.count": (scopes) => countDecisionToWire(limits.count(scopesFromWire(scopes))),
     "limits.uncount": (counted) => limits.uncount(countedFromWire(counted)),
-    "limits.acquire": async (request) =>
-      decisionToWire(await limits.acquire(requestFromWire(request))),
+    "limits.acquire": (request) => decisionToWire(limits.acquire(requestFromWire(request))),
     "limits.use": ({ callId, tokens }) => limits.use(callId, tokens),
     "limits.settle": ({ callId, tokens }) => limits.settle(callId, tokens),
   };

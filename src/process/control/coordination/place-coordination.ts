@@ -5,6 +5,7 @@ import type { RoutingSettings } from "../../../domain/routing-settings.ts";
 import { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import type { WireLent } from "../../link/place-wire.ts";
 import { LentPlaces } from "./lent-places.ts";
+import { RoutingDesk } from "./routing-desk.ts";
 import { PlaceDesk, type PlaceDeskOptions } from "./place-desk.ts";
 
 export interface PlaceCoordinationOptions extends Omit<CapacityOptions, "settings" | "limitOf"> {
@@ -19,12 +20,14 @@ export interface PlaceWorker extends Pick<PlaceDeskOptions, "ready"> {
 }
 
 export interface PlaceConfig extends ConfiguredPlaces {
-  readonly routing: Pick<RoutingSettings, "queueLimit">;
+  readonly routing: Pick<RoutingSettings, "queueLimit" | "retryBudgetPercent" | "retryFloor">;
 }
 
 /** The places that all workers share. */
 export class PlaceCoordination {
   readonly capacity: Capacity;
+  /** What attempts of all workers show. */
+  readonly routing: RoutingDesk;
   readonly #clock: Clock;
   readonly #limits = new Map<string, ConcurrencyLimit>();
   /** Calls keep the configuration they began with, so earlier pools and upstreams stay known. */
@@ -43,6 +46,11 @@ export class PlaceCoordination {
     this.#config = config;
     this.capacity = new Capacity({
       ...options,
+      settings: () => this.#config.routing,
+      limitOf: (targetId) => this.limitOf(targetId),
+    });
+    this.routing = new RoutingDesk({
+      clock,
       settings: () => this.#config.routing,
       limitOf: (targetId) => this.limitOf(targetId),
     });

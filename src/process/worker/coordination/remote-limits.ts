@@ -14,11 +14,13 @@ import {
 } from "../../link/limit-wire.ts";
 import type { CoordinationLink } from "../control-link.ts";
 
+type LimitLink = Pick<CoordinationLink, "ask" | "tell">;
+
 /** The limits that all workers share, decided by control: each decision is one round trip. */
 export class RemoteLimits implements LimitStore {
-  readonly #link: CoordinationLink;
+  readonly #link: LimitLink;
 
-  constructor(link: CoordinationLink) {
+  constructor(link: LimitLink) {
     this.#link = link;
   }
 

@@ -1,0 +1,46 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { RoutingSettings } from "../../../domain/routing-settings.ts";
+import type { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
+import { RetryBudget } from "../../../routing/retry-budget.ts";
+import type { Handlers } from "../../link/link.ts";
+import type { RoutingMessages, RoutingReport } from "../../link/messages.ts";
+
+export interface RoutingDeskOptions {
+  readonly clock: Clock;
+  readonly settings: () => Pick<RoutingSettings, "retryBudgetPercent" | "retryFloor">;
+  readonly limitOf: (targetId: string) => ConcurrencyLimit;
+}
+
+/** What attempts of all workers show of targets, and the extra attempts that they may make. */
+export class RoutingDesk {
+  readonly handlers: Handlers<Pick<RoutingMessages, "routing.report" | "budget.take">> = {
+    "routing.report": (report) => this.#learn(report),
+    "budget.take": ([kind, name]) => this.#budgets[kind].tryTake(name),
+  };
+  readonly #options: RoutingDeskOptions;
+  readonly #budgets: { readonly retries: RetryBudget; readonly hedges: RetryBudget };
+
+  constructor(options: RoutingDeskOptions) {
+    this.#options = options;
+    this.#budgets = { retries: new RetryBudget(options), hedges: new RetryBudget(options) };
+  }
+
+  #learn({ began, answered, overloaded }: RoutingReport): void {
+    const { clock, limitOf } = this.#options;
+    const nowMs = clock.monotonic();
+    for (const kind of ["retries", "hedges"] as const) {
+      for (const [name, times] of began[kind]) {
+        repeat(times, () => this.#budgets[kind].began(name));
+      }
+    }
+    for (const [target, key, times] of answered) {
+      const limit = limitOf(target);
+      repeat(times, () => limit.succeeded(key, nowMs));
+    }
+    for (const [target, key] of overloaded) limitOf(target).overloaded(key, nowMs);
+  }
+}
+
+function repeat(times: number, run: () => void): void {
+  for (let time = 0; time < times; time += 1) run();
+}

@@ -1,0 +1,44 @@
+import type { ExtraAttempts, RetryBudget } from "../../../routing/retry-budget.ts";
+import { LinkLost } from "../../link/link-errors.ts";
+import type { BudgetKind } from "../../link/messages.ts";
+import type { CoordinationLink } from "../control-link.ts";
+import type { RoutingReports } from "./routing-reports.ts";
+
+export interface RemoteBudgetOptions {
+  readonly kind: BudgetKind;
+  readonly link: CoordinationLink;
+  readonly reports: Pick<RoutingReports, "began">;
+  /** This worker's part, for the time without control. */
+  readonly own: Pick<RetryBudget, "began" | "tryTake" | "took" | "retain">;
+}
+
+/** The extra attempts of all workers, of which control has the budget. */
+export class RemoteBudget implements ExtraAttempts {
+  readonly #options: RemoteBudgetOptions;
+
+  constructor(options: RemoteBudgetOptions) {
+    this.#options = options;
+  }
+
+  began(name: string): void {
+    const { kind, reports, own } = this.#options;
+    own.began(name);
+    reports.began(kind, name);
+  }
+
+  async tryTake(name: string): Promise<boolean> {
+    const { kind, link, own } = this.#options;
+    try {
+      const isTaken = await link.ask("budget.take", [kind, name]);
+      if (isTaken) own.took(name);
+      return isTaken;
+    } catch (error) {
+      if (!(error instanceof LinkLost)) throw error;
+      return own.tryTake(name);
+    }
+  }
+
+  retain(names: ReadonlySet<string>): void {
+    this.#options.own.retain(names);
+  }
+}
