@@ -1,8 +1,10 @@
-import { limitHandlers } from "../../src/process/control/coordination/limit-handlers.ts";
+import {
+  limitHandlers,
+  type DecidingLimits,
+} from "../../src/process/control/coordination/limit-handlers.ts";
 import { Link } from "../../src/process/link/link.ts";
 import {
   jsonKinds,
-  type ControlMessages,
   type CoordinationMessages,
   type LimitMessages,
 } from "../../src/process/link/messages.ts";
@@ -18,13 +20,13 @@ export interface WorkerLinkOptions {
   /** Of control, which outlives the worker. */
   readonly controlClock: ProcessClock;
   /** Control decides with it. */
-  readonly limits: LimitStore;
+  readonly limits: DecidingLimits;
   /** Of the next bytes, in one direction. */
   readonly delay: () => number;
 }
 
 type None = Record<never, never>;
-type WorkerEnd = Link<CoordinationMessages, ControlMessages>;
+type WorkerEnd = Link<CoordinationMessages, None>;
 type ControlEnd = Link<None, LimitMessages>;
 
 /**
@@ -46,19 +48,13 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
   };
   const opened = Promise.withResolvers<void>();
   const common = { hello: undefined, onLost: () => undefined };
-  const worker: WorkerEnd = new Link<CoordinationMessages, ControlMessages>({
+  const worker: WorkerEnd = new Link<CoordinationMessages, None>({
     ...common,
     channel: wayTo(() => control),
     clock: ends.clock,
     later: (run) => ends.clock.schedule(run, 0),
     jsonKinds,
-    handlers: {
-      "keys.reload": () => undefined,
-      "config.changed": () => undefined,
-      "places.lent": () => undefined,
-      state: () => undefined,
-      "metrics.read": () => "",
-    },
+    handlers: {},
     onOpen: () => opened.resolve(),
   });
   const control: ControlEnd = new Link<None, LimitMessages>({
@@ -75,6 +71,5 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       return worker.ask(kind, body, timeoutMs);
     },
     tell: (kind, body) => worker.tell(kind, body),
-    onReplaced: () => undefined,
   });
 }

@@ -9,8 +9,14 @@ import {
 } from "../../link/limit-wire.ts";
 import type { LimitMessages } from "../../link/messages.ts";
 
+/** A store that decides at once. */
+export type DecidingLimits = Pick<
+  MemoryLimitStore,
+  "count" | "uncount" | "acquire" | "use" | "settle"
+>;
+
 /** Decides for workers under the limits that they share, at once: a promise for each is not free. */
-export function limitHandlers(limits: MemoryLimitStore): Handlers<LimitMessages> {
+export function limitHandlers(limits: DecidingLimits): Handlers<LimitMessages> {
   return {
     "limits.count": (scopes) => countDecisionToWire(limits.count(scopesFromWire(scopes))),
     "limits.uncount": (counted) => limits.uncount(countedFromWire(counted)),
