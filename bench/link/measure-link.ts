@@ -5,6 +5,7 @@ import { systemClock } from "../../src/domain/clock.ts";
 import { Link } from "../../src/process/link/link.ts";
 import { connectToSocket } from "../../src/process/link/unix-socket.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
 import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
 import { jsonKinds, type CoordinationMessages } from "../../src/process/link/messages.ts";
 import type { Figure } from "../figure.ts";
@@ -78,7 +79,16 @@ async function connect(path: string): Promise<BenchLink> {
 async function askAll(link: BenchLink, asks: number, count: number): Promise<number> {
   const farBefore = await link.ask("cpu", undefined);
   const before = process.cpuUsage();
-  const limits = new RemoteLimits(link);
+  const limits = new RemoteLimits(
+    {
+      ask: (kind, body) => link.ask(kind, body),
+      tell: (kind, body) => link.tell(kind, body),
+      onReplaced: () => undefined,
+      // Control decides from the start.
+      join: (part) => void part.report(),
+    },
+    { clock: systemClock, random: Math.random, ...limitStoreBounds },
+  );
   for (let done = 0; done < count; done += asks) {
     await Promise.all(Array.from({ length: asks }, () => limits.count(scopes)));
   }

@@ -18,10 +18,12 @@ export interface ProcessFolderOptions {
   readonly pepper?: string | null;
   /** Default: 1. */
   readonly workers?: number;
+  /** Further settings, as YAML. */
+  readonly settings?: string;
 }
 
 export function makeProcessFolder(options: ProcessFolderOptions = {}): ProcessFolder {
-  const { pepper = "a pepper for tests that is long enough", workers = 1 } = options;
+  const { pepper = "a pepper for tests that is long enough", workers = 1, settings = "" } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
   const databasePath = join(folder, "database", "sluice.db");
   mkdirSync(dirname(databasePath));
@@ -35,6 +37,7 @@ listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${databasePath}" }
 data_dir: ${dataDir}
 workers: ${workers}
+${settings}
 ${pepper === null ? "" : `auth: { pepper: "${pepper}" }`}
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }

@@ -1,8 +1,8 @@
+import type { SyncLimits } from "../../src/process/control/coordination/limit-handlers.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
 } from "../../src/store/coordinator/memory/limit-store.ts";
-import type { DecidingLimits } from "../../src/process/control/coordination/limit-handlers.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import type { LimitDecision, LimitRequest, LimitStore } from "../../src/store/store.ts";
 import { limitsById, type LimitsOfId } from "../support/limits-by-id.ts";
@@ -28,6 +28,8 @@ export interface Reservation {
   readonly admittedAt: number;
   settledTokens: number | undefined;
 }
+
+type Direct = SyncLimits;
 
 const slowFactor = 20;
 
@@ -91,18 +93,22 @@ export class SharedLimiter {
     }
   }
 
-  #directOf(client: LimiterClient): DecidingLimits {
+  #directOf(client: LimiterClient) {
+    const store = this.#store;
     return {
       // Calls of the simulation are not counted before: admission counts them.
       count: notCounted,
       uncount: notCounted,
-      acquire: (request) => this.#decide(request, client),
-      use: (callId, tokens) => this.#use(callId, tokens),
-      settle: (callId, tokens) => this.#settle(callId, tokens),
+      acquire: (request: LimitRequest) => this.#decide(request, client),
+      use: (callId: string, tokens: number) => this.#use(callId, tokens),
+      settle: (callId: string, tokens: number) => this.#settle(callId, tokens),
+      get slot() {
+        return store.slot;
+      },
     };
   }
 
-  #networkedOf(direct: DecidingLimits, { clock }: LimiterClient): LimitStore {
+  #networkedOf(direct: Direct, { clock }: LimiterClient): LimitStore {
     const send = <Answer>(act: () => Answer | Promise<Answer>): Promise<Answer> =>
       new Promise((resolve) => {
         // Messages that are in transit arrive even if their process has ended.
@@ -119,7 +125,7 @@ export class SharedLimiter {
     };
   }
 
-  #linkedOf(direct: DecidingLimits, { clock }: LimiterClient): LimitStore {
+  #linkedOf(direct: Direct, { clock }: LimiterClient): LimitStore {
     const { time } = this.#world;
     const controlClock = this.#clock;
     const delay = (): number => this.#delay();

@@ -1,14 +1,17 @@
 import {
   limitHandlers,
-  type DecidingLimits,
+  type SyncLimits,
 } from "../../src/process/control/coordination/limit-handlers.ts";
+import { Member } from "../../src/process/control/coordination/member.ts";
 import { Link } from "../../src/process/link/link.ts";
 import {
   jsonKinds,
+  type ControlMessages,
   type CoordinationMessages,
   type LimitMessages,
 } from "../../src/process/link/messages.ts";
 import type { ByteChannel } from "../../src/process/link/outbox.ts";
+import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
 import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
 import type { LimitStore } from "../../src/store/store.ts";
 import type { ProcessClock, VirtualTime } from "./virtual-time.ts";
@@ -20,13 +23,13 @@ export interface WorkerLinkOptions {
   /** Of control, which outlives the worker. */
   readonly controlClock: ProcessClock;
   /** Control decides with it. */
-  readonly limits: DecidingLimits;
+  readonly limits: SyncLimits;
   /** Of the next bytes, in one direction. */
   readonly delay: () => number;
 }
 
 type None = Record<never, never>;
-type WorkerEnd = Link<CoordinationMessages, None>;
+type WorkerEnd = Link<CoordinationMessages, ControlMessages>;
 type ControlEnd = Link<None, LimitMessages>;
 
 /**
@@ -48,28 +51,46 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
   };
   const opened = Promise.withResolvers<void>();
   const common = { hello: undefined, onLost: () => undefined };
-  const worker: WorkerEnd = new Link<CoordinationMessages, None>({
+  const worker: WorkerEnd = new Link<CoordinationMessages, ControlMessages>({
     ...common,
     channel: wayTo(() => control),
     clock: ends.clock,
     later: (run) => ends.clock.schedule(run, 0),
     jsonKinds,
-    handlers: {},
+    handlers: {
+      "keys.reload": () => undefined,
+      "config.changed": () => undefined,
+      "places.lent": () => undefined,
+      "health.changed": () => undefined,
+      state: () => undefined,
+      "metrics.read": () => "",
+      "coordination.report": () => ({}),
+      "limits.seen": () => [],
+      "limits.used": () => undefined,
+    },
     onOpen: () => opened.resolve(),
   });
+  const member = new Member();
+  member.admit();
   const control: ControlEnd = new Link<None, LimitMessages>({
     ...common,
     channel: wayTo(() => worker),
     clock: ends.controlClock,
     later: (run) => ends.controlClock.schedule(run, 0),
-    handlers: limitHandlers(ends.limits),
+    handlers: limitHandlers(ends.limits, member),
     onOpen: () => undefined,
   });
-  return new RemoteLimits({
-    async ask(kind, body, timeoutMs) {
-      await opened.promise;
-      return worker.ask(kind, body, timeoutMs);
+  return new RemoteLimits(
+    {
+      async ask(kind, body, timeoutMs) {
+        await opened.promise;
+        return worker.ask(kind, body, timeoutMs);
+      },
+      tell: (kind, body) => worker.tell(kind, body),
+      onReplaced: () => undefined,
+      // Control decides from the start.
+      join: (part) => void part.report(),
     },
-    tell: (kind, body) => worker.tell(kind, body),
-  });
+    { clock: ends.clock, random: () => 0.5, ...limitStoreBounds },
+  );
 }

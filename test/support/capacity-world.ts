@@ -220,12 +220,12 @@ export class CapacityWorld {
   }
 
   get #config(): PlaceConfig {
-    const world = this;
+    const queueLimit = () => this.queueLimit;
     const { pools, upstreams } = this.#snapshot;
     const routing = {
       ...plainRouting,
       get queueLimit() {
-        return world.queueLimit;
+        return queueLimit();
       },
     };
     return { pools, upstreams, routing };

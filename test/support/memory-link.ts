@@ -1,7 +1,7 @@
 import { LinkLost } from "../../src/process/link/link-errors.ts";
 import type { Handlers, Messages } from "../../src/process/link/link.ts";
 import type { CoordinationMessages } from "../../src/process/link/messages.ts";
-import type { CoordinationLink } from "../../src/process/worker/control-link.ts";
+import type { CoordinationLink } from "../../src/process/worker/coordination/coordination-link.ts";
 
 export interface MemoryLinkOptions {
   /** Runs something when a message has arrived; at once without it. */

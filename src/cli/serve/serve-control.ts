@@ -22,6 +22,8 @@ import { startAnew } from "./start-anew.ts";
 
 export interface ControlRole {
   readonly supervisor: SupervisorLink;
+  /** Numbers of the workers that run already. */
+  readonly workers: readonly number[];
   /** Settings that a standby read before it took over. */
   readonly known: Settings | undefined;
   readonly portUse: Beginning["portUse"];
@@ -30,7 +32,7 @@ export interface ControlRole {
 /** The control process of a gateway. */
 export async function serveControl(
   args: ServeArguments,
-  { supervisor, known, portUse }: ControlRole,
+  { supervisor, workers, known, portUse }: ControlRole,
   io: CommandIo,
 ): Promise<number> {
   const initial = loadSettings(args, io, { known });
@@ -51,7 +53,7 @@ export async function serveControl(
     await Promise.race([asked, supervisor.mayTakeOver]);
     if (io.signal.aborted) return exitCodes.ok;
   }
-  await using control = await start({ settings, socket, args, portUse, door }, io);
+  await using control = await start({ settings, socket, workers, args, portUse, door }, io);
   const { port } = config.listen.admin;
   const once = args.begins ? ["--no-init"] : [];
   io.tellStarted([...fixedAddress("admin", port, control.adminUrl), ...once]);
@@ -101,13 +103,14 @@ function openDoor({ listen, http }: Config): Door {
 interface ControlStart {
   readonly settings: Settings;
   readonly socket: string;
+  readonly workers: readonly number[];
   readonly args: ServeArguments;
   readonly portUse: Beginning["portUse"];
   readonly door: Door | undefined;
 }
 
 async function start(
-  { settings, socket, args, portUse, door }: ControlStart,
+  { settings, socket, workers, args, portUse, door }: ControlStart,
   io: CommandIo,
 ): Promise<ControlProcess> {
   const { text, path } = settings;
@@ -117,6 +120,7 @@ async function start(
       config: withListeners(settings.config, args),
       feed: { text, path },
       socket,
+      workers,
       log: io.log,
       portUse,
       door,

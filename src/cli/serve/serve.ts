@@ -45,7 +45,7 @@ export async function serveAs(
   // A worker must not load what opens the database.
   if (role.kind === "control") {
     const { serveControl } = await import("./serve-control.ts");
-    return serveControl(values, { supervisor, known, portUse }, io);
+    return serveControl(values, { supervisor, workers: role.workers, known, portUse }, io);
   }
   const { serveWorker } = await import("./serve-worker.ts");
   return serveWorker(values, { role, supervisor, known, portUse }, io);

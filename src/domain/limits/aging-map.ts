@@ -46,6 +46,11 @@ export class AgingMap<Value> {
     return old;
   }
 
+  *entries(): Iterable<[string, Value]> {
+    yield* this.#old;
+    yield* this.#young;
+  }
+
   set(key: string, value: Value): void {
     if (this.#old.size > 0) this.#old.delete(key);
     this.#young.set(key, value);

@@ -1,3 +1,9 @@
+/** Amounts of slots in a row, of which `slot` is the first. */
+export interface SlotAmounts {
+  readonly slot: number;
+  readonly amounts: readonly number[];
+}
+
 /**
  * Amounts of the latest slots of time, and their sum. The caller defines the length of slots and
  * numbers them: call `advance` with the current slot before anything else.
@@ -10,6 +16,8 @@ export class SlidingSum {
   /** Number of slots that can still be changed: the most ever counted. */
   #kept: number;
   #sum = 0;
+  /** The oldest slot that was changed since `takeChanged`. */
+  #changedFrom = Number.POSITIVE_INFINITY;
 
   /** `counted`: number of slots, including the current one. */
   constructor(counted: number, slot = Number.NEGATIVE_INFINITY) {
@@ -110,6 +118,21 @@ export class SlidingSum {
     return slot;
   }
 
+  /** The amounts from the oldest that was changed since the last call; undefined: none was. */
+  takeChanged(): SlotAmounts | undefined {
+    const from = this.#changedFrom;
+    this.#changedFrom = Number.POSITIVE_INFINITY;
+    return from > this.#slot ? undefined : this.amountsFrom(from);
+  }
+
+  /** The counted amounts, at the earliest from this slot. */
+  amountsFrom(earliest: number): SlotAmounts {
+    const slot = Math.max(earliest, this.#slot - this.#counted + 1);
+    const amounts: number[] = [];
+    for (let each = slot; each <= this.#slot; each++) amounts.push(this.#at(each));
+    return { slot, amounts };
+  }
+
   clear(): void {
     this.#amounts.fill(0);
     this.#sum = 0;
@@ -142,6 +165,7 @@ export class SlidingSum {
   }
 
   #put(slot: number, amount: number): void {
+    if (slot < this.#changedFrom) this.#changedFrom = slot;
     this.#amounts[this.#indexOf(slot)] = this.#at(slot) + amount;
   }
 

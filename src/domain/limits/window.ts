@@ -1,5 +1,12 @@
-import { SlidingSum } from "./sliding-sum.ts";
+import { SlidingSum, type SlotAmounts } from "./sliding-sum.ts";
 import { countedSlots, slotLifeMs, slotMs } from "./slots.ts";
+
+/** What a window holds, or a part of it, for another process. */
+export interface WindowUse extends SlotAmounts {
+  readonly debt: number;
+  /** The limit to which a debt is held. */
+  readonly limit: number;
+}
 
 /** Longest wait, in slots, that is computed exactly. */
 const longestWaitSlots = 3_600;
@@ -18,6 +25,8 @@ export class UsageWindow {
   #debt = 0;
   /** What running calls may still use beyond their charges. */
   #openOverrun = 0;
+  /** The debt that `takeChanged` told last. */
+  #toldDebt = 0;
 
   constructor(slot: number, counted = countedSlots) {
     this.#used = new SlidingSum(counted, slot);
@@ -146,6 +155,49 @@ export class UsageWindow {
     return ofSlots + Math.ceil(this.#debt / Math.max(1, this.#limit)) * counted * slotMs;
   }
 
+  /** What has changed since the last call; undefined: nothing. */
+  takeChanged(): WindowUse | undefined {
+    const changed = this.#used.takeChanged();
+    if (changed === undefined && this.#debt === this.#toldDebt) return undefined;
+    this.#toldDebt = this.#debt;
+    return this.#useOf(changed ?? { slot: this.newest, amounts: [] });
+  }
+
+  /** All that it holds; undefined: nothing. */
+  get held(): WindowUse | undefined {
+    if (this.#used.sum === 0 && this.#debt === 0) return undefined;
+    return this.#useOf(this.#used.amountsFrom(this.oldest));
+  }
+
+  /** Takes over the slots and the debt of a window in another process. */
+  follow({ slot, amounts, debt, limit }: WindowUse): void {
+    this.advance(slot + amounts.length - 1);
+    for (const [index, amount] of amounts.entries()) {
+      this.#used.change(slot + index, amount - this.#used.at(slot + index));
+    }
+    this.#debt = debt;
+    this.#limit = limit;
+  }
+
+  /** Adds the use of another process; what came after the current slot counts in it. */
+  include({ slot, amounts, debt, limit }: WindowUse): void {
+    for (const [index, amount] of amounts.entries()) {
+      this.#used.change(Math.min(slot + index, this.newest), amount);
+    }
+    if (debt === 0) return;
+    this.#debt += debt;
+    if (this.#limit === Number.POSITIVE_INFINITY) this.holdTo(limit);
+  }
+
+  /** What counts against a limit. */
+  get charged(): number {
+    return this.#used.sum + this.#debt;
+  }
+
+  get counted(): number {
+    return this.#used.counted;
+  }
+
   /** The oldest slot that counts. */
   get oldest(): number {
     return this.#used.slot - this.#used.counted + 1;
@@ -158,6 +210,10 @@ export class UsageWindow {
   /** The counted use of a slot. */
   at(slot: number): number {
     return this.#used.counts(slot) ? this.#used.at(slot) : 0;
+  }
+
+  #useOf({ slot, amounts }: SlotAmounts): WindowUse {
+    return { slot, amounts, debt: this.#debt, limit: this.#limit };
   }
 
   #enter(slot: number): void {

@@ -13,6 +13,7 @@ import type { ConfigFeed } from "../link/messages.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { ownFacts } from "../own-facts.ts";
 import type { Door } from "../wiring/door.ts";
+import { limitStoreBounds } from "../wiring/build-services.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
 import { Coordination } from "./coordination/coordination.ts";
 import { WorkerLinks } from "./worker-links.ts";
@@ -23,6 +24,8 @@ export interface ControlProcessOptions {
   readonly feed: Omit<ConfigFeed, "generation">;
   /** Path of the socket for workers. */
   readonly socket: string;
+  /** Numbers of the workers that run already; none by default. */
+  readonly workers?: readonly number[];
   readonly log: LogSink;
   readonly shownToken?: ControlServerOptions["shownToken"];
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
@@ -52,7 +55,7 @@ export class ControlProcess implements AsyncDisposable {
 
   /** Throws if another process has the data directory. */
   constructor(options: ControlProcessOptions) {
-    const { config, feed, socket, log, overrides = {}, ...bootstrap } = options;
+    const { config, feed, socket, workers = [], log, overrides = {}, ...bootstrap } = options;
     const { clock = systemClock, random = Math.random, passwords } = overrides;
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
@@ -78,6 +81,8 @@ export class ControlProcess implements AsyncDisposable {
       config,
       clock,
       random,
+      bounds: limitStoreBounds,
+      living: workers,
       reports: port.reports,
       keys: port.keys,
       onWaited: (pool, waited) => telemetry.routing.waited({ pool, ...waited }),

@@ -22,7 +22,7 @@ export interface WorkerLinksOptions {
   /** When this process took its role, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly port: ControlPort;
-  readonly coordination: Pick<Coordination, "ofWorker">;
+  readonly coordination: Coordination;
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
@@ -131,7 +131,11 @@ export class WorkerLinks {
       clock,
       hello: undefined,
       handlers: { ...shared.handlers, ...this.#handlers(() => link) },
-      onOpen: () => void this.#workers.set(link, undefined),
+      beforeFlush: coordination.publish,
+      onOpen: (hello) => {
+        this.#workers.set(link, undefined);
+        void shared.opened(link, hello);
+      },
       onLost: () => {
         shared.end();
         this.#forget(link);

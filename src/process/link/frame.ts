@@ -47,6 +47,14 @@ export function encodeClone(message: Message): Uint8Array {
   return withHead(frame, "clone");
 }
 
+/** A note in JSON as a frame, which may be sent over several links. */
+export function encodeNote(kind: string, body: unknown): Uint8Array {
+  const text = encoder.encode(`[${encodeJson(["note", 0, kind, body])}]`);
+  const frame = new Uint8Array(headBytes + text.length);
+  frame.set(text, headBytes);
+  return withHead(frame, "json");
+}
+
 /** A message as a part of a frame in JSON. */
 export function encodeJson([type, sequence, kind, body]: Message): string {
   // In a list, JSON turns undefined into null.
@@ -88,6 +96,11 @@ export class FrameReader {
   #bytes = 0;
   /** Bytes that have to be there before the next frame is read. */
   #wanted = headBytes;
+
+  /** Whether a frame has arrived in part. */
+  get isInFrame(): boolean {
+    return this.#parts.length > 0;
+  }
 
   /**
    * Hands on the messages of each complete frame. Throws `BrokenFrame`; then the stream is of no use.

@@ -39,8 +39,9 @@ type WireState = Omit<LimitState, "limitRequests" | "remainingRequests"> & {
 
 type WireRefusal = Omit<RefusedByLimit, "state"> & { readonly state: WireState };
 
-export type WireLimitDecision =
-  { readonly isAdmitted: true; readonly state: WireState } | WireRefusal;
+/** With the slot of the admission. */
+export type WireAcquired =
+  { readonly isAdmitted: true; readonly state: WireState; readonly slot: number } | WireRefusal;
 
 /** The slot in which a request was counted. */
 export type WireCountDecision = { readonly isAdmitted: true; readonly slot: number } | WireRefusal;
@@ -97,11 +98,12 @@ export function requestFromWire(request: WireLimitRequest): LimitRequest {
   };
 }
 
-export function decisionToWire(decision: LimitDecision): WireLimitDecision {
-  return { ...decision, state: stateToWire(decision.state) };
+export function decisionToWire(decision: LimitDecision, slot: number): WireAcquired {
+  const state = stateToWire(decision.state);
+  return decision.isAdmitted ? { isAdmitted: true, state, slot } : { ...decision, state };
 }
 
-export function decisionFromWire(decision: WireLimitDecision): LimitDecision {
+export function decisionFromWire(decision: WireAcquired): LimitDecision {
   return decision.isAdmitted
     ? { isAdmitted: true, state: stateFromWire(decision.state) }
     : refusalFromWire(decision);

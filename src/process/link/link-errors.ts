@@ -6,6 +6,8 @@ import { RefusedRows, StorageUnavailable } from "../../store/errors.ts";
  */
 export class LinkLost extends StorageUnavailable {
   override readonly name = "LinkLost";
+  /** Whether a message had arrived in part only. */
+  isCut = false;
 }
 
 /** An error as it is sent. Its class is kept where the caller decides by it. */

@@ -39,6 +39,8 @@ export interface LinkOptions<Heard extends Messages> {
   readonly onLost: (reason: LinkLost) => void;
   /** Kinds that are sent as JSON, because a call waits for them. */
   readonly jsonKinds?: ReadonlySet<string>;
+  /** Called before messages leave; frames that `sendFirst` is given then leave before them. */
+  readonly beforeFlush?: () => void;
 }
 
 /** Longest wait for an answer. */
@@ -60,7 +62,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   constructor(options: LinkOptions<Heard>) {
     this.#options = options;
     this.#asks = new OpenAsks(options.clock);
-    this.#outbox = new Outbox(options.channel, options.later);
+    this.#outbox = new Outbox(options);
     this.#outbox.add(["hello", 0, "", { protocol, hello: options.hello }], "clone");
   }
 
@@ -98,6 +100,13 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     else this.#outbox.add(["note", 0, kind, body], this.#encodingOf(kind));
   }
 
+  /** Sends a frame, such as one that is sent over several links, before all that waits. */
+  sendFirst(frame: Uint8Array): void {
+    if (this.#lost !== undefined) return;
+    if (this.#outbox.isFull) this.close("the other process does not read");
+    else this.#outbox.addFirst(frame);
+  }
+
   /** For the channel: bytes have arrived. */
   received(bytes: Uint8Array): void {
     if (this.#lost !== undefined) return;
@@ -128,6 +137,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   #lose(reason: LinkLost): void {
     if (this.#lost !== undefined) return;
     this.#lost = reason;
+    reason.isCut = this.#reader.isInFrame;
     this.#outbox.clear();
     this.#asks.failAll(reason);
     this.#options.onLost(reason);

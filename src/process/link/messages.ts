@@ -6,10 +6,11 @@ import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
+import type { HeldLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
 import type {
+  WireAcquired,
   WireCountDecision,
   WireCounted,
-  WireLimitDecision,
   WireLimitRequest,
   WireScope,
 } from "./limit-wire.ts";
@@ -66,10 +67,12 @@ export type LimitMessages = {
   readonly "limits.uncount": { readonly ask: WireCounted };
   readonly "limits.acquire": {
     readonly ask: WireLimitRequest;
-    readonly answer: WireLimitDecision;
+    readonly answer: WireAcquired;
   };
   readonly "limits.use": { readonly ask: CallTokens };
   readonly "limits.settle": { readonly ask: CallTokens };
+  /** Answered when all notes before it were heard. */
+  readonly "limits.heard": { readonly ask: undefined; readonly answer: void };
 };
 
 export interface CallTokens {
@@ -138,6 +141,7 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "limits.acquire",
   "limits.use",
   "limits.settle",
+  "limits.heard",
   "joins.claim",
   "joins.release",
   "joins.unsaved",
@@ -181,8 +185,23 @@ export type WorkerMessages = CoordinationMessages & {
   readonly leaving: { readonly ask: string };
 };
 
+/** What a worker holds of what all share. */
+export interface HeldReport {
+  readonly limits?: HeldLimits;
+}
+
+/** Sent by control where there are several workers. */
+export type SharingMessages = {
+  /** Once answered, the worker decides nothing alone. */
+  readonly "coordination.report": { readonly ask: undefined; readonly answer: HeldReport };
+  /** What all workers have been granted, as this one has heard. */
+  readonly "limits.seen": { readonly ask: undefined; readonly answer: readonly WireUse[] };
+  /** In JSON, and before any answer that depends on it. */
+  readonly "limits.used": { readonly ask: WireUsed };
+};
+
 /** Sent by control. */
-export type ControlMessages = {
+export type ControlMessages = SharingMessages & {
   /** Answered when calls of the worker see every change of keys that was committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: void };
   /** Follows each state of the worker. */

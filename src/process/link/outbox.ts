@@ -10,6 +10,14 @@ export interface ByteChannel {
 /** Runs something at the end of the event loop's turn. */
 export type Later = (run: () => void) => unknown;
 
+export interface OutboxOptions {
+  readonly channel: ByteChannel;
+  /** Default: `setImmediate`. */
+  readonly later?: Later | undefined;
+  /** Called before what was added in a turn is sent; may add more. */
+  readonly beforeFlush?: (() => void) | undefined;
+}
+
 /** Bytes that wait for the other side; with more, the outbox is full. */
 const waitingLimitBytes = 64 * 1024 * 1024;
 /** A longer message in JSON is a frame of its own; in units of a JavaScript string. */
@@ -19,6 +27,7 @@ const longestJoined = 64 * 1024;
 export class Outbox {
   readonly #channel: ByteChannel;
   readonly #later: Later;
+  readonly #beforeFlush: () => void;
   readonly #frames = new JsonFrames();
   /** Frames before those messages that are in `#json`. */
   #waiting: Uint8Array[] = [];
@@ -28,10 +37,14 @@ export class Outbox {
   #isFlushPlanned = false;
   /** The channel took less than it was given; `drained` follows. */
   #hasPaused = false;
+  /** The first of `#waiting` is the rest of what the channel has begun to take. */
+  #hasRest = false;
+  #isFlushing = false;
 
-  constructor(channel: ByteChannel, later: Later = setImmediate) {
+  constructor({ channel, later = setImmediate, beforeFlush = () => undefined }: OutboxOptions) {
     this.#channel = channel;
     this.#later = later;
+    this.#beforeFlush = beforeFlush;
   }
 
   get isFull(): boolean {
@@ -47,6 +60,19 @@ export class Outbox {
     this.#later(() => this.flush());
   }
 
+  /** Sends a frame before all that waits: at once, or in the write that begins now. */
+  addFirst(frame: Uint8Array): void {
+    let rest = frame;
+    if (!this.#isFlushing && !this.#hasRest) {
+      rest = frame.subarray(this.#channel.write(frame));
+      if (rest.length === 0) return;
+      this.#hasPaused = true;
+      this.#hasRest = true;
+      this.#waiting.unshift(rest);
+    } else this.#waiting.splice(this.#hasRest ? 1 : 0, 0, frame);
+    this.#waitingBytes += rest.length;
+  }
+
   drained(): void {
     this.#hasPaused = false;
     this.flush();
@@ -54,11 +80,14 @@ export class Outbox {
 
   flush(): void {
     this.#isFlushPlanned = false;
-    if (this.#hasPaused) return;
+    if (this.#hasPaused || (this.#waiting.length === 0 && this.#json === "")) return;
+    this.#isFlushing = true;
+    this.#beforeFlush();
+    this.#isFlushing = false;
     if (this.#waiting.length > 0) {
       this.#seal();
       this.#write(Buffer.concat(this.#waiting));
-    } else if (this.#json !== "") this.#write(this.#takeJson());
+    } else this.#write(this.#takeJson());
   }
 
   clear(): void {
@@ -96,6 +125,7 @@ export class Outbox {
   #write(bytes: Uint8Array): void {
     const taken = this.#channel.write(bytes);
     this.#hasPaused = taken < bytes.length;
+    this.#hasRest = this.#hasPaused;
     this.#waitingBytes = bytes.length - taken;
     this.#waiting = this.#hasPaused ? [bytes.slice(taken)] : [];
   }

@@ -5,7 +5,11 @@ import type { LogLevel } from "../../telemetry/log/logger.ts";
 
 /** What a process of the gateway does; `number` counts from 1. */
 export type Role =
-  | { readonly kind: "control" }
+  | {
+      readonly kind: "control";
+      /** Numbers of the workers that run already. */
+      readonly workers: readonly number[];
+    }
   | {
       readonly kind: "worker";
       readonly number: number;

@@ -132,11 +132,12 @@ describe("a gateway that starts", () => {
     const stage = new Stage();
     const control = await stage.in("control");
     const roles = () => stage.processes.map(({ role }) => role);
-    expect(roles()).toEqual([{ kind: "control" }, undefined]);
+    const ofControl = { kind: "control", workers: [] } as const;
+    expect(roles()).toEqual([ofControl, undefined]);
     control.serve(3);
     const first = { kind: "worker", number: 1, socket: "/control.sock" } as const;
     const portUses = () => stage.processes.map(({ beginning }) => beginning?.portUse);
-    expect(roles()).toEqual([{ kind: "control" }, first]);
+    expect(roles()).toEqual([ofControl, first]);
     stage.processes[1]?.serve();
     expect(roles().slice(1)).toEqual([1, 2, 3].map((number) => ({ ...first, number })));
     expect(portUses()).toEqual(["first", "first", "another", "another"]);

@@ -26,6 +26,7 @@ const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #running = new Set<Worker>();
+  /** Numbers of the workers that run. */
   /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   #settings: GatewaySettings | undefined;
@@ -68,7 +69,7 @@ export class Supervisor {
 
   /** Resolves to the exit code once every process has ended for good. */
   async run(): Promise<number> {
-    this.#keep({ kind: "control" });
+    this.#keep({ kind: "control", workers: [] });
     // The first worker loads its program while control opens the database.
     this.#standby.start(this.#fetchLimit);
     while (this.#kept.length > 0) await Promise.all(this.#kept.splice(0));
@@ -208,6 +209,15 @@ export class Supervisor {
     return isFirst ? "first" : "another";
   }
 
+  /** Control is told which workers run. */
+  #withLiving(role: Role): Role {
+    if (role.kind !== "control") return role;
+    const workers = this.#places.flatMap((place) =>
+      place.role.kind === "worker" && place.run?.hasEnded === false ? place.role.number : [],
+    );
+    return { ...role, workers };
+  }
+
   #begin(plan: RunPlan): ProcessRun {
     const run = new ProcessRun(plan, this.#options.clock.monotonic(), refusedStart);
     try {
@@ -218,7 +228,9 @@ export class Supervisor {
         run.hasEnded = true;
         return end;
       });
-      worker.begin({ role: run.role, portUse: run.portUse, addresses: this.#addresses });
+      const { portUse } = run;
+      const role = this.#withLiving(run.role);
+      worker.begin({ role, portUse, addresses: this.#addresses });
     } catch (error) {
       run.refusal = { error };
     }

@@ -8,7 +8,7 @@ import type { AdmittedUsage, UsageReports } from "../../store/usage-reports.ts";
 
 export interface RestoreOptions {
   readonly reports: Pick<UsageReports, "admitted">;
-  readonly limits: LimitStore;
+  readonly limits: Pick<LimitStore, "restore">;
   readonly clock: Clock;
   readonly plans: ReadonlyMap<string, Pick<Plan, "overrunFactor">>;
 }

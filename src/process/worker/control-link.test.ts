@@ -39,6 +39,7 @@ test("a worker tells at once that it can serve, or cannot any more", async () =>
     configuredAt: 0,
   });
   const link = new ControlLink({
+    number: 1,
     path,
     clock,
     state,

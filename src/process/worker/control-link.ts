@@ -4,19 +4,22 @@ import { LastUse } from "../../keys/last-use.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { ControlPort } from "../control-port.ts";
 import { LinkLost } from "../link/link-errors.ts";
-import { Link, type Messages } from "../link/link.ts";
+import { Link } from "../link/link.ts";
 import {
   jsonKinds,
   type ConfigFeed,
   type ControlMessages,
   type ControlState,
-  type CoordinationMessages,
   type WorkerMessages,
   type WorkerState,
 } from "../link/messages.ts";
 import { connectToSocket } from "../link/unix-socket.ts";
+import type { SharingLink } from "./coordination/coordination-link.ts";
+import { CoordinationParts } from "./coordination/coordination-parts.ts";
 
 export interface ControlLinkOptions {
+  /** Of the worker; counts from 1. */
+  readonly number: number;
   /** The socket at which control listens. */
   readonly path: string;
   readonly clock: Clock;
@@ -32,15 +35,6 @@ export interface ControlLinkOptions {
   /** Called when control is lost, and when it is back. */
   readonly onLost: (reason: LinkLost) => void;
   readonly onBack: () => void;
-}
-
-/** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
-export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
-  Link<Sent, ControlMessages>,
-  "ask" | "tell"
-> {
-  /** Called when there is another control process, before it is asked anything. */
-  onReplaced(tell: () => void): void;
 }
 
 type Connection = Link<WorkerMessages, ControlMessages>;
@@ -59,15 +53,17 @@ const toldLimit = 100_000;
  */
 export class ControlLink {
   readonly port: ControlPort;
-  readonly coordination: CoordinationLink = {
+  readonly coordination: SharingLink = {
     ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
     tell: (kind, body) => this.#connection?.tell(kind, body),
+    join: (part) => this.#parts.join(part),
     onReplaced: (tell) => void this.#onReplaced.push(tell),
   };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
   readonly #toldUses = new Set<string>();
   readonly #onReplaced: (() => void)[] = [];
+  readonly #parts = new CoordinationParts();
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
@@ -163,7 +159,8 @@ export class ControlLink {
         await connectToSocket(path, (channel) => this.#open(channel, opened.resolve));
         if (await opened.promise) return;
       } catch {
-        // Nobody listens yet.
+        // Nobody listens.
+        if (this.#hasBeenOpen) this.#parts.alone();
       }
       await wait(retryMs, this.#stopping.signal, clock);
     }
@@ -178,7 +175,7 @@ export class ControlLink {
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
-      hello: undefined,
+      hello: { number: this.#options.number },
       jsonKinds,
       handlers: {
         "keys.reload": () => reloadKeys(),
@@ -187,6 +184,7 @@ export class ControlLink {
         "metrics.read": () => renderMetrics(),
         "places.lent": (lent) => onLent(lent),
         "health.changed": (hint) => onHealthHint(hint),
+        ...this.#parts.handlers,
       },
       onOpen: () => {
         if (this.#stopping.signal.aborted) return link.close();
@@ -218,6 +216,7 @@ export class ControlLink {
 
   #lost(reason: LinkLost): void {
     this.#connection = undefined;
+    this.#parts.lost(reason);
     if (this.#stopping.signal.aborted) return;
     this.#options.onLost(reason);
     void this.#connect();

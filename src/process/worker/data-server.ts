@@ -11,6 +11,7 @@ import { KeyRing } from "../../keys/key-ring.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
+import type { SharingLink } from "./coordination/coordination-link.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
 import { RemoteLimits } from "./coordination/remote-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
@@ -19,7 +20,7 @@ import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
-import { buildServices, type BuiltServices } from "../wiring/build-services.ts";
+import { buildServices, limitStoreBounds, type BuiltServices } from "../wiring/build-services.ts";
 import {
   buildApiSettings,
   buildEdge,
@@ -215,7 +216,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { config, control, clock, ledger, telemetry, overrides, coordination } = this.#options;
     return buildServices({
       ...overrides,
-      ...(coordination && { limits: new RemoteLimits(coordination) }),
+      ...(coordination && { limits: this.#remoteLimits(coordination) }),
       sharing: this.sharing,
       config,
       clock,
@@ -232,6 +233,12 @@ export class DataServer implements DataPort, AsyncDisposable {
         events: telemetry.overload,
       },
     });
+  }
+
+  #remoteLimits(link: SharingLink): RemoteLimits {
+    const { clock, overrides } = this.#options;
+    const { random = Math.random } = overrides;
+    return new RemoteLimits(link, { clock, random, ...limitStoreBounds });
   }
 
   #listen(): Listener {

@@ -47,6 +47,7 @@ export class WorkerProcess implements AsyncDisposable {
   constructor(options: WorkerProcessOptions) {
     this.#options = options;
     this.#control = new ControlLink({
+      number: options.number,
       path: options.socket,
       clock: systemClock,
       state: () => this.#state(),

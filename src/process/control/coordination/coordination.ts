@@ -3,60 +3,75 @@ import type { CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import { MemoryJoins } from "../../../store/coordinator/memory/joins.ts";
 import { KeyRing } from "../../../keys/key-ring.ts";
-import {
-  createMemoryLimitStore,
-  type MemoryLimitStore,
-} from "../../../store/coordinator/memory/limit-store.ts";
-import type { KeyStore } from "../../../store/store.ts";
+import type { KeyStore, PastAdmission } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
+import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
+import { encodeNote } from "../../link/frame.ts";
 import type { Handlers, Link } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
-import { limitStoreBounds } from "../../wiring/build-services.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
 import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
 import { limitHandlers } from "./limit-handlers.ts";
+import { Member, numberIn, type MemberLink } from "./member.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
+import { SharedLimits, type LimitBounds } from "./shared-limits.ts";
 
 export interface CoordinationOptions {
   readonly config: Pick<Config, "plans" | "workers"> & PlaceConfig;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly bounds: LimitBounds;
   readonly reports: Pick<UsageReports, "admitted">;
+  /** Workers that ran when this process began; they decide alone until they have reported. */
+  readonly living: readonly number[];
   readonly keys: Pick<KeyStore, "loadKeys">;
   readonly onWaited: NonNullable<CapacityOptions["onWaited"]>;
+}
+
+/** What control does for one worker. */
+export interface WorkerCoordination {
+  readonly handlers: Handlers<CoordinationMessages>;
+  /** The worker has said hello. */
+  opened(link: MemberLink, hello: unknown): Promise<void>;
+  /** Releases what the worker holds, when it has gone. */
+  end(): void;
 }
 
 /** Interval between looks for changed keys; changes are announced besides. */
 const keyPollMs = 500;
 
+/** Longest wait for workers that ran when this process began. */
+const connectLimitMs = 5_000;
+/** Longest wait for what a worker holds, which one that begins says once it is ready to serve. */
+const reportLimitMs = 5_000;
+
 export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell">;
 
-/** What control does for one worker. */
-export interface WorkerCoordination {
-  readonly handlers: Handlers<CoordinationMessages>;
-  /** Releases what the worker holds, when it has gone. */
-  end(): void;
-}
-
-/** Time for the workers of an earlier control process to connect and tell what they hold. */
-const reportMs = 500;
-
-/** What all workers share, where there are several: decided here, one round trip each. */
+/**
+ * What all workers share, where there are several: decided here, one round trip each. A control
+ * process that follows another decides for nobody until all living workers have said what they hold.
+ */
 export class Coordination {
   readonly #options: CoordinationOptions;
-  readonly #limits: MemoryLimitStore;
+  readonly #limits: SharedLimits;
+  readonly #members = new Set<Member>();
+  /** Workers that have not connected, by number. */
+  readonly #awaited: Set<number>;
+  readonly #ready = Promise.withResolvers<void>();
+  #hasBegun = false;
+  #stopWaiting = (): void => undefined;
   readonly #joins: MemoryJoins;
-  #ready: Promise<void> | undefined;
   /** For the units of pools that keys have. */
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
   readonly #hints = new HealthHints();
 
   constructor(options: CoordinationOptions) {
-    const { clock, random, config, onWaited } = options;
+    const { clock, config, living, onWaited } = options;
     this.#options = options;
-    this.#limits = createMemoryLimitStore({ clock, random, ...limitStoreBounds });
+    this.#awaited = new Set(living);
+    this.#limits = new SharedLimits(options);
     this.#joins = new MemoryJoins(clock);
     this.#keys = new KeyRing({
       store: options.keys,
@@ -67,33 +82,33 @@ export class Coordination {
       // The workers report it.
       onReloadFailed: () => undefined,
     });
-    const units = this.#keys;
     this.#places = new PlaceCoordination({
       clock,
       config,
       workers: config.workers,
-      limits: this.#limits,
-      units,
+      limits: this.#limits.store,
+      units: this.#keys,
       onWaited,
     });
   }
 
-  /** Reads the keys and restores the limits; to be called before workers connect. */
+  /** Reads the keys, and restores the limits if no worker has them; before workers connect. */
   async start(): Promise<void> {
-    const { config, clock, reports } = this.#options;
+    const { clock, living } = this.#options;
     // A damaged database may still have its keys.
     await this.#keys.start();
-    await restoreWindows({ limits: this.#limits, clock, reports, plans: config.plans });
-    this.#ready = new Promise((resolve) => {
-      clock.schedule(() => {
-        this.#ready = undefined;
-        resolve();
-      }, reportMs);
-    });
+    if (living.length > 0) {
+      this.#stopWaiting = clock.schedule(() => void this.#begin(), connectLimitMs);
+      return;
+    }
+    this.#hasBegun = true;
+    await this.#restoreFromLedger();
+    this.#ready.resolve();
   }
 
   stop(): void {
     this.#keys.stop();
+    this.#stopWaiting();
   }
 
   reloadKeys(): Promise<void> {
@@ -110,25 +125,142 @@ export class Coordination {
   }
 
   ofWorker(link: () => NotesToWorker): WorkerCoordination {
+    const member = new Member();
     const joins = this.#joins.ofProcess();
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
-      ready: () => this.#ready,
+      ready: () => member.admitted,
       tellLent: (lent) => link().tell("places.lent", lent),
     });
     return {
       handlers: {
-        ...limitHandlers(this.#limits),
+        ...limitHandlers(this.#limits.store, member),
         ...places.handlers,
         ...hints.handlers,
         ...this.#places.routing.handlers,
-        ...joinHandlers(joins, () => this.#ready),
+        ...joinHandlers(joins, () => member.admitted),
       },
-      end() {
+      opened: (opened, hello) => this.#opened(member, opened, hello),
+      end: () => {
+        this.#members.delete(member);
+        this.#limits.abandon(member);
         places.end();
         hints.end();
         joins.end();
       },
     };
   }
+
+  /** Tells all workers what was granted; to be called before any answer leaves. */
+  readonly publish = (): void => {
+    const changes = this.#limits.changes(this.#workers);
+    if (changes !== undefined) this.#tell(this.#admitted(), changes);
+  };
+
+  async #opened(member: Member, link: MemberLink, hello: unknown): Promise<void> {
+    if (this.#options.config.workers === 1) return;
+    member.link = link;
+    this.#members.add(member);
+    const number = numberIn(hello);
+    if (number !== undefined) this.#awaited.delete(number);
+    if (this.#hasBegun) {
+      await this.#ready.promise;
+      await this.#askReport(member, link);
+      this.#takeOver([member]);
+      this.#takeIn([member]);
+    } else if (this.#awaited.size === 0) {
+      await this.#begin();
+    }
+  }
+
+  async #begin(): Promise<void> {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const members = [...this.#members];
+    await Promise.all(members.map((member) => this.#askReport(member, member.link)));
+    const seen = await this.#mostSeen(members);
+    this.#limits.goOn(members, seen ?? []);
+    this.#takeOver(members);
+    if (seen === undefined) await this.#restoreFromLedger();
+    else if (this.#isAnyUnknown(members)) await this.#addFromLedger();
+    this.#takeIn(members);
+    this.#ready.resolve();
+  }
+
+  /** Once it has answered, the worker does nothing by itself. */
+  async #askReport(member: Member, link: MemberLink | undefined): Promise<void> {
+    try {
+      member.report = await link?.ask("coordination.report", undefined, reportLimitMs);
+      member.reportedAtMs = this.#options.clock.monotonic();
+    } catch {
+      // It connects again, and is asked again.
+      link?.close("the worker does not say what it holds");
+    }
+  }
+
+  /** What the worker has seen that saw most; undefined: no worker knows anything. */
+  async #mostSeen(members: readonly Member[]): Promise<readonly WireUse[] | undefined> {
+    for (const { link } of members.filter(knows).toSorted(byMostKnown)) {
+      const seen = await link?.ask("limits.seen", undefined).catch(() => undefined);
+      if (seen !== undefined) return seen;
+    }
+    return undefined;
+  }
+
+  #takeOver(members: readonly Member[]): void {
+    for (const member of members) {
+      const held = member.report?.limits;
+      if (held !== undefined && this.#members.has(member)) this.#limits.takeOver(held, member);
+    }
+  }
+
+  /** Decides for these from now on. All learn what is granted before any of them gets an answer. */
+  #takeIn(members: readonly Member[]): void {
+    const there = members.filter((one) => this.#members.has(one) && one.report !== undefined);
+    this.publish();
+    this.#tell(there, this.#limits.all(this.#workers));
+    for (const member of there) member.admit();
+  }
+
+  #tell(members: readonly Member[], told: WireUsed): void {
+    const note = encodeNote("limits.used", told);
+    for (const { link } of members) link?.sendFirst(note);
+  }
+
+  #admitted(): readonly Member[] {
+    return [...this.#members].filter(({ isAdmitted }) => isAdmitted);
+  }
+
+  /** Workers that would share what is left if control ended now. */
+  get #workers(): number {
+    return Math.max(this.#options.config.workers, this.#members.size);
+  }
+
+  /** Whether a worker may have admitted calls alone and gone since. */
+  #isAnyUnknown(members: readonly Member[]): boolean {
+    const known = members.filter((member) => this.#members.has(member) && knows(member));
+    return known.length < this.#options.config.workers;
+  }
+
+  /** Adds what the ledger has beyond what workers know. */
+  async #addFromLedger(): Promise<void> {
+    const { config, clock, reports } = this.#options;
+    const limits = { restore: (admitted: readonly PastAdmission[]) => this.#limits.add(admitted) };
+    await restoreWindows({ limits, clock, reports, plans: config.plans });
+  }
+
+  async #restoreFromLedger(): Promise<void> {
+    const { config, clock, reports } = this.#options;
+    await restoreWindows({ limits: this.#limits.store, clock, reports, plans: config.plans });
+  }
+}
+
+function knows({ report }: Member): boolean {
+  return (report?.limits?.sequence ?? -1) >= 0;
+}
+
+function byMostKnown(a: Member, b: Member): number {
+  const { generation: ofA = 0, sequence: inA = 0 } = a.report?.limits ?? {};
+  const { generation: ofB = 0, sequence: inB = 0 } = b.report?.limits ?? {};
+  return ofB - ofA || inB - inA;
 }

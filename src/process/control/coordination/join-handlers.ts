@@ -2,7 +2,7 @@ import type { ProcessJoins } from "../../../store/coordinator/memory/joins.ts";
 import type { Handlers } from "../../link/link.ts";
 import type { JoinMessages } from "../../link/messages.ts";
 
-/** Resolves when the workers have told what they hold; undefined from then on. */
+/** Resolves when all workers have told what they hold; undefined from then on. */
 export type Ready = () => Promise<void> | undefined;
 
 /** Decides for a worker which calls it makes. */

@@ -8,20 +8,33 @@ import {
   scopesFromWire,
 } from "../../link/limit-wire.ts";
 import type { LimitMessages } from "../../link/messages.ts";
+import type { Member } from "./member.ts";
 
-/** A store that decides at once. */
-export type DecidingLimits = Pick<
+/** A limit store that answers at once. */
+export type SyncLimits = Pick<
   MemoryLimitStore,
-  "count" | "uncount" | "acquire" | "use" | "settle"
+  "count" | "uncount" | "acquire" | "use" | "settle" | "slot"
 >;
 
-/** Decides for workers under the limits that they share, at once: a promise for each is not free. */
-export function limitHandlers(limits: DecidingLimits): Handlers<LimitMessages> {
+/** Decides for a worker under the limits that all share. */
+export function limitHandlers(limits: SyncLimits, member: Member): Handlers<LimitMessages> {
+  const { openCalls } = member;
   return {
-    "limits.count": (scopes) => countDecisionToWire(limits.count(scopesFromWire(scopes))),
-    "limits.uncount": (counted) => limits.uncount(countedFromWire(counted)),
-    "limits.acquire": (request) => decisionToWire(limits.acquire(requestFromWire(request))),
-    "limits.use": ({ callId, tokens }) => limits.use(callId, tokens),
-    "limits.settle": ({ callId, tokens }) => limits.settle(callId, tokens),
+    "limits.count": (scopes) =>
+      member.when(() => countDecisionToWire(limits.count(scopesFromWire(scopes)))),
+    "limits.uncount": (counted) => member.when(() => limits.uncount(countedFromWire(counted))),
+    "limits.acquire": (request) =>
+      member.when(() => {
+        const decision = limits.acquire(requestFromWire(request));
+        if (decision.isAdmitted) openCalls.add(request.callId);
+        return decisionToWire(decision, limits.slot);
+      }),
+    "limits.use": ({ callId, tokens }) => member.when(() => limits.use(callId, tokens)),
+    "limits.settle": ({ callId, tokens }) =>
+      member.when(() => {
+        openCalls.delete(callId);
+        limits.settle(callId, tokens);
+      }),
+    "limits.heard": () => member.when(() => undefined),
   };
 }

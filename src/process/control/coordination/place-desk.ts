@@ -90,7 +90,7 @@ export class PlaceDesk {
     this.#isEnded = true;
     this.#options.onEnd();
     for (const waiting of this.#waiting.values()) waiting.abort();
-    for (const [id, { place, tokens }] of [...this.#holdings]) {
+    for (const [id, { place, tokens }] of this.#holdings) {
       place?.settle(tokens);
       this.#leave([id, 0]);
     }

@@ -1,7 +1,7 @@
 import type { ExtraAttempts, RetryBudget } from "../../../routing/retry-budget.ts";
 import { LinkLost } from "../../link/link-errors.ts";
 import type { BudgetKind } from "../../link/messages.ts";
-import type { CoordinationLink } from "../control-link.ts";
+import type { CoordinationLink } from "./coordination-link.ts";
 import type { RoutingReports } from "./routing-reports.ts";
 
 export interface RemoteBudgetOptions {

@@ -22,7 +22,7 @@ import {
   type WireHeld,
   type WireLent,
 } from "../../link/place-wire.ts";
-import type { CoordinationLink } from "../control-link.ts";
+import type { CoordinationLink } from "./coordination-link.ts";
 import { PlaceBook } from "./place-book.ts";
 import { RemotePlace, type RemotePlaceParts } from "./remote-place.ts";
 import { RemoteRequests } from "./remote-requests.ts";

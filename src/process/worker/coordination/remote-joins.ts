@@ -1,6 +1,6 @@
 import type { ClaimDecision, ClaimedRequest, HeldClaim, Joins } from "../../../store/joins.ts";
 import type { JoinMessages } from "../../link/messages.ts";
-import type { CoordinationLink } from "../control-link.ts";
+import type { CoordinationLink } from "./coordination-link.ts";
 
 /** Above the wait of control for another owner. */
 const answerTimeoutMs = 40_000;

@@ -5,7 +5,7 @@ import type { WireLent } from "../../link/place-wire.ts";
 import type { RoutingSettings } from "../../../domain/routing-settings.ts";
 import type { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import type { HealthHint } from "../../../routing/health/target-health.ts";
-import type { CoordinationLink } from "../control-link.ts";
+import type { CoordinationLink } from "./coordination-link.ts";
 import { RemoteCapacity } from "./remote-capacity.ts";
 import { RemoteBudget } from "./remote-budget.ts";
 import { ReportedLimit } from "./reported-limit.ts";

@@ -2,6 +2,7 @@ import type { Clock } from "../../../domain/clock.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
 import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
+import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
 import type {
   CountDecision,
   LimitDecision,
@@ -35,6 +36,16 @@ export interface MemoryLimitStoreOptions {
    * Scopes of each unit and sort of window kept at once. When all are in use, new ones are refused.
    */
   readonly scopeLimit: number;
+  /** Whether `takeChanged` is called. */
+  readonly isFollowed?: boolean;
+}
+
+/** A call that another process has admitted and that is not settled. */
+export interface OpenCall extends Omit<LimitRequest, "counted"> {
+  /** In which it was admitted. */
+  readonly slot: number;
+  /** Tokens charged for it so far. */
+  readonly charged: number;
 }
 
 /** A synchronous limit store, with figures for tests and metrics. */
@@ -45,6 +56,16 @@ export interface MemoryLimitStore extends LimitStore {
   use(callId: string, tokens: number): void;
   settle(callId: string, tokens: number): void;
   restore(admitted: readonly PastAdmission[]): void;
+  /** What was charged or corrected since the last call. */
+  takeChanged(): readonly ScopeUse[];
+  /** All that is charged. */
+  held(): Iterable<ScopeUse>;
+  /** Adds what other processes have admitted, whatever the limits. */
+  include(uses: Iterable<ScopeUse>): void;
+  /** Takes over a call whose charge is included. */
+  adopt(call: OpenCall): void;
+  /** The slot of the last decision. */
+  readonly slot: number;
   /** The state of the first scope's id, without charging it or keeping it alive. */
   peek(scopes: readonly LimitScope[]): LimitState;
   readonly scopeCount: number;
@@ -74,7 +95,8 @@ class WindowLimitStore implements MemoryLimitStore {
     const now = options.clock.monotonic();
     this.#options = options;
     this.#slot = slotAt(now);
-    this.#windows = new ScopeWindows(options.scopeLimit, this.#slot);
+    const { scopeLimit, isFollowed = false } = options;
+    this.#windows = new ScopeWindows({ scopeLimit, slot: this.#slot, isFollowed });
     this.#reservations = new Reservations(options.reservationTtlMs, now);
   }
 
@@ -159,6 +181,39 @@ class WindowLimitStore implements MemoryLimitStore {
 
   restore(admitted: readonly PastAdmission[]): void {
     this.#windows.restore(admitted, this.#advance());
+  }
+
+  takeChanged(): readonly ScopeUse[] {
+    return this.#windows.takeChanged();
+  }
+
+  held(): Iterable<ScopeUse> {
+    this.#advance();
+    return this.#windows.held();
+  }
+
+  include(uses: Iterable<ScopeUse>): void {
+    this.#advance();
+    for (const use of uses) this.#windows.include(use);
+  }
+
+  adopt({ callId, scopes, tokens, mostTokens = tokens, slot, charged }: OpenCall): void {
+    const now = this.#advance();
+    const charges = this.#windows.prepare(scopes);
+    const overrun = Math.max(0, mostTokens - Math.max(tokens, charged));
+    this.#windows.openOverrun(charges, overrun);
+    this.#reservations.set(callId, {
+      slot,
+      reserved: tokens,
+      charges,
+      expiresAtMs: now + this.#options.reservationTtlMs,
+      tokens: charged,
+      overrun,
+    });
+  }
+
+  get slot(): number {
+    return this.#slot;
   }
 
   peek(scopes: readonly LimitScope[]): LimitState {

@@ -1,4 +1,5 @@
-import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
+import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import { nameOf, type NamedScope, type ScopeUse } from "../../../domain/limits/scope-use.ts";
 import { longestGuaranteeSeconds, slotAt } from "../../../domain/limits/slots.ts";
 import type { UsageWindow } from "../../../domain/limits/window.ts";
 import type { PastAdmission } from "../../store.ts";
@@ -9,6 +10,11 @@ interface PastCharge {
   readonly amount: number;
 }
 
+interface PastScopeCharges {
+  readonly scope: NamedScope;
+  readonly charges: PastCharge[];
+}
+
 type PastScope = Pick<LimitScope, "id" | "unit" | "window">;
 
 /**
@@ -16,7 +22,7 @@ type PastScope = Pick<LimitScope, "id" | "unit" | "window">;
  * only then is its limit known, and so its debt.
  */
 export class PastUsage {
-  readonly #byScope = new Map<string, PastCharge[]>();
+  readonly #byScope = new Map<string, PastScopeCharges>();
   /** Slot from which none of it counts. */
   #endsAt = Number.NEGATIVE_INFINITY;
 
@@ -26,8 +32,9 @@ export class PastUsage {
     for (const { scopeId, isGuarantee = false, ageMs, requests, tokens } of admitted) {
       if (!isTokenCount(tokens) || !isTokenCount(requests)) continue;
       const slot = Math.min(slotAt(nowMs - ageMs), now);
-      this.#add(nameOf(scopeId, "requests", isGuarantee), { slot, amount: requests });
-      this.#add(nameOf(scopeId, "tokens", isGuarantee), { slot, amount: tokens });
+      const seconds = isGuarantee ? longestGuaranteeSeconds : 0;
+      this.#add({ id: scopeId, unit: "requests", seconds }, { slot, amount: requests });
+      this.#add({ id: scopeId, unit: "tokens", seconds }, { slot, amount: tokens });
     }
   }
 
@@ -38,13 +45,13 @@ export class PastUsage {
   /** The first slot of a scope's history; undefined: it has none. */
   firstSlot(scope: PastScope): number | undefined {
     if (this.#byScope.size === 0) return undefined;
-    const charges = this.#byScope.get(nameIn(scope));
+    const charges = this.#byScope.get(nameIn(scope))?.charges;
     return charges?.reduce((first, { slot }) => Math.min(first, slot), Number.POSITIVE_INFINITY);
   }
 
   /** Charges a window, which must be at the scope's first slot, slot by slot. */
   replay(scope: PastScope, window: UsageWindow): void {
-    const charges = this.#byScope.get(nameIn(scope)) ?? [];
+    const { charges = [] } = this.#byScope.get(nameIn(scope)) ?? {};
     for (const { slot, amount } of charges.toSorted((a, b) => a.slot - b.slot)) {
       window.advance(slot);
       if (scope.unit === "requests") window.charge(amount);
@@ -52,22 +59,33 @@ export class PastUsage {
     }
   }
 
+  /** What was not replayed, of caps since a slot. Debts are not known. */
+  *held(oldest: number): Iterable<ScopeUse> {
+    for (const { scope, charges } of this.#byScope.values()) {
+      for (const { slot, amount } of charges) {
+        if (scope.seconds === 0 && slot < oldest) continue;
+        yield { scope, slot, amounts: [amount], debt: 0, limit: Number.POSITIVE_INFINITY };
+      }
+    }
+  }
+
   forget(scope: PastScope): void {
     this.#byScope.delete(nameIn(scope));
   }
 
-  #add(name: string, charge: PastCharge): void {
-    const charges = this.#byScope.get(name);
-    if (charges === undefined) this.#byScope.set(name, [charge]);
-    else charges.push(charge);
+  #add(scope: NamedScope, charge: PastCharge): void {
+    const name = pastName(scope);
+    const known = this.#byScope.get(name);
+    if (known === undefined) this.#byScope.set(name, { scope, charges: [charge] });
+    else known.charges.push(charge);
   }
 }
 
-function nameIn({ id, unit, window }: PastScope): string {
-  return nameOf(id, unit, window !== "minute");
+function nameIn(scope: PastScope): string {
+  return pastName(nameOf(scope));
 }
 
 /** Units count separately, and so do a cap and a guarantee of the same id. */
-function nameOf(scopeId: string, unit: LimitUnit, isGuarantee: boolean): string {
-  return `${isGuarantee ? "guarantee" : "cap"} ${unit} ${scopeId}`;
+function pastName({ id, unit, seconds }: NamedScope): string {
+  return `${seconds === 0 ? "cap" : "guarantee"} ${unit} ${id}`;
 }

@@ -1,5 +1,6 @@
 import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import { nameOf, type NamedScope, type ScopeUse } from "../../../domain/limits/scope-use.ts";
 import {
   countedSlots,
   guaranteeSlots,
@@ -14,6 +15,13 @@ import { WindowShelf } from "./window-shelf.ts";
 
 type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
 
+export interface ScopeWindowsOptions {
+  readonly scopeLimit: number;
+  readonly slot: number;
+  /** Whether `takeChanged` is called. */
+  readonly isFollowed: boolean;
+}
+
 /** The windows of all scopes. Callers call `advance` before anything else. */
 export class ScopeWindows {
   /** Scopes of each unit and sort of window kept at once. */
@@ -23,11 +31,14 @@ export class ScopeWindows {
   readonly #guarantees: Shelves;
   readonly #shelves: readonly WindowShelf[];
   readonly #past = new PastUsage();
+  /** Windows that may have changed since `takeChanged`; undefined: nobody asks. */
+  readonly #changed: Map<UsageWindow, NamedScope> | undefined;
   #slot: number;
 
-  constructor(scopeLimit: number, slot: number) {
+  constructor({ scopeLimit, slot, isFollowed }: ScopeWindowsOptions) {
     this.#scopeLimit = scopeLimit;
     this.#slot = slot;
+    this.#changed = isFollowed ? new Map() : undefined;
     this.#caps = shelvesFor(countedSlots, slot);
     this.#guarantees = shelvesFor(longestGuaranteeSeconds, slot);
     this.#shelves = [...Object.values(this.#caps), ...Object.values(this.#guarantees)];
@@ -45,6 +56,57 @@ export class ScopeWindows {
 
   restore(admitted: readonly PastAdmission[], nowMs: number): void {
     this.#past.add(admitted, nowMs);
+  }
+
+  /** What has changed since the last call. */
+  takeChanged(): readonly ScopeUse[] {
+    const uses: ScopeUse[] = [];
+    for (const [window, scope] of this.#changed ?? []) {
+      const changed = window.takeChanged();
+      if (changed !== undefined) uses.push({ scope, ...changed });
+    }
+    this.#changed?.clear();
+    return uses;
+  }
+
+  /** All that is charged. */
+  *held(): Iterable<ScopeUse> {
+    for (const [unit, seconds] of sorts) {
+      const shelf = (seconds === 0 ? this.#caps : this.#guarantees)[unit];
+      for (const [id, window] of shelf.entries()) {
+        window.advance(this.#slot);
+        const held = window.held;
+        const counted = seconds === 0 ? 0 : window.counted + 1;
+        if (held !== undefined) yield { scope: { id, unit, seconds: counted }, ...held };
+      }
+    }
+    yield* this.#past.held(this.#slot - countedSlots);
+  }
+
+  /** Adds what another process has admitted, beyond the scope limit if need be. */
+  include(use: ScopeUse): void {
+    const { id, unit, seconds } = use.scope;
+    const shelf = (seconds === 0 ? this.#caps : this.#guarantees)[unit];
+    let window = shelf.touch(id);
+    if (window === undefined) {
+      const counted = seconds === 0 ? countedSlots : guaranteeSlots(seconds);
+      window = new UsageWindow(this.#slot, counted);
+      shelf.set(id, window);
+    }
+    window.advance(this.#slot);
+    window.include(use);
+    shelf.keep(id, window);
+    this.#changed?.set(window, use.scope);
+  }
+
+  /** Opens what a call of another process may use beyond its charge. */
+  openOverrun(charges: readonly ScopeCharge[], overrun: number): void {
+    for (const { scope, shelf, window, origin } of charges) {
+      if (origin === "repeated" || scope.unit !== "tokens") continue;
+      if (origin === "new") shelf.set(scope.id, window);
+      window.openOverrun(overrun);
+      shelf.keep(scope.id, window);
+    }
   }
 
   /** The state of the first scope's id, without keeping its windows alive. */
@@ -67,6 +129,7 @@ export class ScopeWindows {
       const window = known ?? this.#newWindow(scope);
       const origin = earlier !== undefined ? "repeated" : known === undefined ? "new" : "known";
       this.#bring(window, scope);
+      this.#changed?.set(window, nameOf(scope));
       charges.push({ scope, shelf, window, origin });
     }
     return charges;
@@ -99,6 +162,7 @@ export class ScopeWindows {
       window.holdTo(heldTo(scope));
       window.openOverrun(-overrun);
       by(window);
+      this.#changed?.set(window, nameOf(scope));
       shelf.keep(scope.id, window);
     }
   }
@@ -153,6 +217,14 @@ export class ScopeWindows {
     return new UsageWindow(this.#slot, window === "minute" ? countedSlots : guaranteeSlots(60));
   }
 }
+
+/** 1: a guarantee. */
+const sorts = [
+  ["requests", 0],
+  ["tokens", 0],
+  ["requests", 1],
+  ["tokens", 1],
+] as const;
 
 export function firstOf(charges: readonly ScopeCharge[]): ScopeCharge {
   const [first] = charges;

@@ -53,6 +53,11 @@ export class WindowShelf {
     return owing;
   }
 
+  *entries(): Iterable<[string, UsageWindow]> {
+    yield* this.#recent.entries();
+    for (const entry of this.#owing) if (this.#recent.peek(entry[0]) === undefined) yield entry;
+  }
+
   set(id: string, window: UsageWindow): void {
     this.#recent.set(id, window);
   }

@@ -1,0 +1,43 @@
+import type { Link } from "../../link/link.ts";
+import type { ControlMessages, HeldReport, WorkerMessages } from "../../link/messages.ts";
+
+export type MemberLink = Pick<Link<ControlMessages, WorkerMessages>, "ask" | "close" | "sendFirst">;
+
+/** One connected worker, among those that share. */
+export class Member {
+  /** Calls of it that are not settled. */
+  readonly openCalls = new Set<string>();
+  link: MemberLink | undefined;
+  /** What it held when it was asked. */
+  report: HeldReport | undefined;
+  /** In the time of this process. */
+  reportedAtMs = 0;
+  readonly #admission = Promise.withResolvers<void>();
+  #isAdmitted = false;
+
+  /** Whether control decides for it. */
+  get isAdmitted(): boolean {
+    return this.#isAdmitted;
+  }
+
+  admit(): void {
+    this.#isAdmitted = true;
+    this.#admission.resolve();
+  }
+
+  /** Resolves when control decides for it; undefined from then on. */
+  get admitted(): Promise<void> | undefined {
+    return this.#isAdmitted ? undefined : this.#admission.promise;
+  }
+
+  /** Decides once control decides for it, in the order of its messages. */
+  when<Answer>(decide: () => Answer | Promise<Answer>): Answer | Promise<Answer> {
+    return this.admitted?.then(decide) ?? decide();
+  }
+}
+
+/** Returns undefined for a hello without a number. */
+export function numberIn(hello: unknown): number | undefined {
+  if (typeof hello !== "object" || hello === null || !("number" in hello)) return undefined;
+  return typeof hello.number === "number" ? hello.number : undefined;
+}

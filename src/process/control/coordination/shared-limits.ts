@@ -1,0 +1,152 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { NamedScope, ScopeUse } from "../../../domain/limits/scope-use.ts";
+import { countedSlots, slotAt, slotMs } from "../../../domain/limits/slots.ts";
+import {
+  createMemoryLimitStore,
+  type MemoryLimitStore,
+  type MemoryLimitStoreOptions,
+} from "../../../store/coordinator/memory/limit-store.ts";
+import type { PastAdmission } from "../../../store/store.ts";
+import {
+  useFromWire,
+  useToWire,
+  type HeldLimits,
+  type WireUse,
+  type WireUsed,
+} from "../../link/limit-use-wire.ts";
+import { scopesFromWire } from "../../link/limit-wire.ts";
+import type { Member } from "./member.ts";
+
+export type LimitBounds = Pick<MemoryLimitStoreOptions, "reservationTtlMs" | "scopeLimit">;
+
+export interface SharedLimitsOptions {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly bounds: LimitBounds;
+}
+
+/** The limits of all workers, and what workers must know of them in case control ends. */
+export class SharedLimits {
+  readonly store: MemoryLimitStore;
+  readonly #clock: Clock;
+  /** Common time less that of this process. */
+  #offsetMs: number;
+  #generation = 1;
+  #sequence = 0;
+  #toldWorkers = 0;
+
+  constructor({ clock, random, bounds }: SharedLimitsOptions) {
+    this.#clock = clock;
+    this.#offsetMs = -clock.monotonic();
+    const common: Clock = {
+      now: () => clock.now(),
+      monotonic: () => this.#now(),
+      schedule: (run, delayMs) => clock.schedule(run, delayMs),
+    };
+    this.store = createMemoryLimitStore({ clock: common, random, ...bounds, isFollowed: true });
+  }
+
+  /** Goes on where the last control process ended, as the worker has seen it that saw most. */
+  goOn(members: readonly Member[], seen: readonly WireUse[]): void {
+    for (const { report, reportedAtMs } of members) {
+      const { generation = 0, now = 0 } = report?.limits ?? {};
+      if (generation === 0) continue;
+      this.#generation = Math.max(this.#generation, generation + 1);
+      this.#offsetMs = Math.max(this.#offsetMs, now - reportedAtMs);
+    }
+    this.store.include(seen.map(useFromWire));
+  }
+
+  /**
+   * Adds what the ledger has of a scope beyond what workers know, as if it were of now: an unknown
+   * part of it is in each second. The ledger may have all that workers know.
+   */
+  add(admitted: readonly PastAdmission[]): void {
+    const known = new Map<string, ScopeUse>();
+    for (const use of this.store.held()) known.set(keyOf(use.scope), use);
+    const missing = new Map<ScopeUse, number>();
+    const unknown: PastAdmission[] = [];
+    for (const past of admitted) {
+      const left = { requests: 0, tokens: 0 };
+      for (const unit of ["requests", "tokens"] as const) {
+        const { scopeId: id, isGuarantee = false } = past;
+        const use = known.get(keyOf({ id, unit, seconds: isGuarantee ? 1 : 0 }));
+        if (use === undefined) left[unit] = past[unit];
+        else if (isCounted(past, use)) {
+          missing.set(use, (missing.get(use) ?? -sumOf(use)) + past[unit]);
+        }
+      }
+      if (left.requests + left.tokens > 0) unknown.push({ ...past, ...left });
+    }
+    this.store.restore(unknown);
+    const slot = slotAt(this.#now());
+    for (const [use, amount] of missing) {
+      if (amount > 0) this.store.include([{ ...use, slot, amounts: [amount], debt: 0 }]);
+    }
+  }
+
+  /** Counts what a worker admitted alone, and takes over its calls. */
+  takeOver({ own, calls, notes }: HeldLimits, { openCalls }: Member): void {
+    // The time of the worker may lag behind that of this process.
+    const later = <Use extends { readonly slot: number }>(use: Use): Use => ({
+      ...use,
+      slot: use.slot + 1,
+    });
+    this.store.include(own.map((use) => later(useFromWire(use))));
+    const latest = slotAt(this.#now());
+    for (const { callId, scopes, tokens, mostTokens, slot, charged, isOwn } of calls) {
+      const known = slot ?? Number.NEGATIVE_INFINITY;
+      const at = isOwn ? Math.min(known + 1, latest) : known;
+      const call = { callId, scopes: scopesFromWire(scopes), tokens, mostTokens, charged };
+      this.store.adopt({ ...call, slot: at });
+      openCalls.add(callId);
+    }
+    for (const { callId, tokens, isFinal } of notes) {
+      if (!openCalls.has(callId)) continue;
+      if (isFinal) openCalls.delete(callId);
+      if (isFinal) this.store.settle(callId, tokens);
+      else this.store.use(callId, tokens);
+    }
+  }
+
+  /** What a worker that has gone had reserved stays charged. */
+  abandon({ openCalls }: Member): void {
+    for (const callId of openCalls) this.store.settle(callId, Number.NaN);
+    openCalls.clear();
+  }
+
+  /** What has changed since the last call; undefined: nothing. */
+  changes(workers: number): WireUsed | undefined {
+    const uses = this.store.takeChanged();
+    if (uses.length === 0 && workers === this.#toldWorkers) return undefined;
+    this.#toldWorkers = workers;
+    this.#sequence += 1;
+    return this.#told({ uses: uses.map(useToWire), isAll: false }, workers);
+  }
+
+  all(workers: number): WireUsed {
+    return this.#told({ uses: Array.from(this.store.held(), useToWire), isAll: true }, workers);
+  }
+
+  #told(uses: Pick<WireUsed, "uses" | "isAll">, workers: number): WireUsed {
+    const generation = this.#generation;
+    return { generation, sequence: this.#sequence, now: this.#now(), workers, ...uses };
+  }
+
+  #now(): number {
+    return this.#clock.monotonic() + this.#offsetMs;
+  }
+}
+
+/** Caps and guarantees of one id count separately. */
+function keyOf({ id, unit, seconds }: NamedScope): string {
+  return `${seconds === 0 ? "cap" : "guarantee"} ${unit} ${id}`;
+}
+
+function isCounted({ ageMs }: PastAdmission, { scope }: ScopeUse): boolean {
+  return ageMs < (scope.seconds === 0 ? countedSlots : scope.seconds) * slotMs;
+}
+
+function sumOf({ amounts, debt }: ScopeUse): number {
+  return amounts.reduce((sum, amount) => sum + amount, debt);
+}

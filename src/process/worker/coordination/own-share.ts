@@ -1,0 +1,116 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import {
+  createMemoryLimitStore,
+  type MemoryLimitStore,
+  type MemoryLimitStoreOptions,
+} from "../../../store/coordinator/memory/limit-store.ts";
+import type {
+  CountDecision,
+  LimitDecision,
+  LimitRequest,
+  RefusedByLimit,
+} from "../../../store/store.ts";
+import { useToWire, type WireUse } from "../../link/limit-use-wire.ts";
+import type { SharedUse } from "./shared-use.ts";
+
+/** The wait sent for a request that is too large for the share alone: control is back by then. */
+const controlBackMs = 2_000;
+
+/**
+ * The limits of a worker while control is gone: of what is left of each limit, a fair part. What was
+ * granted before only gets less as time passes, so all parts together never exceed the limit.
+ */
+export class OwnShare {
+  readonly #shared: SharedUse | undefined;
+  readonly #limits: MemoryLimitStore;
+
+  /** `shared`: what all have been granted; undefined: this worker knows nothing. */
+  constructor(shared: SharedUse | undefined, options: MemoryLimitStoreOptions) {
+    this.#shared = shared;
+    // Its slots are to stay those of this process, whatever is heard of common time later.
+    const aheadMs = shared?.aheadMs ?? 0;
+    const { clock } = options;
+    const common: Clock = {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic() - aheadMs,
+      schedule: (run, delayMs) => clock.schedule(run, delayMs),
+    };
+    this.#limits = createMemoryLimitStore({ ...options, clock: common });
+  }
+
+  /** The slot of the last decision. */
+  get slot(): number {
+    return this.#limits.slot;
+  }
+
+  count(scopes: readonly LimitScope[]): CountDecision {
+    const decision = this.#limits.count(this.#partOf(scopes));
+    if (!decision.isAdmitted) return this.#refused(decision, { scopes, tokens: 0 });
+    return { isAdmitted: true, counted: { scopes, slot: decision.counted.slot } };
+  }
+
+  uncount({ scopes, slot }: CountedRequest): void {
+    this.#limits.uncount({ scopes: this.#partOf(scopes), slot });
+  }
+
+  acquire(request: LimitRequest): LimitDecision {
+    const { scopes } = request;
+    const decision = this.#limits.acquire({ ...request, scopes: this.#partOf(scopes) });
+    if (!decision.isAdmitted) return this.#refused(decision, request);
+    const [first] = scopes;
+    return { isAdmitted: true, state: ofWhole(decision.state, scopes, first?.id) };
+  }
+
+  use(callId: string, tokens: number): void {
+    this.#limits.use(callId, tokens);
+  }
+
+  settle(callId: string, tokens: number): void {
+    this.#limits.settle(callId, tokens);
+  }
+
+  held(): readonly WireUse[] {
+    return Array.from(this.#limits.held(), useToWire);
+  }
+
+  #partOf(scopes: readonly LimitScope[]): readonly LimitScope[] {
+    return scopes.map((scope) => ({ ...scope, limit: this.#part(scope) }));
+  }
+
+  #part(scope: LimitScope): number {
+    if (this.#shared === undefined) return 0;
+    const left = scope.limit - this.#shared.charged(scope);
+    return Math.max(0, Math.floor(left / this.#shared.workers));
+  }
+
+  #refused(refusal: RefusedByLimit, asked: Asked): RefusedByLimit {
+    const state = ofWhole(refusal.state, asked.scopes, refusal.scopeId);
+    if (refusal.retryAfterMs !== undefined || !fitsWhole(asked)) return { ...refusal, state };
+    const freeAfterMs = refusal.overrun === undefined ? controlBackMs : undefined;
+    return { ...refusal, state, freeAfterMs, retryAfterMs: controlBackMs };
+  }
+}
+
+type Asked = Pick<LimitRequest, "scopes" | "tokens" | "mostTokens">;
+
+/** Whether a request fits an empty window of the whole limits. */
+function fitsWhole({ scopes, tokens, mostTokens = tokens }: Asked): boolean {
+  return scopes.every(({ unit, limit, overrunFactor = Infinity }) =>
+    unit === "requests"
+      ? limit >= 1
+      : limit >= tokens && mostTokens - tokens <= limit * overrunFactor,
+  );
+}
+
+/** Callers are told their own limits, and what is left of this worker's part. */
+function ofWhole(
+  state: LimitState,
+  scopes: readonly LimitScope[],
+  id: string | undefined,
+): LimitState {
+  const limitOf = (unit: LimitScope["unit"]): number =>
+    scopes.find((scope) => scope.id === id && scope.unit === unit)?.limit ?? Infinity;
+  return { ...state, limitRequests: limitOf("requests"), limitTokens: limitOf("tokens") };
+}

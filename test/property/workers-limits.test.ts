@@ -1,0 +1,277 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { keyScopeId } from "../../src/admission/plan-scopes.ts";
+import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
+import type { CountedRequest } from "../../src/domain/limits/limit-scope.ts";
+import type { AdmittedUsage } from "../../src/store/usage-reports.ts";
+import { CoordinationWorld, type WorkerWorld } from "../support/coordination-world.ts";
+import { runsOf } from "../support/requirement.ts";
+
+const bounds = { reservationTtlMs: 24 * 3_600_000, scopeLimit: 1_000 };
+const limits = { requestsPerMinute: 12, tokensPerMinute: 120 };
+const keys = ["a", "b"] as const;
+const windowMs = 60_000;
+
+const step = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("wait" as const),
+      ms: fc.constantFrom(1, 300, 1_000, 7_000, 30_000, 59_999, 60_001, 61_000),
+    }),
+  },
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      kind: fc.constant("call" as const),
+      worker: fc.nat(3),
+      key: fc.constantFrom(...keys),
+      tokens: fc.integer({ min: 0, max: 40 }),
+      most: fc.integer({ min: 0, max: 60 }),
+      count: fc.integer({ min: 1, max: 8 }),
+      isCounted: fc.boolean(),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("use" as const, "settle" as const, "settle" as const),
+      call: fc.nat(40),
+      tokens: fc.integer({ min: 0, max: 60 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("uncount" as const), call: fc.nat(40) }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("deliver" as const) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("settled" as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("end-control" as const),
+      writes: fc.constantFrom(0, 0, 1, 2, 3, 5),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("start-control" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("end-worker" as const), worker: fc.nat(3) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("start-worker" as const), worker: fc.nat(3) }),
+  },
+);
+
+const history = fc.record({
+  workers: fc.integer({ min: 1, max: 4 }),
+  skewMs: fc.constantFrom(0, 7, 333, 100_000),
+  steps: fc.array(step, { minLength: 5, maxLength: 60 }),
+});
+
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** One admitted request, at the time at which its caller heard of it. */
+interface Admitted {
+  readonly worker: WorkerWorld;
+  readonly callId: string;
+  readonly key: string;
+  readonly atMs: number;
+  readonly reserved: number;
+  tokens: number;
+  requests: number;
+  counted: CountedRequest | undefined;
+  isSettled: boolean;
+}
+
+class History {
+  readonly #world: CoordinationWorld;
+  readonly #workers: number;
+  readonly admitted: Admitted[] = [];
+  #calls = 0;
+
+  constructor({ workers, skewMs }: { readonly workers: number; readonly skewMs: number }) {
+    this.#workers = workers;
+    const ledger = (since: number) => this.#ledger(since);
+    this.#world = new CoordinationWorld({ workers, skewMs, bounds, ledger });
+  }
+
+  start(): Promise<void> {
+    return this.#world.start();
+  }
+
+  async run(step: Step): Promise<void> {
+    switch (step.kind) {
+      case "wait":
+        await this.#wait(step.ms);
+        return;
+      case "call":
+        for (let count = 0; count < step.count; count += 1) this.#call(step);
+        return;
+      case "use":
+      case "settle":
+        this.#note(step);
+        return;
+      case "uncount":
+        this.#uncount(this.admitted[step.call]);
+        return;
+      case "deliver":
+        await this.#world.step();
+        return;
+      case "settled":
+        await this.#world.settle();
+        return;
+      case "end-control":
+        if (step.writes === 0) this.#world.end(this.#world.control);
+        else if (this.#world.control !== undefined) {
+          this.#world.control.writesLeft = step.writes;
+        }
+        return;
+      case "start-control":
+        if (this.#world.control?.isAlive !== true) await this.#startControl();
+        return;
+      case "end-worker":
+        this.#world.end(this.#workerAt(step.worker));
+        return;
+      case "start-worker":
+        this.#startWorker(1 + (step.worker % this.#workers));
+        return;
+    }
+  }
+
+  /** Everything runs, and has said all. */
+  async finish(): Promise<void> {
+    await this.#world.settle();
+    if (this.#world.control?.isAlive === true) {
+      this.#world.control.writesLeft = Number.POSITIVE_INFINITY;
+    } else await this.#startControl();
+    for (let number = 1; number <= this.#workers; number += 1) this.#startWorker(number);
+    await this.#world.settle();
+  }
+
+  /** The most of a unit that was admitted for a key in any minute. */
+  most(key: string, unit: "requests" | "tokens"): number {
+    const ofKey = this.admitted.filter((one) => one.key === key);
+    const sums = ofKey.map(({ atMs }) =>
+      ofKey
+        .filter((other) => other.atMs >= atMs && other.atMs <= atMs + windowMs)
+        .reduce((sum, other) => sum + other[unit], 0),
+    );
+    return Math.max(0, ...sums);
+  }
+
+  /** What control would still grant a key, and what it may at most. */
+  async left(key: string): Promise<{ readonly granted: number; readonly allowed: number }> {
+    const now = this.#world.clock.monotonic();
+    const recent = this.admitted.filter((one) => one.key === key && one.atMs >= now - windowMs);
+    const used = recent.reduce((sum, { requests }) => sum + requests, 0);
+    let granted = 0;
+    for (let asked = 0; asked < limits.requestsPerMinute; asked += 1) {
+      const counting = this.#world.living()[0]?.limits.count(minuteScopes(keyScopeId(key), limits));
+      await this.#world.settle();
+      if ((await counting)?.isAdmitted === true) granted += 1;
+    }
+    return { granted, allowed: limits.requestsPerMinute - used };
+  }
+
+  async #wait(ms: number): Promise<void> {
+    // Messages do not take seconds.
+    if (ms >= 1_000) await this.#world.settle();
+    this.#world.advance(ms);
+  }
+
+  #call({ worker, key, tokens, most, isCounted }: Extract<Step, { kind: "call" }>): void {
+    const at = this.#workerAt(worker);
+    if (at === undefined) return;
+    this.#calls += 1;
+    const callId = `call ${this.#calls}`;
+    const scopes = minuteScopes(keyScopeId(key), limits, 2);
+    const record = (use: { reserved: number; counted?: CountedRequest }): void => {
+      if (!at.isAlive) return;
+      this.admitted.push({
+        worker: at,
+        callId,
+        key,
+        atMs: this.#world.clock.monotonic(),
+        counted: undefined,
+        isSettled: false,
+        requests: 1,
+        tokens: use.reserved,
+        ...use,
+      });
+    };
+    if (isCounted) {
+      void at.limits.count(scopes).then((decision) => {
+        if (decision.isAdmitted) record({ reserved: 0, counted: decision.counted });
+      });
+      return;
+    }
+    const mostTokens = Math.max(tokens, most);
+    void at.limits.acquire({ callId, scopes, tokens, mostTokens }).then(({ isAdmitted }) => {
+      if (isAdmitted) record({ reserved: tokens });
+    });
+  }
+
+  #note({ kind, call, tokens }: Extract<Step, { kind: "use" | "settle" }>): void {
+    const admitted = this.admitted[call];
+    if (admitted === undefined || admitted.isSettled || !admitted.worker.isAlive) return;
+    const { worker, callId, reserved } = admitted;
+    if (kind === "use") return worker.limits.use(callId, tokens);
+    worker.limits.settle(callId, tokens);
+    admitted.isSettled = true;
+    // What is used beyond the reservation is a debt.
+    admitted.tokens = Math.min(tokens, reserved);
+  }
+
+  #uncount(admitted: Admitted | undefined): void {
+    if (admitted?.counted === undefined || !admitted.worker.isAlive) return;
+    admitted.worker.limits.uncount(admitted.counted);
+    admitted.counted = undefined;
+    admitted.requests = 0;
+  }
+
+  #startControl(): Promise<void> {
+    return this.#world.startControl();
+  }
+
+  #startWorker(number: number): void {
+    if (this.#world.living().some((worker) => worker.number === number)) return;
+    this.#world.startWorker(number);
+  }
+
+  #workerAt(index: number): WorkerWorld | undefined {
+    const living = this.#world.living();
+    return living[index % Math.max(1, living.length)];
+  }
+
+  #ledger(since: number): readonly AdmittedUsage[] {
+    const { clock } = this.#world;
+    return this.admitted.flatMap(({ key, atMs, requests, tokens }) => {
+      const at = clock.now() - (clock.monotonic() - atMs);
+      if (at < since) return [];
+      const second = Math.floor(at / 1_000) * 1_000;
+      return [
+        { limitScope: key, accountId: key, isGuarantee: false, at: second, requests, tokens },
+      ];
+    });
+  }
+}
+
+test("no window of several workers exceeds its limit, and none loses what was admitted, whatever ends when", async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async ({ workers, skewMs, steps }) => {
+      const run = new History({ workers, skewMs });
+      await run.start();
+      for (const step of steps) await run.run(step);
+      await run.finish();
+      for (const key of keys) {
+        expect(run.most(key, "requests")).toBeLessThanOrEqual(limits.requestsPerMinute);
+        expect(run.most(key, "tokens")).toBeLessThanOrEqual(limits.tokensPerMinute);
+        const { granted, allowed } = await run.left(key);
+        expect(granted).toBeLessThanOrEqual(allowed);
+      }
+    }),
+    { numRuns: Number(process.env["L_RUNS"] ?? runsOf(2_000)) },
+  );
+}, 300_000);

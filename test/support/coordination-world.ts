@@ -1,0 +1,295 @@
+import type { Clock } from "../../src/domain/clock.ts";
+import { Coordination } from "../../src/process/control/coordination/coordination.ts";
+import type { LimitBounds } from "../../src/process/control/coordination/shared-limits.ts";
+import { LinkLost } from "../../src/process/link/link-errors.ts";
+import { Link, type Handlers } from "../../src/process/link/link.ts";
+import {
+  jsonKinds,
+  type ControlMessages,
+  type CoordinationMessages,
+  type SharingMessages,
+} from "../../src/process/link/messages.ts";
+import type { ByteChannel } from "../../src/process/link/outbox.ts";
+import type { SharingLink } from "../../src/process/worker/coordination/coordination-link.ts";
+import { CoordinationParts } from "../../src/process/worker/coordination/coordination-parts.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
+import type { AdmittedUsage } from "../../src/store/usage-reports.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { plainRouting } from "./pipeline-fixtures.ts";
+
+/** What a process wrote, on its way; it arrives even if the process has ended. */
+class Way implements ByteChannel {
+  readonly #writer: Process;
+  #bytes: Uint8Array[] = [];
+
+  constructor(writer: Process) {
+    this.#writer = writer;
+  }
+
+  write(bytes: Uint8Array): number {
+    if (!this.#writer.mayWrite()) return bytes.length;
+    this.#bytes.push(bytes.slice());
+    return bytes.length;
+  }
+
+  close(): void {
+    // The pair is closed as a whole.
+  }
+
+  take(): readonly Uint8Array[] {
+    return this.#bytes.splice(0);
+  }
+}
+
+/** A process that may end at a write. */
+class Process {
+  readonly clock: ManualClock;
+  isAlive = true;
+  /** Writes before its end. */
+  writesLeft = Number.POSITIVE_INFINITY;
+
+  constructor(clock: ManualClock) {
+    this.clock = clock;
+  }
+
+  mayWrite(): boolean {
+    if (this.writesLeft <= 0) this.isAlive = false;
+    this.writesLeft -= 1;
+    return this.isAlive;
+  }
+}
+
+interface Connection {
+  readonly worker: WorkerWorld;
+  readonly control: ControlWorld;
+  readonly toControl: Way;
+  readonly toWorker: Way;
+  readonly near: Link<CoordinationMessages, ControlMessages>;
+  readonly far: Link<ControlMessages, CoordinationMessages>;
+}
+
+class ControlWorld extends Process {
+  readonly coordination: Coordination;
+
+  constructor(clock: ManualClock, coordination: Coordination) {
+    super(clock);
+    this.coordination = coordination;
+  }
+}
+
+/** One worker: its limits, and its end of the link. */
+export class WorkerWorld extends Process implements SharingLink {
+  readonly number: number;
+  readonly limits: RemoteLimits;
+  readonly parts = new CoordinationParts();
+  connection: Connection | undefined;
+
+  constructor(number: number, clock: ManualClock, bounds: LimitBounds) {
+    super(clock);
+    this.number = number;
+    this.limits = new RemoteLimits(this, { clock, random: () => 0, ...bounds });
+  }
+
+  readonly ask: SharingLink["ask"] = (kind, body, timeoutMs) => {
+    const link = this.connection?.near;
+    if (link === undefined) return Promise.reject(new LinkLost("there is no control"));
+    return link.ask(kind, body, timeoutMs);
+  };
+
+  readonly tell: SharingLink["tell"] = (kind, body) => {
+    this.connection?.near.tell(kind, body);
+  };
+
+  onReplaced(): void {
+    // Nothing here is told by it.
+  }
+
+  join(part: Parameters<CoordinationParts["join"]>[0]): void {
+    this.parts.join(part);
+  }
+}
+
+const noPlaces = {
+  plans: new Map(),
+  pools: new Map(),
+  upstreams: new Map(),
+  routing: plainRouting,
+};
+
+export interface WorldOptions {
+  readonly workers: number;
+  /** By how much the time of each process differs from that of the one before. */
+  readonly skewMs: number;
+  readonly bounds: LimitBounds;
+  /** Of all processes; undefined: each has its own. */
+  readonly clock?: ManualClock;
+  readonly random?: () => number;
+  /** What the ledger has since a time of the wall clock. */
+  readonly ledger: (since: number) => readonly AdmittedUsage[];
+}
+
+/** Control and workers of one gateway in this process, with links that tests hold and cut. */
+export class CoordinationWorld {
+  readonly clock = new ManualClock({ monotonicMs: 1_000_000 });
+  readonly #options: WorldOptions;
+  readonly #clocks: ManualClock[] = [];
+  readonly #connections = new Set<Connection>();
+  readonly workers: WorkerWorld[] = [];
+  control: ControlWorld | undefined;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    await this.startControl();
+    for (let number = 1; number <= this.#options.workers; number += 1) this.startWorker(number);
+    await this.settle();
+  }
+
+  advance(durationMs: number): void {
+    this.clock.advance(durationMs);
+    for (const clock of this.#clocks) clock.advance(durationMs);
+  }
+
+  living(): readonly WorkerWorld[] {
+    return this.workers.filter(({ isAlive }) => isAlive);
+  }
+
+  async startControl(): Promise<void> {
+    const clock = this.#newClock();
+    const coordination = new Coordination({
+      config: { ...noPlaces, workers: Math.max(2, this.#options.workers) },
+      keys: { loadKeys: async () => ({ changes: [], epoch: 0, hasMore: false }) },
+      onWaited: () => undefined,
+      clock: withoutTimers(clock),
+      random: this.#options.random ?? (() => 0),
+      bounds: this.#options.bounds,
+      reports: { admitted: async (since) => this.#options.ledger(since) },
+      living: this.living().map(({ number }) => number),
+    });
+    this.control = new ControlWorld(clock, coordination);
+    await coordination.start();
+    const linked = [...this.#connections].map(({ worker }) => worker);
+    // Others have to learn first that they have lost the process before.
+    for (const worker of this.living()) if (!linked.includes(worker)) this.#connect(worker);
+  }
+
+  startWorker(number: number): WorkerWorld {
+    const worker = new WorkerWorld(number, this.#newClock(), this.#options.bounds);
+    this.workers.push(worker);
+    this.#connect(worker);
+    return worker;
+  }
+
+  /** Ends a process; what it wrote arrives. */
+  end(process: Process | undefined): void {
+    if (process !== undefined) process.isAlive = false;
+  }
+
+  /** Moves what is on its way once; true if something moved. */
+  async step(): Promise<boolean> {
+    await turn();
+    let hasMoved = false;
+    for (const connection of this.#connections) {
+      if (deliver(connection)) hasMoved = true;
+      // The runtime, too, runs what waits for a message before it says that a socket has ended.
+      await turn();
+      if (this.#endDead(connection)) hasMoved = true;
+    }
+    return hasMoved;
+  }
+
+  async settle(): Promise<void> {
+    for (let quiet = 0; quiet < 3;) quiet = (await this.step()) ? 0 : quiet + 1;
+  }
+
+  #endDead(connection: Connection): boolean {
+    const { worker, control, far } = connection;
+    if (control.isAlive && worker.isAlive) return false;
+    if (deliver(connection)) return true;
+    this.#connections.delete(connection);
+    if (control.isAlive) far.ended();
+    if (worker.isAlive) this.#lost(connection);
+    return true;
+  }
+
+  #lost({ worker, near }: Connection): void {
+    worker.connection = undefined;
+    near.ended();
+    if (this.control?.isAlive === true) this.#connect(worker);
+    else worker.parts.alone();
+  }
+
+  #connect(worker: WorkerWorld): void {
+    const { control } = this;
+    if (control?.isAlive !== true) return;
+    const { coordination } = control;
+    const shared = coordination.ofWorker(() => far);
+    const toControl = new Way(worker);
+    const toWorker = new Way(control);
+    const near: Connection["near"] = new Link<CoordinationMessages, ControlMessages>({
+      channel: toControl,
+      clock: withoutTimers(worker.clock),
+      hello: { number: worker.number },
+      jsonKinds,
+      handlers: workerHandlers(worker.parts.handlers),
+      onOpen: () => {
+        worker.connection = connection;
+      },
+      onLost: (reason) => worker.parts.lost(reason),
+    });
+    const far: Connection["far"] = new Link<ControlMessages, CoordinationMessages>({
+      channel: toWorker,
+      clock: withoutTimers(control.clock),
+      hello: undefined,
+      handlers: shared.handlers,
+      beforeFlush: coordination.publish,
+      onOpen: (hello) => void shared.opened(far, hello),
+      onLost: () => shared.end(),
+    });
+    const connection = { worker, control, toControl, toWorker, near, far };
+    this.#connections.add(connection);
+  }
+
+  #newClock(): ManualClock {
+    if (this.#options.clock !== undefined) return this.#options.clock;
+    const monotonicMs = this.clock.monotonic() + this.#options.skewMs * this.#clocks.length;
+    const clock = new ManualClock({ wallMs: this.clock.now(), monotonicMs });
+    this.#clocks.push(clock);
+    return clock;
+  }
+}
+
+function deliver({ worker, control, toControl, toWorker, near, far }: Connection): boolean {
+  const toFar = toControl.take();
+  const toNear = toWorker.take();
+  if (control.isAlive) for (const bytes of toFar) far.received(bytes);
+  if (worker.isAlive) for (const bytes of toNear) near.received(bytes);
+  return toFar.length + toNear.length > 0;
+}
+
+function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMessages> {
+  return {
+    ...handlers,
+    "keys.reload": () => undefined,
+    state: () => undefined,
+    "config.changed": () => undefined,
+    "health.changed": () => undefined,
+    "places.lent": () => undefined,
+    "metrics.read": () => "",
+  };
+}
+
+/** The limits of waits are no part of these tests. */
+function withoutTimers(clock: Clock): Clock {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    schedule: () => () => undefined,
+  };
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
