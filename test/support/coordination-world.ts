@@ -87,7 +87,8 @@ export class WorkerWorld extends Process implements SharingLink {
   constructor(number: number, clock: ManualClock, bounds: LimitBounds) {
     super(clock);
     this.number = number;
-    this.limits = new RemoteLimits(this, { clock, random: () => 0, ...bounds });
+    const options = { clock: withoutTimers(clock), random: () => 0, ...bounds };
+    this.limits = new RemoteLimits(this, options);
   }
 
   readonly ask: SharingLink["ask"] = (kind, body, timeoutMs) => {

@@ -219,7 +219,7 @@ export class Supervisor {
   }
 
   #begin(plan: RunPlan): ProcessRun {
-    const run = new ProcessRun(plan, this.#options.clock.monotonic(), refusedStart);
+    const run = new ProcessRun(plan, this.#options.clock.monotonic());
     try {
       const worker = (run.worker = this.#findProcess(run));
       this.#running.add(worker);
@@ -298,10 +298,3 @@ export class Supervisor {
     }
   }
 }
-
-/** The end of a process that was never started. */
-const refusedStart = {
-  exitCode: exitCodes.failed,
-  signal: undefined,
-  peakResidentBytes: undefined,
-};

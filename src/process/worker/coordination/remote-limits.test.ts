@@ -4,7 +4,7 @@ import {
   limitStoreContract,
 } from "../../../../test/contracts/limit-store-contract.ts";
 import { CoordinationWorld } from "../../../../test/support/coordination-world.ts";
-import { ManualClock } from "../../../../test/support/manual-clock.ts";
+import type { ManualClock } from "../../../../test/support/manual-clock.ts";
 import { minuteScopes } from "../../../domain/limits/limit-scope.ts";
 import type { LimitStore } from "../../../store/store.ts";
 
