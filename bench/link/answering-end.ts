@@ -1,6 +1,7 @@
 /** A program that decides about limits at the socket whose path it is given, as control does. */
 import { systemClock } from "../../src/domain/clock.ts";
 import { limitHandlers } from "../../src/process/control/coordination/limit-handlers.ts";
+import { Member } from "../../src/process/control/coordination/member.ts";
 import { Link } from "../../src/process/link/link.ts";
 import { jsonKinds, type LimitMessages } from "../../src/process/link/messages.ts";
 import { listenAtSocket } from "../../src/process/link/unix-socket.ts";
@@ -8,6 +9,8 @@ import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
 import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
 import type { CpuMessages } from "./cpu-messages.ts";
 
+const member = new Member();
+member.admit();
 const limits = createMemoryLimitStore({
   clock: systemClock,
   random: Math.random,
@@ -21,7 +24,7 @@ const listener = listenAtSocket(
       clock: systemClock,
       hello: undefined,
       jsonKinds,
-      handlers: { ...limitHandlers(limits), cpu: usedMicroseconds },
+      handlers: { ...limitHandlers(limits, member), cpu: usedMicroseconds },
       onOpen: () => undefined,
       onLost: () => listener.stop(),
     }),

@@ -5,7 +5,8 @@ import { systemClock } from "../../src/domain/clock.ts";
 import { Link } from "../../src/process/link/link.ts";
 import { connectToSocket } from "../../src/process/link/unix-socket.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
+import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
 import { jsonKinds, type CoordinationMessages } from "../../src/process/link/messages.ts";
 import type { Figure } from "../figure.ts";
 import type { OwnContext } from "../figures/context.ts";
@@ -82,13 +83,12 @@ async function askAll(link: BenchLink, asks: number, count: number): Promise<num
     {
       ask: (kind, body) => link.ask(kind, body),
       tell: (kind, body) => link.tell(kind, body),
-      join: () => undefined,
       onReplaced: () => undefined,
+      // Control decides from the start.
+      join: (part) => void part.report(),
     },
-    { clock: systemClock, random: Math.random, reservationTtlMs: 60_000, scopeLimit: 1_000 },
+    { clock: systemClock, random: Math.random, ...limitStoreBounds },
   );
-  // Control decides from the beginning.
-  limits.report();
   for (let done = 0; done < count; done += asks) {
     await Promise.all(Array.from({ length: asks }, () => limits.count(scopes)));
   }

@@ -22,6 +22,7 @@ export function demoConfigText(options: DemoOptions): string {
   return `listen: { data: ${quote(options.listenData)}, admin: ${quote(options.listenAdmin)} }
 storage: { url: ${quote(`sqlite:${options.dataDir}/sluice.db`)} }
 data_dir: ${quote(options.dataDir)}
+workers: 1
 shutdown: { pre_stop: 0s }
 environments:
   - { name: local, hosts: ["*"], models: ["*"] }

@@ -53,7 +53,18 @@ export class CanarySearch {
       const isException = [localAccessFile, ...exceptions].includes(basename(entry.name));
       if (!entry.isFile() || isException) continue;
       const path = join(entry.parentPath, entry.name);
-      this.search(path.slice(folder.length + 1), readFileSync(path));
+      const content = readIfThere(path);
+      if (content !== undefined) this.search(path.slice(folder.length + 1), content);
     }
+  }
+}
+
+/** Undefined for a file that was removed meanwhile, as spools are. */
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
   }
 }

@@ -94,6 +94,7 @@ export class SharedLimiter {
   }
 
   #directOf(client: LimiterClient) {
+    const store = this.#store;
     return {
       // Calls of the simulation are not counted before: admission counts them.
       count: notCounted,
@@ -103,6 +104,9 @@ export class SharedLimiter {
       acquire: (request: LimitRequest) => this.#decide(request, client),
       use: (callId: string, tokens: number) => this.#use(callId, tokens),
       settle: (callId: string, tokens: number) => this.#settle(callId, tokens),
+      get slot() {
+        return store.slot;
+      },
     };
   }
 

@@ -2,6 +2,7 @@ import {
   limitHandlers,
   type SyncLimits,
 } from "../../src/process/control/coordination/limit-handlers.ts";
+import { Member } from "../../src/process/control/coordination/member.ts";
 import { Link } from "../../src/process/link/link.ts";
 import {
   jsonKinds,
@@ -10,7 +11,8 @@ import {
   type LimitMessages,
 } from "../../src/process/link/messages.ts";
 import type { ByteChannel } from "../../src/process/link/outbox.ts";
-import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
+import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
 import type { LimitStore } from "../../src/store/store.ts";
 import type { ProcessClock, VirtualTime } from "./virtual-time.ts";
 
@@ -57,7 +59,6 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
     jsonKinds,
     handlers: {
       "keys.reload": () => undefined,
-      "health.changed": () => undefined,
       "config.changed": () => undefined,
       "places.lent": () => undefined,
       "coordination.report": () => ({}),
@@ -65,30 +66,33 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       "limits.used": () => undefined,
       state: () => undefined,
       "metrics.read": () => "",
+      "coordination.report": () => ({}),
+      "limits.seen": () => [],
+      "limits.used": () => undefined,
     },
     onOpen: () => opened.resolve(),
   });
+  const member = new Member();
+  member.admit();
   const control: ControlEnd = new Link<None, LimitMessages>({
     ...common,
     channel: wayTo(() => worker),
     clock: ends.controlClock,
     later: (run) => ends.controlClock.schedule(run, 0),
-    handlers: limitHandlers(ends.limits),
+    handlers: limitHandlers(ends.limits, member),
     onOpen: () => undefined,
   });
-  const limits = new RemoteLimits(
+  return new RemoteLimits(
     {
       async ask(kind, body, timeoutMs) {
         await opened.promise;
         return worker.ask(kind, body, timeoutMs);
       },
       tell: (kind, body) => worker.tell(kind, body),
-      join: () => undefined,
       onReplaced: () => undefined,
+      // Control decides from the start.
+      join: (part) => void part.report(),
     },
-    { clock: ends.clock, random: () => 0, reservationTtlMs: 24 * 3_600_000, scopeLimit: 10_000 },
+    { clock: ends.clock, random: () => 0.5, ...limitStoreBounds },
   );
-  // Control decides from the beginning.
-  limits.report();
-  return limits;
 }

@@ -278,6 +278,8 @@ function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMe
     "places.lent": () => undefined,
     state: () => undefined,
     "config.changed": () => undefined,
+    "health.changed": () => undefined,
+    "places.lent": () => undefined,
     "metrics.read": () => "",
   };
 }

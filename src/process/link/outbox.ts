@@ -10,6 +10,14 @@ export interface ByteChannel {
 /** Runs something at the end of the event loop's turn. */
 export type Later = (run: () => void) => unknown;
 
+export interface OutboxOptions {
+  readonly channel: ByteChannel;
+  /** Default: `setImmediate`. */
+  readonly later?: Later | undefined;
+  /** Called before what was added in a turn is sent; may add more. */
+  readonly beforeFlush?: (() => void) | undefined;
+}
+
 /** Bytes that wait for the other side; with more, the outbox is full. */
 const waitingLimitBytes = 64 * 1024 * 1024;
 /** A longer message in JSON is a frame of its own; in units of a JavaScript string. */
@@ -42,7 +50,7 @@ export class Outbox {
   #hasRest = false;
   #isFlushing = false;
 
-  constructor({ channel, later = setImmediate, beforeFlush = nothing }: OutboxOptions) {
+  constructor({ channel, later = setImmediate, beforeFlush = () => undefined }: OutboxOptions) {
     this.#channel = channel;
     this.#later = later;
     this.#beforeFlush = beforeFlush;

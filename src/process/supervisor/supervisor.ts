@@ -25,7 +25,8 @@ const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #running = new Map<Worker, Role>();
+  readonly #running = new Set<Worker>();
+  /** Numbers of the workers that run. */
   /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   #settings: GatewaySettings | undefined;
@@ -207,8 +208,17 @@ export class Supervisor {
     return isFirst ? "first" : "another";
   }
 
+  /** Control is told which workers run. */
+  #withLiving(role: Role): Role {
+    if (role.kind !== "control") return role;
+    const workers = this.#places.flatMap((place) =>
+      place.role.kind === "worker" && place.run?.hasEnded === false ? place.role.number : [],
+    );
+    return { ...role, workers };
+  }
+
   #begin(plan: RunPlan): ProcessRun {
-    const run = new ProcessRun(plan, this.#options.clock.monotonic(), refusedStart);
+    const run = new ProcessRun(plan, this.#options.clock.monotonic());
     try {
       const worker = (run.worker = this.#findProcess(run));
       this.#running.set(worker, run.role);
@@ -217,17 +227,13 @@ export class Supervisor {
         run.hasEnded = true;
         return end;
       });
-      const { role, portUse } = run;
-      worker.begin({ role: this.#roleNow(role), portUse, addresses: this.#addresses });
+      const { portUse } = run;
+      const role = this.#withLiving(run.role);
+      worker.begin({ role, portUse, addresses: this.#addresses });
     } catch (error) {
       run.refusal = { error };
     }
     return run;
-  }
-
-  #roleNow(role: Role): Role {
-    const numbers = [...this.#running.values()].map((one) => ("number" in one ? one.number : 0));
-    return role.kind === "control" ? { ...role, workers: numbers.filter(Boolean) } : role;
   }
 
   #findProcess(run: ProcessRun): Worker {
@@ -291,10 +297,3 @@ export class Supervisor {
     }
   }
 }
-
-/** The end of a process that was never started. */
-const refusedStart = {
-  exitCode: exitCodes.failed,
-  signal: undefined,
-  peakResidentBytes: undefined,
-};

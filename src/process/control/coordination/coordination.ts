@@ -48,6 +48,8 @@ const connectLimitMs = 5_000;
 /** Longest wait for what a worker holds, which one that begins says once it is ready to serve. */
 const reportLimitMs = 5_000;
 
+export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell" | "sendFirst">;
+
 /**
  * What all workers share, where there are several: decided here, one round trip each. A control
  * process that follows another decides for nobody until all living workers have said what they hold.
@@ -82,10 +84,14 @@ export class Coordination {
       // The workers report it.
       onReloadFailed: () => undefined,
     });
-    const limits = this.#limits.store;
-    const units = this.#keys;
-    const { workers } = config;
-    this.#places = new PlaceCoordination({ clock, config, workers, limits, units, onWaited });
+    this.#places = new PlaceCoordination({
+      clock,
+      config,
+      workers: config.workers,
+      limits: this.#limits.store,
+      units: this.#keys,
+      onWaited,
+    });
   }
 
   /** Reads the keys, and restores the limits if no worker has them; before workers connect. */
@@ -122,12 +128,12 @@ export class Coordination {
 
   ofWorker(link: () => NotesToWorker): WorkerCoordination {
     const member = new Member();
-    const ready = () => member.admitted;
     const joins = this.#joins.ofProcess();
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
-      ready,
-      tellLent: (lent) => link().tell("places.lent", lent),
+      ready: () => member.admitted,
+      // Written before the answer that gives the places.
+      tellLent: (lent) => link().sendFirst(encodeNote("places.lent", lent)),
     });
     return {
       handlers: {
@@ -135,7 +141,7 @@ export class Coordination {
         ...places.handlers,
         ...hints.handlers,
         ...this.#places.routing.handlers,
-        ...joinHandlers(joins, ready),
+        ...joinHandlers(joins, () => member.admitted),
       },
       opened: (opened, hello) => this.#opened(member, opened, hello),
       end: () => {

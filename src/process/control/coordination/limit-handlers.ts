@@ -16,8 +16,8 @@ export type SyncLimits = Pick<
   "count" | "uncount" | "acquire" | "use" | "settle" | "slot"
 >;
 
-/** Decides for a worker under the limits that all share; by default from the beginning. */
-export function limitHandlers(limits: SyncLimits, member = admitted()): Handlers<LimitMessages> {
+/** Decides for a worker under the limits that all share. */
+export function limitHandlers(limits: SyncLimits, member: Member): Handlers<LimitMessages> {
   const { openCalls } = member;
   return {
     "limits.count": (scopes) =>
