@@ -99,8 +99,6 @@ export class SharedLimiter {
       // Calls of the simulation are not counted before: admission counts them.
       count: notCounted,
       uncount: notCounted,
-      // Control of the simulation never ends, so nobody needs it.
-      slot: 0,
       acquire: (request: LimitRequest) => this.#decide(request, client),
       use: (callId: string, tokens: number) => this.#use(callId, tokens),
       settle: (callId: string, tokens: number) => this.#settle(callId, tokens),

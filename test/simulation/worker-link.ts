@@ -12,7 +12,7 @@ import {
 } from "../../src/process/link/messages.ts";
 import type { ByteChannel } from "../../src/process/link/outbox.ts";
 import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
-import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
 import type { LimitStore } from "../../src/store/store.ts";
 import type { ProcessClock, VirtualTime } from "./virtual-time.ts";
 
@@ -61,9 +61,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       "keys.reload": () => undefined,
       "config.changed": () => undefined,
       "places.lent": () => undefined,
-      "coordination.report": () => ({}),
-      "limits.seen": () => [],
-      "limits.used": () => undefined,
+      "health.changed": () => undefined,
       state: () => undefined,
       "metrics.read": () => "",
       "coordination.report": () => ({}),

@@ -274,8 +274,6 @@ function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMe
   return {
     ...handlers,
     "keys.reload": () => undefined,
-    "health.changed": () => undefined,
-    "places.lent": () => undefined,
     state: () => undefined,
     "config.changed": () => undefined,
     "health.changed": () => undefined,

@@ -23,15 +23,6 @@ const waitingLimitBytes = 64 * 1024 * 1024;
 /** A longer message in JSON is a frame of its own; in units of a JavaScript string. */
 const longestJoined = 64 * 1024;
 
-export interface OutboxOptions {
-  readonly channel: ByteChannel;
-  readonly later?: Later | undefined;
-  /** Called before messages leave; what `addFirst` is given then leaves before them. */
-  readonly beforeFlush?: (() => void) | undefined;
-}
-
-const nothing = (): void => undefined;
-
 /** Messages that wait for the end of the event loop's turn, or for the channel. */
 export class Outbox {
   readonly #channel: ByteChannel;

@@ -31,6 +31,7 @@ export class Supervisor {
   readonly #ending = new AbortController();
   #settings: GatewaySettings | undefined;
   readonly #standby: Standby;
+  /** Limit that a worker asked for. */
   #fetchLimit: FetchLimit;
   /** Arguments added to those of the command line. */
   #addresses: readonly string[] = [];
@@ -92,11 +93,11 @@ export class Supervisor {
     if (signal === "SIGHUP") return this.#hangUp();
     if (!this.#stopSignals.counts()) return;
     const isEnding = this.#ending.signal.aborted;
-    for (const worker of this.#running.keys()) worker.pass(signal);
+    for (const worker of this.#running) worker.pass(signal);
     if (!isEnding) return this.#ending.abort();
     this.#isForced = true;
     this.#options.clock.schedule(() => {
-      for (const worker of this.#running.keys()) worker.kill();
+      for (const worker of this.#running) worker.kill();
     }, killAfterMs);
   }
 
@@ -104,7 +105,7 @@ export class Supervisor {
   #hangUp(): void {
     if (this.#settings === undefined) this.#hasHungUp = true;
     else if (!this.#settings.isReloadable) this.#endOnce();
-    else for (const worker of this.#running.keys()) worker.pass("SIGHUP");
+    else for (const worker of this.#running) worker.pass("SIGHUP");
   }
 
   #endOnce(): void {
@@ -221,7 +222,7 @@ export class Supervisor {
     const run = new ProcessRun(plan, this.#options.clock.monotonic());
     try {
       const worker = (run.worker = this.#findProcess(run));
-      this.#running.set(worker, run.role);
+      this.#running.add(worker);
       run.ended = worker.ended.then((end) => {
         this.#running.delete(worker);
         run.hasEnded = true;

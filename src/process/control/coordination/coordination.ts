@@ -29,8 +29,6 @@ export interface CoordinationOptions {
   readonly onWaited: NonNullable<CapacityOptions["onWaited"]>;
 }
 
-export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell">;
-
 /** What control does for one worker. */
 export interface WorkerCoordination {
   readonly handlers: Handlers<CoordinationMessages>;

@@ -8,7 +8,7 @@ import {
   scopesFromWire,
 } from "../../link/limit-wire.ts";
 import type { LimitMessages } from "../../link/messages.ts";
-import { Member } from "./member.ts";
+import type { Member } from "./member.ts";
 
 /** A limit store that answers at once. */
 export type SyncLimits = Pick<
@@ -37,10 +37,4 @@ export function limitHandlers(limits: SyncLimits, member: Member): Handlers<Limi
       }),
     "limits.heard": () => member.when(() => undefined),
   };
-}
-
-function admitted(): Member {
-  const member = new Member();
-  member.admit();
-  return member;
 }
