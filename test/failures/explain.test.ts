@@ -202,6 +202,7 @@ test("refusals of a gateway that cannot record usage are explained", async () =>
     },
   });
   using holder = new Database(path);
+  holder.run("PRAGMA busy_timeout = 5000");
   holder.run("BEGIN IMMEDIATE");
   let response = await gateway.post("/v1/chat/completions", chat());
   for (let calls = 0; calls < 1_000 && response.status === 200; calls += 1) {

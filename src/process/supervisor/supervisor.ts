@@ -26,7 +26,6 @@ const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #running = new Set<Worker>();
-  /** Numbers of the workers that run. */
   /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   #settings: GatewaySettings | undefined;
