@@ -138,7 +138,8 @@ describe.each([
     });
     expect(others.refused).toBeGreaterThan(0);
     expect(others.failed).toBe(0);
-    expect(share).toBeGreaterThan(0.5);
+    // A collapse leaves next to nothing. What other suites take of the processor counts here too.
+    expect(share).toBeGreaterThan(0.25);
   });
 
   test("refuses no provisioned call", () => {
