@@ -29,7 +29,7 @@ export class OwnShare {
   /** `shared`: what all have been granted; undefined: this worker knows nothing. */
   constructor(shared: SharedUse | undefined, options: MemoryLimitStoreOptions) {
     this.#shared = shared;
-    // Its slots are to stay those of this process, whatever is heard of common time later.
+    // Its slots must stay comparable, so later corrections of the common time are ignored.
     const aheadMs = shared?.aheadMs ?? 0;
     const { clock } = options;
     const common: Clock = {
