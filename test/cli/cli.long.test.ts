@@ -176,6 +176,19 @@ test("a port that is taken is a clear failure, not a second server on it", async
   expect(second.errors).toContain("--data");
 });
 
+test("a second gateway on a data directory says which process has it, and what to do", async () => {
+  await using first = await startDemo();
+  const second = await runSluice([
+    ...["serve", "--data-dir", folder, "--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
+  ]);
+  expect(second.exitCode).toBe(1);
+  const told = /process (\d+) has used the data directory (\S+) since (\S+)/.exec(second.errors);
+  expect(Number(told?.[1])).toBe(first.pid);
+  expect(told?.[2]).toBe(folder);
+  expect(Date.parse(told?.[3] ?? "")).toBeLessThanOrEqual(Date.now());
+  expect(second.errors).toContain("--data-dir");
+});
+
 test("a simulator on a taken port says so and ends", async () => {
   const holder = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
   const result = await runSluice(["simulator", "--listen", `127.0.0.1:${holder.port}`]);

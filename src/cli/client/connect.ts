@@ -21,7 +21,10 @@ export const connectionOptions = [
     "Management token for it (default: SLUICE_ADMIN_TOKEN, else the local one).",
   ],
   ["--offline", "Work on the database of the configuration, without a gateway."],
-  ["-c, --config <file>", "Configuration (default: SLUICE_CONFIG, else the demo's)."],
+  [
+    "-c, --config <file>",
+    "Configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo).",
+  ],
   ["--data-dir <dir>", "Data directory, instead of the configured one (demo: ./data/demo)."],
 ] as const;
 
