@@ -178,9 +178,7 @@ test("a port that is taken is a clear failure, not a second server on it", async
 
 test("a second gateway on a data directory says which process has it, and what to do", async () => {
   await using first = await startDemo();
-  const second = await runSluice([
-    ...["serve", "--data-dir", folder, "--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
-  ]);
+  const second = await runSluice(["serve", "--data-dir", folder, ...anyPort]);
   expect(second.exitCode).toBe(1);
   const told = /process (\d+) has used the data directory (\S+) since (\S+)/.exec(second.errors);
   expect(Number(told?.[1])).toBe(first.pid);

@@ -31,8 +31,9 @@ test("each shell's script has every command and the options of each verb", async
   expect(names.length).toBeGreaterThan(15);
   for (const shell of ["bash", "zsh", "fish"]) {
     const script = await scriptOf(shell);
-    for (const name of names)
+    for (const name of names) {
       expect([shell, name, script.includes(name)]).toEqual([shell, name, true]);
+    }
     expect(script).toContain(shell === "fish" ? "-l application" : "--application");
   }
 });

@@ -15,9 +15,13 @@ export interface VerbWords {
 }
 
 /** Reads the words of a command from its help, so that a completion offers what the help says. */
-export function wordsOf({ name, summary, help }: Command): CommandWords {
-  const text = help([]);
-  const verbs = verbsIn(text).map((verb) => ({ name: verb, options: optionsIn(help([verb])) }));
+export function wordsOf(command: Command): CommandWords {
+  const { name, summary } = command;
+  const text = command.help([]);
+  const verbs = verbsIn(text).map((verb) => ({
+    name: verb,
+    options: optionsIn(command.help([verb])),
+  }));
   return { name, summary, options: optionsIn(text), verbs };
 }
 
