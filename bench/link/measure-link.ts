@@ -6,7 +6,7 @@ import { Link } from "../../src/process/link/link.ts";
 import { connectToSocket } from "../../src/process/link/unix-socket.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
-import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
 import { jsonKinds, type CoordinationMessages } from "../../src/process/link/messages.ts";
 import type { Figure } from "../figure.ts";
 import type { OwnContext } from "../figures/context.ts";

@@ -127,7 +127,7 @@ test(
     expect(stored.toSorted()).toEqual(ids.map(String).toSorted());
     expect(serving.text()).not.toContain("crashed");
   },
-  isComplete ? 1_800_000 : 120_000,
+  isComplete ? 3_600_000 : 120_000,
 );
 
 test("SIGHUP reads the configuration again, and restarts where the program has changed", async () => {

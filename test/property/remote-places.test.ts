@@ -5,7 +5,7 @@ import { Capacity, type CapacityOptions } from "../../src/admission/capacity/cap
 import type { EnterResult, Place } from "../../src/admission/capacity/place.ts";
 import { PlaceCoordination } from "../../src/process/control/coordination/place-coordination.ts";
 import type { PlaceDesk } from "../../src/process/control/coordination/place-desk.ts";
-import { RemoteCapacity } from "../../src/process/worker/coordination/remote-capacity.ts";
+import { RemoteCapacity } from "../../src/process/worker/coordination/places/remote-capacity.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";

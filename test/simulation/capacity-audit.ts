@@ -19,6 +19,8 @@ interface Asking extends PlaceHolder {
   readonly gate: Gate;
   readonly target: string;
   readonly since: number;
+  /** Whether it waits in other queues too, and goes on there if this one displaces it. */
+  readonly isElsewhere: boolean;
 }
 
 /** The state of one pool, or of an upstream's targets without a pool. */
@@ -32,6 +34,8 @@ interface Gate {
   /** Pending requests, which may already hold a place. */
   readonly asking: Set<object>;
   readonly waits: Set<Asking>;
+  /** When its queue may have displaced a call. */
+  fullAt: number;
 }
 
 export interface AuditOptions {
@@ -71,13 +75,23 @@ export class CapacityAudit implements CapacityGate {
 
   enter(ask: PlaceAsk): EnterResult | Promise<EnterResult> {
     const { request, candidates, snapshot, waitMs, signal } = ask;
-    const { time } = this.#options.world;
+    const { world } = this.#options;
+    const { time } = world;
     const since = time.now;
+    const isElsewhere = candidates.length > 1;
     const asking = candidates.map((candidate): Asking => {
       const gate = this.#gateOf(candidate, snapshot);
       const { callId, keyId } = request;
       const capacityClass = classAt(request, candidate.target.pool);
-      return { callId, keyId, capacityClass, gate, target: candidate.target.id, since };
+      return {
+        callId,
+        keyId,
+        capacityClass,
+        gate,
+        target: candidate.target.id,
+        since,
+        isElsewhere,
+      };
     });
     const entering = this.#inner.enter(ask);
     if (!(entering instanceof Promise)) {
@@ -86,7 +100,10 @@ export class CapacityAudit implements CapacityGate {
     }
     let leftAt: number | undefined;
     signal.addEventListener("abort", () => (leftAt = time.now), { once: true });
-    for (const each of asking) (waitMs > 0 ? each.gate.waits : each.gate.asking).add(each);
+    for (const each of asking) {
+      (waitMs > 0 ? each.gate.waits : each.gate.asking).add(each);
+      if (each.gate.waits.size > world.scenario.routing.queueLimit) each.gate.fullAt = since;
+    }
     const forget = (): void => {
       for (const each of asking) {
         each.gate.waits.delete(each);
@@ -159,7 +176,8 @@ export class CapacityAudit implements CapacityGate {
         other.keyId === served.keyId &&
         other.capacityClass === served.capacityClass &&
         (served.capacityClass === "provisioned" || other.target === served.target);
-      if (isSame && other.since < queuedBefore) {
+      const isDisplaced = other.isElsewhere && other.since <= served.gate.fullAt;
+      if (isSame && !isDisplaced && other.since < queuedBefore) {
         this.#wrong(served.callId, `overtook somebody in the queue of ${served.gate.name}`);
       }
     }
@@ -246,6 +264,7 @@ export class CapacityAudit implements CapacityGate {
       heldByKey: new Map(),
       asking: new Set(),
       waits: new Set(),
+      fullAt: Number.NEGATIVE_INFINITY,
     };
     this.#gates.set(name, gate);
     return gate;

@@ -12,7 +12,7 @@ import {
 } from "../../src/process/link/messages.ts";
 import type { ByteChannel } from "../../src/process/link/outbox.ts";
 import { limitStoreBounds } from "../../src/process/wiring/build-services.ts";
-import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
 import type { LimitStore } from "../../src/store/store.ts";
 import type { ProcessClock, VirtualTime } from "./virtual-time.ts";
 
@@ -34,16 +34,20 @@ type ControlEnd = Link<None, LimitMessages>;
 
 /**
  * What a worker asks of control, as both do it: over the two ends of a real link, between which all
- * bytes are delayed, in their order. Bytes on their way arrive even if the worker has ended.
+ * bytes are delayed, in their order. Bytes to control arrive even if the worker has ended, which
+ * itself hears nothing more.
  */
 export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): LimitStore {
-  const wayTo = (reader: () => WorkerEnd | ControlEnd): ByteChannel => {
+  const wayTo = (
+    reader: () => WorkerEnd | ControlEnd,
+    readersTime: Pick<VirtualTime, "schedule">,
+  ): ByteChannel => {
     let lastMs = 0;
     return {
       write(bytes) {
         const copy = bytes.slice();
         lastMs = Math.max(lastMs, time.now + delay());
-        time.schedule(() => reader().received(copy), lastMs - time.now);
+        readersTime.schedule(() => reader().received(copy), lastMs - time.now);
         return bytes.length;
       },
       close: () => undefined,
@@ -53,7 +57,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
   const common = { hello: undefined, onLost: () => undefined };
   const worker: WorkerEnd = new Link<CoordinationMessages, ControlMessages>({
     ...common,
-    channel: wayTo(() => control),
+    channel: wayTo(() => control, time),
     clock: ends.clock,
     later: (run) => ends.clock.schedule(run, 0),
     jsonKinds,
@@ -74,7 +78,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
   member.admit();
   const control: ControlEnd = new Link<None, LimitMessages>({
     ...common,
-    channel: wayTo(() => worker),
+    channel: wayTo(() => worker, ends.clock),
     clock: ends.controlClock,
     later: (run) => ends.controlClock.schedule(run, 0),
     handlers: limitHandlers(ends.limits, member),

@@ -19,7 +19,7 @@ import {
   PlaceCoordination,
   type PlaceConfig,
 } from "../../src/process/control/coordination/place-coordination.ts";
-import { RemoteCapacity } from "../../src/process/worker/coordination/remote-capacity.ts";
+import { RemoteCapacity } from "../../src/process/worker/coordination/places/remote-capacity.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Waited } from "../../src/admission/capacity/waiter.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";

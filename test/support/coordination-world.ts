@@ -12,7 +12,7 @@ import {
 import type { ByteChannel } from "../../src/process/link/outbox.ts";
 import type { SharingLink } from "../../src/process/worker/coordination/coordination-link.ts";
 import { CoordinationParts } from "../../src/process/worker/coordination/coordination-parts.ts";
-import { RemoteLimits } from "../../src/process/worker/coordination/remote-limits.ts";
+import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
 import type { AdmittedUsage } from "../../src/store/usage-reports.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { plainRouting } from "./pipeline-fixtures.ts";
@@ -87,7 +87,8 @@ export class WorkerWorld extends Process implements SharingLink {
   constructor(number: number, clock: ManualClock, bounds: LimitBounds) {
     super(clock);
     this.number = number;
-    this.limits = new RemoteLimits(this, { clock, random: () => 0, ...bounds });
+    const options = { clock: withoutTimers(clock), random: () => 0, ...bounds };
+    this.limits = new RemoteLimits(this, options);
   }
 
   readonly ask: SharingLink["ask"] = (kind, body, timeoutMs) => {

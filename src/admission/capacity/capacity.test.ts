@@ -365,7 +365,7 @@ describeOverWorkers(() => {
       (store: TokenLimits, time: CapacityWorld["time"]): TokenLimits => ({
         async acquire(request) {
           await time.sleep(answerMs);
-          if (fails) throw new Error("the store is away");
+          if (fails) throw new Error("the store is unavailable");
           return store.acquire(request);
         },
         settle: (callId, tokens) => store.settle(callId, tokens),
@@ -443,7 +443,7 @@ describeOverWorkers(() => {
       entering.catch(() => undefined);
       world.pass(10);
       expect(String(await entering.catch((error: unknown) => error))).toContain(
-        "the store is away",
+        "the store is unavailable",
       );
       expect(world.held("on-demand")).toBe(0);
     });

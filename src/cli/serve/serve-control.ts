@@ -6,8 +6,7 @@ import { exitCodes } from "../../process/exit-codes.ts";
 import type { Beginning } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
 import { CommandError, type CommandIo } from "../command.ts";
-import { startDemoSimulator } from "./demo-simulator.ts";
-import { followFile } from "./follow-file.ts";
+import { beginGateway } from "./begin-gateway.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
 import {
   fixedAddress,
@@ -18,7 +17,6 @@ import {
   withListeners,
   type ServeArguments,
 } from "./serve-options.ts";
-import { startAnew } from "./start-anew.ts";
 
 export interface ControlRole {
   readonly supervisor: SupervisorLink;
@@ -36,16 +34,9 @@ export async function serveControl(
   io: CommandIo,
 ): Promise<number> {
   const initial = loadSettings(args, io, { known });
-  const { path } = initial;
   const socket = tellSettings(initial, supervisor);
-  const reload = { now: (): void => undefined };
-  // Registered first, because the signal ends a process without a handler.
-  if (path !== undefined) io.onReload(() => reload.now());
-  await using simulator = path === undefined ? await startDemoSimulator() : undefined;
-  // The demo's settings depend on the address of its simulator.
-  const settings = simulator === undefined ? initial : loadSettings(args, io, { simulator });
-  const config = withListeners(settings.config, args);
-  if (args.begins) await startAnew(config, io);
+  await using begun = await beginGateway(initial, args, io);
+  const { config, settings, isDemo } = begun;
   const asked = untilAsked(io.signal);
   await using door = portUse === "successor" ? openDoor(config) : undefined;
   if (door !== undefined) {
@@ -60,17 +51,16 @@ export async function serveControl(
   const { adminUrl } = control;
   void control.serving.then(async (dataUrl) => {
     control.events.started({ data: dataUrl, admin: adminUrl });
-    if (simulator === undefined || args.introduced === true) return;
+    if (!isDemo || args.introduced === true) return;
     const { introduceDemo } = await import("./introduce-demo.ts");
     const app = { dataUrl, adminUrl, admin: control.admin };
     await introduceDemo({ app, values: args }, io);
     io.tellStarted(["--introduced"]);
   });
-  using watch = followFile(settings, io, {
+  using _ = begun.follow({
     events: control.events,
     onConfig: (next, text) => control.reconfigure(next, text),
   });
-  reload.now = () => watch?.reload();
   await Promise.race([asked, supervisor.replaced]);
   if (io.signal.aborted) await control.drain({ isAnnounced: !isAskedByPerson(io.signal) });
   else await control.leave();

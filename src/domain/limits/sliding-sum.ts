@@ -1,7 +1,7 @@
 /** Amounts of slots in a row, of which `slot` is the first. */
 export interface SlotAmounts {
   readonly slot: number;
-  readonly amounts: readonly number[];
+  readonly amounts: number[];
 }
 
 /**
@@ -16,8 +16,9 @@ export class SlidingSum {
   /** Number of slots that can still be changed: the most ever counted. */
   #kept: number;
   #sum = 0;
-  /** The oldest slot that was changed since `takeChanged`. */
+  /** The oldest slot that was changed since `forgetChanges`. */
   #changedFrom = Number.POSITIVE_INFINITY;
+  #raisedFrom = Number.POSITIVE_INFINITY;
 
   /** `counted`: number of slots, including the current one. */
   constructor(counted: number, slot = Number.NEGATIVE_INFINITY) {
@@ -118,11 +119,19 @@ export class SlidingSum {
     return slot;
   }
 
-  /** The amounts from the oldest that was changed since the last call; undefined: none was. */
-  takeChanged(): SlotAmounts | undefined {
-    const from = this.#changedFrom;
+  /** The oldest slot that was changed since `forgetChanges`; infinite: none was. */
+  get changedFrom(): number {
+    return this.#changedFrom;
+  }
+
+  /** Likewise, of those that became more. */
+  get raisedFrom(): number {
+    return this.#raisedFrom;
+  }
+
+  forgetChanges(): void {
     this.#changedFrom = Number.POSITIVE_INFINITY;
-    return from > this.#slot ? undefined : this.amountsFrom(from);
+    this.#raisedFrom = Number.POSITIVE_INFINITY;
   }
 
   /** The counted amounts, at the earliest from this slot. */
@@ -166,6 +175,7 @@ export class SlidingSum {
 
   #put(slot: number, amount: number): void {
     if (slot < this.#changedFrom) this.#changedFrom = slot;
+    if (slot < this.#raisedFrom && amount > 0) this.#raisedFrom = slot;
     this.#amounts[this.#indexOf(slot)] = this.#at(slot) + amount;
   }
 

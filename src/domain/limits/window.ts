@@ -2,11 +2,16 @@ import { SlidingSum, type SlotAmounts } from "./sliding-sum.ts";
 import { countedSlots, slotLifeMs, slotMs } from "./slots.ts";
 
 /** What a window holds, or a part of it, for another process. */
-export interface WindowUse extends SlotAmounts {
+export interface WindowUse {
+  readonly slot: number;
+  readonly amounts: readonly number[];
   readonly debt: number;
   /** The limit to which a debt is held. */
   readonly limit: number;
 }
+
+/** A limit divided by how much more of it is told than is used. */
+const aheadPart = 64;
 
 /** Longest wait, in slots, that is computed exactly. */
 const longestWaitSlots = 3_600;
@@ -27,6 +32,9 @@ export class UsageWindow {
   #openOverrun = 0;
   /** The debt that `takeChanged` told last. */
   #toldDebt = 0;
+  /** The slot of which more than its use was told, and how much. */
+  #toldSlot = Number.POSITIVE_INFINITY;
+  #toldAmount = 0;
 
   constructor(slot: number, counted = countedSlots) {
     this.#used = new SlidingSum(counted, slot);
@@ -155,15 +163,27 @@ export class UsageWindow {
     return ofSlots + Math.ceil(this.#debt / Math.max(1, this.#limit)) * counted * slotMs;
   }
 
-  /** What has changed since the last call; undefined: nothing. */
+  /**
+   * What is to be told after changes; undefined: nothing. Somewhat more than is used is told of the
+   * current slot, so that not every change has to be.
+   */
   takeChanged(): WindowUse | undefined {
-    const changed = this.#used.takeChanged();
-    if (changed === undefined && this.#debt === this.#toldDebt) return undefined;
+    const { changedFrom, raisedFrom, slot } = this.#used;
+    if (changedFrom > slot && this.#debt === this.#toldDebt) return undefined;
+    const amount = this.#used.at(slot);
+    const isTold = raisedFrom >= slot && this.#toldSlot === slot && amount <= this.#toldAmount;
+    if (isTold && this.#debt === this.#toldDebt) return undefined;
+    const ahead =
+      this.#limit === Number.POSITIVE_INFINITY ? 0 : Math.floor(this.#limit / aheadPart);
+    const from = Math.min(changedFrom, this.#toldSlot, slot);
     this.#toldDebt = this.#debt;
-    return this.#useOf(changed ?? { slot: this.newest, amounts: [] });
+    this.#toldSlot = slot;
+    this.#toldAmount = amount + ahead;
+    this.#used.forgetChanges();
+    return this.#useOf(this.#used.amountsFrom(from));
   }
 
-  /** All that it holds; undefined: nothing. */
+  /** All that it holds or has told; undefined: nothing. */
   get held(): WindowUse | undefined {
     if (this.#used.sum === 0 && this.#debt === 0) return undefined;
     return this.#useOf(this.#used.amountsFrom(this.oldest));
@@ -213,6 +233,9 @@ export class UsageWindow {
   }
 
   #useOf({ slot, amounts }: SlotAmounts): WindowUse {
+    const toldAt = this.#toldSlot - slot;
+    const told = amounts[toldAt];
+    if (told !== undefined) amounts[toldAt] = Math.max(told, this.#toldAmount);
     return { slot, amounts, debt: this.#debt, limit: this.#limit };
   }
 

@@ -14,7 +14,7 @@ function countOf(pages: WorkerPages): number {
   return Number(/^calls_total\{model="a"\} (\d+)$/m.exec(pages.render())?.[1]);
 }
 
-test("counts of workers that ended stay, whoever gets their process id", () => {
+test("counts of ended workers stay when a new process gets the same id", () => {
   const pages = new WorkerPages(1_000);
   pages.keep({ number: 1, pid: 7, startedAt: 1_001 }, `${counted(5)}\n${gauge}`);
   expect(pages.render()).toContain("open 3");

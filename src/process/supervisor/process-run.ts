@@ -1,3 +1,4 @@
+import { exitCodes } from "../exit-codes.ts";
 import type { Crash } from "./crash-report.ts";
 import type { Beginning, Role } from "./messages.ts";
 import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
@@ -37,12 +38,12 @@ export class ProcessRun {
   readonly serving = Promise.withResolvers<void>();
   readonly replaced = Promise.withResolvers<undefined>();
 
-  constructor({ role, portUse, restarts }: RunPlan, startedAt: number, refused: WorkerEnd) {
+  constructor({ role, portUse, restarts }: RunPlan, startedAt: number) {
     this.role = role;
     this.portUse = portUse;
     this.restarts = restarts;
     this.startedAt = startedAt;
-    this.ended = Promise.resolve(refused);
+    this.ended = Promise.resolve(neverStarted);
   }
 
   /** Resolves when it serves or has ended. */
@@ -66,3 +67,10 @@ export class ProcessRun {
     };
   }
 }
+
+/** The end of a process that was never started. */
+const neverStarted: WorkerEnd = {
+  exitCode: exitCodes.failed,
+  signal: undefined,
+  peakResidentBytes: undefined,
+};

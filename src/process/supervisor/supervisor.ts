@@ -26,7 +26,6 @@ const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #running = new Set<Worker>();
-  /** Numbers of the workers that run. */
   /** Cancels pending restarts. */
   readonly #ending = new AbortController();
   #settings: GatewaySettings | undefined;
@@ -219,7 +218,7 @@ export class Supervisor {
   }
 
   #begin(plan: RunPlan): ProcessRun {
-    const run = new ProcessRun(plan, this.#options.clock.monotonic(), refusedStart);
+    const run = new ProcessRun(plan, this.#options.clock.monotonic());
     try {
       const worker = (run.worker = this.#findProcess(run));
       this.#running.add(worker);
@@ -298,10 +297,3 @@ export class Supervisor {
     }
   }
 }
-
-/** The end of a process that was never started. */
-const refusedStart = {
-  exitCode: exitCodes.failed,
-  signal: undefined,
-  peakResidentBytes: undefined,
-};

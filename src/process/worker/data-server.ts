@@ -13,7 +13,7 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 import type { SharingLink } from "./coordination/coordination-link.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
-import { RemoteLimits } from "./coordination/remote-limits.ts";
+import { RemoteLimits } from "./coordination/limits/remote-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";

@@ -1,5 +1,5 @@
 import type { Config } from "../../config/config.ts";
-import { partOf, type WorkerShare } from "./coordination/worker-share.ts";
+import { partOf, type WorkerShare } from "./coordination/places/worker-share.ts";
 
 /**
  * The configuration of one of several workers, with its part of what is limited for the gateway and

@@ -46,7 +46,7 @@ const connectLimitMs = 5_000;
 /** Longest wait for what a worker holds, which one that begins says once it is ready to serve. */
 const reportLimitMs = 5_000;
 
-export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell">;
+export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell" | "sendFirst">;
 
 /**
  * What all workers share, where there are several: decided here, one round trip each. A control
@@ -130,7 +130,8 @@ export class Coordination {
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
       ready: () => member.admitted,
-      tellLent: (lent) => link().tell("places.lent", lent),
+      // Written before the answer that gives the places.
+      tellLent: (lent) => link().sendFirst(encodeNote("places.lent", lent)),
     });
     return {
       handlers: {

@@ -32,7 +32,6 @@ export interface PlaceDeskOptions {
   readonly clock: Clock;
   /** Resolves when the workers have told what they hold; undefined from then on. */
   readonly ready: () => Promise<void> | undefined;
-  /** What the worker holds of pools and upstreams. */
   /** The worker has told what it holds, as it does when it connects. */
   readonly onHeld: () => void;
   readonly onEnd: () => void;

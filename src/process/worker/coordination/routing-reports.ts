@@ -29,7 +29,7 @@ export class RoutingReports {
 
   answered(target: string, key: string): void {
     let keys = this.#answered.get(target);
-    if (keys === undefined) this.#answered.set(target, (keys = new Map()));
+    if (keys === undefined) this.#answered.set(target, (keys = new Map<string, number>()));
     count(keys, key);
     this.#plan();
   }

@@ -6,11 +6,11 @@ import type { RoutingSettings } from "../../../domain/routing-settings.ts";
 import type { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import type { HealthHint } from "../../../routing/health/target-health.ts";
 import type { CoordinationLink } from "./coordination-link.ts";
-import { RemoteCapacity } from "./remote-capacity.ts";
+import { RemoteCapacity } from "./places/remote-capacity.ts";
 import { RemoteBudget } from "./remote-budget.ts";
 import { ReportedLimit } from "./reported-limit.ts";
 import { RoutingReports } from "./routing-reports.ts";
-import type { WorkerShare } from "./worker-share.ts";
+import type { WorkerShare } from "./places/worker-share.ts";
 
 export interface SharedRoutingOptions extends WorkerShare {
   readonly link: CoordinationLink;

@@ -60,7 +60,7 @@ export interface MemoryLimitStore extends LimitStore {
   takeChanged(): readonly ScopeUse[];
   /** All that is charged. */
   held(): Iterable<ScopeUse>;
-  /** Adds what other processes have admitted, whatever the limits. */
+  /** Adds what other processes have admitted, even beyond the limits. */
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
   adopt(call: OpenCall): void;

@@ -161,8 +161,10 @@ export class ScopeWindows {
       window.advance(this.#slot);
       window.holdTo(heldTo(scope));
       window.openOverrun(-overrun);
+      const { charged } = window;
       by(window);
-      this.#changed?.set(window, nameOf(scope));
+      // What is refunded is told with the next charge.
+      if (window.charged > charged) this.#changed?.set(window, nameOf(scope));
       shelf.keep(scope.id, window);
     }
   }

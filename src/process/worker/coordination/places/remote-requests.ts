@@ -1,7 +1,7 @@
-import type { AttemptRequests } from "../../../admission/capacity/place.ts";
-import type { RequestPlaces, RequestWait } from "../../../admission/places/request-places.ts";
-import { LinkLost } from "../../link/link-errors.ts";
-import type { PlaceId, WireHeld, WireMore } from "../../link/place-wire.ts";
+import type { AttemptRequests } from "../../../../admission/capacity/place.ts";
+import type { RequestPlaces, RequestWait } from "../../../../admission/places/request-places.ts";
+import { LinkLost } from "../../../link/link-errors.ts";
+import type { PlaceId, WireHeld, WireMore } from "../../../link/place-wire.ts";
 import type { Holder, PlaceBook } from "./place-book.ts";
 
 export interface RemoteRequestsParts {

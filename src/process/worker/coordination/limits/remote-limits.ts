@@ -1,23 +1,23 @@
-import type { Clock } from "../../../domain/clock.ts";
-import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
-import type { MemoryLimitStoreOptions } from "../../../store/coordinator/memory/limit-store.ts";
+import type { Clock } from "../../../../domain/clock.ts";
+import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
+import type { MemoryLimitStoreOptions } from "../../../../store/coordinator/memory/limit-store.ts";
 import type {
   CountDecision,
   LimitDecision,
   LimitRequest,
   LimitStore,
-} from "../../../store/store.ts";
-import { LinkLost } from "../../link/link-errors.ts";
-import type { HeldNote, WireUse, WireUsed } from "../../link/limit-use-wire.ts";
+} from "../../../../store/store.ts";
+import { LinkLost } from "../../../link/link-errors.ts";
+import type { HeldNote, WireUse, WireUsed } from "../../../link/limit-use-wire.ts";
 import {
   countDecisionFromWire,
   countedToWire,
   decisionFromWire,
   requestToWire,
   scopesToWire,
-} from "../../link/limit-wire.ts";
-import type { HeldReport } from "../../link/messages.ts";
-import type { CoordinationPart, SharingLink } from "./coordination-link.ts";
+} from "../../../link/limit-wire.ts";
+import type { HeldReport } from "../../../link/messages.ts";
+import type { CoordinationPart, SharingLink } from "../coordination-link.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";

@@ -1,5 +1,5 @@
-import type { PlaceId, WireHeld } from "../../link/place-wire.ts";
-import type { CoordinationLink } from "./coordination-link.ts";
+import type { PlaceId, WireHeld } from "../../../link/place-wire.ts";
+import type { CoordinationLink } from "../coordination-link.ts";
 
 /** What holds places of this worker. */
 export interface Holder {

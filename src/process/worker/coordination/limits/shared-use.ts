@@ -1,9 +1,14 @@
-import type { Clock } from "../../../domain/clock.ts";
-import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
-import { nameOf, type NamedScope } from "../../../domain/limits/scope-use.ts";
-import { countedSlots, guaranteeSlots, slotAt } from "../../../domain/limits/slots.ts";
-import { UsageWindow } from "../../../domain/limits/window.ts";
-import { useFromWire, useToWire, type WireUse, type WireUsed } from "../../link/limit-use-wire.ts";
+import type { Clock } from "../../../../domain/clock.ts";
+import type { LimitScope } from "../../../../domain/limits/limit-scope.ts";
+import { nameOf, type NamedScope } from "../../../../domain/limits/scope-use.ts";
+import { countedSlots, guaranteeSlots, slotAt } from "../../../../domain/limits/slots.ts";
+import { UsageWindow } from "../../../../domain/limits/window.ts";
+import {
+  useFromWire,
+  useToWire,
+  type WireUse,
+  type WireUsed,
+} from "../../../link/limit-use-wire.ts";
 
 interface SharedWindow {
   readonly scope: NamedScope;

@@ -1,5 +1,5 @@
-import type { Capacity, PoolView } from "../../../admission/capacity/capacity.ts";
-import type { HeldPlace } from "../../../admission/capacity/held-place.ts";
+import type { Capacity, PoolView } from "../../../../admission/capacity/capacity.ts";
+import type { HeldPlace } from "../../../../admission/capacity/held-place.ts";
 import {
   busy,
   type AttemptRequests,
@@ -9,11 +9,11 @@ import {
   type EnterResult,
   type Place,
   type PlaceAsk,
-} from "../../../admission/capacity/place.ts";
-import type { RequestTerms } from "../../../admission/places/request-places.ts";
-import type { Clock } from "../../../domain/clock.ts";
-import type { Upstream } from "../../../snapshot/snapshot.ts";
-import { LinkLost } from "../../link/link-errors.ts";
+} from "../../../../admission/capacity/place.ts";
+import type { RequestTerms } from "../../../../admission/places/request-places.ts";
+import type { Clock } from "../../../../domain/clock.ts";
+import type { Upstream } from "../../../../snapshot/snapshot.ts";
+import { LinkLost } from "../../../link/link-errors.ts";
 import {
   placeAskToWire,
   refusedFromWire,
@@ -21,8 +21,8 @@ import {
   type WireEntered,
   type WireHeld,
   type WireLent,
-} from "../../link/place-wire.ts";
-import type { CoordinationLink } from "./coordination-link.ts";
+} from "../../../link/place-wire.ts";
+import type { CoordinationLink } from "../coordination-link.ts";
 import { PlaceBook } from "./place-book.ts";
 import { RemotePlace, type RemotePlaceParts } from "./remote-place.ts";
 import { RemoteRequests } from "./remote-requests.ts";

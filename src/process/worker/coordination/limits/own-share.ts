@@ -1,18 +1,18 @@
-import type { Clock } from "../../../domain/clock.ts";
-import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import type { Clock } from "../../../../domain/clock.ts";
+import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../../../domain/limits/limit-state.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
   type MemoryLimitStoreOptions,
-} from "../../../store/coordinator/memory/limit-store.ts";
+} from "../../../../store/coordinator/memory/limit-store.ts";
 import type {
   CountDecision,
   LimitDecision,
   LimitRequest,
   RefusedByLimit,
-} from "../../../store/store.ts";
-import { useToWire, type WireUse } from "../../link/limit-use-wire.ts";
+} from "../../../../store/store.ts";
+import { useToWire, type WireUse } from "../../../link/limit-use-wire.ts";
 import type { SharedUse } from "./shared-use.ts";
 
 /** The wait sent for a request that is too large for the share alone: control is back by then. */
@@ -29,7 +29,7 @@ export class OwnShare {
   /** `shared`: what all have been granted; undefined: this worker knows nothing. */
   constructor(shared: SharedUse | undefined, options: MemoryLimitStoreOptions) {
     this.#shared = shared;
-    // Its slots are to stay those of this process, whatever is heard of common time later.
+    // Its slots must stay comparable, so later corrections of the common time are ignored.
     const aheadMs = shared?.aheadMs ?? 0;
     const { clock } = options;
     const common: Clock = {

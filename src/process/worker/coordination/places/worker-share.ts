@@ -1,4 +1,4 @@
-import type { ConfiguredPlaces } from "../../../admission/capacity/place.ts";
+import type { ConfiguredPlaces } from "../../../../admission/capacity/place.ts";
 
 /** One of several workers. */
 export interface WorkerShare {

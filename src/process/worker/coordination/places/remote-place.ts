@@ -1,6 +1,6 @@
-import type { HeldPlace } from "../../../admission/capacity/held-place.ts";
-import type { HolderFacts, Place, PlaceCandidate } from "../../../admission/capacity/place.ts";
-import { holderToWire, type WireHeld } from "../../link/place-wire.ts";
+import type { HeldPlace } from "../../../../admission/capacity/held-place.ts";
+import type { HolderFacts, Place, PlaceCandidate } from "../../../../admission/capacity/place.ts";
+import { holderToWire, type WireHeld } from "../../../link/place-wire.ts";
 import { RemoteRequests, type RemoteRequestsParts } from "./remote-requests.ts";
 
 export interface RemotePlaceParts extends RemoteRequestsParts {

@@ -1,6 +1,6 @@
-import type { LimitRequest } from "../../../store/store.ts";
-import type { HeldCall, HeldNote } from "../../link/limit-use-wire.ts";
-import { scopesToWire } from "../../link/limit-wire.ts";
+import type { LimitRequest } from "../../../../store/store.ts";
+import type { HeldCall, HeldNote } from "../../../link/limit-use-wire.ts";
+import { scopesToWire } from "../../../link/limit-wire.ts";
 
 interface OpenCall {
   readonly request: LimitRequest;

@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import {
   contractReservationTtlMs,
   limitStoreContract,
-} from "../../../../test/contracts/limit-store-contract.ts";
-import { CoordinationWorld } from "../../../../test/support/coordination-world.ts";
-import { ManualClock } from "../../../../test/support/manual-clock.ts";
-import { minuteScopes } from "../../../domain/limits/limit-scope.ts";
-import type { LimitStore } from "../../../store/store.ts";
+} from "../../../../../test/contracts/limit-store-contract.ts";
+import { CoordinationWorld } from "../../../../../test/support/coordination-world.ts";
+import type { ManualClock } from "../../../../../test/support/manual-clock.ts";
+import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
+import type { LimitStore } from "../../../../store/store.ts";
 
 const bounds = { reservationTtlMs: contractReservationTtlMs, scopeLimit: 1_000 };
 
