@@ -22,6 +22,8 @@ export interface DataServerOptions {
   readonly overrides: AppOverrides;
   /** Set where several workers share the limits: control decides. */
   readonly coordination?: SharingLink | undefined;
+  /** Set where the only worker shares the limits with its successor. */
+  readonly handover?: SharingLink | undefined;
   /** Which of several workers this is, from 1. */
   readonly number?: number;
   /** Undefined when control can serve. */
