@@ -134,7 +134,6 @@ export class DataServer implements DataPort, AsyncDisposable {
     if (this.#limits instanceof SoloLimits) await this.#limits.ready;
     else await this.#restore(this.#services.limits);
     this.#reportKeys();
-    this.sharing?.controlBack();
     this.#listener = this.#listen();
     this.#services.overload.start();
   }

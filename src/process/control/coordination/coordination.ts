@@ -99,10 +99,8 @@ export class Coordination {
   /** Reads the keys, and restores the limits if no worker has them; before workers connect. */
   async start(): Promise<void> {
     const { clock, living } = this.#options;
-    // With one worker nothing here depends on keys.
-    if (this.#handover !== undefined && living.length < 2) return;
-    // A damaged database may still have its keys.
-    await this.#keys.start();
+    // With one worker nothing here depends on keys, which a damaged database may still have.
+    if (this.#handover === undefined || living.length > 1) await this.#keys.start();
     if (this.#handover !== undefined) return;
     if (living.length > 0) {
       this.#stopWaiting = clock.schedule(() => void this.#begin(), connectLimitMs);
@@ -133,11 +131,14 @@ export class Coordination {
   }
 
   ofWorker(link: () => NotesToWorker): WorkerCoordination {
-    const member = new Member();
+    const member = new Member(({ places: held = [], joins: claims = [] }) => {
+      places.adopt(held);
+      joins.restore(claims);
+    });
     const joins = this.#joins.ofProcess();
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
-      ready: () => member.admitted,
+      when: (decide) => member.when(decide),
       // Written before the answer that gives the places.
       tellLent: (lent) => link().sendFirst(encodeNote("places.lent", lent)),
     });
@@ -199,18 +200,17 @@ export class Coordination {
   }
 
   #newHandover(): Handover {
-    const { clock, living } = this.#options;
     return new Handover({
-      clock,
+      clock: this.#options.clock,
+      living: this.#options.living.length,
       limits: this.#limits,
       members: this.#members,
-      living: living.length,
       include: (members) => this.#include(members),
       restore: () => this.#restoreFromLedger(),
     });
   }
 
-  /** Decides for these too, with what they hold and have seen. */
+  /** With what they hold and have seen. */
   async #include(members: readonly Member[]): Promise<void> {
     await Promise.all(members.map((member) => this.#askReport(member, member.link)));
     const seen = this.#handover?.isKnown === true ? undefined : await this.#mostSeen(members);
@@ -241,8 +241,10 @@ export class Coordination {
 
   #takeOver(members: readonly Member[]): void {
     for (const member of members) {
-      const held = member.report?.limits;
-      if (held !== undefined && this.#members.has(member)) this.#limits.takeOver(held, member);
+      const { report } = member;
+      if (report === undefined || !this.#members.has(member)) continue;
+      if (report.limits !== undefined) this.#limits.takeOver(report.limits, member);
+      member.takeOver(report);
     }
   }
 

@@ -7,23 +7,18 @@ import type {
   HeldReport,
   LimitsState,
 } from "../../link/messages.ts";
+import type { WireLent } from "../../link/place-wire.ts";
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
 export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
   Link<Sent, ControlMessages>,
   "ask" | "tell"
 > {
-  /** Called when there is another control process, before it is asked anything. */
-  onReplaced(tell: () => void): void;
-}
-
-/** The same, for parts that go on alone. */
-export interface SharingLink extends CoordinationLink {
   /** To be called before anything is asked, in the turn in which the first part joins. */
   join(part: CoordinationPart): void;
 }
 
-/** A part of a worker that asks control, and that decides alone while there is none. */
+/** A part of a worker that asks control. */
 export interface CoordinationPart {
   /** Who decides about the limits. */
   readonly limitsState?: LimitsState | undefined;
@@ -34,9 +29,10 @@ export interface CoordinationPart {
   /** This worker is the only one. */
   yours?(): void;
   /** The link is lost. Control may be there, so nothing may be decided alone yet. */
-  lost(reason: LinkLost): void;
+  lost?(reason: LinkLost): void;
   /** Control is gone; called again at each attempt to connect. */
-  alone(): void;
+  alone?(): void;
   used?(told: WireUsed): void;
   seen?(): readonly WireUse[];
+  lent?(lent: readonly WireLent[]): void;
 }

@@ -18,7 +18,7 @@ import {
   scopesToWire,
 } from "../../../link/limit-wire.ts";
 import type { HeldReport, LimitsState } from "../../../link/messages.ts";
-import type { CoordinationPart, SharingLink } from "../coordination-link.ts";
+import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
@@ -36,7 +36,7 @@ const unheardLimit = 1_000;
  * control is gone the worker decides alone, under its part of what it knows to be left.
  */
 export class RemoteLimits implements LimitStore, CoordinationPart {
-  readonly #link: SharingLink;
+  readonly #link: CoordinationLink;
   readonly #options: MemoryLimitStoreOptions;
   readonly #calls = new OpenCalls();
   /** Requests that were counted alone. */
@@ -53,7 +53,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   #isAskingHeard = false;
   #hasReported = false;
 
-  constructor(link: SharingLink, options: MemoryLimitStoreOptions) {
+  constructor(link: CoordinationLink, options: MemoryLimitStoreOptions) {
     this.#link = link;
     this.#options = options;
     link.join(this);

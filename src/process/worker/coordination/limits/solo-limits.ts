@@ -21,7 +21,7 @@ import {
 } from "../../../link/limit-use-wire.ts";
 import { scopesFromWire } from "../../../link/limit-wire.ts";
 import type { HeldReport, LimitsState } from "../../../link/messages.ts";
-import type { CoordinationPart, SharingLink } from "../coordination-link.ts";
+import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
 import { RemoteLimits } from "./remote-limits.ts";
 
 export interface SoloLimitsOptions extends MemoryLimitStoreOptions {
@@ -43,7 +43,7 @@ interface OwnLimits {
  * serves too, because one of them replaces the other, control decides for both.
  */
 export class SoloLimits implements LimitStore, CoordinationPart {
-  readonly #link: SharingLink;
+  readonly #link: CoordinationLink;
   readonly #options: SoloLimitsOptions;
   /** Undefined: control decides. */
   #own: OwnLimits | undefined;
@@ -60,7 +60,7 @@ export class SoloLimits implements LimitStore, CoordinationPart {
   readonly #countedByControl = new WeakSet<CountedRequest>();
   readonly #ready = Promise.withResolvers<void>();
 
-  constructor(link: SharingLink, options: SoloLimitsOptions) {
+  constructor(link: CoordinationLink, options: SoloLimitsOptions) {
     this.#link = link;
     this.#options = options;
     this.#remote = this.#newRemote();
