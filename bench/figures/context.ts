@@ -1,4 +1,5 @@
-import type { Driver } from "../load/drive-calls.ts";
+import { driveCalls, type Driver } from "../load/drive-calls.ts";
+import { chatRequest } from "../load/requests.ts";
 import type { BenchPlan } from "../plan.ts";
 import { cpuMicroseconds } from "../stand/process-usage.ts";
 import type { Gateway, Stand } from "../stand/stand.ts";
@@ -18,25 +19,65 @@ export interface OwnContext {
   readonly progress: (line: string) => void;
 }
 
-export interface Pair<Value> {
+/** One measurement of each gateway, one soon after the other. */
+export interface Round<Value> {
   readonly nginx: Value;
   readonly sluice: Value;
+  /** By the peer's name; a peer whose load failed has none. */
+  readonly peers: ReadonlyMap<string, Value>;
 }
 
-/** Measures the gateways alternately, so that other load of the machine affects both. */
+/**
+ * Measures the gateways alternately, so that other load of the machine affects all. A peer that
+ * fails, or takes too long, is left out.
+ */
 export async function alternate<Value>(
-  { stand, plan, progress }: FigureContext,
+  context: FigureContext,
   subject: string,
-  measure: (gateway: Gateway) => Promise<Value>,
-): Promise<readonly Pair<Value>[]> {
-  const pairs: Pair<Value>[] = [];
+  measure: (gateway: Gateway, context: FigureContext) => Promise<Value>,
+): Promise<readonly Round<Value>[]> {
+  const rounds: Round<Value>[] = [];
+  const { stand, plan, driver, progress } = context;
+  const failed = new Set<Gateway>();
   for (let round = 1; round <= plan.rounds; round += 1) {
     progress(`${subject}: round ${round} of ${plan.rounds}`);
-    const nginx = await measure(stand.nginx);
-    const sluice = await measure(stand.sluice);
-    pairs.push({ nginx, sluice });
+    const nginx = await measure(stand.nginx, context);
+    const sluice = await measure(stand.sluice, context);
+    const peers = new Map<string, Value>();
+    for (const peer of stand.peers) {
+      if (failed.has(peer)) continue;
+      try {
+        peers.set(peer.name, await measure(peer, limited(context)));
+      } catch (error) {
+        driver.signal.throwIfAborted();
+        failed.add(peer);
+        progress(
+          `${subject}: ${peer.name}: ${error instanceof Error ? error.message : String(error)}`,
+        );
+      }
+    }
+    rounds.push({ nginx, sluice, peers });
   }
-  return pairs;
+  return rounds;
+}
+
+function limited(context: FigureContext): FigureContext {
+  const { driver, plan } = context;
+  const signal = AbortSignal.any([driver.signal, AbortSignal.timeout(plan.peerMs)]);
+  return { ...context, driver: { ...driver, signal } };
+}
+
+const connections = 16;
+
+/** CPU time that all processes of a gateway use for a chat call, in microseconds. */
+export async function callCpu(
+  gateway: Gateway,
+  { plan, driver }: FigureContext,
+  request = chatRequest(),
+): Promise<number> {
+  const load = { destination: gateway, request, connections, durationMs: plan.callsMs };
+  const { cpu, result } = await cpuDuring(gateway, () => driveCalls(load, driver));
+  return cpu / result.calls;
 }
 
 /** CPU time that all processes of a gateway use while something happens, in microseconds. */
@@ -44,8 +85,7 @@ export async function cpuDuring<Value>(
   gateway: Gateway,
   work: () => Promise<Value>,
 ): Promise<{ readonly cpu: number; readonly result: Value }> {
-  const pids = gateway.pids();
-  const before = cpuMicroseconds(pids);
+  const before = cpuMicroseconds(gateway.pids());
   const result = await work();
-  return { cpu: cpuMicroseconds(pids) - before, result };
+  return { cpu: cpuMicroseconds(gateway.pids()) - before, result };
 }

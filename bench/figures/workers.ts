@@ -3,9 +3,8 @@ import { driveCalls } from "../load/drive-calls.ts";
 import { chatRequest } from "../load/requests.ts";
 import type { Gateway } from "../stand/stand.ts";
 import { summarize } from "../statistics.ts";
-import { cpuDuring, type FigureContext } from "./context.ts";
+import { callCpu, type FigureContext } from "./context.ts";
 
-const costConnections = 16;
 const throughputConnections = 64;
 /** What a call may cost more with two workers, of all processes. */
 const coordinationTarget = 10;
@@ -61,14 +60,6 @@ async function warmUp(gateway: Gateway, { plan, driver }: FigureContext): Promis
     done += (await driveCalls({ ...load, connections }, driver)).calls;
   }
   return done;
-}
-
-async function callCpu(gateway: Gateway, { plan, driver }: FigureContext): Promise<number> {
-  const load = { destination: gateway, request: chatRequest(), durationMs: plan.callsMs };
-  const { cpu, result } = await cpuDuring(gateway, () =>
-    driveCalls({ ...load, connections: costConnections }, driver),
-  );
-  return cpu / result.calls;
 }
 
 async function callsPerSecond(gateway: Gateway, { plan, driver }: FigureContext): Promise<number> {
