@@ -348,8 +348,8 @@ test("another process is refused too, and the end of a process frees the folder"
   const lock = join(import.meta.dir, "spool/folder-lock.ts");
   writeFileSync(
     script,
-    `const { FolderLock } = await import(${JSON.stringify(lock)});
-     globalThis.held = new FolderLock(${JSON.stringify(folder)});
+    `const { lockFolder } = await import(${JSON.stringify(lock)});
+     globalThis.held = lockFolder(${JSON.stringify(folder)});
      console.log("held");
      setInterval(() => {}, 1_000);`,
   );

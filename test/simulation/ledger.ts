@@ -12,6 +12,8 @@ import type { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";
 
 const flushIntervalMs = 1_000;
+/** A file is stored, replaced by another one, and removed. */
+const flushesToRest = 3;
 const settings = {
   batchRows: 20,
   flushIntervalMs,
@@ -115,6 +117,9 @@ export class ProcessLedger {
   readonly calls: CallLedger;
   readonly #ledger: Ledger;
   readonly #folder: string;
+  readonly #open = new Set<string>();
+  /** Complete flushes until nothing is left to do for ended calls. */
+  #dueFlushes = flushesToRest;
   #isRunning = true;
 
   constructor(options: ProcessLedgerOptions) {
@@ -126,9 +131,19 @@ export class ProcessLedger {
         : Promise.reject(new StorageUnavailable("the process has ended"));
     const store = { insert, prune: () => Promise.resolve(0), erase: () => Promise.resolve(0) };
     this.#ledger = new Ledger({ folder, store, settings, clock, on: eventsFor(options.world) });
-    this.calls = watched(this.#ledger, options);
+    this.calls = watched(this.#ledger, {
+      onOpened: (call) => {
+        this.#open.add(call.id);
+        options.onOpened(call);
+      },
+      onClosed: (record) => {
+        this.#open.delete(record.id);
+        this.#dueFlushes = flushesToRest;
+        options.onClosed(record);
+      },
+    });
     const tick = (): void => {
-      void this.flush();
+      if (this.#open.size > 0 || this.#dueFlushes > 0) void this.#flushDue();
       clock.schedule(tick, flushIntervalMs);
     };
     clock.schedule(tick, flushIntervalMs);
@@ -140,6 +155,10 @@ export class ProcessLedger {
       () => true,
       () => false,
     );
+  }
+
+  async #flushDue(): Promise<void> {
+    if (await this.flush()) this.#dueFlushes -= 1;
   }
 
   /** Ends the process at once; the next one finds the written files in `folder`. */

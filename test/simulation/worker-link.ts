@@ -91,7 +91,6 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
         return worker.ask(kind, body, timeoutMs);
       },
       tell: (kind, body) => worker.tell(kind, body),
-      onReplaced: () => undefined,
       // Control decides from the start.
       join: (part) => void part.report(),
     },

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { decodeFrame, magic } from "../spool/frame.ts";
 
 const pieceBytes = 64 * 1024;
@@ -78,12 +78,15 @@ export class SegmentReader {
   /** Reads more; false at the end of the file. */
   #fill(): boolean {
     const file = (this.#file ??= openSync(this.#path, "r"));
-    const piece = Buffer.allocUnsafe(pieceBytes);
-    const bytes = readSync(file, piece, 0, pieceBytes, this.#position);
-    if (bytes === 0) return false;
-    this.#position += bytes;
     const rest = this.#buffer.subarray(this.#offset);
-    this.#buffer = Buffer.concat([rest, piece.subarray(0, bytes)]);
+    const more = Math.min(fstatSync(file).size - this.#position, pieceBytes);
+    if (more <= 0) return false;
+    const buffer = Buffer.allocUnsafe(rest.length + more);
+    const bytes = readSync(file, buffer, rest.length, more, this.#position);
+    if (bytes === 0) return false;
+    buffer.set(rest);
+    this.#position += bytes;
+    this.#buffer = buffer.subarray(0, rest.length + bytes);
     this.#offset = 0;
     return true;
   }

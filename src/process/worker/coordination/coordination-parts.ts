@@ -11,6 +11,9 @@ export class CoordinationParts {
     "limits.used": (told) => {
       for (const part of this.#parts) part.used?.(told);
     },
+    "places.lent": (lent) => {
+      for (const part of this.#parts) part.lent?.(lent);
+    },
   };
   readonly #parts: CoordinationPart[] = [];
   readonly #joined = Promise.withResolvers<void>();
@@ -24,11 +27,11 @@ export class CoordinationParts {
 
   lost(reason: LinkLost): void {
     this.#losses += 1;
-    for (const part of this.#parts) part.lost(reason);
+    for (const part of this.#parts) part.lost?.(reason);
   }
 
   alone(): void {
-    for (const part of this.#parts) part.alone();
+    for (const part of this.#parts) part.alone?.();
   }
 
   /** What all parts hold. A worker that has just begun has none yet. */

@@ -17,7 +17,7 @@ import {
   scopesToWire,
 } from "../../../link/limit-wire.ts";
 import type { HeldReport } from "../../../link/messages.ts";
-import type { CoordinationPart, SharingLink } from "../coordination-link.ts";
+import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
@@ -35,7 +35,7 @@ const unheardLimit = 1_000;
  * control is gone the worker decides alone, under its part of what it knows to be left.
  */
 export class RemoteLimits implements LimitStore, CoordinationPart {
-  readonly #link: SharingLink;
+  readonly #link: CoordinationLink;
   readonly #options: MemoryLimitStoreOptions;
   readonly #calls = new OpenCalls();
   /** Requests that were counted alone. */
@@ -51,7 +51,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   #own: OwnShare | undefined;
   #isAskingHeard = false;
 
-  constructor(link: SharingLink, options: MemoryLimitStoreOptions) {
+  constructor(link: CoordinationLink, options: MemoryLimitStoreOptions) {
     this.#link = link;
     this.#options = options;
     link.join(this);
