@@ -2,7 +2,7 @@ import type { Figure } from "./figure.ts";
 import { measureBedrock } from "./figures/bedrock.ts";
 import { measureCalls } from "./figures/calls.ts";
 import { measureChunks } from "./figures/chunks.ts";
-import type { FigureContext, OwnContext } from "./figures/context.ts";
+import { tryPeer, type FigureContext, type OwnContext } from "./figures/context.ts";
 import { measureCrowd } from "./figures/crowd.ts";
 import { measureEmbeddings } from "./figures/embeddings.ts";
 import { measureGarbage } from "./figures/garbage.ts";
@@ -129,18 +129,20 @@ async function compareGateways(options: BenchOptions): Promise<readonly Figure[]
 }
 
 /** The first calls of a process compile code and fill caches; a server runs for weeks. */
-async function warmUp({ stand, plan, driver, progress }: FigureContext): Promise<void> {
+async function warmUp(context: FigureContext): Promise<void> {
+  const { stand, plan, driver, progress } = context;
   progress("warming up");
   const durationMs = plan.warmUpMs;
-  const request = chatRequest();
+  const load = { request: chatRequest(), connections: 16 };
   for (const destination of [stand.nginx, stand.sluice]) {
-    await driveCalls({ destination, request, connections: 16, durationMs }, driver);
+    await driveCalls({ ...load, destination, durationMs }, driver);
     const embeddings = { destination, request: embeddingsRequest(), connections: 1 };
     await driveCalls({ ...embeddings, durationMs: durationMs / 4 }, driver);
   }
   for (const peer of stand.peers) {
-    progress(`warming up ${peer.name}`);
-    const peerMs = peer.warmUpMs ?? durationMs;
-    await driveCalls({ destination: peer, request, connections: 16, durationMs: peerMs }, driver);
+    const subject = `warming up ${peer.name}`;
+    progress(subject);
+    const own = { ...load, destination: peer, durationMs: peer.warmUpMs ?? durationMs };
+    await tryPeer(subject, context, ({ driver: limited }) => driveCalls(own, limited));
   }
 }

@@ -37,7 +37,7 @@ export async function alternate<Value>(
   measure: (gateway: Gateway, context: FigureContext) => Promise<Value>,
 ): Promise<readonly Round<Value>[]> {
   const rounds: Round<Value>[] = [];
-  const { stand, plan, driver, progress } = context;
+  const { stand, plan, progress } = context;
   const failed = new Set<Gateway>();
   for (let round = 1; round <= plan.rounds; round += 1) {
     progress(`${subject}: round ${round} of ${plan.rounds}`);
@@ -46,25 +46,30 @@ export async function alternate<Value>(
     const peers = new Map<string, Value>();
     for (const peer of stand.peers) {
       if (failed.has(peer)) continue;
-      try {
-        peers.set(peer.name, await measure(peer, limited(context)));
-      } catch (error) {
-        driver.signal.throwIfAborted();
-        failed.add(peer);
-        progress(
-          `${subject}: ${peer.name}: ${error instanceof Error ? error.message : String(error)}`,
-        );
-      }
+      const value = await tryPeer(`${subject}: ${peer.name}`, context, (own) => measure(peer, own));
+      if (value === undefined) failed.add(peer);
+      else peers.set(peer.name, value);
     }
     rounds.push({ nginx, sluice, peers });
   }
   return rounds;
 }
 
-function limited(context: FigureContext): FigureContext {
-  const { driver, plan } = context;
+/** Undefined if the load of a peer fails, or takes too long. */
+export async function tryPeer<Value>(
+  subject: string,
+  context: FigureContext,
+  load: (context: FigureContext) => Promise<Value>,
+): Promise<Value | undefined> {
+  const { driver, plan, progress } = context;
   const signal = AbortSignal.any([driver.signal, AbortSignal.timeout(plan.peerMs)]);
-  return { ...context, driver: { ...driver, signal } };
+  try {
+    return await load({ ...context, driver: { ...driver, signal } });
+  } catch (error) {
+    driver.signal.throwIfAborted();
+    progress(`${subject}: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
 }
 
 const connections = 16;

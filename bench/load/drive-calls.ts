@@ -27,7 +27,7 @@ export interface Driver {
 }
 
 const callResultSchema = z.strictObject({
-  calls: z.int().positive(),
+  calls: z.int(),
   microseconds: z.number().positive(),
   failures: z.int(),
   p50: z.number(),
@@ -52,6 +52,7 @@ export async function driveCalls(wanted: CallLoad, driver: Driver): Promise<Call
   const usesWrk = loadGenerator() === "wrk" && durationMs >= shortestWrkMs && isClosed;
   const run = usesWrk ? runWrk : runBundled;
   const result = callResultSchema.parse(JSON.parse(await run(load, driver)));
+  if (result.calls === 0) throw new Error("no call of the load was answered");
   if (result.failures > 0) throw new Error(`${result.failures} calls of the load failed`);
   return result;
 }
