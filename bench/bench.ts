@@ -2,7 +2,7 @@ import type { Figure } from "./figure.ts";
 import { measureBedrock } from "./figures/bedrock.ts";
 import { measureCalls } from "./figures/calls.ts";
 import { measureChunks } from "./figures/chunks.ts";
-import { tryPeer, type FigureContext, type OwnContext } from "./figures/context.ts";
+import { tryPeer, warmUp, type FigureContext, type OwnContext } from "./figures/context.ts";
 import { measureCrowd } from "./figures/crowd.ts";
 import { measureEmbeddings } from "./figures/embeddings.ts";
 import { measureGarbage } from "./figures/garbage.ts";
@@ -14,13 +14,16 @@ import { measureStart } from "./figures/start.ts";
 import { measureThroughput } from "./figures/throughput.ts";
 import { measureWorkers } from "./figures/workers.ts";
 import { driveCalls } from "./load/drive-calls.ts";
-import { chatRequest, embeddingsRequest } from "./load/requests.ts";
+import { embeddingsRequest } from "./load/requests.ts";
 import { measureLink } from "./link/measure-link.ts";
 import { describeMachine, type MachineDescription } from "./machine.ts";
 import { plans, type BenchPlan, type PlanName } from "./plan.ts";
 import { measureReports } from "./reports/measure-reports.ts";
 import type { PeerDescription } from "./stand/peer-description.ts";
 import { startStand } from "./stand/stand.ts";
+
+/** How long embeddings are asked for before they are measured. */
+const embeddingsMs = 750;
 
 /** Groups of figures that compare gateways, in the order they are measured. */
 const comparedGroups = {
@@ -118,7 +121,7 @@ async function compareGateways(options: BenchOptions): Promise<readonly Figure[]
   progress("starting the upstream and the gateways");
   await using stand = await startStand(options);
   const context = { stand, plan, driver: { folder: stand.folder, signal }, progress };
-  await warmUp(context);
+  await warmUpAll(context);
   const figures: Figure[] = [];
   for (const [name, measure] of Object.entries(comparedGroups)) {
     if (!isWanted(name, options)) continue;
@@ -128,21 +131,19 @@ async function compareGateways(options: BenchOptions): Promise<readonly Figure[]
   return figures;
 }
 
-/** The first calls of a process compile code and fill caches; a server runs for weeks. */
-async function warmUp(context: FigureContext): Promise<void> {
-  const { stand, plan, driver, progress } = context;
+async function warmUpAll(context: FigureContext): Promise<void> {
+  const { stand, driver, progress } = context;
   progress("warming up");
-  const durationMs = plan.warmUpMs;
-  const load = { request: chatRequest(), connections: 16 };
-  for (const destination of [stand.nginx, stand.sluice]) {
-    await driveCalls({ ...load, destination, durationMs }, driver);
-    const embeddings = { destination, request: embeddingsRequest(), connections: 1 };
-    await driveCalls({ ...embeddings, durationMs: durationMs / 4 }, driver);
+  for (const gateway of [stand.nginx, stand.sluice]) {
+    await warmUp(gateway, context);
+    const request = embeddingsRequest();
+    const load = { destination: gateway, request, connections: 1, durationMs: embeddingsMs };
+    await driveCalls(load, driver);
   }
   for (const peer of stand.peers) {
     const subject = `warming up ${peer.name}`;
     progress(subject);
-    const own = { ...load, destination: peer, durationMs: peer.warmUpMs ?? durationMs };
-    await tryPeer(subject, context, ({ driver: limited }) => driveCalls(own, limited));
+    const plan = { ...context.plan, warmUpMs: peer.warmUpMs ?? context.plan.warmUpMs };
+    await tryPeer(subject, { ...context, plan }, (own) => warmUp(peer, own));
   }
 }

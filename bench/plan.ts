@@ -2,9 +2,9 @@
 export interface BenchPlan {
   /** The longest time of the whole run. */
   readonly limitMs: number;
-  readonly warmUpMs: number;
-  /** Calls by which a new gateway compiles its code before it is compared. */
+  /** Calls by which a gateway compiles its code before it is compared, and their longest time. */
   readonly warmUpCalls: number;
+  readonly warmUpMs: number;
   /** Measurements of each gateway, in alternation. */
   readonly rounds: number;
   /** The longest time of one measurement of a peer, which may be far too slow for a load. */
@@ -44,10 +44,10 @@ export type PlanName = (typeof planNames)[number];
 export const plans: Readonly<Record<PlanName, BenchPlan>> = {
   quick: {
     limitMs: 180_000,
-    warmUpMs: 300,
     warmUpCalls: 1_000,
+    warmUpMs: 3_000,
     rounds: 1,
-    peerMs: 20_000,
+    peerMs: 30_000,
     callsMs: 1_000,
     latencyMs: 300,
     pacedMs: 500,
@@ -64,8 +64,8 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
   },
   default: {
     limitMs: 900_000,
-    warmUpMs: 3_000,
     warmUpCalls: 20_000,
+    warmUpMs: 30_000,
     rounds: 5,
     peerMs: 30_000,
     callsMs: 2_000,
@@ -84,8 +84,8 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
   },
   full: {
     limitMs: 2_400_000,
-    warmUpMs: 5_000,
     warmUpCalls: 50_000,
+    warmUpMs: 60_000,
     rounds: 11,
     peerMs: 60_000,
     callsMs: 3_000,

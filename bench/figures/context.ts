@@ -74,6 +74,16 @@ export async function tryPeer<Value>(
 
 const connections = 16;
 
+/** The first calls of a process compile code and fill caches; a server runs for weeks. */
+export async function warmUp(gateway: Gateway, { plan, driver }: FigureContext): Promise<void> {
+  const load = { destination: gateway, request: chatRequest(), connections };
+  const deadline = performance.now() + plan.warmUpMs;
+  let done = 0;
+  while (done < plan.warmUpCalls && performance.now() < deadline) {
+    done += (await driveCalls({ ...load, durationMs: plan.callsMs }, driver)).calls;
+  }
+}
+
 /** CPU time that all processes of a gateway use for a chat call, in microseconds. */
 export async function callCpu(
   gateway: Gateway,
