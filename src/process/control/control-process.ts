@@ -126,7 +126,7 @@ export class ControlProcess implements AsyncDisposable {
   async start(): Promise<void> {
     this.#loop.start();
     await this.#server.storage.open();
-    if (this.#config.workers > 1) await this.#coordination.start();
+    await this.#coordination.start();
     this.#workers.listen();
     await this.#server.listen();
   }
