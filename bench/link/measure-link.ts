@@ -83,7 +83,6 @@ async function askAll(link: BenchLink, asks: number, count: number): Promise<num
     {
       ask: (kind, body) => link.ask(kind, body),
       tell: (kind, body) => link.tell(kind, body),
-      onReplaced: () => undefined,
       // Control decides from the start.
       join: (part) => void part.report(),
     },

@@ -11,7 +11,7 @@ import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import type { TransportRequest } from "../../src/upstream-client/transport.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
-import { noImageFetch } from "../support/pipeline-fixtures.ts";
+import { plainConnections, noImageFetch } from "../support/pipeline-fixtures.ts";
 import { auditBudgets } from "./budget-audit.ts";
 import { CapacityAudit } from "./capacity-audit.ts";
 import { usageTimeoutMs } from "./finished-answer.ts";
@@ -240,6 +240,7 @@ export class GatewayProcess {
     return {
       name,
       timeouts,
+      connections: plainConnections,
       maxInFlight,
       drain,
       adapter: makeAdapter(plan, this.clock),

@@ -69,6 +69,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       state: () => undefined,
       "metrics.read": () => "",
       "coordination.report": () => ({}),
+      "limits.yours": () => undefined,
       "limits.seen": () => [],
       "limits.used": () => undefined,
     },
@@ -91,7 +92,6 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
         return worker.ask(kind, body, timeoutMs);
       },
       tell: (kind, body) => worker.tell(kind, body),
-      onReplaced: () => undefined,
       // Control decides from the start.
       join: (part) => void part.report(),
     },

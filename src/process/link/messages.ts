@@ -6,7 +6,7 @@ import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
-import type { HeldLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
+import type { HeldLimits, TakenLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
 import type {
   WireAcquired,
   WireCountDecision,
@@ -87,8 +87,6 @@ export type JoinMessages = {
   /** Gives a claim back, or ends the wait for it. */
   readonly "joins.release": { readonly ask: string };
   readonly "joins.unsaved": { readonly ask: string };
-  /** What the worker has claimed of an earlier control process. */
-  readonly "joins.held": { readonly ask: readonly HeldClaim[] };
 };
 
 /** Places of pools, upstreams and targets, asked for by workers where there are several. */
@@ -103,8 +101,6 @@ export type PlaceMessages = {
   readonly "places.more": { readonly ask: WireMore; readonly answer: number };
   /** One further request has ended. */
   readonly "places.less": { readonly ask: PlaceId };
-  /** Places that the worker holds without control's knowledge. */
-  readonly "places.held": { readonly ask: readonly WireHeld[] };
 };
 
 /** What workers find out about targets, for each other. */
@@ -131,8 +127,24 @@ export interface RoutingReport {
   readonly overloaded: readonly (readonly [target: string, key: string])[];
 }
 
-/** Asked by workers where there are several. */
-export type CoordinationMessages = LimitMessages & PlaceMessages & RoutingMessages & JoinMessages;
+/**
+ * Who decides about the limits of a worker, as it says in its hello: itself, or a control process of
+ * before; undefined for one that has just begun.
+ */
+export type LimitsState = "own" | "shared";
+
+/** Asked by the only worker. */
+export type HandoverMessages = {
+  /** All limits, which the worker decides alone from then on; undefined: another one is there. */
+  readonly "limits.take": { readonly ask: undefined; readonly answer: TakenLimits | undefined };
+};
+
+/** Asked by workers where there are several, if only while one replaces another. */
+export type CoordinationMessages = LimitMessages &
+  PlaceMessages &
+  RoutingMessages &
+  JoinMessages &
+  HandoverMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
@@ -145,13 +157,11 @@ export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages
   "joins.claim",
   "joins.release",
   "joins.unsaved",
-  "joins.held",
   "places.enter",
   "places.settle",
   "places.leave",
   "places.more",
   "places.less",
-  "places.held",
   "health.changed",
   "routing.report",
   "budget.take",
@@ -188,16 +198,22 @@ export type WorkerMessages = CoordinationMessages & {
 /** What a worker holds of what all share. */
 export interface HeldReport {
   readonly limits?: HeldLimits;
+  readonly places?: readonly WireHeld[];
+  readonly joins?: readonly HeldClaim[];
 }
 
-/** Sent by control where there are several workers. */
+/** Sent by control where there are several workers, if only while one replaces another. */
 export type SharingMessages = {
+  /** The worker is the only one, and may take the limits. */
+  readonly "limits.yours": { readonly ask: undefined };
   /** Once answered, the worker decides nothing alone. */
   readonly "coordination.report": { readonly ask: undefined; readonly answer: HeldReport };
   /** What all workers have been granted, as this one has heard. */
   readonly "limits.seen": { readonly ask: undefined; readonly answer: readonly WireUse[] };
   /** In JSON, and before any answer that depends on it. */
   readonly "limits.used": { readonly ask: WireUsed };
+  /** Places that a worker may not give of its share while control is gone. */
+  readonly "places.lent": { readonly ask: readonly WireLent[] };
 };
 
 /** Sent by control. */
@@ -209,8 +225,6 @@ export type ControlMessages = SharingMessages & {
   readonly "config.changed": { readonly ask: ConfigFeed };
   /** What another worker found out about a target. */
   readonly "health.changed": { readonly ask: HealthHint };
-  /** Places that a worker may not give of its share while control is gone. */
-  readonly "places.lent": { readonly ask: readonly WireLent[] };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
 };

@@ -16,7 +16,8 @@ import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import { refusalOfStream } from "../../admission/refusals/refusal-of-stream.ts";
 import type { RunningCalls } from "../../call/running-calls.ts";
 import type { CallServices } from "../../call/services.ts";
-import { fetchTransport } from "../../upstream-client/transport.ts";
+import { createHttpClient } from "../../upstream-client/http/http-client.ts";
+import { noProxies } from "../../upstream-client/http/proxy.ts";
 import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
 import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
@@ -59,7 +60,13 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   const limits = options.limits ?? createMemoryLimitStore({ clock, random, ...limitStoreBounds });
   const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
-  const transport = options.transport ?? fetchTransport;
+  const transport =
+    options.transport ??
+    createHttpClient({
+      proxies: noProxies,
+      mostConnections: 8192,
+      monotonic: () => clock.monotonic(),
+    });
   const probe = options.probe ?? connectProbe({ resolveHost: resolve, clock });
   const hosts = new HostProbes(probe, clock);
   return {

@@ -1,7 +1,10 @@
 import type { Link } from "../../link/link.ts";
 import type { ControlMessages, HeldReport, WorkerMessages } from "../../link/messages.ts";
 
-export type MemberLink = Pick<Link<ControlMessages, WorkerMessages>, "ask" | "close" | "sendFirst">;
+export type MemberLink = Pick<
+  Link<ControlMessages, WorkerMessages>,
+  "ask" | "tell" | "close" | "sendFirst"
+>;
 
 /** One connected worker, among those that share. */
 export class Member {
@@ -12,17 +15,35 @@ export class Member {
   report: HeldReport | undefined;
   /** In the time of this process. */
   reportedAtMs = 0;
-  readonly #admission = Promise.withResolvers<void>();
+  #admission = Promise.withResolvers<void>();
+  readonly #takeOver: (report: HeldReport) => void;
   #isAdmitted = false;
+
+  /** `takeOver`: counts what it held, other than limits. */
+  constructor(takeOver: (report: HeldReport) => void = () => undefined) {
+    this.#takeOver = takeOver;
+  }
 
   /** Whether control decides for it. */
   get isAdmitted(): boolean {
     return this.#isAdmitted;
   }
 
+  takeOver(report: HeldReport): void {
+    this.#takeOver(report);
+  }
+
   admit(): void {
     this.#isAdmitted = true;
     this.#admission.resolve();
+  }
+
+  /** The worker decides alone from now on. */
+  dismiss(): void {
+    this.#isAdmitted = false;
+    this.#admission = Promise.withResolvers();
+    this.openCalls.clear();
+    this.report = undefined;
   }
 
   /** Resolves when control decides for it; undefined from then on. */
