@@ -13,7 +13,7 @@ import { plainCall, type Call } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/call/images/image-memory.ts";
 import { createHttpClient } from "../../src/upstream-client/http/http-client.ts";
-import { noProxies } from "../../src/upstream-client/http/proxy.ts";
+import { noProxies } from "../../src/domain/upstream-settings.ts";
 import type { Transport } from "../../src/upstream-client/transport.ts";
 import { RunningCalls } from "../../src/call/running-calls.ts";
 import type { CallServices } from "../../src/call/services.ts";

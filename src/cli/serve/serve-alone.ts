@@ -3,8 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { beginGateway } from "./begin-gateway.ts";
-import { loadSettings } from "./load-settings.ts";
-import { restartWithFetchLimit } from "./restart-with-fetch-limit.ts";
+import { loadSettings, proxiesOf } from "./load-settings.ts";
 import {
   isAskedByPerson,
   printBootstrap,
@@ -16,7 +15,6 @@ import {
 /** `serve --unsupervised`: the whole gateway in this process. */
 export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<number> {
   const initial = loadSettings(args, io);
-  restartWithFetchLimit(initial.config.upstreamRequests, io.environment);
   await using begun = await beginGateway(initial, args, io);
   await using app = await start(begun.config, args, io);
   io.tellStarted([]);
@@ -34,6 +32,7 @@ async function start(config: Config, args: ServeArguments, io: CommandIo): Promi
   try {
     return await createApp(config, {
       log: io.log,
+      proxies: proxiesOf(io.environment),
       onBootstrapToken: (token) => printBootstrap(token, args, io),
     });
   } catch (error) {

@@ -1,9 +1,9 @@
 import { nextTurn, oneTurnBytes } from "../../domain/waiting/next-turn.ts";
+import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { Transport } from "../transport.ts";
 import { Addresses, type Origin } from "./address.ts";
 import { ConnectionPool, type PoolShare } from "./connection-pool.ts";
 import { Exchange } from "./exchange.ts";
-import type { Proxies } from "./proxy.ts";
 
 export interface HttpClientOptions {
   readonly proxies: Proxies;
