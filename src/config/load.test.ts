@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { availableParallelism } from "node:os";
 import { openaiKind } from "../upstreams/openai/kind.ts";
 import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import type { Config } from "./config.ts";
@@ -89,7 +90,7 @@ describe("a valid file", () => {
       ledger: { batchRows: 500, flushIntervalMs: 1000 },
       telemetry: { logLevel: "info", logFormat: "text" },
       upstreamRequests: 8192,
-      workers: 1,
+      workers: Math.min(availableParallelism(), 8),
       imageFetch: {
         enabled: false,
         maxBytes: 10 * 1024 ** 2,

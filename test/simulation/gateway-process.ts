@@ -1,5 +1,6 @@
 import type { RoutingServices } from "../../src/process/wiring/build-routing.ts";
 import { buildServices } from "../../src/process/wiring/build-services.ts";
+import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
 import type { Environment, Model } from "../../src/domain/model.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
@@ -122,6 +123,15 @@ export class GatewayProcess {
     this.clock.stop();
     for (const connection of this.connections) connection.drop();
     this.ledger.crash(folder);
+  }
+
+  /** Ends the calls that were running in a crash too: the runtime keeps signals with listeners. */
+  close(): void {
+    this.clock.stop();
+    this.ledger.close();
+    this.running.endAll(
+      () => new GatewayError("model_unavailable", { message: "the run is over" }),
+    );
   }
 
   #makeServices(name: string): CallServices & RoutingServices {

@@ -69,6 +69,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       state: () => undefined,
       "metrics.read": () => "",
       "coordination.report": () => ({}),
+      "limits.yours": () => undefined,
       "limits.seen": () => [],
       "limits.used": () => undefined,
     },

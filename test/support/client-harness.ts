@@ -1,6 +1,6 @@
 import type { ConnectionSettings, Proxies } from "../../src/domain/upstream-settings.ts";
 import { noProxies } from "../../src/domain/upstream-settings.ts";
-import { createHttpClient } from "../../src/upstream-client/http/http-client.ts";
+import { createUpstreamClient } from "../../src/upstream-client/http/http-client.ts";
 import type {
   Cancellable,
   TransportRequest,
@@ -26,7 +26,7 @@ export function clientHarness(options: HarnessOptions = {}) {
   let aheadMs = 0;
   const { proxies = noProxies, mostConnections = 100 } = options;
   const monotonic = (): number => performance.now() + aheadMs;
-  const client = createHttpClient({ proxies, mostConnections, monotonic });
+  const client = createUpstreamClient({ proxies, mostConnections, monotonic });
   const connections = { ...plainConnections, idleMs: 60_000, ...options.connections };
   const send = (url: string, values: Partial<TransportRequest> = {}): SentRequest => {
     const told: string[] = [];

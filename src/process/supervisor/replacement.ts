@@ -21,6 +21,8 @@ const longestHandOverMs = 10_000;
 /** Puts another process in the place of one that serves. */
 export class Replacement {
   readonly #options: ReplacementOptions;
+  /** Processes that others have replaced and that have not ended. */
+  readonly leaving = new Set<ProcessRun>();
 
   constructor(options: ReplacementOptions) {
     this.#options = options;
@@ -60,7 +62,11 @@ export class Replacement {
     run.isReplaced = true;
     run.replaced.resolve(undefined);
     run.worker?.tell("replaced");
-    const left = run.ended.then((end) => this.#options.onEnded(run, end));
+    this.leaving.add(run);
+    const left = run.ended.then((end) => {
+      this.leaving.delete(run);
+      this.#options.onEnded(run, end);
+    });
     this.#options.awaitAtEnd(left);
     return left;
   }

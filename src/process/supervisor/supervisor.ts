@@ -209,8 +209,9 @@ export class Supervisor {
   /** Control is told which workers run. */
   #withLiving(role: Role): Role {
     if (role.kind !== "control") return role;
-    const workers = this.#places.flatMap((place) =>
-      place.role.kind === "worker" && place.run?.hasEnded === false ? place.role.number : [],
+    const runs = [...this.#places.map(({ run }) => run), ...this.#replacement.leaving];
+    const workers = runs.flatMap((run) =>
+      run?.role.kind === "worker" && !run.hasEnded ? run.role.number : [],
     );
     return { ...role, workers };
   }

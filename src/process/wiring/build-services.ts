@@ -18,7 +18,7 @@ import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import { refusalOfStream } from "../../admission/refusals/refusal-of-stream.ts";
 import type { RunningCalls } from "../../call/running-calls.ts";
 import type { CallServices } from "../../call/services.ts";
-import { createHttpClient } from "../../upstream-client/http/http-client.ts";
+import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
 import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
 import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
@@ -56,7 +56,7 @@ export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>
 }
 
 function newClient({ proxies, config, clock }: ServiceOptions): Transport {
-  return createHttpClient({
+  return createUpstreamClient({
     proxies: proxies ?? noProxies,
     mostConnections: config.upstreamRequests,
     monotonic: () => clock.monotonic(),

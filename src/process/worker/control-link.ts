@@ -171,7 +171,7 @@ export class ControlLink {
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
-      hello: { number: this.#options.number },
+      hello: { number: this.#options.number, limits: this.#parts.limitsState },
       jsonKinds,
       handlers: {
         "keys.reload": () => reloadKeys(),

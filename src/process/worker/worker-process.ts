@@ -103,7 +103,7 @@ export class WorkerProcess implements AsyncDisposable {
       clock,
       randomBytes: overrides.randomBytes ?? randomBytes,
       overrides,
-      coordination: config.workers > 1 ? this.#control.coordination : undefined,
+      [config.workers > 1 ? "coordination" : "handover"]: this.#control.coordination,
       number: this.#options.number,
       whyNotReady: () => this.#controlState.notReady,
       portUse: this.#options.portUse,

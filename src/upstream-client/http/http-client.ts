@@ -16,7 +16,7 @@ export interface HttpClientOptions {
 const sweepMs = 1_000;
 
 /** Makes a client of HTTP/1.1 that keeps its connections. It follows no redirect. */
-export function createHttpClient(options: HttpClientOptions): Transport {
+export function createUpstreamClient(options: HttpClientOptions): Transport {
   const addresses = new Addresses(options.proxies);
   const pools = new Pools(options);
   return (url, request) => {
