@@ -4,7 +4,7 @@ import { StopSignals } from "../stop-signals.ts";
 import { BackOff } from "./back-off.ts";
 import type { ChildMessage, GatewaySettings, PassedSignal, Role } from "./messages.ts";
 import { ProcessRun, type Place, type RunPlan } from "./process-run.ts";
-import { Replacement } from "./replacement.ts";
+import { Replacement, whyNoDemo } from "./replacement.ts";
 import { Standby, type StandbyLoss } from "./standby.ts";
 import type { SupervisorOptions } from "./supervisor-options.ts";
 import type { Worker, WorkerEnd } from "./worker.ts";
@@ -137,7 +137,7 @@ export class Supervisor {
 
   async #restart(): Promise<string | undefined> {
     if (!this.#hasServed) return "the gateway does not serve yet";
-    if (this.#settings?.isReloadable === false) return "a demo cannot be replaced while it runs";
+    if (this.#settings?.isReloadable === false) return whyNoDemo;
     this.#standby.discard();
     // A worker that is starting needs control.
     await Promise.all(this.#places.flatMap(({ run }) => (run === undefined ? [] : [run.settled])));
