@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, expect, test } from "bun:test";
 import { readEnvironment } from "./environment.ts";
 
@@ -47,4 +50,21 @@ test("a snapshot does not follow later changes", () => {
   const environment = readEnvironment();
   set("SLUICE_CONFIG", "second");
   expect(environment.variables["SLUICE_CONFIG"]).toBe("first");
+});
+
+test("sluice.yaml of the working directory is used, unless the environment names another file", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-environment-"));
+  const home = process.cwd();
+  process.chdir(folder);
+  try {
+    set("SLUICE_CONFIG", undefined);
+    expect(readEnvironment().configPath).toBeUndefined();
+    writeFileSync("sluice.yaml", "");
+    expect(readEnvironment().configPath).toBe("sluice.yaml");
+    set("SLUICE_CONFIG", "other.yaml");
+    expect(readEnvironment().configPath).toBe("other.yaml");
+  } finally {
+    process.chdir(home);
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -1,8 +1,9 @@
+import { existsSync } from "node:fs";
 import { Secret } from "../domain/keys/secret.ts";
 
 /** The environment variables of the process. */
 export interface ProcessEnvironment {
-  /** `SLUICE_CONFIG`: path of the configuration file. */
+  /** Path of the configuration file: `SLUICE_CONFIG`, else `sluice.yaml` if there is one. */
   readonly configPath: string | undefined;
   /** `SLUICE_ADMIN_URL`: admin address of the gateway that the command line uses. */
   readonly adminUrl: string | undefined;
@@ -24,7 +25,7 @@ export type FetchLimitOwner = "operator" | "supervisor";
 export function readEnvironment(): ProcessEnvironment {
   const variables = Object.freeze({ ...process.env });
   return {
-    configPath: readText(variables["SLUICE_CONFIG"]),
+    configPath: readText(variables["SLUICE_CONFIG"]) ?? findConfig(),
     adminUrl: readText(variables["SLUICE_ADMIN_URL"]),
     adminToken: readSecret(variables["SLUICE_ADMIN_TOKEN"]),
     maxHttpRequests: readCount(variables["BUN_CONFIG_MAX_HTTP_REQUESTS"]),
@@ -32,6 +33,13 @@ export function readEnvironment(): ProcessEnvironment {
     fetchLimitOwner: readOwner(variables["SLUICE_FETCH_LIMIT_BY"]),
     variables,
   };
+}
+
+/** The file of this name in the working directory is used unless another one is named. */
+const usualConfigPath = "sluice.yaml";
+
+function findConfig(): string | undefined {
+  return existsSync(usualConfigPath) ? usualConfigPath : undefined;
 }
 
 function readOwner(value: string | undefined): FetchLimitOwner | undefined {

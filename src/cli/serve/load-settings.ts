@@ -36,7 +36,7 @@ export interface SettingsSources {
   readonly known?: Settings | undefined;
 }
 
-/** Loads the configuration: the named file, `SLUICE_CONFIG`, or the demo. */
+/** Loads the configuration: the named file, else that of the environment, else the demo. */
 export function loadSettings(
   chosen: SettingsArguments,
   io: CommandIo,

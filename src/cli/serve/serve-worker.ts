@@ -49,7 +49,7 @@ export async function serveWorker(
   try {
     await worker.start(read);
   } catch (error) {
-    throw new CommandError(startFailure(error));
+    throw new CommandError(await startFailure(error, config.dataDir));
   }
   io.tellStarted(fixedAddress("data", config.listen.data.port, worker.url));
   const asked = untilAsked(io.signal);

@@ -30,8 +30,10 @@ export interface App extends AsyncDisposable {
   drain(options?: { readonly isAnnounced?: boolean }): Promise<void>;
 }
 
-/** Replacements for tests and simulations. */
+/** Replacements for tests and simulations, and what the command line adds. */
 export interface AppOverrides {
+  /** Path of the configuration, for the log. */
+  readonly configPath?: string | undefined;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly randomBytes?: RandomBytes;
