@@ -123,6 +123,13 @@ describe("a valid file", () => {
         embeddingEncoding: "as_sent",
       },
       timeouts: { connectMs: 3000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 600_000 },
+      connections: {
+        id: expect.any(String),
+        idleMs: 4_000,
+        ageMs: 300_000,
+        mostIdle: 512,
+        tls: undefined,
+      },
       maxInFlight: 4096,
       drain: undefined,
     });

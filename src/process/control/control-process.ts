@@ -63,6 +63,7 @@ export class ControlProcess implements AsyncDisposable {
     telemetry.metrics.measureDelay(() => this.#loop.longestMs);
     this.#server = new ControlServer({
       config,
+      pid: process.ppid,
       telemetry,
       shutdown: this.#shutdown,
       clock,

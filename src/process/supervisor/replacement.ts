@@ -1,5 +1,4 @@
 import type { Clock } from "../../domain/clock.ts";
-import { exitCodes } from "../exit-codes.ts";
 import type { Place, ProcessRun, RunPlan } from "./process-run.ts";
 import type { WorkerEnd } from "./worker.ts";
 
@@ -79,14 +78,11 @@ export class Replacement {
 
   /** Resolves when it listens or has ended. */
   async #beginNext({ role, restarts }: ProcessRun): Promise<ProcessRun> {
-    const { clock, begin, ending } = this.#options;
-    for (;;) {
-      const next = begin({ role, portUse: "successor", restarts });
-      const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
-      const end = await Promise.race([next.listening.promise, next.ended]);
-      stopWaiting();
-      const wantsAgain = next.wantsAgain && end?.exitCode === exitCodes.ok;
-      if (!wantsAgain || ending.aborted) return next;
-    }
+    const { clock, begin } = this.#options;
+    const next = begin({ role, portUse: "successor", restarts });
+    const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
+    await Promise.race([next.listening.promise, next.ended]);
+    stopWaiting();
+    return next;
   }
 }

@@ -1,6 +1,5 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { wait } from "../../../domain/waiting/wait.ts";
-import { notDecided } from "./not-decided.ts";
 import { LinkLost } from "../../link/link-errors.ts";
 
 /** `lost`: control may be there, but it does not decide for this worker yet. */
@@ -45,13 +44,13 @@ export class Decider {
     if (this.isLinked) this.enter("lost");
   }
 
-  /** Resolves when it is known who decides; rejects with 503 when that takes too long. */
+  /** Resolves when it is known who decides; rejects with `LinkLost` when that takes too long. */
   async known(): Promise<void> {
     while (this.#state === "lost") {
       const { change } = this;
       await wait(unknownLimitMs, change, this.#clock);
       if (change.aborted) continue;
-      throw notDecided(new LinkLost(`control does not decide within ${unknownLimitMs} ms`));
+      throw new LinkLost(`control does not decide within ${unknownLimitMs} ms`);
     }
   }
 }

@@ -10,3 +10,7 @@ export function notDecided(error: unknown): unknown {
     cause: error,
   });
 }
+
+export function throwNotDecided(error: unknown): never {
+  throw notDecided(error);
+}
