@@ -1,6 +1,7 @@
-/** Looks without an answer until control is asked for one, and until it counts as silent. */
+/** Looks without an answer until control is asked for one. */
 const probeAfter = 5;
-const silentAfter = 20;
+/** Three seconds: a control process that begins on a busy machine takes more than one. */
+const silentAfter = 60;
 
 /**
  * Whether control, which is connected, answers. Counts looks instead of time, so that a pause of
