@@ -23,6 +23,7 @@ import {
 } from "../../../link/place-wire.ts";
 import type { HeldReport } from "../../../link/messages.ts";
 import type { CoordinationLink, CoordinationPart } from "../coordination-link.ts";
+import { notDecided, throwNotDecided } from "../not-decided.ts";
 import { PlaceBook } from "./place-book.ts";
 import { RemotePlace, type RemotePlaceParts } from "./remote-place.ts";
 import { RemoteRequests } from "./remote-requests.ts";
@@ -118,7 +119,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     const { decider } = this.#book;
     for (;;) {
       if (ask.waitMs > 0 && ask.signal.aborted) return left;
-      if (!decider.isLinked) await decider.known();
+      if (!decider.isLinked) await decider.known().catch(throwNotDecided);
       const waitMs = Math.max(0, end - this.#options.clock.monotonic());
       const result = await (decider.isAlone
         ? this.#enterAlone({ ...ask, waitMs })
@@ -140,7 +141,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
       // Nobody knows whether it gave a place.
       this.#giveUp(id);
       if (error instanceof LinkLost && change.aborted) return undefined;
-      throw error;
+      throw notDecided(error);
     }
   }
 
