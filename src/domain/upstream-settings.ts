@@ -54,3 +54,21 @@ export interface ImageFetchSettings {
   /** Metadata services of clouds are never reachable. */
   readonly allowsPrivateAddresses: boolean;
 }
+
+/** The forward proxies on the way to upstreams. */
+export interface Proxies {
+  readonly forHttp: Proxy | undefined;
+  readonly forHttps: Proxy | undefined;
+  /** Hosts that are reached directly, as in `NO_PROXY`, in lower case. */
+  readonly except: readonly string[];
+}
+
+export interface Proxy {
+  /** Without the brackets of an IPv6 address. */
+  readonly hostname: string;
+  readonly port: number;
+  /** The value of `proxy-authorization`. */
+  readonly authorization: string | undefined;
+}
+
+export const noProxies: Proxies = { forHttp: undefined, forHttps: undefined, except: [] };

@@ -155,7 +155,7 @@ export class GatewayProcess {
       },
     });
     const services = buildServices({
-      config: { limits: { store: "memory", defaultOutputTokens: 200 } },
+      config: { limits: { store: "memory", defaultOutputTokens: 200 }, upstreamRequests: 1_000 },
       routing: () => world.scenario.routing,
       routingEvents: telemetry.routing,
       units: keys,

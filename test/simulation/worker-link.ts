@@ -67,6 +67,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       "places.lent": () => undefined,
       "health.changed": () => undefined,
       state: () => undefined,
+      replaced: () => undefined,
       "metrics.read": () => "",
       "coordination.report": () => ({}),
       "limits.yours": () => undefined,

@@ -12,8 +12,8 @@ import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { plainCall, type Call } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/call/images/image-memory.ts";
-import { createHttpClient } from "../../src/upstream-client/http/http-client.ts";
-import { noProxies } from "../../src/upstream-client/http/proxy.ts";
+import { createUpstreamClient } from "../../src/upstream-client/http/http-client.ts";
+import { noProxies } from "../../src/domain/upstream-settings.ts";
 import type { Transport } from "../../src/upstream-client/transport.ts";
 import { RunningCalls } from "../../src/call/running-calls.ts";
 import type { CallServices } from "../../src/call/services.ts";
@@ -230,7 +230,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
 
 /** A client without a proxy, with connections of its own. */
 function newTransport(): Transport {
-  return createHttpClient({ proxies: noProxies, mostConnections: 1_000, ...systemClock });
+  return createUpstreamClient({ proxies: noProxies, mostConnections: 1_000, ...systemClock });
 }
 
 /** Targets without a history, and room for every call. */

@@ -2,8 +2,7 @@ import { createApp, type App } from "../../app.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { beginGateway, type Begun } from "./begin-gateway.ts";
-import { loadSettings } from "./load-settings.ts";
-import { restartWithFetchLimit } from "./restart-with-fetch-limit.ts";
+import { loadSettings, proxiesOf } from "./load-settings.ts";
 import {
   isAskedByPerson,
   printBootstrap,
@@ -15,7 +14,6 @@ import {
 /** `serve --unsupervised`: the whole gateway in this process. */
 export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<number> {
   const initial = loadSettings(args, io);
-  restartWithFetchLimit(initial.config.upstreamRequests, io.environment);
   await using begun = await beginGateway(initial, args, io);
   await using app = await start(begun, args, io);
   io.tellStarted([]);
@@ -37,6 +35,7 @@ async function start(
   try {
     return await createApp(config, {
       log: io.log,
+      proxies: proxiesOf(io.environment),
       configPath: settings.path,
       onBootstrapToken: (token) => printBootstrap(token, args, io),
     });

@@ -218,6 +218,8 @@ export type SharingMessages = {
 
 /** Sent by control. */
 export type ControlMessages = SharingMessages & {
+  /** It ends soon, and another control process takes over. */
+  readonly replaced: { readonly ask: undefined };
   /** Answered when calls of the worker see every change of keys that was committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: void };
   /** Follows each state of the worker. */

@@ -1,5 +1,4 @@
 import type { Clock } from "../../domain/clock.ts";
-import { exitCodes } from "../exit-codes.ts";
 import type { Place, ProcessRun, RunPlan } from "./process-run.ts";
 import type { WorkerEnd } from "./worker.ts";
 
@@ -18,6 +17,11 @@ export interface ReplacementOptions {
 const longestStartMs = 60_000;
 /** Longest time in which control lets go of the data directory; its successor waits for that. */
 const longestHandOverMs = 10_000;
+
+/** Calls would end with the simulated provider. */
+export const whyNoDemo =
+  "a demo cannot be replaced while it runs, as its simulated provider is in one of its processes; " +
+  "stop it and start it again";
 
 /** Puts another process in the place of one that serves. */
 export class Replacement {
@@ -74,14 +78,11 @@ export class Replacement {
 
   /** Resolves when it listens or has ended. */
   async #beginNext({ role, restarts }: ProcessRun): Promise<ProcessRun> {
-    const { clock, begin, ending } = this.#options;
-    for (;;) {
-      const next = begin({ role, portUse: "successor", restarts });
-      const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
-      const end = await Promise.race([next.listening.promise, next.ended]);
-      stopWaiting();
-      const wantsAgain = next.wantsAgain && end?.exitCode === exitCodes.ok;
-      if (!wantsAgain || ending.aborted) return next;
-    }
+    const { clock, begin } = this.#options;
+    const next = begin({ role, portUse: "successor", restarts });
+    const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
+    await Promise.race([next.listening.promise, next.ended]);
+    stopWaiting();
+    return next;
   }
 }

@@ -3,6 +3,7 @@ import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CallServices } from "../../call/services.ts";
+import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { HandlerParts } from "../../dialects/handler-parts.ts";
@@ -44,6 +45,8 @@ export interface AppOverrides {
   readonly resolveHost?: CallServices["resolveHost"];
   /** Run after those of the configuration. */
   readonly hooks?: readonly CallHook[];
+  /** Forward proxies on the way to upstreams; none without it. */
+  readonly proxies?: Proxies;
   /** Destination of the log; discarded without it. */
   readonly log?: LogSink;
   /**

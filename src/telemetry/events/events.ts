@@ -184,6 +184,10 @@ export class TelemetryEvents {
     this.#logger.log("info", "control is back");
   }
 
+  controlReplaced(): void {
+    this.#logger.log("info", "another control process has taken over");
+  }
+
   draining(openRequests: number): void {
     this.#logger.log("info", "shutting down: open requests may finish", { openRequests });
   }

@@ -1,5 +1,5 @@
-import type { ConnectionSettings } from "../../domain/upstream-settings.ts";
-import { proxyFor, type Proxies, type Proxy } from "./proxy.ts";
+import type { ConnectionSettings, Proxies, Proxy } from "../../domain/upstream-settings.ts";
+import { proxyFor } from "./proxy.ts";
 
 /** Where requests to one server go, and how. */
 export interface Origin {

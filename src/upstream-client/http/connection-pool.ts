@@ -43,8 +43,10 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
 
   send(exchange: Exchange): void {
     const connection = this.#takeIdle();
-    if (connection === undefined) this.#wait(exchange);
-    else connection.begin(exchange);
+    if (connection === undefined) return this.#wait(exchange);
+    // Only the proxy could be asked whether the host is up.
+    if (this.#origin.proxy !== undefined) exchange.request?.progress.connected();
+    connection.begin(exchange);
   }
 
   /** Opens a connection for each exchange that waits without one, as far as it may. */

@@ -274,4 +274,5 @@ const handlers: SocketHandler<Connection> = {
   connectError: () => undefined,
 };
 
-const silentHandlers: SocketHandler<Connection> = { close: () => undefined };
+/** The runtime demands one. */
+const silentHandlers: SocketHandler<Connection> = { drain: () => undefined };

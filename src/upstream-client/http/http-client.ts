@@ -1,9 +1,9 @@
 import { nextTurn, oneTurnBytes } from "../../domain/waiting/next-turn.ts";
+import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { Transport } from "../transport.ts";
 import { Addresses, type Origin } from "./address.ts";
 import { ConnectionPool, type PoolShare } from "./connection-pool.ts";
 import { Exchange } from "./exchange.ts";
-import type { Proxies } from "./proxy.ts";
 
 export interface HttpClientOptions {
   readonly proxies: Proxies;
@@ -16,7 +16,7 @@ export interface HttpClientOptions {
 const sweepMs = 1_000;
 
 /** Makes a client of HTTP/1.1 that keeps its connections. It follows no redirect. */
-export function createHttpClient(options: HttpClientOptions): Transport {
+export function createUpstreamClient(options: HttpClientOptions): Transport {
   const addresses = new Addresses(options.proxies);
   const pools = new Pools(options);
   return (url, request) => {

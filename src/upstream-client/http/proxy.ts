@@ -1,19 +1,4 @@
-/** The forward proxies of the environment. */
-export interface Proxies {
-  readonly forHttp: Proxy | undefined;
-  readonly forHttps: Proxy | undefined;
-  /** Hosts that are reached directly, as in `NO_PROXY`. */
-  readonly except: readonly string[];
-}
-
-export interface Proxy {
-  readonly hostname: string;
-  readonly port: number;
-  /** The value of `proxy-authorization`. */
-  readonly authorization: string | undefined;
-}
-
-export const noProxies: Proxies = { forHttp: undefined, forHttps: undefined, except: [] };
+import type { Proxies, Proxy } from "../../domain/upstream-settings.ts";
 
 interface Place {
   readonly hostname: string;
@@ -24,8 +9,13 @@ interface Place {
 /** The proxy on the way to a server. */
 export function proxyFor(place: Place, proxies: Proxies): Proxy | undefined {
   const proxy = place.isSecure ? proxies.forHttps : proxies.forHttp;
-  if (proxy === undefined || isExcepted(place, proxies.except)) return undefined;
+  if (proxy === undefined || isOwn(place) || isExcepted(place, proxies.except)) return undefined;
   return proxy;
+}
+
+/** This machine is never reached through a proxy. */
+function isOwn({ hostname }: Place): boolean {
+  return hostname === "localhost" || hostname === "::1" || /^127(\.\d+){3}$/.test(hostname);
 }
 
 /**

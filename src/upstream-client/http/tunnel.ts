@@ -1,8 +1,8 @@
+import type { Proxy } from "../../domain/upstream-settings.ts";
 import type { Origin } from "./address.ts";
 import { ProtocolError } from "./answer/protocol-error.ts";
 import { ClientError } from "./client-error.ts";
 import { HeadBytes } from "./answer/head-bytes.ts";
-import type { Proxy } from "./proxy.ts";
 import { readHead } from "./answer/response-head.ts";
 
 /** Asks a proxy to pass on the bytes of a connection (`CONNECT`; RFC 9110, section 9.3.6). */
