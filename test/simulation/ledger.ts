@@ -130,7 +130,9 @@ export class ProcessLedger {
         ? database.insert(records)
         : Promise.reject(new StorageUnavailable("the process has ended"));
     const store = { insert, prune: () => Promise.resolve(0), erase: () => Promise.resolve(0) };
-    this.#ledger = new Ledger({ folder, store, settings, clock, on: eventsFor(options.world) });
+    const on = eventsFor(options.world);
+    const atTurnEnd = (write: () => void): void => void clock.schedule(write, 0);
+    this.#ledger = new Ledger({ folder, store, settings, clock, on, atTurnEnd });
     this.calls = watched(this.#ledger, {
       onOpened: (call) => {
         this.#open.add(call.id);
@@ -185,14 +187,16 @@ function watched(
     get hasRoom() {
       return ledger.calls.hasRoom;
     },
-    open(call) {
-      ledger.calls.open(call);
-      on.onOpened(call);
+    async open(call) {
+      const failure = await ledger.calls.open(call);
+      if (failure === undefined) on.onOpened(call);
+      return failure;
     },
     checkpoint: (callId, delivered) => ledger.calls.checkpoint(callId, delivered),
-    close(record) {
+    async close(record) {
+      const failure = await ledger.calls.close(record);
       on.onClosed(record);
-      ledger.calls.close(record);
+      return failure;
     },
   };
 }

@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { decodeFrame, magic } from "../spool/frame.ts";
+import { decodeFrame, headerBytes, magic } from "../spool/frame.ts";
 
 const pieceBytes = 64 * 1024;
 
 /**
- * Reads the records of one spool file from its start, with constant memory. Damage is skipped up to
+ * Reads the frames of one spool file from its start, with constant memory. Damage is skipped up to
  * the next whole frame. A torn write at the end is not damage: it was never acknowledged.
  */
 export class SegmentReader {
@@ -33,15 +33,15 @@ export class SegmentReader {
    * The payload of the next whole frame; undefined at the end. A file that is not sealed may grow:
    * what follows its last whole frame is then read again by the next call. Throws read errors.
    */
-  next(isSealed: boolean): string | undefined {
+  next(isSealed: boolean): Buffer | undefined {
     const start = this.#position - this.#buffer.length + this.#offset;
     const gap = new Gap();
     for (;;) {
       const frame = decodeFrame(this.#buffer, this.#offset);
       if (frame.type === "whole") {
         this.#skippedBytes += gap.bytes;
-        this.#offset += frame.bytes;
-        return frame.text;
+        this.#offset += headerBytes + frame.payload.length;
+        return frame.payload;
       }
       if (frame.type === "incomplete" && this.#fill()) continue;
       if (frame.type === "incomplete" && !isSealed) return this.#returnTo(start);
