@@ -2,7 +2,7 @@ import type { LinkLost } from "../../link/link-errors.ts";
 import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
 import type { Link, Messages } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, HeldReport } from "../../link/messages.ts";
-import type { WireLent } from "../../link/place-wire.ts";
+import type { WireBound, WireLent } from "../../link/place-wire.ts";
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
 export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
@@ -24,4 +24,6 @@ export interface CoordinationPart {
   used?(told: WireUsed): void;
   seen?(): readonly WireUse[];
   lent?(lent: readonly WireLent[]): void;
+  scarce?(bounds: readonly WireBound[]): void;
+  plenty?(bounds: readonly WireBound[]): void;
 }
