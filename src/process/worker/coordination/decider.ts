@@ -7,6 +7,7 @@ type State = "lost" | "linked" | "alone";
 
 /** Longest wait for control to be there again, or to be gone for certain. */
 const unknownLimitMs = 5_000;
+const late = `control does not decide within ${unknownLimitMs} ms`;
 
 /** Who decides about what workers share: control, or this worker alone while control is gone. */
 export class Decider {
@@ -49,8 +50,7 @@ export class Decider {
     while (this.#state === "lost") {
       const { change } = this;
       await wait(unknownLimitMs, change, this.#clock);
-      if (!change.aborted)
-        throw new LinkLost(`control does not decide within ${unknownLimitMs} ms`);
+      if (!change.aborted) throw new LinkLost(late);
     }
   }
 }

@@ -100,14 +100,11 @@ export class KeptPlaces {
 
   #giveBack(isUnwanted: (kept: KeptPlace) => boolean): void {
     for (const [name, alike] of this.#places) {
-      const unwanted = alike.filter(isUnwanted);
-      this.#count -= unwanted.length;
-      if (unwanted.length === alike.length) this.#places.delete(name);
-      else
-        this.#places.set(
-          name,
-          alike.filter((kept) => !unwanted.includes(kept)),
-        );
+      const unwanted = new Set(alike.filter(isUnwanted));
+      const left = alike.filter((kept) => !unwanted.has(kept));
+      this.#count -= unwanted.size;
+      if (left.length > 0) this.#places.set(name, left);
+      else this.#places.delete(name);
       for (const { id } of unwanted) this.#options.giveBack(id);
     }
   }

@@ -116,7 +116,7 @@ test("a call finds the last places though another worker has kept them", async (
   const kept = [placeOf(await one.enter("a")), placeOf(await one.enter("a"))];
   for (const place of kept) end(place);
   const entered = [other.enter("b"), other.enter("b"), other.enter("b"), other.enter("b")];
-  for (const result of await Promise.all(entered)) placeOf(result);
+  for (const result of entered) placeOf(await result);
   expect(await one.enter("a")).toMatchObject({ refused: [{ busy: "full" }] });
 });
 
@@ -145,10 +145,11 @@ test("a worker that hangs holds up a refusal for half a second, and no call afte
 
 test("the concurrency limit of a target is learned from attempts that are under way", async () => {
   const { one, other, control, clock } = start({ places: 1_000 });
-  const entered = await Promise.all(Array.from({ length: 40 }, () => other.enter("a")));
-  const inUse = entered.map(placeOf);
-  const kept = await Promise.all(Array.from({ length: 16 }, () => one.enter("b")));
-  for (const result of kept) end(placeOf(result));
+  const inUse: Place[] = [];
+  for (let count = 0; count < 40; count += 1) inUse.push(placeOf(await other.enter("a")));
+  const kept: Place[] = [];
+  for (let count = 0; count < 16; count += 1) kept.push(placeOf(await one.enter("b")));
+  for (const place of kept) end(place);
   expect(control.limitOf(target.id).inFlight).toBe(56);
   const overloaded = Array.from({ length: 30 }, () => [target.id, "a"] as const);
   const began = { retries: [], hedges: [] };
