@@ -11,6 +11,8 @@ const bounds = { reservationTtlMs: 24 * 3_600_000, scopeLimit: 1_000 };
 const limits = { requestsPerMinute: 12, tokensPerMinute: 320 };
 const keys = ["a", "b"] as const;
 const windowMs = 60_000;
+/** Of a worker and those that replaced it while it still serves. */
+const mostAtOnce = 3;
 
 const step = fc.oneof(
   {
@@ -209,14 +211,15 @@ class History {
     };
     this.#undecided.set(callId, at);
     if (isCounted) {
-      void at.limits.count(scopes).then((decision) => {
+      void Promise.resolve(at.limits.count(scopes)).then((decision) => {
         this.#undecided.delete(callId);
         if (decision.isAdmitted) record({ reserved: 0, counted: decision.counted });
       });
       return;
     }
     const mostTokens = Math.max(tokens, most);
-    void at.limits.acquire({ callId, scopes, tokens, mostTokens }).then(({ isAdmitted }) => {
+    const decision = at.limits.acquire({ callId, scopes, tokens, mostTokens });
+    void Promise.resolve(decision).then(({ isAdmitted }) => {
       this.#undecided.delete(callId);
       if (isAdmitted) record({ reserved: tokens });
     });
@@ -226,8 +229,8 @@ class History {
     const admitted = this.admitted[call];
     if (admitted === undefined || admitted.isSettled || !admitted.worker.isAlive) return;
     const { worker, callId, reserved } = admitted;
-    if (kind === "use") return worker.limits.use(callId, tokens);
-    worker.limits.settle(callId, tokens);
+    if (kind === "use") return void worker.limits.use(callId, tokens);
+    void worker.limits.settle(callId, tokens);
     admitted.isSettled = true;
     // What is used beyond the reservation is a debt.
     admitted.tokens = Math.min(tokens, reserved);
@@ -235,7 +238,7 @@ class History {
 
   #uncount(admitted: Admitted | undefined): void {
     if (admitted?.counted === undefined || !admitted.worker.isAlive) return;
-    admitted.worker.limits.uncount(admitted.counted);
+    void admitted.worker.limits.uncount(admitted.counted);
     admitted.counted = undefined;
     admitted.requests = 0;
   }
@@ -245,8 +248,9 @@ class History {
   }
 
   #startWorker(number: number): void {
-    if (this.#world.living().some((worker) => worker.number === number)) return;
-    this.#world.startWorker(number);
+    const { length } = this.#world.living().filter((worker) => worker.number === number);
+    // A worker serves until its successor does.
+    if (length < (this.#workers === 1 ? mostAtOnce : 1)) this.#world.startWorker(number);
   }
 
   #workerAt(index: number): WorkerWorld | undefined {

@@ -10,6 +10,7 @@ import { encodeNote } from "../../link/frame.ts";
 import type { Handlers, Link } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { Handover, handoverHandlers } from "./handover.ts";
 import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
 import { limitHandlers } from "./limit-handlers.ts";
@@ -72,6 +73,8 @@ export class Coordination {
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
   readonly #hints = new HealthHints();
+  /** Where there is one worker, which shares the limits only with its successor. */
+  readonly #handover: Handover | undefined;
 
   constructor(options: CoordinationOptions) {
     const { clock, config, living, onWaited } = options;
@@ -96,13 +99,15 @@ export class Coordination {
       units: this.#keys,
       onWaited,
     });
+    if (config.workers === 1) this.#handover = this.#newHandover();
   }
 
   /** Reads the keys, and restores the limits if no worker has them; before workers connect. */
   async start(): Promise<void> {
     const { clock, living } = this.#options;
-    // A damaged database may still have its keys.
-    await this.#keys.start();
+    // With one worker nothing here depends on keys, which a damaged database may still have.
+    if (this.#handover === undefined || living.length > 1) await this.#keys.start();
+    if (this.#handover !== undefined) return;
     if (living.length > 0) {
       this.#stopWaiting = clock.schedule(() => void this.#begin(), connectLimitMs);
       return;
@@ -114,6 +119,7 @@ export class Coordination {
 
   stop(): void {
     this.#keys.stop();
+    this.#handover?.stop();
     this.#stopWaiting();
   }
 
@@ -147,6 +153,7 @@ export class Coordination {
     return {
       handlers: {
         ...limitHandlers(this.#limits.store, member),
+        ...handoverHandlers(this.#handover, member),
         ...places.handlers,
         ...hints.handlers,
         ...this.#places.routing.handlers,
@@ -159,6 +166,7 @@ export class Coordination {
         places.end();
         hints.end();
         joins.end();
+        this.#handover?.ended(member);
       },
     };
   }
@@ -170,9 +178,9 @@ export class Coordination {
   };
 
   async #opened(member: Member, link: MemberLink, hello: unknown): Promise<void> {
-    if (this.#options.config.workers === 1) return;
     member.link = link;
     this.#members.add(member);
+    if (this.#handover !== undefined) return this.#handover.opened(member, hello);
     const number = numberIn(hello);
     if (number !== undefined) this.#awaited.delete(number);
     if (this.#hasBegun) {
@@ -197,6 +205,26 @@ export class Coordination {
     else if (this.#isAnyUnknown(members)) await this.#addFromLedger();
     this.#takeIn(members);
     this.#ready.resolve();
+  }
+
+  #newHandover(): Handover {
+    return new Handover({
+      clock: this.#options.clock,
+      living: this.#options.living.length,
+      limits: this.#limits,
+      members: this.#members,
+      include: (members) => this.#include(members),
+      restore: () => this.#restoreFromLedger(),
+    });
+  }
+
+  /** With what they hold and have seen. */
+  async #include(members: readonly Member[]): Promise<void> {
+    await Promise.all(members.map((member) => this.#askReport(member, member.link)));
+    const seen = this.#handover?.isKnown === true ? undefined : await this.#mostSeen(members);
+    this.#limits.goOn(members, seen ?? []);
+    this.#takeOver(members);
+    this.#takeIn(members);
   }
 
   /** Once it has answered, the worker does nothing by itself. */

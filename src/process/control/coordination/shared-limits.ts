@@ -6,15 +6,18 @@ import {
   type MemoryLimitStore,
   type MemoryLimitStoreOptions,
 } from "../../../store/coordinator/memory/limit-store.ts";
+import type { OpenCall } from "../../../store/coordinator/memory/handed-over.ts";
 import type { PastAdmission } from "../../../store/store.ts";
 import {
   useFromWire,
   useToWire,
+  type HeldCall,
   type HeldLimits,
+  type TakenLimits,
   type WireUse,
   type WireUsed,
 } from "../../link/limit-use-wire.ts";
-import { scopesFromWire } from "../../link/limit-wire.ts";
+import { scopesFromWire, scopesToWire } from "../../link/limit-wire.ts";
 import type { Member } from "./member.ts";
 
 export type LimitBounds = Pick<MemoryLimitStoreOptions, "reservationTtlMs" | "scopeLimit">;
@@ -115,6 +118,14 @@ export class SharedLimits {
     openCalls.clear();
   }
 
+  /** Everything, for a worker that decides alone from now on; nothing is left here. */
+  giveAway(): Omit<TakenLimits, "isUnknown"> {
+    const { uses, calls } = this.store.handOver();
+    const told = this.#told({ uses: uses.map(useToWire), isAll: true }, 1);
+    this.store.clear();
+    return { told, calls: calls.map(heldCall) };
+  }
+
   /** What has changed since the last call; undefined: nothing. */
   changes(workers: number): WireUsed | undefined {
     const uses = this.store.takeChanged();
@@ -136,6 +147,15 @@ export class SharedLimits {
   #now(): number {
     return this.#clock.monotonic() + this.#offsetMs;
   }
+}
+
+function heldCall({ scopes, mostTokens, ...call }: OpenCall): HeldCall {
+  return {
+    ...call,
+    scopes: scopesToWire(scopes),
+    mostTokens: mostTokens ?? call.tokens,
+    isOwn: false,
+  };
 }
 
 /** Caps and guarantees of one id count separately. */

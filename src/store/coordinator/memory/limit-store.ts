@@ -11,6 +11,7 @@ import type {
   PastAdmission,
   RefusedByLimit,
 } from "../../store.ts";
+import type { HandedOver, OpenCall } from "./handed-over.ts";
 import { isTokenCount, Reservations } from "./reservations.ts";
 import { withJitter } from "./retry-jitter.ts";
 import {
@@ -40,14 +41,6 @@ export interface MemoryLimitStoreOptions {
   readonly isFollowed?: boolean;
 }
 
-/** A call that another process has admitted and that is not settled. */
-export interface OpenCall extends Omit<LimitRequest, "counted"> {
-  /** In which it was admitted. */
-  readonly slot: number;
-  /** Tokens charged for it so far. */
-  readonly charged: number;
-}
-
 /** A synchronous limit store, with figures for tests and metrics. */
 export interface MemoryLimitStore extends LimitStore {
   count(scopes: readonly LimitScope[]): CountDecision;
@@ -58,8 +51,12 @@ export interface MemoryLimitStore extends LimitStore {
   restore(admitted: readonly PastAdmission[]): void;
   /** What was charged or corrected since the last call. */
   takeChanged(): readonly ScopeUse[];
-  /** All that is charged. */
+  /** All that is charged, or was told of it. */
   held(): Iterable<ScopeUse>;
+  /** All that is charged, and what its reservations have of it, for another process. */
+  handOver(): HandedOver;
+  /** Forgets everything. */
+  clear(): void;
   /** Adds what other processes have admitted, even beyond the limits. */
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
@@ -87,17 +84,15 @@ const oneRequest: Demand = { requests: 1, tokens: 0 };
 
 class WindowLimitStore implements MemoryLimitStore {
   readonly #options: MemoryLimitStoreOptions;
-  readonly #windows: ScopeWindows;
-  readonly #reservations: Reservations;
+  #windows: ScopeWindows;
+  #reservations: Reservations;
   #slot: number;
 
   constructor(options: MemoryLimitStoreOptions) {
-    const now = options.clock.monotonic();
     this.#options = options;
-    this.#slot = slotAt(now);
-    const { scopeLimit, isFollowed = false } = options;
-    this.#windows = new ScopeWindows({ scopeLimit, slot: this.#slot, isFollowed });
-    this.#reservations = new Reservations(options.reservationTtlMs, now);
+    this.#slot = slotAt(options.clock.monotonic());
+    this.#windows = this.#noWindows();
+    this.#reservations = this.#noReservations();
   }
 
   get scopeCount(): number {
@@ -192,6 +187,16 @@ class WindowLimitStore implements MemoryLimitStore {
     return this.#windows.held();
   }
 
+  handOver(): HandedOver {
+    const now = this.#advance();
+    return { uses: [...this.#windows.used()], calls: [...this.#reservations.open(now)] };
+  }
+
+  clear(): void {
+    this.#windows = this.#noWindows();
+    this.#reservations = this.#noReservations();
+  }
+
   include(uses: Iterable<ScopeUse>): void {
     this.#advance();
     for (const use of uses) this.#windows.include(use);
@@ -218,6 +223,16 @@ class WindowLimitStore implements MemoryLimitStore {
 
   peek(scopes: readonly LimitScope[]): LimitState {
     return this.#windows.peek(scopes, this.#advance());
+  }
+
+  #noWindows(): ScopeWindows {
+    const { scopeLimit, isFollowed = false } = this.#options;
+    return new ScopeWindows({ scopeLimit, slot: this.#slot, isFollowed });
+  }
+
+  #noReservations(): Reservations {
+    const { clock, reservationTtlMs } = this.#options;
+    return new Reservations(reservationTtlMs, clock.monotonic());
   }
 
   #advance(): number {

@@ -17,7 +17,7 @@ async function storeOver(clock: ManualClock): Promise<LimitStore> {
   const [worker] = world.workers;
   if (worker === undefined) throw new Error("there is no worker");
   const { limits } = worker;
-  const answered = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
+  const answered = async <Answer>(answer: Answer | Promise<Answer>): Promise<Answer> => {
     await world.settle();
     return answer;
   };
@@ -25,15 +25,15 @@ async function storeOver(clock: ManualClock): Promise<LimitStore> {
     count: (scopes) => answered(limits.count(scopes)),
     acquire: (request) => answered(limits.acquire(request)),
     uncount: async (counted) => {
-      limits.uncount(counted);
+      void limits.uncount(counted);
       await world.settle();
     },
     use: async (callId, tokens) => {
-      limits.use(callId, tokens);
+      void limits.use(callId, tokens);
       await world.settle();
     },
     settle: async (callId, tokens) => {
-      limits.settle(callId, tokens);
+      void limits.settle(callId, tokens);
       await world.settle();
     },
   };

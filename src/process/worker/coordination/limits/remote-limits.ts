@@ -1,5 +1,6 @@
 import type { Clock } from "../../../../domain/clock.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
+import type { OpenCall } from "../../../../store/coordinator/memory/handed-over.ts";
 import type { MemoryLimitStoreOptions } from "../../../../store/coordinator/memory/limit-store.ts";
 import type {
   CountDecision,
@@ -16,7 +17,7 @@ import {
   requestToWire,
   scopesToWire,
 } from "../../../link/limit-wire.ts";
-import type { HeldReport } from "../../../link/messages.ts";
+import type { HeldReport, LimitsState } from "../../../link/messages.ts";
 import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
@@ -50,11 +51,16 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   #next: SharedUse | undefined;
   #own: OwnShare | undefined;
   #isAskingHeard = false;
+  #hasReported = false;
 
   constructor(link: CoordinationLink, options: MemoryLimitStoreOptions) {
     this.#link = link;
     this.#options = options;
     link.join(this);
+  }
+
+  get limitsState(): LimitsState | undefined {
+    return this.#hasReported ? "shared" : undefined;
   }
 
   count(scopes: readonly LimitScope[]): Promise<CountDecision> {
@@ -95,6 +101,15 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     });
   }
 
+  /** Calls that this worker has admitted, of which control is about to hear. */
+  adopt(calls: readonly OpenCall[]): void {
+    for (const { slot, charged, ...request } of calls) {
+      const { callId } = request;
+      this.#calls.open(request, { slot, isOwn: true });
+      this.#calls.noteOwn({ callId, tokens: charged, isFinal: false });
+    }
+  }
+
   use(callId: string, tokens: number): void {
     this.#note({ callId, tokens, isFinal: false });
   }
@@ -104,6 +119,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   }
 
   report(): HeldReport {
+    this.#hasReported = true;
     this.#enter("linked");
     const { generation = 0, sequence = -1 } = this.#shared ?? {};
     const now = this.#shared?.now() ?? 0;
