@@ -7,7 +7,6 @@ type State = "lost" | "linked" | "alone";
 
 /** Longest wait for control to be there again, or to be gone for certain. */
 const unknownLimitMs = 5_000;
-const late = `control does not decide within ${unknownLimitMs} ms`;
 
 /** Who decides about what workers share: control, or this worker alone while control is gone. */
 export class Decider {
@@ -50,7 +49,8 @@ export class Decider {
     while (this.#state === "lost") {
       const { change } = this;
       await wait(unknownLimitMs, change, this.#clock);
-      if (!change.aborted) throw new LinkLost(late);
+      if (change.aborted) continue;
+      throw new LinkLost(`control does not decide within ${unknownLimitMs} ms`);
     }
   }
 }
