@@ -18,6 +18,7 @@ import {
   placeAskToWire,
   refusedFromWire,
   type PlaceId,
+  type WireBound,
   type WireEntered,
   type WireLent,
 } from "../../../link/place-wire.ts";
@@ -41,7 +42,7 @@ const answerMs = 5_000;
 
 /**
  * The places that all workers share, given by control: one round trip for an attempt, and a note when
- * it ends. While control is gone this worker gives places of its share alone.
+ * it ends, unless its place is kept for the next one. While control is gone this worker gives places of its share alone.
  */
 export class RemoteCapacity implements CapacityGate, CoordinationPart {
   readonly #options: RemoteCapacityOptions;
@@ -58,8 +59,8 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     options.link.join(this);
   }
 
-  enter(ask: PlaceAsk): Promise<EnterResult> {
-    return this.#enter(ask, this.#options.clock.monotonic() + ask.waitMs);
+  enter(ask: PlaceAsk): EnterResult | Promise<EnterResult> {
+    return this.#enterKept(ask) ?? this.#enter(ask, this.#options.clock.monotonic() + ask.waitMs);
   }
 
   requestPlaces(upstream: Upstream, terms: RequestTerms): AttemptRequests {
@@ -92,6 +93,14 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     return this.#options.own.at(upstream);
   }
 
+  scarce(bounds: readonly WireBound[]): void {
+    this.#book.kept.scarce(bounds);
+  }
+
+  plenty(bounds: readonly WireBound[]): void {
+    this.#book.kept.plenty(bounds);
+  }
+
   /** Other workers hold more than their shares. */
   lent(lent: readonly WireLent[]): void {
     this.#knowsLent = true;
@@ -104,6 +113,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
   }
 
   lost(): void {
+    this.#book.kept.forget();
     this.#book.decider.lost();
   }
 
@@ -113,6 +123,16 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     decider.enter("alone");
     this.#shares = new WeakMap();
     if (this.#newest !== undefined) this.follow(this.#newest);
+  }
+
+  /** At the first candidate, if an attempt has left a place that control still counts. */
+  #enterKept({ request, candidates, snapshot }: PlaceAsk): EnterResult | undefined {
+    const [candidate] = candidates;
+    const id = candidate && this.#book.kept.take(request, candidate.target);
+    if (candidate === undefined || id === undefined) return undefined;
+    const own = this.#options.own.adopt({ request, candidate, snapshot });
+    const named = { id, holder: request, candidate, hasReservation: false };
+    return { place: this.#newPlace(own, named, notWaited), at: 0, refused: [] };
   }
 
   async #enter(ask: PlaceAsk, end: number): Promise<EnterResult> {
@@ -228,4 +248,5 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
   }
 }
 
+const notWaited = { waitedMs: 0, position: undefined };
 const left: EnterResult = { refused: [busy("left", 0)] };
