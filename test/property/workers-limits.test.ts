@@ -209,14 +209,15 @@ class History {
     };
     this.#undecided.set(callId, at);
     if (isCounted) {
-      void at.limits.count(scopes).then((decision) => {
+      void Promise.resolve(at.limits.count(scopes)).then((decision) => {
         this.#undecided.delete(callId);
         if (decision.isAdmitted) record({ reserved: 0, counted: decision.counted });
       });
       return;
     }
     const mostTokens = Math.max(tokens, most);
-    void at.limits.acquire({ callId, scopes, tokens, mostTokens }).then(({ isAdmitted }) => {
+    const acquiring = at.limits.acquire({ callId, scopes, tokens, mostTokens });
+    void Promise.resolve(acquiring).then(({ isAdmitted }) => {
       this.#undecided.delete(callId);
       if (isAdmitted) record({ reserved: tokens });
     });

@@ -56,6 +56,7 @@ export class ControlLink {
   readonly coordination: SharingLink = {
     ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
     tell: (kind, body) => this.#connection?.tell(kind, body),
+    tellSoon: (kind, body) => this.#connection?.tellSoon(kind, body),
     join: (part) => this.#parts.join(part),
     onReplaced: (tell) => void this.#onReplaced.push(tell),
   };

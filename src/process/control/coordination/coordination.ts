@@ -12,6 +12,7 @@ import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../.
 import { restoreWindows } from "../../wiring/restore-windows.ts";
 import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
+import { Leases } from "./leases.ts";
 import { limitHandlers } from "./limit-handlers.ts";
 import { Member, numberIn, type MemberLink } from "./member.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
@@ -55,6 +56,7 @@ export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell" |
 export class Coordination {
   readonly #options: CoordinationOptions;
   readonly #limits: SharedLimits;
+  readonly #leases: Leases;
   readonly #members = new Set<Member>();
   /** Workers that have not connected, by number. */
   readonly #awaited: Set<number>;
@@ -72,6 +74,11 @@ export class Coordination {
     this.#options = options;
     this.#awaited = new Set(living);
     this.#limits = new SharedLimits(options);
+    this.#leases = new Leases({
+      store: this.#limits.store,
+      now: () => this.#limits.now(),
+      workers: () => this.#workers,
+    });
     this.#joins = new MemoryJoins(clock);
     this.#keys = new KeyRing({
       store: options.keys,
@@ -126,6 +133,7 @@ export class Coordination {
 
   ofWorker(link: () => NotesToWorker): WorkerCoordination {
     const member = new Member();
+    const leases = this.#leases.ofWorker(() => member.link);
     const joins = this.#joins.ofProcess();
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
@@ -135,7 +143,7 @@ export class Coordination {
     });
     return {
       handlers: {
-        ...limitHandlers(this.#limits.store, member),
+        ...limitHandlers(this.#limits.store, leases, member),
         ...places.handlers,
         ...hints.handlers,
         ...this.#places.routing.handlers,
@@ -145,6 +153,7 @@ export class Coordination {
       end: () => {
         this.#members.delete(member);
         this.#limits.abandon(member);
+        leases.end();
         places.end();
         hints.end();
         joins.end();

@@ -1,7 +1,10 @@
 import type { Link } from "../../link/link.ts";
 import type { ControlMessages, HeldReport, WorkerMessages } from "../../link/messages.ts";
 
-export type MemberLink = Pick<Link<ControlMessages, WorkerMessages>, "ask" | "close" | "sendFirst">;
+export type MemberLink = Pick<
+  Link<ControlMessages, WorkerMessages>,
+  "ask" | "tell" | "close" | "sendFirst"
+>;
 
 /** One connected worker, among those that share. */
 export class Member {

@@ -40,10 +40,15 @@ export class SharedLimits {
     this.#offsetMs = -clock.monotonic();
     const common: Clock = {
       now: () => clock.now(),
-      monotonic: () => this.#now(),
+      monotonic: () => this.now(),
       schedule: (run, delayMs) => clock.schedule(run, delayMs),
     };
     this.store = createMemoryLimitStore({ clock: common, random, ...bounds, isFollowed: true });
+  }
+
+  /** In common time. */
+  now(): number {
+    return this.#clock.monotonic() + this.#offsetMs;
   }
 
   /** Goes on where the last control process ended, as the worker has seen it that saw most. */
@@ -79,7 +84,7 @@ export class SharedLimits {
       if (left.requests + left.tokens > 0) unknown.push({ ...past, ...left });
     }
     this.store.restore(unknown);
-    const slot = slotAt(this.#now());
+    const slot = slotAt(this.now());
     for (const [use, amount] of missing) {
       if (amount > 0) this.store.include([{ ...use, slot, amounts: [amount], debt: 0 }]);
     }
@@ -93,7 +98,7 @@ export class SharedLimits {
       slot: use.slot + 1,
     });
     this.store.include(own.map((use) => later(useFromWire(use))));
-    const latest = slotAt(this.#now());
+    const latest = slotAt(this.now());
     for (const { callId, scopes, tokens, mostTokens, slot, charged, isOwn } of calls) {
       const known = slot ?? Number.NEGATIVE_INFINITY;
       const at = isOwn ? Math.min(known + 1, latest) : known;
@@ -130,11 +135,7 @@ export class SharedLimits {
 
   #told(uses: Pick<WireUsed, "uses" | "isAll">, workers: number): WireUsed {
     const generation = this.#generation;
-    return { generation, sequence: this.#sequence, now: this.#now(), workers, ...uses };
-  }
-
-  #now(): number {
-    return this.#clock.monotonic() + this.#offsetMs;
+    return { generation, sequence: this.#sequence, now: this.now(), workers, ...uses };
   }
 }
 

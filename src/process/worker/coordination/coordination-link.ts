@@ -1,4 +1,5 @@
 import type { LinkLost } from "../../link/link-errors.ts";
+import type { LeaseId, WireLease } from "../../link/lease-wire.ts";
 import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
 import type { Link, Messages } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, HeldReport } from "../../link/messages.ts";
@@ -13,7 +14,8 @@ export interface CoordinationLink<Sent extends Messages = CoordinationMessages> 
 }
 
 /** The same, for parts that go on alone. */
-export interface SharingLink extends CoordinationLink {
+export interface SharingLink
+  extends CoordinationLink, Pick<Link<CoordinationMessages, ControlMessages>, "tellSoon"> {
   /** To be called before anything is asked, in the turn in which the first part joins. */
   join(part: CoordinationPart): void;
 }
@@ -28,4 +30,6 @@ export interface CoordinationPart {
   alone(): void;
   used?(told: WireUsed): void;
   seen?(): readonly WireUse[];
+  leased?(lease: WireLease): void;
+  recall?(ids: readonly LeaseId[]): void;
 }

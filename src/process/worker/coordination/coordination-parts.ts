@@ -11,6 +11,12 @@ export class CoordinationParts {
     "limits.used": (told) => {
       for (const part of this.#parts) part.used?.(told);
     },
+    "limits.leased": (lease) => {
+      for (const part of this.#parts) part.leased?.(lease);
+    },
+    "limits.recall": (ids) => {
+      for (const part of this.#parts) part.recall?.(ids);
+    },
   };
   readonly #parts: CoordinationPart[] = [];
   readonly #joined = Promise.withResolvers<void>();

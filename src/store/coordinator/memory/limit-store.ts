@@ -9,20 +9,11 @@ import type {
   LimitRequest,
   LimitStore,
   PastAdmission,
-  RefusedByLimit,
 } from "../../store.ts";
 import { isTokenCount, Reservations } from "./reservations.ts";
-import { withJitter } from "./retry-jitter.ts";
-import {
-  findRefusal,
-  isOverLimit,
-  overrunLimit,
-  siblingOf,
-  slotsOf,
-  stateOf,
-  type Demand,
-  type ScopeCharge,
-} from "./scope-charge.ts";
+import { amountsOfLease, type Lease, type LeaseAmounts, type LeasedCall } from "./lease.ts";
+import { Refusals } from "./refusals.ts";
+import { overrunLimit, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { firstOf, ScopeWindows } from "./scope-windows.ts";
 
 export interface MemoryLimitStoreOptions {
@@ -64,6 +55,15 @@ export interface MemoryLimitStore extends LimitStore {
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
   adopt(call: OpenCall): void;
+  /**
+   * Charges a part of what is left, for calls that another process is to admit in this slot.
+   * Undefined: too little is left to be divided by `parts`.
+   */
+  lease(scopes: readonly LimitScope[], wanted: LeaseAmounts, parts: number): Lease | undefined;
+  /** A call was admitted under a lease, which may use `overrun` tokens beyond its charge. */
+  open(lease: Lease, call: LeasedCall): void;
+  /** Reverts what no call got of a lease. */
+  giveBack(lease: Lease, rest: LeaseAmounts): void;
   /** The slot of the last decision. */
   readonly slot: number;
   /** The state of the first scope's id, without charging it or keeping it alive. */
@@ -80,14 +80,13 @@ export function createMemoryLimitStore(options: MemoryLimitStoreOptions): Memory
   return new WindowLimitStore(options);
 }
 
-/** The wait sent to a call that must wait until others end. */
-const overrunWaitMs = 2_000;
 /** A request whose tokens are not known yet. */
 const oneRequest: Demand = { requests: 1, tokens: 0 };
 
 class WindowLimitStore implements MemoryLimitStore {
   readonly #options: MemoryLimitStoreOptions;
   readonly #windows: ScopeWindows;
+  readonly #refusals: Refusals;
   readonly #reservations: Reservations;
   #slot: number;
 
@@ -97,6 +96,7 @@ class WindowLimitStore implements MemoryLimitStore {
     this.#slot = slotAt(now);
     const { scopeLimit, isFollowed = false } = options;
     this.#windows = new ScopeWindows({ scopeLimit, slot: this.#slot, isFollowed });
+    this.#refusals = new Refusals(this.#windows, options.random);
     this.#reservations = new Reservations(options.reservationTtlMs, now);
   }
 
@@ -111,7 +111,7 @@ class WindowLimitStore implements MemoryLimitStore {
   count(scopes: readonly LimitScope[]): CountDecision {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);
-    const refusal = this.#refusal(charges, oneRequest, now);
+    const refusal = this.#refusals.find(charges, oneRequest, now);
     if (refusal !== undefined) return refusal;
     this.#windows.charge(charges, oneRequest, 0);
     return { isAdmitted: true, counted: { scopes, slot: this.#slot } };
@@ -131,12 +131,12 @@ class WindowLimitStore implements MemoryLimitStore {
     const now = this.#advance();
     const charges = this.#windows.prepare(request.scopes);
     const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
-    if (hopeless) return this.#refuseOverrun(hopeless, { charges, overrun, now });
+    if (hopeless) return this.#refusals.ofOverrun(hopeless, { charges, overrun, now });
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
-    const refusal = this.#refusal(charges, demand, now);
+    const refusal = this.#refusals.find(charges, demand, now);
     if (refusal !== undefined) return refusal;
     const overrunning = overrun > 0 && charges.find((charge) => isOverrunning(charge, overrun));
-    if (overrunning) return this.#refuseOverrun(overrunning, { charges, overrun, now });
+    if (overrunning) return this.#refusals.ofOverrun(overrunning, { charges, overrun, now });
     this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
       slot: this.#slot,
@@ -212,6 +212,26 @@ class WindowLimitStore implements MemoryLimitStore {
     });
   }
 
+  lease(scopes: readonly LimitScope[], wanted: LeaseAmounts, parts: number): Lease | undefined {
+    this.#advance();
+    const charges = this.#windows.prepare(scopes);
+    const amounts = amountsOfLease(charges, wanted, parts);
+    if (amounts === undefined) return undefined;
+    this.#windows.charge(charges, amounts, amounts.overrun);
+    return { slot: this.#slot, charges, amounts };
+  }
+
+  open({ slot, charges }: Lease, { callId, tokens, overrun }: LeasedCall): void {
+    const expiresAtMs = this.#advance() + this.#options.reservationTtlMs;
+    const reservation = { slot, reserved: tokens, charges, expiresAtMs, tokens, overrun };
+    this.#reservations.set(callId, reservation);
+  }
+
+  giveBack({ slot, charges }: Lease, rest: LeaseAmounts): void {
+    this.#advance();
+    this.#windows.refund(charges, slot, rest);
+  }
+
   get slot(): number {
     return this.#slot;
   }
@@ -227,52 +247,6 @@ class WindowLimitStore implements MemoryLimitStore {
     this.#reservations.advance(now);
     return now;
   }
-
-  #refusal(
-    charges: readonly ScopeCharge[],
-    demand: Demand,
-    now: number,
-  ): RefusedByLimit | undefined {
-    const roomWaitMs = this.#windows.roomWaitMs(charges, now);
-    const first = firstOf(charges);
-    if (roomWaitMs === 0 && !isOverLimit(charges, demand)) return undefined;
-    const { refusing, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
-    return {
-      ...this.#refusedBy(refusing, charges, now),
-      dimension: refusing.scope.unit,
-      freeAfterMs: waitMs === undefined ? undefined : Math.ceil(waitMs),
-      retryAfterMs: withJitter(waitMs, this.#options.random),
-    };
-  }
-
-  #refuseOverrun(refusing: ScopeCharge, { charges, overrun, now }: Overrunning): RefusedByLimit {
-    const limit = overrunLimit(refusing.scope);
-    // When calls in flight end cannot be foreseen; most end soon.
-    const waitMs = overrun > limit ? undefined : overrunWaitMs;
-    return {
-      ...this.#refusedBy(refusing, charges, now),
-      dimension: "tokens",
-      freeAfterMs: undefined,
-      retryAfterMs: withJitter(waitMs, this.#options.random),
-      overrun: { limit, used: refusing.window.overrun, asked: overrun },
-    };
-  }
-
-  #refusedBy(refusing: ScopeCharge, charges: readonly ScopeCharge[], now: number) {
-    return {
-      isAdmitted: false,
-      scopeId: refusing.scope.id,
-      state: stateOf(refusing, charges, now),
-      debt: siblingOf(refusing, charges, "tokens")?.window.debt ?? 0,
-      slots: slotsOf(refusing, charges, now),
-    } as const;
-  }
-}
-
-interface Overrunning {
-  readonly charges: readonly ScopeCharge[];
-  readonly overrun: number;
-  readonly now: number;
 }
 
 function isOverrunning({ scope, window }: ScopeCharge, overrun: number): boolean {

@@ -17,7 +17,7 @@ async function storeOver(clock: ManualClock): Promise<LimitStore> {
   const [worker] = world.workers;
   if (worker === undefined) throw new Error("there is no worker");
   const { limits } = worker;
-  const answered = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
+  const answered = async <Answer>(answer: Answer | Promise<Answer>): Promise<Answer> => {
     await world.settle();
     return answer;
   };

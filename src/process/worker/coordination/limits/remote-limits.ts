@@ -9,6 +9,7 @@ import type {
 } from "../../../../store/store.ts";
 import { LinkLost } from "../../../link/link-errors.ts";
 import type { HeldNote, WireUse, WireUsed } from "../../../link/limit-use-wire.ts";
+import type { LeaseId, WireLease } from "../../../link/lease-wire.ts";
 import {
   countDecisionFromWire,
   countedToWire,
@@ -18,6 +19,7 @@ import {
 } from "../../../link/limit-wire.ts";
 import type { HeldReport } from "../../../link/messages.ts";
 import type { CoordinationPart, SharingLink } from "../coordination-link.ts";
+import { Leases, type Leased } from "./leases.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
@@ -31,13 +33,15 @@ const unknownLimitMs = 5_000;
 const unheardLimit = 1_000;
 
 /**
- * The limits that all workers share, decided by control: each decision is one round trip. While
- * control is gone the worker decides alone, under its part of what it knows to be left.
+ * The limits that all workers share, decided by control: each decision is one round trip, unless
+ * control has leased enough for it to this worker. While control is gone the worker decides alone,
+ * under its part of what it knows to be left.
  */
 export class RemoteLimits implements LimitStore, CoordinationPart {
   readonly #link: SharingLink;
   readonly #options: MemoryLimitStoreOptions;
   readonly #calls = new OpenCalls();
+  readonly #leases: Leases;
   /** Requests that were counted alone. */
   readonly #ownCounts = new WeakSet<CountedRequest>();
   #state: State = "lost";
@@ -54,10 +58,19 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   constructor(link: SharingLink, options: MemoryLimitStoreOptions) {
     this.#link = link;
     this.#options = options;
+    const { clock } = options;
+    this.#leases = new Leases({
+      clock,
+      onEnded: (rests) => {
+        if (this.#state === "linked") link.tell("limits.returned", rests);
+      },
+    });
     link.join(this);
   }
 
-  count(scopes: readonly LimitScope[]): Promise<CountDecision> {
+  count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
+    const counted = this.#leases.count(scopes);
+    if (counted !== undefined) return { isAdmitted: true, counted };
     return this.#decide({
       alone: (own) => {
         const decision = own.count(scopes);
@@ -71,6 +84,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
 
   /** Nothing is uncounted that another process has counted: it may have done so already. */
   uncount(counted: CountedRequest): void {
+    if (this.#leases.uncount(counted)) return;
     const isOwn = this.#ownCounts.has(counted);
     if (isOwn && this.#state !== "linked") this.#own?.uncount(counted);
     if (!isOwn && this.#state === "linked") {
@@ -78,21 +92,11 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     }
   }
 
-  acquire(request: LimitRequest): Promise<LimitDecision> {
-    return this.#decide({
-      alone: (own) => {
-        const decision = own.acquire(request);
-        if (decision.isAdmitted) this.#calls.open(request, { slot: own.slot, isOwn: true });
-        return decision;
-      },
-      ask: async () => {
-        const decision = await this.#link.ask("limits.acquire", requestToWire(request));
-        if (decision.isAdmitted) {
-          this.#calls.open(request, { slot: decision.slot, isOwn: false });
-        }
-        return decisionFromWire(decision);
-      },
-    });
+  acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision> {
+    const leased = this.#leases.acquire(request);
+    if (leased === undefined) return this.#acquireUnleased(request);
+    this.#opened(request, leased);
+    return { isAdmitted: true, state: leased.state };
   }
 
   use(callId: string, tokens: number): void {
@@ -103,8 +107,17 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     this.#note({ callId, tokens, isFinal: true });
   }
 
+  leased(lease: WireLease): void {
+    this.#leases.granted(lease);
+  }
+
+  recall(ids: readonly LeaseId[]): void {
+    this.#leases.recall(ids);
+  }
+
   report(): HeldReport {
     this.#enter("linked");
+    this.#leases.forget();
     const { generation = 0, sequence = -1 } = this.#shared ?? {};
     const now = this.#shared?.now() ?? 0;
     const own = this.#own?.held() ?? [];
@@ -133,6 +146,39 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   alone(): void {
     this.#own ??= new OwnShare(this.#shared, this.#options);
     this.#enter("alone");
+  }
+
+  #acquireUnleased(request: LimitRequest): Promise<LimitDecision> {
+    const account = this.#leases.accountOf(request);
+    return this.#decide({
+      alone: (own) => {
+        const decision = own.acquire(request);
+        const { slot } = own;
+        if (decision.isAdmitted) this.#calls.open(request, { slot, isOwn: true, account });
+        return decision;
+      },
+      ask: async () => {
+        const wish = this.#leases.wish(account);
+        try {
+          const decision = await this.#link.ask("limits.acquire", requestToWire(request, wish));
+          if (!("isAdmitted" in decision)) {
+            const [slot] = decision;
+            this.#calls.open(request, { slot, isOwn: false, account });
+          }
+          return decisionFromWire(decision);
+        } finally {
+          if (wish !== undefined) account?.answered();
+        }
+      },
+    });
+  }
+
+  #opened(request: LimitRequest, { lease, overrun }: Leased): void {
+    const { id, slot, account } = lease;
+    const { callId, tokens } = request;
+    this.#calls.open(request, { slot, isOwn: false, account });
+    if (this.#state !== "linked") return;
+    this.#link.tellSoon("limits.opened", [id, callId, tokens, overrun]);
   }
 
   #enter(state: State): void {
@@ -173,7 +219,11 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
       return;
     }
     if (!this.#calls.note(note, isLinked) || !isLinked) return;
-    this.#link.tell(isFinal ? "limits.settle" : "limits.use", { callId, tokens });
+    const mayWait = this.#calls.hasLease(callId);
+    const kind = isFinal ? "limits.settle" : "limits.use";
+    // What waits is sent before control refuses anything under these scopes.
+    if (mayWait) this.#link.tellSoon(kind, [callId, tokens]);
+    else this.#link.tell(kind, [callId, tokens]);
     if (this.#calls.unheard > unheardLimit) void this.#askHeard();
   }
 
