@@ -120,6 +120,8 @@ export class WorkerWorld extends Process implements SharingLink {
   readonly limits: RemoteLimits;
   readonly parts = new CoordinationParts();
   connection: Connection | undefined;
+  /** Whether it neither reads nor writes for now. */
+  isHanging = false;
 
   constructor(number: number, clock: ManualClock, bounds: LimitBounds) {
     super(clock);
@@ -315,6 +317,7 @@ export class CoordinationWorld {
 }
 
 function deliver({ worker, control, toControl, toWorker, near, far }: Connection): boolean {
+  if (worker.isHanging) return false;
   const toFar = toControl.take();
   const toNear = toWorker.take();
   if (control.isAlive) for (const bytes of toFar) far.received(bytes);
