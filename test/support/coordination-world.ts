@@ -122,6 +122,8 @@ export class WorkerWorld extends Process implements SharingLink {
   connection: Connection | undefined;
   /** Whether it neither reads nor writes for now. */
   isHanging = false;
+  /** Asked of control. */
+  asks = 0;
 
   constructor(number: number, clock: ManualClock, bounds: LimitBounds) {
     super(clock);
@@ -131,6 +133,7 @@ export class WorkerWorld extends Process implements SharingLink {
   }
 
   readonly ask: SharingLink["ask"] = (kind, body, timeoutMs) => {
+    this.asks += 1;
     const link = this.connection?.near;
     if (link === undefined) return Promise.reject(new LinkLost("there is no control"));
     return link.ask(kind, body, timeoutMs);

@@ -104,7 +104,10 @@ export class Leases {
   /** A lease to ask for with an acquisition that is sent now; undefined: none. */
   wish(account: LeaseAccount | undefined): WireWish | undefined {
     if (this.#leases.size >= leaseLimit) return undefined;
-    return account?.wish(this.#options.clock.monotonic());
+    const wish = account?.wish(this.#options.clock.monotonic());
+    // The rest is free before control decides about the next one.
+    if (wish !== undefined && account?.lease !== undefined) this.#end([account.lease]);
+    return wish;
   }
 
   granted(granted: WireLease): void {
@@ -114,7 +117,6 @@ export class Leases {
     if (account === undefined || askedAt === undefined) {
       return this.#options.onEnded([[id, requests, tokens, overrun]]);
     }
-    if (account.lease !== undefined) this.#end([account.lease]);
     const amounts = { requests, tokens, overrun };
     account.lease = {
       id,
