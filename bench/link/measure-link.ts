@@ -84,7 +84,6 @@ async function askAll(link: BenchLink, asks: number, count: number): Promise<num
       ask: (kind, body) => link.ask(kind, body),
       tell: (kind, body) => link.tell(kind, body),
       tellSoon: (kind, body) => link.tellSoon(kind, body),
-      onReplaced: () => undefined,
       // Control decides from the start.
       join: (part) => void part.report(),
     },

@@ -38,6 +38,11 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop(true);
 });
 
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 1_000 && !isTrue(); tries += 1) await Bun.sleep(5);
+  expect(isTrue()).toBe(true);
+}
+
 function answer(text: string): Response {
   const message = { role: "assistant", content: text };
   return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] });
@@ -186,6 +191,52 @@ test("a call is in the ledger before it is sent, and closed before the caller ge
   });
   const { text } = await run([adapterOf(sound.url)], { ledger });
   expect([text, openedAtRequest, ledger.closed.length]).toEqual(["hello", [1], 1]);
+});
+
+test("nothing is sent before the record of the call is written, nor told before that of its end", async () => {
+  const ledger = new KeptLedger();
+  const opening = Promise.withResolvers<undefined>();
+  const closing = Promise.withResolvers<undefined>();
+  ledger.written = opening.promise;
+  const sound = serve(() => answer("hello"));
+  let isTold = false;
+  const running = run([adapterOf(sound.url)], { ledger }).finally(() => (isTold = true));
+  await until(() => ledger.opened.length === 1);
+  await Bun.sleep(20);
+  expect(sound.seen).toEqual([]);
+  ledger.written = closing.promise;
+  opening.resolve(undefined);
+  await until(() => ledger.closed.length === 1);
+  await Bun.sleep(20);
+  expect([sound.seen.length, isTold]).toEqual([1, false]);
+  closing.resolve(undefined);
+  expect((await running).text).toBe("hello");
+});
+
+test("a failed call is told of it once that is written", async () => {
+  const ledger = new KeptLedger();
+  const closing = Promise.withResolvers<undefined>();
+  const failing = serve(() => {
+    ledger.written = closing.promise;
+    return down();
+  });
+  let isTold = false;
+  const running = run([adapterOf(failing.url)], { ledger }).finally(() => (isTold = true));
+  await until(() => ledger.closed.length === 1);
+  await Bun.sleep(20);
+  expect(isTold).toBe(false);
+  closing.resolve(undefined);
+  expect((await running).error?.status).toBe(503);
+});
+
+test("a call whose record cannot be written is not sent, and is accounted for", async () => {
+  const ledger = new KeptLedger();
+  ledger.takes = false;
+  const sound = serve(() => answer("hello"));
+  const { error } = await run([adapterOf(sound.url)], { ledger });
+  expect([error?.status, error?.explanation?.rule]).toEqual([503, "ledger_full"]);
+  expect(sound.seen).toEqual([]);
+  expect(ledger.closed).toMatchObject([{ outcome: "failed", status: 503, attempts: 0 }]);
 });
 
 test("no call begins while the ledger has no room, and the refusal says why", async () => {

@@ -58,7 +58,8 @@ export async function runCall<Answer>(
       canEverFit(request) ? request : await counted(request, work, { call, meter, services }),
       services,
     );
-    openAccount(meter, admission);
+    const failure = await meter.admitted(admission);
+    if (failure !== undefined) throw ledgerFull(failure);
     if (services.overload.refusesAdmitted(call.caller.key, admission.capacityClass)) {
       throw services.overload.refusal();
     }
@@ -74,6 +75,7 @@ export async function runCall<Answer>(
   } catch (error) {
     const failure = toCallError(error, model);
     meter.failed(failure);
+    await meter.recorded;
     throw failure;
   }
 }
@@ -91,10 +93,12 @@ export async function completeWhole<Answer>(
     const { hooks, signal } = call;
     const given = hooks && (await untilEnded(give(answer, hooks), signal));
     meter.completed();
+    await meter.recorded;
     return given === undefined ? started : { ...started, answer: given };
   } catch (error) {
     const failure = toCallError(error, admission.model);
     meter.failed(failure);
+    await meter.recorded;
     throw failure;
   }
 }
@@ -118,14 +122,6 @@ async function counted<Answer>(
   // An input that is too long for the model is refused under any plan.
   checkModels(model, { call: context.call, work });
   return { ...request, estimate: { ...request.estimate, inputTokens } };
-}
-
-function openAccount(meter: Meter, admission: Admission): void {
-  try {
-    meter.admitted(admission);
-  } catch (error) {
-    throw ledgerFull(error);
-  }
 }
 
 function ledgerFull(cause?: unknown): GatewayError {

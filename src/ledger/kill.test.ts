@@ -23,14 +23,14 @@ const busyProcess = (folder: string): string => `
   const store = new FallibleStore();
   store.refuse = () => new StorageUnavailable("gone");
   const settings = { ...ledgerFlow, segmentBytes: 8_000, sync: "group" };
-  const options = { folder: ${JSON.stringify(folder)}, store, settings };
+  const options = { folder: ${JSON.stringify(folder)}, store, settings, atTurnEnd: setImmediate };
   const ledger = new Ledger({ ...options, clock: new ManualClock(), on: new LedgerLog() });
   ledger.start();
   for (let call = 0; ; call += 1) {
-    ledger.calls.open(openedCall("req_" + call));
+    await ledger.calls.open(openedCall("req_" + call));
     writeSync(1, "open " + call + "\\n");
     if (call % 3 > 0) {
-      ledger.calls.close(closedCall("req_" + call));
+      await ledger.calls.close(closedCall("req_" + call));
       writeSync(1, "closed " + call + "\\n");
     }
     if (call % 10 === 0) await Bun.sleep(1);

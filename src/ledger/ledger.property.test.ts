@@ -36,6 +36,8 @@ class Trial implements AsyncDisposable {
   #folder = "";
   #life = { isOver: false };
   #ledger: Ledger;
+  /** Writes what the current turn has recorded. */
+  #endTurn = (): void => undefined;
   #isDiskBroken = false;
   #isDatabaseMoody = true;
 
@@ -50,7 +52,10 @@ class Trial implements AsyncDisposable {
   async step(): Promise<void> {
     const draw = this.#random();
     this.#isDiskBroken &&= this.#random() < 0.9;
-    if (draw < 0.34) this.#openCall();
+    if (this.#random() < 0.3) this.#endTurn();
+    // The callers of that turn hear of it before a kill.
+    await Promise.resolve();
+    if (draw < 0.34) void this.#openCall();
     else if (draw < 0.44) this.#checkpoint();
     else if (draw < 0.76) this.#closeCall();
     else if (draw < 0.8) this.#refuseCall();
@@ -82,17 +87,15 @@ class Trial implements AsyncDisposable {
     this.#root[Symbol.dispose]();
   }
 
-  #openCall(): void {
+  async #openCall(): Promise<void> {
     const id = `req_${this.#calls}${this.#random() < 0.02 ? "_poison" : ""}`;
     this.#calls += 1;
-    try {
-      this.#ledger.calls.open(openedCall(id));
-    } catch {
-      // A call the ledger did not open must not run, so it is not expected.
-      return;
-    }
-    this.#open.push(id);
+    const life = this.#life;
+    const failure = await this.#ledger.calls.open(openedCall(id));
+    // A call the ledger did not open must not run, so it is not expected.
+    if (failure !== undefined || life.isOver) return;
     this.expected.set(id, "interrupted");
+    if (life === this.#life) this.#open.push(id);
   }
 
   #checkpoint(): void {
@@ -102,18 +105,21 @@ class Trial implements AsyncDisposable {
 
   #closeCall(): void {
     const [id] = this.#open.splice(Math.floor(this.#random() * this.#open.length), 1);
-    if (id !== undefined) this.#close(closedCall(id, { durationMs: this.#calls }));
+    if (id !== undefined) void this.#close(closedCall(id, { durationMs: this.#calls }));
   }
 
   #refuseCall(): void {
     this.#calls += 1;
-    this.#close(closedCall(`req_${this.#calls}_refused`, { outcome: "failed", status: 429 }));
+    void this.#close(closedCall(`req_${this.#calls}_refused`, { outcome: "failed", status: 429 }));
   }
 
-  #close(record: UsageRecord): void {
-    this.#ledger.calls.close(record);
+  async #close(record: UsageRecord): Promise<void> {
+    const { calls } = this.#ledger;
+    const life = this.#life;
+    const failure = await calls.close(record);
+    if (life.isOver) return;
     this.expected.set(record.id, record);
-    if (!this.#ledger.calls.hasRoom) this.uncertain.add(record.id);
+    if (failure !== undefined || !calls.hasRoom) this.uncertain.add(record.id);
   }
 
   #kill(): void {
@@ -162,6 +168,7 @@ class Trial implements AsyncDisposable {
       clock: this.#clock,
       on: new LedgerLog(),
       files: this.#files(),
+      atTurnEnd: (write) => void (this.#endTurn = write),
     });
     if (this.#random() < 0.5) ledger.start();
     return ledger;

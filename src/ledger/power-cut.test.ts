@@ -144,8 +144,8 @@ async function recover(ledger: Ledger): Promise<void> {
 test("a write is on disk a moment later, file name included", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder);
-  ledger.calls.open(openedCall("req_open"));
-  ledger.calls.close(closedCall("req_closed"));
+  void ledger.calls.open(openedCall("req_open"));
+  void ledger.calls.close(closedCall("req_closed"));
   await until(() => disk.durableText.includes("req_closed"));
   expect(await afterCut(folder, disk)).toEqual({
     req_open: "interrupted",
@@ -155,8 +155,8 @@ test("a write is on disk a moment later, file name included", async () => {
 
 test("a file that is replaced is synced too", async () => {
   using folder = new TestFolder();
-  const { disk, ledger } = setUp(folder, { segmentBytes: 300 });
-  for (let call = 0; call < 5; call += 1) ledger.calls.close(closedCall(`req_${call}`));
+  const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
+  for (let call = 0; call < 5; call += 1) void ledger.calls.close(closedCall(`req_${call}`));
   await until(() => disk.durable.size === 5);
   expect(Object.keys(await afterCut(folder, disk))).toHaveLength(5);
 });
@@ -164,8 +164,8 @@ test("a file that is replaced is synced too", async () => {
 test("records of a failed sync are written again", async () => {
   using folder = new TestFolder();
   const { disk, ledger } = setUp(folder);
-  ledger.calls.open(openedCall("req_open"));
-  ledger.calls.close(closedCall("req_closed"));
+  void ledger.calls.open(openedCall("req_open"));
+  void ledger.calls.close(closedCall("req_closed"));
   disk.syncError = systemError("EIO");
   await until(() => !ledger.calls.hasRoom);
   disk.syncError = undefined;
@@ -179,10 +179,10 @@ test("records of a failed sync are written again", async () => {
 
 test("a full file whose last sync fails is written again", async () => {
   using folder = new TestFolder();
-  const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
+  const { disk, ledger } = setUp(folder, { segmentBytes: 100 });
   disk.syncError = systemError("EIO");
-  ledger.calls.open(openedCall("req_1"));
-  ledger.calls.close(closedCall("req_2"));
+  void ledger.calls.open(openedCall("req_1"));
+  void ledger.calls.close(closedCall("req_2"));
   await until(() => !ledger.calls.hasRoom);
   disk.syncError = undefined;
   await recover(ledger);
@@ -195,9 +195,9 @@ test.each(["EIO", "ENOSPC"])(
   async (code) => {
     using folder = new TestFolder();
     const { disk, ledger } = setUp(folder);
-    ledger.calls.open(openedCall("req_open"));
+    void ledger.calls.open(openedCall("req_open"));
     disk.appendError = systemError(code);
-    ledger.calls.close(closedCall("req_closed"));
+    void ledger.calls.close(closedCall("req_closed"));
     disk.appendError = undefined;
     await recover(ledger);
     await until(() => disk.durableText.includes("req_closed"));
@@ -211,10 +211,10 @@ test.each(["EIO", "ENOSPC"])(
 
 test("a file is removed only when open calls that left it are on disk elsewhere", async () => {
   using folder = new TestFolder();
-  const { disk, ledger, clock, store } = setUp(folder, { segmentBytes: 200 });
+  const { disk, ledger, clock, store } = setUp(folder, { segmentBytes: 100 });
   store.refuse = () => undefined;
-  ledger.calls.open(openedCall("req_long"));
-  ledger.calls.open(openedCall("req_1"));
+  void ledger.calls.open(openedCall("req_long"));
+  void ledger.calls.open(openedCall("req_1"));
   await until(() => disk.durable.size === 2);
   clock.advance(10_000);
   disk.holdSyncs();
@@ -224,12 +224,12 @@ test("a file is removed only when open calls that left it are on disk elsewhere"
 
 test("an old file stays until its replacement is on disk", async () => {
   using folder = new TestFolder();
-  const { disk, ledger } = setUp(folder, { segmentBytes: 200 });
-  ledger.calls.open(openedCall("req_1"));
-  ledger.calls.open(openedCall("req_2"));
+  const { disk, ledger } = setUp(folder, { segmentBytes: 100 });
+  void ledger.calls.open(openedCall("req_1"));
+  void ledger.calls.open(openedCall("req_2"));
   await until(() => disk.durable.size === 2);
   // Every call of the first file is in a later one by now.
-  ledger.calls.close(closedCall("req_1"));
+  void ledger.calls.close(closedCall("req_1"));
   await recover(ledger);
   expect(await afterCut(folder, disk)).toEqual({ req_1: "interrupted", req_2: "interrupted" });
 });

@@ -107,11 +107,12 @@ test.each([
   using folder = new TestFolder();
   const { files, store, log, ledger } = setUp(folder);
   store.refuse = () => away;
-  for (const id of ["req_1", "req_2", "req_3"]) ledger.calls.open(openedCall(id));
-  ledger.calls.close(closedCall("req_1"));
+  for (const id of ["req_1", "req_2", "req_3"]) void ledger.calls.open(openedCall(id));
+  void ledger.calls.close(closedCall("req_1"));
   Object.assign(files, { code, bytesBefore, broken: new Set(["append"]) });
-  ledger.calls.close(closedCall("req_2"));
-  expect(() => ledger.calls.open(openedCall("req_4"))).toThrow("the spool cannot be written");
+  void ledger.calls.close(closedCall("req_2"));
+  const failure = await ledger.calls.open(openedCall("req_4"));
+  expect(failure).toMatchObject({ message: "the spool cannot be written", cause: { code } });
   ledger.calls.checkpoint("req_3", { outputTokens: 1_000 });
   expect([ledger.calls.hasRoom, ledger.calls.whyNotReady()]).toEqual([
     false,
@@ -122,7 +123,7 @@ test.each([
   files.broken.clear();
   await ledger.flush().catch(() => undefined);
   expect(log.of("spoolRecovered")).toHaveLength(1);
-  ledger.calls.open(openedCall("req_5"));
+  void ledger.calls.open(openedCall("req_5"));
   expect([ledger.calls.hasRoom, ledger.waiting]).toEqual([true, 2]);
   await ledger.shutDown();
   expect(outcomes(await replay(folder))).toEqual({
@@ -137,12 +138,12 @@ test("a partial write costs no other record", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder);
   store.refuse = () => away;
-  ledger.calls.open(openedCall("req_1"));
+  void ledger.calls.open(openedCall("req_1"));
   Object.assign(files, { bytesBefore: 40, broken: new Set(["append"]) });
-  ledger.calls.close(closedCall("req_1"));
+  void ledger.calls.close(closedCall("req_1"));
   files.broken.clear();
   await ledger.flush().catch(() => undefined);
-  ledger.calls.close(closedCall("req_2"));
+  void ledger.calls.close(closedCall("req_2"));
   await ledger.shutDown();
   expect(outcomes(await replay(folder))).toEqual({ req_1: "completed", req_2: "completed" });
 });
@@ -152,10 +153,10 @@ test("records that a failed sync may have lost are written to a new file", async
   const { files, store, log, ledger } = setUp(folder, { sync: "group" });
   store.refuse = () => away;
   files.broken.add("sync");
-  ledger.calls.open(openedCall("req_open"));
+  void ledger.calls.open(openedCall("req_open"));
   ledger.calls.checkpoint("req_open", { outputTokens: 77 });
-  ledger.calls.open(openedCall("req_closed"));
-  ledger.calls.close(closedCall("req_closed"));
+  void ledger.calls.open(openedCall("req_closed"));
+  void ledger.calls.close(closedCall("req_closed"));
   for (let tries = 0; tries < 100 && ledger.calls.hasRoom; tries += 1) await Bun.sleep(5);
   expect(log.of("spoolFailed")).toHaveLength(1);
   files.broken.clear();
@@ -172,7 +173,7 @@ test("retries on a failing disk leave no additional files", async () => {
   const { files, store, ledger } = setUp(folder);
   store.refuse = () => away;
   Object.assign(files, { code: "ENOSPC", broken: new Set(["append"]) });
-  ledger.calls.close(closedCall("req_1"));
+  void ledger.calls.close(closedCall("req_1"));
   for (let tries = 0; tries < 20; tries += 1) await ledger.flush().catch(() => undefined);
   expect(spoolNames(folder.path)).toHaveLength(1);
   files.broken.clear();
@@ -184,9 +185,9 @@ test("retries on a failing disk leave no additional files", async () => {
 test("ended calls reach the database while the spool cannot be written", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder);
-  ledger.calls.open(openedCall("req_1"));
+  void ledger.calls.open(openedCall("req_1"));
   files.broken.add("append").add("create");
-  ledger.calls.close(closedCall("req_1"));
+  void ledger.calls.close(closedCall("req_1"));
   await ledger.flush();
   expect(outcomes(store)).toEqual({ req_1: "completed" });
   expect(ledger.calls.hasRoom).toBe(false);
@@ -197,8 +198,8 @@ test("rows that are lost at shutdown are reported", async () => {
   const { files, store, log, ledger } = setUp(folder);
   store.refuse = () => away;
   files.broken.add("append");
-  ledger.calls.close(closedCall("req_1"));
-  ledger.calls.close(closedCall("req_2"));
+  void ledger.calls.close(closedCall("req_1"));
+  void ledger.calls.close(closedCall("req_2"));
   await ledger.shutDown();
   expect(log.of("lost")).toMatchObject([[2, { code: "EIO" }]]);
 });
@@ -206,10 +207,11 @@ test("rows that are lost at shutdown are reported", async () => {
 test("calls are refused while no file can be created, and the folder is retried", async () => {
   using folder = new TestFolder();
   const { files, ledger } = setUp(folder, { segmentBytes: 100 });
-  ledger.calls.close(closedCall("req_1"));
+  void ledger.calls.close(closedCall("req_1"));
   files.code = "EROFS";
   files.broken.add("create");
-  expect(() => ledger.calls.open(openedCall("req_2"))).toThrow("cannot be written");
+  const failure = await ledger.calls.open(openedCall("req_2"));
+  expect(failure).toMatchObject({ message: "the spool cannot be written" });
   expect(ledger.calls.hasRoom).toBe(false);
   files.broken.clear();
   await ledger.flush();
@@ -220,7 +222,7 @@ test("files that cannot be removed are removed at the next start", async () => {
   using folder = new TestFolder();
   const { files, store, ledger } = setUp(folder, { segmentBytes: 500 });
   files.broken.add("remove");
-  for (let call = 0; call < 9; call += 1) ledger.calls.close(closedCall(`req_${call}`));
+  for (let call = 0; call < 9; call += 1) void ledger.calls.close(closedCall(`req_${call}`));
   await ledger.flush();
   await ledger.shutDown();
   expect(store.rows.size).toBe(9);
@@ -254,17 +256,13 @@ testWhere(canMount, "small disks cannot be mounted").each([
     store.refuse = () => away;
     const running: string[] = [];
     for (let call = 0; ledger.calls.hasRoom && call < 10_000; call += 1) {
-      try {
-        ledger.calls.open(openedCall(`req_${call}`));
-        running.push(`req_${call}`);
-      } catch {
-        break;
-      }
-      if (call % 3 > 0) ledger.calls.close(closedCall(running.shift() ?? ""));
+      if ((await ledger.calls.open(openedCall(`req_${call}`))) !== undefined) break;
+      running.push(`req_${call}`);
+      if (call % 3 > 0) void ledger.calls.close(closedCall(running.shift() ?? ""));
     }
     expect(log.of("spoolFailed")).toMatchObject([[{ code: "ENOSPC" }]]);
     const cut = running.splice(0, goingOn);
-    for (const id of running) ledger.calls.close(closedCall(id));
+    for (const id of running) void ledger.calls.close(closedCall(id));
     expect(ledger.calls.hasRoom).toBe(false);
     // The database is available again, so files are removed and there is room.
     store.refuse = () => undefined;

@@ -35,8 +35,8 @@ const away = new StorageUnavailable("gone");
 async function leaveRows(folder: TestFolder, rows: number): Promise<void> {
   const { store, ledger } = setUp(folder, { segmentBytes: 2_000 });
   store.refuse = () => away;
-  ledger.calls.open(openedCall("req_open"));
-  for (let row = 0; row < rows; row += 1) ledger.calls.close(closedCall(`req_${row}`));
+  void ledger.calls.open(openedCall("req_open"));
+  for (let row = 0; row < rows; row += 1) void ledger.calls.close(closedCall(`req_${row}`));
   await ledger.shutDown();
 }
 
@@ -89,7 +89,7 @@ test("while a file fails to open, new rows are stored without a backoff", async 
   await ledger.flush().catch(() => undefined);
   ledger.start();
   // With backoff after each failure this would take minutes.
-  for (let row = 0; row < 900; row += 1) ledger.calls.close(closedCall(`req_new_${row}`));
+  for (let row = 0; row < 900; row += 1) void ledger.calls.close(closedCall(`req_new_${row}`));
   for (let tries = 0; tries < 2_000 && ledger.waiting > 10; tries += 1) await Bun.sleep(5);
   expect(ledger.waiting).toBeLessThanOrEqual(10);
   open();
@@ -101,7 +101,7 @@ test("rows in a file of this process that fails to open are stored once it opens
   using folder = new TestFolder();
   const { store, log, ledger } = setUp(folder, { segmentBytes: 4_000 });
   store.refuse = () => away;
-  for (let row = 0; row < 100; row += 1) ledger.calls.close(closedCall(`req_${row}`));
+  for (let row = 0; row < 100; row += 1) void ledger.calls.close(closedCall(`req_${row}`));
   await ledger.flush().catch(() => undefined);
   store.refuse = () => undefined;
   const open = keepFromOpening(filesOf(folder, ".spool")[3] ?? "");

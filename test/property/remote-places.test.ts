@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Capacity, type CapacityOptions } from "../../src/admission/capacity/capacity.ts";
 import type { EnterResult, Place } from "../../src/admission/capacity/place.ts";
+import { Member } from "../../src/process/control/coordination/member.ts";
 import { PlaceCoordination } from "../../src/process/control/coordination/place-coordination.ts";
 import type { PlaceDesk } from "../../src/process/control/coordination/place-desk.ts";
 import { RemoteCapacity } from "../../src/process/worker/coordination/places/remote-capacity.ts";
@@ -27,7 +28,7 @@ type Step =
   | { kind: "end" | "leave"; which: number }
   | { kind: "pass"; ms: number }
   | { kind: "kill worker"; worker: number }
-  | { kind: "kill control" };
+  | { kind: "kill control"; restartMs: number };
 
 const upstreamPlaces = 7;
 const poolPlaces = 5;
@@ -60,16 +61,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("kill worker" as const), worker }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("kill control" as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("kill control" as const),
+      // Before workers know that it is gone, or after.
+      restartMs: fc.constantFrom(1, 100, 100),
+    }),
+  },
 );
 const history = fc.record({
   workers: fc.integer({ min: 1, max: 3 }),
   steps: fc.array(step, { minLength: 5, maxLength: 90 }),
 });
 
-/** Time of a message on its way, and until control is back. */
+/** Time of a message on its way, and until a worker knows that control is gone. */
 const hopMs = 1;
-const restartMs = 100;
+const goneMs = 5;
 
 interface Call {
   readonly worker: Worker;
@@ -89,10 +97,8 @@ interface Worker {
 
 interface Control {
   readonly coordination: PlaceCoordination;
-  readonly desks: Map<Worker, PlaceDesk>;
-  readonly ready: Promise<void>;
-  begin(): void;
-  isReady: boolean;
+  readonly members: Map<Worker, { readonly member: Member; readonly desk: PlaceDesk }>;
+  hasBegun: boolean;
 }
 
 /** Control and workers, any of which may be killed, with every call that holds or waits. */
@@ -136,7 +142,7 @@ class Cluster {
         this.#killWorker(next.worker % this.#size);
         break;
       case "kill control":
-        this.#killControl();
+        this.#killControl(next.restartMs);
         break;
     }
     this.#pass(0);
@@ -190,13 +196,18 @@ class Cluster {
       signal: caller.signal,
       waitMs,
     });
-    void entering.then((result) => {
-      call.result = result;
-      if (!("place" in result) || !at.isAlive) return;
-      call.place = result.place;
-      expect(result.place.tryOpen()).toBe(true);
-      if (caller.signal.aborted) this.#end(call);
-    });
+    entering.then(
+      (result) => {
+        call.result = result;
+        if (!("place" in result) || !at.isAlive) return;
+        call.place = result.place;
+        expect(result.place.tryOpen()).toBe(true);
+        if (caller.signal.aborted) this.#end(call);
+      },
+      (error: unknown) => {
+        if (at.isAlive) throw error;
+      },
+    );
   }
 
   #more(call: Call | undefined, waitMs: number): void {
@@ -254,27 +265,35 @@ class Cluster {
     for (const call of this.#calls) if (call.worker === dead) call.place = undefined;
     const control = this.#control;
     dead.way.lose();
+    const { desk } = control?.members.get(dead) ?? {};
+    control?.members.delete(dead);
     // Control hears of it when it has read all that the worker wrote.
-    this.#time.schedule(() => control?.desks.get(dead)?.end(), 2 * hopMs);
+    this.#time.schedule(() => desk?.end(), 2 * hopMs);
     const born = this.#newWorker(index + 1);
     this.#workers[index] = born;
     if (control !== undefined) this.#connect(control, born);
-    else born.capacity.lost();
+    else this.#planAlone(born);
   }
 
-  #killControl(): void {
+  #killControl(restartMs: number): void {
     if (this.#control === undefined) return;
     this.#control = undefined;
-    for (const { way, capacity } of this.#workers) {
-      way.lose();
+    for (const worker of this.#workers) {
+      worker.way.lose();
       // A worker has read by then all that control wrote.
-      capacity.lost();
+      worker.capacity.lost();
+      this.#planAlone(worker);
     }
     this.#time.schedule(() => this.#startControl(), restartMs);
   }
 
+  #planAlone({ capacity }: Worker): void {
+    this.#time.schedule(() => {
+      if (this.#control === undefined) capacity.alone();
+    }, goneMs);
+  }
+
   #startControl(): void {
-    const { promise: ready, resolve } = Promise.withResolvers<void>();
     const { pools, upstreams } = this.#snapshot;
     const control: Control = {
       coordination: new PlaceCoordination({
@@ -282,27 +301,40 @@ class Cluster {
         workers: this.#size,
         config: { pools, upstreams, routing: { ...plainRouting, queueLimit: 1_000 } },
       }),
-      desks: new Map(),
-      ready,
-      isReady: false,
-      begin() {
-        this.isReady = true;
-        resolve();
-      },
+      members: new Map(),
+      hasBegun: false,
     };
     this.#control = control;
     for (const each of this.#workers) this.#connect(control, each);
-    this.#time.schedule(() => control.begin(), 2 * hopMs);
   }
 
-  #connect(control: Control, { way, capacity }: Worker): void {
+  #connect(control: Control, worker: Worker): void {
+    const { way, capacity } = worker;
+    const member = new Member(({ places = [] }) => desk.adopt(places));
     const desk = control.coordination.newDesk({
-      ready: () => (control.isReady ? undefined : control.ready),
+      when: (decide) => member.when(decide),
       tellLent: (lent) => way.tellBack(() => capacity.lent(lent)),
     });
-    for (const each of this.#workers) if (each.way === way) control.desks.set(each, desk);
+    control.members.set(worker, { member, desk });
     way.connect(desk.handlers);
-    way.link.tell("places.held", capacity.back());
+    const reported = way.askBack(() => capacity.report());
+    void reported.then(
+      (report) => {
+        member.report = report;
+        this.#decide(control);
+      },
+      () => undefined,
+    );
+  }
+
+  /** Control decides once all workers have reported; for one that comes later, at once. */
+  #decide(control: Control): void {
+    const members = [...control.members.values()].map(({ member }) => member);
+    if (!control.hasBegun && members.some(({ report }) => report === undefined)) return;
+    control.hasBegun = true;
+    const reported = members.filter(({ isAdmitted }) => !isAdmitted);
+    for (const member of reported) if (member.report) member.takeOver(member.report);
+    for (const member of reported) if (member.report) member.admit();
   }
 
   #options(): CapacityOptions {

@@ -12,6 +12,8 @@ import type { ProcessClock } from "./virtual-time.ts";
 import { violate, type World } from "./world.ts";
 
 const flushIntervalMs = 1_000;
+/** A file is stored, replaced by another one, and removed. */
+const flushesToRest = 3;
 const settings = {
   batchRows: 20,
   flushIntervalMs,
@@ -115,6 +117,9 @@ export class ProcessLedger {
   readonly calls: CallLedger;
   readonly #ledger: Ledger;
   readonly #folder: string;
+  readonly #open = new Set<string>();
+  /** Complete flushes until nothing is left to do for ended calls. */
+  #dueFlushes = flushesToRest;
   #isRunning = true;
 
   constructor(options: ProcessLedgerOptions) {
@@ -125,10 +130,22 @@ export class ProcessLedger {
         ? database.insert(records)
         : Promise.reject(new StorageUnavailable("the process has ended"));
     const store = { insert, prune: () => Promise.resolve(0), erase: () => Promise.resolve(0) };
-    this.#ledger = new Ledger({ folder, store, settings, clock, on: eventsFor(options.world) });
-    this.calls = watched(this.#ledger, options);
+    const on = eventsFor(options.world);
+    const atTurnEnd = (write: () => void): void => void clock.schedule(write, 0);
+    this.#ledger = new Ledger({ folder, store, settings, clock, on, atTurnEnd });
+    this.calls = watched(this.#ledger, {
+      onOpened: (call) => {
+        this.#open.add(call.id);
+        options.onOpened(call);
+      },
+      onClosed: (record) => {
+        this.#open.delete(record.id);
+        this.#dueFlushes = flushesToRest;
+        options.onClosed(record);
+      },
+    });
     const tick = (): void => {
-      void this.flush();
+      if (this.#open.size > 0 || this.#dueFlushes > 0) void this.#flushDue();
       clock.schedule(tick, flushIntervalMs);
     };
     clock.schedule(tick, flushIntervalMs);
@@ -140,6 +157,10 @@ export class ProcessLedger {
       () => true,
       () => false,
     );
+  }
+
+  async #flushDue(): Promise<void> {
+    if (await this.flush()) this.#dueFlushes -= 1;
   }
 
   /** Ends the process at once; the next one finds the written files in `folder`. */
@@ -166,14 +187,16 @@ function watched(
     get hasRoom() {
       return ledger.calls.hasRoom;
     },
-    open(call) {
-      ledger.calls.open(call);
-      on.onOpened(call);
+    async open(call) {
+      const failure = await ledger.calls.open(call);
+      if (failure === undefined) on.onOpened(call);
+      return failure;
     },
     checkpoint: (callId, delivered) => ledger.calls.checkpoint(callId, delivered),
-    close(record) {
+    async close(record) {
+      const failure = await ledger.calls.close(record);
       on.onClosed(record);
-      ledger.calls.close(record);
+      return failure;
     },
   };
 }

@@ -107,7 +107,6 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       },
       tell: (kind, body) => worker.tell(kind, body),
       tellSoon: (kind, body) => worker.tellSoon(kind, body),
-      onReplaced: () => undefined,
       // Control decides from the start.
       join: (part) => void part.report(),
     },

@@ -289,12 +289,14 @@ function workerOf(
 ): WorldWorker {
   const way = new MemoryLink();
   way.connect(
-    coordination?.newDesk({ ready: () => undefined, tellLent: () => undefined }).handlers ?? {},
+    coordination?.newDesk({ when: (decide) => decide(), tellLent: () => undefined }).handlers ?? {},
   );
   const { clock } = options;
   const own = new Capacity(options);
   const parts = { link: way.link, clock, own, workers: workersOfWorlds, number };
-  return { capacity: new RemoteCapacity(parts), way };
+  const capacity = new RemoteCapacity(parts);
+  capacity.report();
+  return { capacity, way };
 }
 
 function newLimits(): CapacityOptions["limitOf"] {

@@ -10,7 +10,7 @@ import {
   type SharingMessages,
 } from "../../src/process/link/messages.ts";
 import type { ByteChannel } from "../../src/process/link/outbox.ts";
-import type { SharingLink } from "../../src/process/worker/coordination/coordination-link.ts";
+import type { CoordinationLink } from "../../src/process/worker/coordination/coordination-link.ts";
 import { CoordinationParts } from "../../src/process/worker/coordination/coordination-parts.ts";
 import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
 import type { AdmittedUsage } from "../../src/store/usage-reports.ts";
@@ -115,7 +115,7 @@ class ControlWorld extends Process {
 }
 
 /** One worker: its limits, and its end of the link. */
-export class WorkerWorld extends Process implements SharingLink {
+export class WorkerWorld extends Process implements CoordinationLink {
   readonly number: number;
   readonly limits: RemoteLimits;
   readonly parts = new CoordinationParts();
@@ -132,24 +132,20 @@ export class WorkerWorld extends Process implements SharingLink {
     this.limits = new RemoteLimits(this, options);
   }
 
-  readonly ask: SharingLink["ask"] = (kind, body, timeoutMs) => {
+  readonly ask: CoordinationLink["ask"] = (kind, body, timeoutMs) => {
     this.asks += 1;
     const link = this.connection?.near;
     if (link === undefined) return Promise.reject(new LinkLost("there is no control"));
     return link.ask(kind, body, timeoutMs);
   };
 
-  readonly tell: SharingLink["tell"] = (kind, body) => {
+  readonly tell: CoordinationLink["tell"] = (kind, body) => {
     this.connection?.near.tell(kind, body);
   };
 
-  readonly tellSoon: SharingLink["tellSoon"] = (kind, body) => {
+  readonly tellSoon: CoordinationLink["tellSoon"] = (kind, body) => {
     this.connection?.near.tellSoon(kind, body);
   };
-
-  onReplaced(): void {
-    // Nothing here is told by it.
-  }
 
   join(part: Parameters<CoordinationParts["join"]>[0]): void {
     this.parts.join(part);
@@ -335,7 +331,6 @@ function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMe
     state: () => undefined,
     "config.changed": () => undefined,
     "health.changed": () => undefined,
-    "places.lent": () => undefined,
     "metrics.read": () => "",
   };
 }

@@ -229,7 +229,7 @@ export class JoinedGateway {
   }
 
   #openWhenReported(): void {
-    if (this.#isReady || !this.#workers.every(({ link }) => link.heard > 0)) return;
+    if (this.#isReady || !this.#workers.every(({ link }) => link.hasReported)) return;
     this.#isReady = true;
     this.#opened.resolve();
   }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { OpenedCall, UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { LedgerEvents, LedgerFlow } from "./whole-ledger.ts";
-import type { CallLedger } from "../../src/domain/usage/call-ledger.ts";
+import type { CallLedger, RecordFailure } from "../../src/domain/usage/call-ledger.ts";
 import type { UsageStore } from "../../src/store/store.ts";
 
 export function openedCall(id: string, values: Partial<OpenedCall> = {}): OpenedCall {
@@ -45,21 +45,25 @@ export class KeptLedger implements CallLedger {
   hasRoom = true;
   /** Whether calls can be opened. */
   takes = true;
+  /** When its records are written. */
+  written: Promise<RecordFailure> = Promise.resolve(undefined);
   readonly opened: OpenedCall[] = [];
   readonly checkpoints: { readonly callId: string; readonly outputTokens: number }[] = [];
   readonly closed: UsageRecord[] = [];
 
-  open(call: OpenedCall): void {
-    if (!this.takes) throw new Error("no room");
+  open(call: OpenedCall): Promise<RecordFailure> {
+    if (!this.takes) return Promise.resolve(new Error("no room"));
     this.opened.push(call);
+    return this.written;
   }
 
   checkpoint(callId: string, { outputTokens }: { readonly outputTokens: number }): void {
     this.checkpoints.push({ callId, outputTokens });
   }
 
-  close(record: UsageRecord): void {
+  close(record: UsageRecord): Promise<RecordFailure> {
     this.closed.push(record);
+    return this.written;
   }
 }
 

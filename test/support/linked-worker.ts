@@ -3,6 +3,7 @@ import { LinkLost } from "../../src/process/link/link-errors.ts";
 import {
   jsonKinds,
   type JoinMessages,
+  type SharingMessages,
   type WorkerMessages,
 } from "../../src/process/link/messages.ts";
 import { RemoteJoins } from "../../src/process/worker/coordination/remote-joins.ts";
@@ -11,7 +12,7 @@ import type { ReplyStore } from "../../src/store/store.ts";
 import { LinkPair } from "./link-pair.ts";
 
 type Sent = JoinMessages & Pick<WorkerMessages, "replies.find" | "replies.put">;
-type Heard = Record<never, never>;
+type Heard = Pick<SharingMessages, "coordination.report">;
 
 /** What a control process has that workers ask for. */
 export interface ControlSide {
@@ -27,9 +28,8 @@ export class LinkedWorker {
     find: (id) => this.#ask((link) => link.ask("replies.find", id)),
     put: (reply, limitBytes) => this.#ask((link) => link.ask("replies.put", { reply, limitBytes })),
   };
-  /** Reports that have arrived at the control process of now. */
-  heard = 0;
-  #tellHeld = (): void => undefined;
+  /** Whether the control process of now has learned what it holds. */
+  hasReported = false;
   #pair: LinkPair<Sent, Heard> | undefined;
   #atControl: ProcessJoins | undefined;
 
@@ -37,9 +37,8 @@ export class LinkedWorker {
     this.joins = new RemoteJoins({
       ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
       tell: (kind, body) => this.#pair?.near.link.tell(kind, body),
-      onReplaced: (tell) => {
-        this.#tellHeld = tell;
-      },
+      tellSoon: (kind, body) => this.#pair?.near.link.tellSoon(kind, body),
+      join: () => undefined,
     });
   }
 
@@ -52,27 +51,30 @@ export class LinkedWorker {
     const handlers = joinHandlers(atControl, ready);
     this.#atControl = atControl;
     this.#pair = new LinkPair<Sent, Heard>(
-      { jsonKinds, handlers: {} },
+      { jsonKinds, handlers: { "coordination.report": () => this.joins.report() } },
       {
         handlers: {
           ...handlers,
-          "joins.held": (held) => {
-            this.heard += 1;
-            return handlers["joins.held"](held);
-          },
           "replies.find": (id) => replies.find(id),
           "replies.put": ({ reply, limitBytes }) => replies.put(reply, limitBytes),
         },
       },
     );
-    this.#tellHeld();
+    void this.#pair.far.link.ask("coordination.report", undefined).then(
+      ({ joins: held = [] }) => {
+        if (this.#atControl !== atControl) return;
+        atControl.restore(held);
+        this.hasReported = true;
+      },
+      () => undefined,
+    );
   }
 
   /** One of both processes dies. */
   disconnect(): void {
     const pair = this.#pair;
     this.#pair = undefined;
-    this.heard = 0;
+    this.hasReported = false;
     this.#atControl?.end();
     pair?.near.link.ended();
     pair?.far.link.ended();

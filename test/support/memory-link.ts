@@ -12,8 +12,9 @@ export interface MemoryLinkOptions {
 export class MemoryLink {
   readonly link: CoordinationLink = {
     ask: (kind, body) => this.#ask(kind, body),
-    onReplaced: () => undefined,
+    join: () => undefined,
     tell: (kind, body) => this.#send(() => void this.#deliver(kind, body)),
+    tellSoon: (kind, body) => this.#send(() => void this.#deliver(kind, body)),
   };
   readonly #later: (run: () => void) => void;
   readonly #failing = new Set<(error: LinkLost) => void>();
@@ -42,6 +43,20 @@ export class MemoryLink {
       if (this.#back[0] === run) this.#arrive();
       else this.#back = this.#back.filter((each) => each !== run);
     });
+  }
+
+  /** Asks the worker's end something. */
+  askBack<Answer>(hear: () => Answer): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    this.#failing.add(reject);
+    this.tellBack(() => {
+      const answer = hear();
+      this.#send(() => {
+        this.#failing.delete(reject);
+        resolve(answer);
+      });
+    });
+    return promise;
   }
 
   /** The other end is killed: what it has sent arrives, all else is lost until there is another. */

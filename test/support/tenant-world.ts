@@ -223,7 +223,7 @@ export class TenantWorld implements AsyncDisposable {
     const request = { call, model, estimate, output };
     try {
       const admission = await admit(request, { limits, clock: this.clock });
-      meter.admitted(admission);
+      await meter.admitted(admission);
       const ofChoice = Math.min(admission.outputCap ?? cap ?? mostOutputTokens, mostOutputTokens);
       const mostOutput = choices * ofChoice;
       const most = estimate.inputTokens + mostOutput;

@@ -8,6 +8,7 @@ import {
   type SpoolEvents,
   type SpoolSettings,
 } from "../../src/ledger/spool/spool-writer.ts";
+import type { AtTurnEnd } from "../../src/ledger/spool/turn.ts";
 
 export interface LedgerOptions {
   /** Created if missing; used by one ledger only. */
@@ -18,11 +19,15 @@ export interface LedgerOptions {
   readonly on: LedgerEvents;
   /** Replaced in tests to make the disk fail. */
   readonly files?: SpoolFiles;
+  /** By default each record is a turn of its own. */
+  readonly atTurnEnd?: AtTurnEnd;
 }
 
 export interface LedgerFlow extends SpoolSettings, IngestSettings {}
 
 export interface LedgerEvents extends SpoolEvents, IngestEvents {}
+
+const atOnce: AtTurnEnd = (write) => write();
 
 /** The spool of this process and the ingest of all spools, as long as both are in one process. */
 export class Ledger {
@@ -31,13 +36,15 @@ export class Ledger {
   readonly #ingest: Ingest;
 
   /** Throws when the folder is unusable or another process has it. */
-  constructor({ folder: root, store, settings, clock, on, files }: LedgerOptions) {
+  constructor(options: LedgerOptions) {
+    const { folder: root, store, settings, clock, on, files, atTurnEnd = atOnce } = options;
     const common = { root, settings, clock, on, files };
     this.#ingest = new Ingest({ ...common, store, countWaiting: () => this.waiting });
     this.calls = new SpoolWriter({
       ...common,
       name: processFolderName(1, clock.now(), process.pid),
       direct: store,
+      atTurnEnd,
       onBatch: () => this.#ingest.wake(),
     });
   }

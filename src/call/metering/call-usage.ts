@@ -85,6 +85,9 @@ export class CallUsage {
   get ofAnswer(): CountedUsage {
     // Reports on parts are included in it, or belong to another attempt.
     const whole = this.#whole && largest(this.#whole, this.#soFar);
+    if (whole && whole.inputTokens > 0 && whole.outputTokens > 0) {
+      return { usage: whole, source: "upstream" };
+    }
     const { usage: delivered, source } = this.ofDelivery;
     if (whole === undefined) {
       const leastOutput = this.#kind === "chat" ? 1 : 0;

@@ -43,8 +43,8 @@ async function setUp({ takes = true } = {}) {
   const request = { call, model, estimate, output: { cap: 0, choices: 1 } };
   const admission = await admit(request, { limits, clock });
   ledger.takes = takes;
-  if (takes) meter.admitted(admission);
-  else expect(() => meter.admitted(admission)).toThrow("no room");
+  const failure = await meter.admitted(admission);
+  expect(failure?.message).toBe(takes ? undefined : "no room");
   if (takes) meter.path.began(attemptOf(call, model, clock));
   const used = (): number =>
     1_000_000 - limits.peek(minuteScopes("key:key_a", call.caller.limits)).remainingTokens;

@@ -2,13 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type {
-  CallOutcome,
-  OpenedCall,
-  TokenUsage,
-  UsageRecord,
-  UsageSource,
-} from "../../domain/usage/usage.ts";
+import type { CallOutcome, OpenedCall, TokenUsage, UsageRecord } from "../../domain/usage/usage.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
@@ -20,7 +14,7 @@ import type {
 } from "../../admission/estimate/estimate.ts";
 import { CallPath } from "../call-path.ts";
 import { CallUsage, type CountedUsage } from "./call-usage.ts";
-import type { CallLedger } from "../../domain/usage/call-ledger.ts";
+import type { CallLedger, RecordFailure } from "../../domain/usage/call-ledger.ts";
 import type { AttemptEnd } from "../attempts/running-attempt.ts";
 
 export interface MeterServices {
@@ -62,11 +56,15 @@ export class Meter {
   readonly path = new CallPath();
   #firstEventAt: number | undefined;
   readonly #tokens: CallUsage;
-  #checkpoint = { tokens: 0, at: 0 };
+  #checkpointTokens = 0;
+  #checkpointAt = 0;
   /** Tokens that the limits have counted. */
   #countedTokens = 0;
   #isOpen = false;
   #isClosed = false;
+  /** The usage that was recorded. */
+  #final: CountedUsage | undefined;
+  #recorded: Promise<RecordFailure> | undefined;
 
   constructor(subject: MeterSubject, services: MeterServices) {
     this.#subject = subject;
@@ -76,13 +74,18 @@ export class Meter {
     this.#startedAt = Math.round(clock.now() - (clock.monotonic() - subject.call.receivedAt));
   }
 
-  /** The call may run. Throws when the ledger refuses it: it must then not run. */
-  admitted(admission: Admission): void {
+  /** The call may run once this resolves, unless the ledger refuses it. */
+  admitted(admission: Admission): Promise<RecordFailure> {
     this.#admission = admission;
     this.#countedTokens = admission.reservedTokens;
-    this.#services.ledger.open(this.#openedCall(admission));
     this.#isOpen = true;
-    this.#checkpoint = { tokens: 0, at: this.#services.clock.monotonic() };
+    this.#checkpointAt = this.#services.clock.monotonic();
+    return this.#services.ledger.open(this.#openedCall(admission));
+  }
+
+  /** Resolves when the end of the call is in the ledger; only then the caller is told of it. */
+  get recorded(): Promise<RecordFailure> | undefined {
+    return this.#recorded;
   }
 
   answering(): void {
@@ -125,7 +128,7 @@ export class Meter {
 
   /** Usage as it will be recorded. */
   get usage(): TokenUsage {
-    return this.#tokens.ofAnswer.usage;
+    return (this.#final ?? this.#tokens.ofAnswer).usage;
   }
 
   completed(): void {
@@ -151,14 +154,16 @@ export class Meter {
     this.#close({ outcome: "abandoned", status: 499, code: "caller_left" });
   }
 
-  #close({ outcome, status, code, error }: Closing): void {
+  #close(end: CallEnd): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { usage, source } = this.#finalUsage(outcome, status);
+    const { outcome, error } = end;
+    this.#final = this.#finalUsage(outcome, end.status);
+    const { usage } = this.#final;
     if (this.#admission !== undefined) this.#settle(usage);
     this.path.serving?.conclude(attemptEnd(outcome, error));
-    const record = this.#record({ outcome, status, code, usage, source });
-    this.#services.ledger.close(record);
+    const record = this.#record(end, this.#final);
+    this.#recorded = this.#services.ledger.close(record);
     this.path.serving?.release(usage.inputTokens + usage.outputTokens);
     this.#services.onCallEnded(record, error);
     this.#subject.call.hooks?.callClosed(record);
@@ -189,11 +194,12 @@ export class Meter {
 
   #keepCheckpoint(tokens: number): void {
     const now = this.#services.clock.monotonic();
-    const before = this.#checkpoint;
     const isDue =
-      tokens - before.tokens >= checkpointTokens || now - before.at >= checkpointIntervalMs;
+      tokens - this.#checkpointTokens >= checkpointTokens ||
+      now - this.#checkpointAt >= checkpointIntervalMs;
     if (!isDue) return;
-    this.#checkpoint = { tokens, at: now };
+    this.#checkpointTokens = tokens;
+    this.#checkpointAt = now;
     this.#services.ledger.checkpoint(this.#subject.call.id, { outputTokens: tokens });
   }
 
@@ -204,7 +210,7 @@ export class Meter {
     settling?.catch((error: unknown) => onSettleFailed(callId, error));
   }
 
-  #openedCall(admission: Admission | undefined): OpenedCall {
+  #openedCall(admission: Admission): OpenedCall {
     const { call, model, isStreamed } = this.#subject;
     const { key } = call.caller;
     return {
@@ -216,36 +222,48 @@ export class Meter {
       application: key.application,
       keyId: key.id,
       model: model.alias,
-      capacityClass: admission?.capacityClass ?? "on-demand",
+      capacityClass: admission.capacityClass,
       isStreamed,
       inputTokens: this.#tokens.inputTokens,
-      reservedTokens: admission?.reservedTokens,
+      reservedTokens: admission.reservedTokens,
     };
   }
 
-  #record(end: CallEnd): UsageRecord {
-    const { receivedAt } = this.#subject.call;
+  #record({ outcome, status, code }: CallEnd, { usage, source }: CountedUsage): UsageRecord {
+    const { call, model, isStreamed } = this.#subject;
+    const { key } = call.caller;
+    const { receivedAt } = call;
+    const admission = this.#admission;
     const firstEventAt = this.#firstEventAt;
     const { last, attempts } = this.path;
-    const routing = this.path.routing(end.outcome);
+    const routing = this.path.routing(outcome);
+    // One object with all fields in a fixed order, for every call.
     return {
-      ...this.#openedCall(this.#admission),
+      id: call.id,
+      startedAt: this.#startedAt,
+      environment: call.environment.name,
+      accountId: key.accountId,
+      applicationId: key.applicationId,
+      application: key.application,
+      keyId: key.id,
+      model: model.alias,
       target: last?.candidate.target.id,
-      inputTokens: end.usage.inputTokens,
-      outputTokens: end.usage.outputTokens,
-      cachedInputTokens: end.usage.cachedInputTokens,
-      ...((end.usage.cacheWriteTokens ?? 0) > 0 && {
-        cacheWriteTokens: end.usage.cacheWriteTokens,
-      }),
-      usageSource: end.source,
-      outcome: end.outcome,
-      status: end.status,
-      code: end.code,
+      capacityClass: admission?.capacityClass ?? "on-demand",
+      inputTokens: usage.inputTokens,
+      outputTokens: usage.outputTokens,
+      cachedInputTokens: usage.cachedInputTokens,
+      cacheWriteTokens: usage.cacheWriteTokens || undefined,
+      usageSource: source,
+      outcome,
+      status,
+      code,
+      isStreamed,
       attempts,
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - receivedAt,
       durationMs: this.#services.clock.monotonic() - receivedAt,
       routing,
       mayBeBilledTwice: routing !== undefined && this.path.mayBeBilledTwice,
+      reservedTokens: admission?.reservedTokens,
     };
   }
 }
@@ -255,17 +273,9 @@ function attemptEnd(outcome: CallOutcome, error: GatewayError | undefined): Atte
   return error?.cause instanceof UpstreamFailure ? error.cause.details : "given-up";
 }
 
-interface Closing {
+interface CallEnd {
   readonly outcome: CallOutcome;
   readonly status: number;
   readonly code?: string | undefined;
   readonly error?: GatewayError;
-}
-
-interface CallEnd {
-  readonly outcome: CallOutcome;
-  readonly status: number;
-  readonly code: string | undefined;
-  readonly usage: TokenUsage;
-  readonly source: UsageSource;
 }

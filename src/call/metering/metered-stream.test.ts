@@ -8,12 +8,14 @@ import {
   targetOf,
   upstreamOf,
 } from "../../../test/support/pipeline-fixtures.ts";
+import { KeptLedger } from "../../../test/support/ledger-fixtures.ts";
 import { ManualTimers } from "../../../test/support/manual-timers.ts";
 import { ScriptedUpstream, type ScriptedStream } from "../../../test/support/scripted-upstream.ts";
 import { systemClock, type Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
+import type { CallLedger } from "../../domain/usage/call-ledger.ts";
 import { openChatStream } from "../chat/chat-call.ts";
 import type { Draining } from "../../admission/capacity/place.ts";
 import { UpstreamPlaces } from "../../admission/places/upstream-places.ts";
@@ -32,6 +34,7 @@ interface Opening {
   readonly begin?: (stream: ScriptedStream) => void;
   readonly codec?: Partial<ChatCodec>;
   readonly choices?: number;
+  readonly ledger?: CallLedger;
   /** Whether the caller reads the first events. */
   readonly isRead?: boolean;
 }
@@ -57,7 +60,8 @@ async function open(opening: Opening = {}) {
     signal: caller.signal,
     receivedAt: clock.monotonic(),
   });
-  const { services, records, running, placesAt } = pipelineOf({ clock });
+  const { ledger } = opening;
+  const { services, records, running, placesAt } = pipelineOf({ clock, ...(ledger && { ledger }) });
   Object.assign(services.capacity, { draining: () => drain });
   const messages = [{ role: "user" as const, content: "hi" }];
   const request = { model: model.alias, messages, stream: true, n: choices };
@@ -80,16 +84,34 @@ function manualTime() {
 /** Reads all events as they come. */
 function follow(answer: MeteredStream): readonly ChatEvent[] {
   const seen: ChatEvent[] = [];
-  const read = async (): Promise<void> => {
-    for (;;) {
-      const events = await answer.next();
-      if (events === undefined) return;
-      seen.push(...events);
-    }
-  };
-  void read();
+  void readAll(answer, seen);
   return seen;
 }
+
+async function readAll(answer: MeteredStream, seen: ChatEvent[] = []): Promise<ChatEvent[]> {
+  for (;;) {
+    const events = await answer.next();
+    if (events === undefined) return seen;
+    seen.push(...events);
+  }
+}
+
+test("the end of a stream is told once it is in the ledger", async () => {
+  const ledger = new KeptLedger();
+  const closing = Promise.withResolvers<undefined>();
+  const { upstream, answer } = await open({ ledger });
+  ledger.written = closing.promise;
+  let isTold = false;
+  upstream.last.finish();
+  upstream.last.usage();
+  upstream.last.end();
+  const ended = readAll(answer).finally(() => (isTold = true));
+  await until(() => ledger.closed.length === 1);
+  await Bun.sleep(20);
+  expect(isTold).toBe(false);
+  closing.resolve(undefined);
+  expect((await ended).map(({ type }) => type)).toContain("usage-report");
+});
 
 const told = { inputTokens: 90, outputTokens: 700 };
 

@@ -67,8 +67,7 @@ export class MeteredStream {
       if (!this.#hasEnded()) {
         const delivered = this.#deliver(events);
         const { hooks } = this.#options;
-        if (hooks === undefined || delivered === undefined) return delivered;
-        const given = await this.#throughHooks(hooks, delivered);
+        const given = delivered && hooks ? await this.#throughHooks(hooks, delivered) : delivered;
         if (!this.#hasEnded()) return given;
       }
     } catch (error) {
@@ -106,7 +105,8 @@ export class MeteredStream {
     return this.#isOver;
   }
 
-  #afterEnd(): undefined {
+  async #afterEnd(): Promise<undefined> {
+    await this.#options.meter.recorded;
     if (this.#failure !== undefined) throw this.#failure;
     return undefined;
   }

@@ -10,13 +10,16 @@ export function sumUsage(parts: readonly (TokenUsage | undefined)[]): TokenUsage
 export function sumReported(parts: readonly (TokenUsage | undefined)[]): TokenUsage | undefined {
   let sum: TokenUsage | undefined;
   for (const usage of parts) {
-    if (usage === undefined) continue;
+    if (usage === undefined || sum === undefined) {
+      sum ??= usage;
+      continue;
+    }
     sum = {
-      inputTokens: usage.inputTokens + (sum?.inputTokens ?? 0),
-      outputTokens: usage.outputTokens + (sum?.outputTokens ?? 0),
-      cachedInputTokens: usage.cachedInputTokens + (sum?.cachedInputTokens ?? 0),
-      cacheWriteTokens: added(usage.cacheWriteTokens, sum?.cacheWriteTokens),
-      reasoningTokens: usage.reasoningTokens + (sum?.reasoningTokens ?? 0),
+      inputTokens: usage.inputTokens + sum.inputTokens,
+      outputTokens: usage.outputTokens + sum.outputTokens,
+      cachedInputTokens: usage.cachedInputTokens + sum.cachedInputTokens,
+      cacheWriteTokens: added(usage.cacheWriteTokens, sum.cacheWriteTokens),
+      reasoningTokens: usage.reasoningTokens + sum.reasoningTokens,
     };
   }
   return sum;

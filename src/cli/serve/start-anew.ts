@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { Installation } from "../../store/installation/installation.ts";
-import { FolderLock } from "../../ledger/spool/folder-lock.ts";
+import { lockFolder, type FolderLock } from "../../ledger/spool/folder-lock.ts";
 import type { DatabaseFacts } from "../../store/installation.ts";
 import { AuditEnds } from "../../store/repositories/audit/audit-ends.ts";
 import { forgetPepper } from "../../store/sqlite/connection/installation-row.ts";
@@ -71,7 +71,7 @@ function putAside({ folder }: Installation, io: CommandIo): string {
 
 function lockSpool(path: string): FolderLock {
   try {
-    return new FolderLock(path);
+    return lockFolder(path);
   } catch (error) {
     throw new CommandError(`--init: ${error instanceof Error ? error.message : String(error)}`);
   }

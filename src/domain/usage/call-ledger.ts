@@ -1,13 +1,19 @@
 import type { OpenedCall, UsageRecord } from "./usage.ts";
 
-/** Records calls. No method waits, and what a method has recorded survives a kill. */
+/**
+ * Records calls. What is recorded in one turn of the event loop is written together at its end, and
+ * survives a kill once the promise has resolved. The calls of a turn share one promise.
+ */
 export interface CallLedger {
   /** False when there is no room for another call; calls are then refused. */
   readonly hasRoom: boolean;
-  /** Called before anything is sent to an upstream. If it throws, the call must not run. */
-  open(call: OpenedCall): void;
+  /** Awaited before anything is sent to an upstream. After a failure the call must not run. */
+  open(call: OpenedCall): Promise<RecordFailure>;
   /** Records the output so far, in case the process dies before the call is closed. */
   checkpoint(callId: string, delivered: { readonly outputTokens: number }): void;
-  /** Called before the end of the answer is sent. Never throws: a failed write is retried. */
-  close(record: UsageRecord): void;
+  /** Awaited before the end of the answer is sent; after a failure the write is retried. */
+  close(record: UsageRecord): Promise<RecordFailure>;
 }
+
+/** Why a record could not be written; undefined: it was written. */
+export type RecordFailure = Error | undefined;

@@ -59,7 +59,7 @@ export interface UsageRecord {
   /** Undefined for the plain case: one target, one attempt, answered. */
   readonly routing?: CallRouting | undefined;
   /** Whether the provider may also bill an attempt whose answer nobody received. */
-  readonly mayBeBilledTwice?: boolean;
+  readonly mayBeBilledTwice?: boolean | undefined;
   /** Tokens that admission reserved; undefined for a refused call and in old rows. */
   readonly reservedTokens?: number | undefined;
 }

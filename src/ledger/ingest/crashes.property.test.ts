@@ -76,6 +76,8 @@ interface WriterLife {
   readonly life: Life;
   readonly writer: SpoolWriter;
   readonly open: string[];
+  /** Writes what the current turn has recorded. */
+  endTurn: () => void;
   hasTrouble: boolean;
 }
 
@@ -108,9 +110,11 @@ class History implements AsyncDisposable {
     const one = this.#writers[Math.floor(this.#random() * this.#writers.length)];
     if (one === undefined) return;
     one.hasTrouble &&= this.#random() < 0.9;
-    if (draw < 0.4) this.#open(one);
+    if (this.#random() < 0.4) one.endTurn();
+    await Promise.resolve();
+    if (draw < 0.4) void this.#open(one);
     else if (draw < 0.45) one.writer.checkpoint(this.#anyOpen(one), { outputTokens: 1_000 });
-    else if (draw < 0.75) this.#close(one);
+    else if (draw < 0.75) void this.#close(one);
     else if (draw < 0.83) await one.writer.maintain();
     else if (draw < 0.93) await this.#ingest.flush().catch(() => undefined);
     else if (draw < 0.95) this.#clock.advance(6_000);
@@ -139,12 +143,11 @@ class History implements AsyncDisposable {
     this.root[Symbol.dispose]();
   }
 
-  #open({ life, writer, open }: WriterLife): void {
+  async #open({ life, writer, open }: WriterLife): Promise<void> {
     const id = `req_${this.#calls}`;
     this.#calls += 1;
-    try {
-      writer.open(openedCall(id));
-    } catch {
+    const failure = await writer.open(openedCall(id));
+    if (failure !== undefined) {
       // A call that was not opened does not run. In a crash its record may be there all the same.
       if (life.isOver) this.expected.set(id, "interrupted");
       if (life.isOver) this.uncertain.add(id);
@@ -154,13 +157,13 @@ class History implements AsyncDisposable {
     this.expected.set(id, "interrupted");
   }
 
-  #close({ life, writer, open }: WriterLife): void {
+  async #close({ life, writer, open }: WriterLife): Promise<void> {
     const [id] = open.splice(Math.floor(this.#random() * open.length), 1);
     if (id === undefined) return;
     const record = closedCall(id, { durationMs: this.#calls });
-    writer.close(record);
+    const failure = await writer.close(record);
     this.expected.set(id, record);
-    if (life.isOver || !writer.hasRoom) this.uncertain.add(id);
+    if (failure !== undefined || life.isOver || !writer.hasRoom) this.uncertain.add(id);
   }
 
   #anyOpen({ open }: WriterLife): string {
@@ -197,7 +200,7 @@ class History implements AsyncDisposable {
 
   #startWriter(): WriterLife {
     const life = new Life(this.#random);
-    const trouble = { hasTrouble: false };
+    const state = { hasTrouble: false, endTurn: () => undefined as void };
     const writer = new SpoolWriter({
       root: this.root.path,
       name: `1-${this.#clock.now()}-7`,
@@ -211,9 +214,10 @@ class History implements AsyncDisposable {
       on: new LedgerLog(),
       direct: life.storeOf(this.store),
       onBatch: () => undefined,
-      files: life.files(() => trouble.hasTrouble && this.#random() < 0.5),
+      atTurnEnd: (write) => void (state.endTurn = write),
+      files: life.files(() => state.hasTrouble && this.#random() < 0.5),
     });
-    return Object.assign(trouble, { life, writer, open: [] });
+    return Object.assign(state, { life, writer, open: [] });
   }
 
   #anySync(): "none" | "group" {

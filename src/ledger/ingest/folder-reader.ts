@@ -2,10 +2,11 @@ import { existsSync } from "node:fs";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 import { hasErrorCode } from "../spool/error-code.ts";
 import { releaseFolder } from "../spool/process-folder.ts";
-import { FolderInUse, FolderLock } from "../spool/folder-lock.ts";
+import { FolderLock } from "../spool/folder-lock.ts";
 import {
   isSettled,
   listSegments,
+  segmentPath,
   whyUnreadable,
   type SegmentFile,
 } from "../spool/segment-files.ts";
@@ -65,8 +66,11 @@ export class FolderReader {
   readonly #segments: ReadSegment[] = [];
   readonly #skipped = new Set<string>();
   readonly #open = new Map<string, OpenCall>();
-  /** Held once the process has ended. */
+  /** Of the folder; open while its process runs, and held once it has ended. */
   #lock: FolderLock | undefined;
+  #hasLock = false;
+  /** Whether the files were listed when the process had ended: there will be no others. */
+  #isComplete = false;
   /** The oldest that is not read whole. */
   #reading: ReadSegment | undefined;
   #reader: RecordReader | undefined;
@@ -98,7 +102,9 @@ export class FolderReader {
   /** Finds out whether the process has ended, and which files there are. */
   look(): void {
     // A process that ended before its files are listed has sealed them all.
-    if (!this.#hasEnded) this.#lock = this.#tryLock();
+    if (this.#isComplete) return;
+    if (!this.#hasEnded) this.#tryLock();
+    if (!this.#mayHaveMore) return;
     for (const { number, path } of this.#list()) {
       if (number <= this.#lastNumber || this.#skipped.has(path)) continue;
       const reason = whyUnreadable(path);
@@ -145,12 +151,17 @@ export class FolderReader {
   /** Stops reading; what is not stored stays. */
   abandon(): void {
     this.#reader?.close();
-    this.#lock?.release();
-    this.#lock = undefined;
+    this.#unlock();
   }
 
   get #hasEnded(): boolean {
-    return this.#options.isFlat || this.#lock !== undefined;
+    return this.#options.isFlat || this.#hasLock;
+  }
+
+  /** A running process numbers its files without gaps. */
+  get #mayHaveMore(): boolean {
+    if (this.#hasEnded || this.#lastNumber < 0) return true;
+    return existsSync(segmentPath(this.#options.path, this.#lastNumber + 1));
   }
 
   /** A process that ends removes its folder when no call is left in it. */
@@ -159,22 +170,33 @@ export class FolderReader {
     return !isFlat && this.#open.size === 0 && !existsSync(path);
   }
 
-  #tryLock(): FolderLock | undefined {
+  #tryLock(): void {
     const { path } = this.#options;
     try {
-      return new FolderLock(path);
+      if (this.#lock?.take() === false) return;
+      // A file that was open before may have gone with its folder.
+      this.#unlock();
+      this.#lock = new FolderLock(path);
+      this.#hasLock = this.#lock.take();
     } catch (error) {
-      if (error instanceof FolderInUse) return undefined;
+      this.#unlock();
       this.#isFinished = this.#isGone;
       if (this.#isFinished) this.abandon();
       else this.#skip(path, error instanceof Error ? error.message : String(error));
-      return undefined;
     }
+  }
+
+  #unlock(): void {
+    this.#lock?.release();
+    this.#lock = undefined;
+    this.#hasLock = false;
   }
 
   #list(): readonly SegmentFile[] {
     try {
-      return listSegments(this.#options.path);
+      const segments = listSegments(this.#options.path);
+      this.#isComplete = this.#hasEnded;
+      return segments;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (!this.#isGone) this.#skip(this.#options.path, reason);
@@ -275,6 +297,7 @@ export class FolderReader {
     if (closed + interrupted + skippedBytes > 0) this.#options.on.replayed(this.#replayed);
     if (this.#lock !== undefined) releaseFolder({ path: this.#options.path, lock: this.#lock });
     this.#lock = undefined;
+    this.#hasLock = false;
     this.#isFinished = true;
   }
 }

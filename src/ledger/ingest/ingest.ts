@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { UsageStore } from "../../store/store.ts";
-import { FolderLock } from "../spool/folder-lock.ts";
+import { lockFolder, type FolderLock } from "../spool/folder-lock.ts";
 import { listProcessFolders } from "../spool/process-folder.ts";
 import { systemFiles, type SpoolFiles } from "../spool/spool-files.ts";
 import type { Progress } from "../spool/spool.ts";
@@ -77,7 +77,7 @@ export class Ingest {
       on.deadLettered(record.id, error);
     });
     mkdirSync(root, { recursive: true, mode: 0o700 });
-    this.#lock = new FolderLock(root);
+    this.#lock = lockFolder(root);
     try {
       // Earlier versions had all files in the root.
       this.#add(root, true);
@@ -141,7 +141,6 @@ export class Ingest {
   }
 
   #look(): void {
-    this.#unreadable = undefined;
     for (const path of listProcessFolders(this.#options.root)) {
       if (!this.#folders.has(path) && !this.#finished.has(path)) this.#add(path, false);
     }
@@ -173,6 +172,7 @@ export class Ingest {
   async #tryAll(): Promise<Error | undefined> {
     const { on, countWaiting } = this.#options;
     this.#isWoken = false;
+    this.#unreadable = undefined;
     let message = "the usage store refuses the rows";
     try {
       await this.#storeAll();
@@ -201,6 +201,8 @@ export class Ingest {
         await this.#rest();
       }
       if (this.#isStopping && stored >= rowsAtEnd) break;
+      // A process may end while another one writes faster than rows are stored.
+      if (hasMore) this.#look();
     }
     await this.#storeBatch();
   }

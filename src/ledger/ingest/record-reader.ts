@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { hasErrorCode } from "../spool/error-code.ts";
-import { readSpoolRecord, type SpoolRecord } from "../spool/spool-record.ts";
+import type { SpoolRecord } from "../spool/spool-record.ts";
+import { readFrame, type FrameRecords } from "./frame-records.ts";
 import { SegmentReader } from "./segment-reader.ts";
 
 /** Reads the records of one spool file and skips what is unreadable. */
@@ -8,6 +9,8 @@ export class RecordReader {
   readonly #reader: SegmentReader;
   readonly #path: string;
   #isOpen = false;
+  /** The rest of the last frame. */
+  #records: FrameRecords | undefined;
   #unreadableBytes = 0;
   #readBytes = 0;
   #hasFailed = false;
@@ -32,12 +35,13 @@ export class RecordReader {
   next(isSealed: boolean): SpoolRecord | undefined {
     this.#open();
     for (;;) {
-      const text = this.#nextText(isSealed);
-      if (text === undefined) return undefined;
-      const record = readSpoolRecord(text);
-      this.#readBytes += text.length;
+      const record = this.#records?.next();
       if (record !== undefined) return record;
-      this.#unreadableBytes += text.length;
+      this.#unreadableBytes += this.#records?.unreadBytes ?? 0;
+      const payload = this.#nextPayload(isSealed);
+      this.#records = payload && readFrame(payload);
+      if (payload === undefined) return undefined;
+      this.#readBytes += payload.length;
     }
   }
 
@@ -57,7 +61,7 @@ export class RecordReader {
   }
 
   /** After a read error the rest of a sealed file counts as damaged; other files are still read. */
-  #nextText(isSealed: boolean): string | undefined {
+  #nextPayload(isSealed: boolean): Buffer | undefined {
     if (this.#hasFailed) return undefined;
     try {
       return this.#reader.next(isSealed);

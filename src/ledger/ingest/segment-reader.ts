@@ -1,10 +1,10 @@
-import { closeSync, openSync, readSync } from "node:fs";
-import { decodeFrame, magic } from "../spool/frame.ts";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { decodeFrame, headerBytes, magic } from "../spool/frame.ts";
 
 const pieceBytes = 64 * 1024;
 
 /**
- * Reads the records of one spool file from its start, with constant memory. Damage is skipped up to
+ * Reads the frames of one spool file from its start, with constant memory. Damage is skipped up to
  * the next whole frame. A torn write at the end is not damage: it was never acknowledged.
  */
 export class SegmentReader {
@@ -33,15 +33,15 @@ export class SegmentReader {
    * The payload of the next whole frame; undefined at the end. A file that is not sealed may grow:
    * what follows its last whole frame is then read again by the next call. Throws read errors.
    */
-  next(isSealed: boolean): string | undefined {
+  next(isSealed: boolean): Buffer | undefined {
     const start = this.#position - this.#buffer.length + this.#offset;
     const gap = new Gap();
     for (;;) {
       const frame = decodeFrame(this.#buffer, this.#offset);
       if (frame.type === "whole") {
         this.#skippedBytes += gap.bytes;
-        this.#offset += frame.bytes;
-        return frame.text;
+        this.#offset += headerBytes + frame.payload.length;
+        return frame.payload;
       }
       if (frame.type === "incomplete" && this.#fill()) continue;
       if (frame.type === "incomplete" && !isSealed) return this.#returnTo(start);
@@ -78,12 +78,15 @@ export class SegmentReader {
   /** Reads more; false at the end of the file. */
   #fill(): boolean {
     const file = (this.#file ??= openSync(this.#path, "r"));
-    const piece = Buffer.allocUnsafe(pieceBytes);
-    const bytes = readSync(file, piece, 0, pieceBytes, this.#position);
-    if (bytes === 0) return false;
-    this.#position += bytes;
     const rest = this.#buffer.subarray(this.#offset);
-    this.#buffer = Buffer.concat([rest, piece.subarray(0, bytes)]);
+    const more = Math.min(fstatSync(file).size - this.#position, pieceBytes);
+    if (more <= 0) return false;
+    const buffer = Buffer.allocUnsafe(rest.length + more);
+    const bytes = readSync(file, buffer, rest.length, more, this.#position);
+    if (bytes === 0) return false;
+    buffer.set(rest);
+    this.#position += bytes;
+    this.#buffer = buffer.subarray(0, rest.length + bytes);
     this.#offset = 0;
     return true;
   }

@@ -15,26 +15,44 @@ export class FolderLock {
   readonly path: string;
   readonly #database: Database;
 
-  /** Throws `FolderInUse` when another process holds it, other errors when it is not writable. */
+  /** Opens the lock's file without taking the lock. Throws when it is not writable. */
   constructor(folder: string) {
     this.path = join(folder, "lock");
     refuseOddFile(this.path);
     this.#database = new Database(this.path, { create: true });
+    this.#database.run("PRAGMA busy_timeout = 0");
+  }
+
+  /** False while another process holds it; may be repeated. Throws other errors. */
+  take(): boolean {
     try {
-      this.#database.run("PRAGMA busy_timeout = 0");
       // Nothing is written, so this works on a full disk.
       this.#database.run("PRAGMA journal_mode = MEMORY");
       this.#database.run("BEGIN EXCLUSIVE");
+      return true;
     } catch (error) {
-      this.#database.close();
-      if (!hasErrorCode(error, "SQLITE_BUSY")) throw error;
-      throw new FolderInUse(`another process uses the spool in ${folder}`, { cause: error });
+      if (hasErrorCode(error, "SQLITE_BUSY")) return false;
+      throw error;
     }
   }
 
+  /** Closes the file, whether the lock was taken or not. */
   release(): void {
     this.#database.close();
   }
+}
+
+/** Throws `FolderInUse` when another process holds the lock, other errors when it is not writable. */
+export function lockFolder(folder: string): FolderLock {
+  const lock = new FolderLock(folder);
+  try {
+    if (lock.take()) return lock;
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+  lock.release();
+  throw new FolderInUse(`another process uses the spool in ${folder}`);
 }
 
 /** An odd file must not be replaced: all processes must use the same lock. */

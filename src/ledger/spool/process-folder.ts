@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { hasErrorCode } from "./error-code.ts";
-import { FolderInUse, FolderLock } from "./folder-lock.ts";
+import { FolderInUse, lockFolder, type FolderLock } from "./folder-lock.ts";
 
 /** The spool folder of one process, locked until the process releases it or ends. */
 export interface ProcessFolder {
@@ -44,7 +44,7 @@ function lockNew(path: string): FolderLock | undefined {
     throw error;
   }
   try {
-    const lock = new FolderLock(path);
+    const lock = lockFolder(path);
     if (existsSync(lock.path)) return lock;
     lock.release();
   } catch (error) {

@@ -10,10 +10,10 @@ test("a call that ended during a sync is kept until the next one", async () => {
   const segment = new Segment({ folder: folder.path, number: 1, files, createdAt: 0 });
   const [before, during] = [ended("req_1"), ended("req_2")];
   segment.append(new Uint8Array(100));
-  segment.keepUntilSynced(before);
+  segment.hasEnded(before, true);
   const earlier = segment.sync();
   segment.append(new Uint8Array(50));
-  segment.keepUntilSynced(during);
+  segment.hasEnded(during, true);
   expect(segment.unsynced).toEqual([before, during]);
   disk.resolve();
   await earlier;

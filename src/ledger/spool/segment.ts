@@ -1,7 +1,7 @@
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 import { markSettled, segmentPath } from "./segment-files.ts";
 import type { SpoolFiles } from "./spool-files.ts";
-import { writeCheckpoint, writeClose, writeOpen, type Delivered } from "./spool-record.ts";
+import type { Delivered } from "./spool-record.ts";
 
 export interface SegmentPlace {
   readonly folder: string;
@@ -24,8 +24,8 @@ export class Segment {
   closes = 0;
   /** A sync failed: the records must be written again to another file. */
   isSuspect = false;
-  /** Ended calls that a failed sync would lose, with the ends of their records. */
-  #unsynced: { readonly entry: CallEntry; readonly end: number }[] = [];
+  /** Ended calls that a failed sync would lose. */
+  #unsynced: CallEntry[] = [];
   readonly #folder: string;
   readonly #files: SpoolFiles;
   /** Whether the folder entry has been synced. */
@@ -51,12 +51,22 @@ export class Segment {
 
   /** Ended calls that are in this file and not on disk; those without sync are not kept. */
   get unsynced(): readonly CallEntry[] {
-    return this.#unsynced.map(({ entry }) => entry);
+    return this.#unsynced;
   }
 
-  /** Called after the record of an ended call was appended, if the file is synced. */
-  keepUntilSynced(entry: CallEntry): void {
-    this.#unsynced.push({ entry, end: this.#bytes });
+  /** Called after the record of an open call was appended. */
+  hasOpened(entry: CallEntry): void {
+    entry.segment?.open.delete(entry);
+    entry.segment = this;
+    this.open.add(entry);
+  }
+
+  /** Called after the record of an ended call was appended. */
+  hasEnded(entry: CallEntry, isSynced: boolean): void {
+    entry.segment?.open.delete(entry);
+    entry.segment = undefined;
+    this.closes += 1;
+    if (isSynced) this.#unsynced.push(entry);
   }
 
   /** Called when all calls of a suspect file are in another one. */
@@ -108,12 +118,13 @@ export class Segment {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
     const file = this.#file;
     const bytes = this.#bytes;
+    const ended = this.#unsynced.length;
     if (bytes <= this.#syncedBytes || file === undefined) return;
     this.#syncing = this.#bringToDisk(file);
     try {
       await this.#syncing;
       this.#syncedBytes = bytes;
-      this.#unsynced = this.#unsynced.filter(({ end }) => end > bytes);
+      this.#unsynced.splice(0, ended);
     } catch (error) {
       // The system reports a lost write only once.
       this.isSuspect = true;
@@ -129,6 +140,15 @@ export class Segment {
     const file = this.#file;
     this.#file = undefined;
     if (file !== undefined) this.#files.close(file);
+  }
+
+  /** Removes the file. If that fails, ingest removes it. */
+  remove(): void {
+    try {
+      this.#files.remove(this.path);
+    } catch {
+      // It has no records.
+    }
   }
 
   async #bringToDisk(file: number): Promise<void> {
@@ -158,14 +178,5 @@ export class CallEntry {
 
   constructor(call?: OpenedCall) {
     this.call = call;
-  }
-
-  /** The records that a replay needs. */
-  toRecords(): readonly string[] {
-    const { call, delivered, record } = this;
-    if (record !== undefined) return [writeClose(record)];
-    if (call === undefined) return [];
-    if (delivered === undefined) return [writeOpen(call)];
-    return [writeOpen(call), writeCheckpoint(call.id, delivered)];
   }
 }

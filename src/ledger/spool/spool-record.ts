@@ -1,5 +1,10 @@
-import { keptRouting, readRouting } from "../../domain/usage/kept-routing.ts";
-import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
+import type {
+  CallOutcome,
+  CapacityClass,
+  OpenedCall,
+  UsageRecord,
+  UsageSource,
+} from "../../domain/usage/usage.ts";
 
 /** One record of a call in the spool. */
 export type SpoolRecord =
@@ -13,134 +18,27 @@ export interface Delivered {
   readonly at: number;
 }
 
-export function writeOpen(call: OpenedCall): string {
-  return JSON.stringify({ open: call });
-}
+/**
+ * First byte of a payload of records in binary form. Earlier versions wrote one record as JSON, whose
+ * first byte is a brace. A version that changes the form takes another number.
+ */
+export const binaryVersion = 1;
 
-export function writeCheckpoint(id: string, { outputTokens, at }: Delivered): string {
-  return JSON.stringify({ checkpoint: { id, outputTokens, at } });
-}
+/** First byte of what a payload consists of. Texts are numbered in their order, from 1. */
+export const entryKinds = { text: 1, open: 2, checkpoint: 3, close: 4 } as const;
 
-export function writeClose(record: UsageRecord): string {
-  const { routing } = record;
-  const kept = routing === undefined ? record : { ...record, routing: keptRouting(routing) };
-  return JSON.stringify({ close: kept });
-}
+/** Numbers of names in binary records; they are never reused. */
+export const capacityCodes: Codes<CapacityClass> = {
+  provisioned: 0,
+  spillover: 1,
+  "on-demand": 2,
+};
+export const sourceCodes: Codes<UsageSource> = { upstream: 0, counted: 1, estimated: 2 };
+export const outcomeCodes: Codes<CallOutcome> = {
+  completed: 0,
+  failed: 1,
+  abandoned: 2,
+  interrupted: 3,
+};
 
-/** Undefined for text that no version writes. */
-export function readSpoolRecord(text: string): SpoolRecord | undefined {
-  try {
-    return parseRecord(JSON.parse(text));
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof UnreadableField) return undefined;
-    throw error;
-  }
-}
-
-class UnreadableField extends Error {}
-
-function parseRecord(value: unknown): SpoolRecord | undefined {
-  const outer = new Fields(value);
-  if (outer.has("open")) {
-    return { kind: "open", call: parseCall(outer.inner("open")) };
-  }
-  if (outer.has("close")) {
-    return { kind: "close", record: parseUsage(outer.inner("close")) };
-  }
-  if (!outer.has("checkpoint")) return undefined;
-  const fields = outer.inner("checkpoint");
-  const delivered = { outputTokens: fields.number("outputTokens"), at: fields.number("at") };
-  return { kind: "checkpoint", id: fields.text("id"), delivered };
-}
-
-function parseCall(fields: Fields): OpenedCall {
-  return {
-    id: fields.text("id"),
-    startedAt: fields.number("startedAt"),
-    environment: fields.text("environment"),
-    accountId: fields.text("accountId"),
-    applicationId: fields.text("applicationId"),
-    application: fields.text("application"),
-    keyId: fields.text("keyId"),
-    model: fields.text("model"),
-    capacityClass: fields.oneOf("capacityClass", ["provisioned", "spillover", "on-demand"]),
-    isStreamed: fields.flag("isStreamed"),
-    inputTokens: fields.number("inputTokens"),
-    ...(fields.has("reservedTokens") && { reservedTokens: fields.number("reservedTokens") }),
-  };
-}
-
-function parseUsage(fields: Fields): UsageRecord {
-  return {
-    ...parseCall(fields),
-    target: fields.optional("target", () => fields.text("target")),
-    outputTokens: fields.number("outputTokens"),
-    cachedInputTokens: fields.number("cachedInputTokens"),
-    usageSource: fields.oneOf("usageSource", ["upstream", "counted", "estimated"]),
-    outcome: fields.oneOf("outcome", ["completed", "failed", "abandoned", "interrupted"]),
-    status: fields.number("status"),
-    code: fields.optional("code", () => fields.text("code")),
-    attempts: fields.number("attempts"),
-    firstEventMs: fields.optional("firstEventMs", () => fields.number("firstEventMs")),
-    durationMs: fields.number("durationMs"),
-    ...(fields.has("routing") && { routing: readRouting(fields.value("routing")) }),
-    ...(fields.has("cacheWriteTokens") && { cacheWriteTokens: fields.number("cacheWriteTokens") }),
-    ...(fields.has("mayBeBilledTwice") && { mayBeBilledTwice: fields.flag("mayBeBilledTwice") }),
-  };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
-}
-
-/** Reads fields of an unknown object; throws when a field has the wrong type. */
-class Fields {
-  readonly #fields: Readonly<Record<string, unknown>>;
-
-  constructor(value: unknown) {
-    if (!isObject(value)) throw new UnreadableField();
-    // A Map of the entries would take most of the time that ingest needs for a record.
-    this.#fields = value;
-  }
-
-  has(name: string): boolean {
-    return Object.hasOwn(this.#fields, name);
-  }
-
-  value(name: string): unknown {
-    return this.#fields[name];
-  }
-
-  inner(name: string): Fields {
-    return new Fields(this.value(name));
-  }
-
-  text(name: string): string {
-    const value = this.#fields[name];
-    if (typeof value === "string") return value;
-    throw new UnreadableField(name);
-  }
-
-  number(name: string): number {
-    const value = this.#fields[name];
-    if (typeof value === "number") return value;
-    throw new UnreadableField(name);
-  }
-
-  flag(name: string): boolean {
-    const value = this.#fields[name];
-    if (typeof value === "boolean") return value;
-    throw new UnreadableField(name);
-  }
-
-  oneOf<Value extends string>(name: string, values: readonly Value[]): Value {
-    const text = this.text(name);
-    const value = values.find((each) => each === text);
-    if (value !== undefined) return value;
-    throw new UnreadableField(name);
-  }
-
-  optional<Value>(name: string, read: () => Value): Value | undefined {
-    return this.has(name) ? read() : undefined;
-  }
-}
+type Codes<Name extends string> = { readonly [Each in Name]: number };

@@ -1,14 +1,14 @@
 import { mkdirSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
-import type { CallLedger } from "../../domain/usage/call-ledger.ts";
+import type { CallLedger, RecordFailure } from "../../domain/usage/call-ledger.ts";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
 import { RefusedRows } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
 import { LeftFiles } from "./left-files.ts";
 import { CallEntry } from "./segment.ts";
 import { systemFiles, type SpoolFiles } from "./spool-files.ts";
-import { writeCheckpoint } from "./spool-record.ts";
 import { Spool, type Progress } from "./spool.ts";
+import type { AtTurnEnd } from "./turn.ts";
 
 export interface SpoolWriterOptions {
   /** Folder of the spools of all processes. */
@@ -24,6 +24,8 @@ export interface SpoolWriterOptions {
   readonly onBatch: () => void;
   /** Replaced in tests to make the disk fail. */
   readonly files?: SpoolFiles | undefined;
+  /** Replaced in tests that have turns of their own. */
+  readonly atTurnEnd?: AtTurnEnd | undefined;
 }
 
 export interface SpoolSettings {
@@ -44,6 +46,9 @@ export interface SpoolEvents {
   lost(rows: number, error: unknown): void;
 }
 
+/** After all events that one look at the sockets has brought. */
+const afterEvents: AtTurnEnd = (write) => void setImmediate(write);
+
 const tickMs = 1_000;
 /** The spool is nearly full above the first share, until it falls below the second. */
 const nearlyFullShare = 0.8;
@@ -63,7 +68,8 @@ export class SpoolWriter implements CallLedger {
 
   /** Throws when the folder of all spools is unusable. */
   constructor(options: SpoolWriterOptions) {
-    const { root, name, settings, clock, on, files = systemFiles } = options;
+    const { root, name, settings, clock, on } = options;
+    const { files = systemFiles, atTurnEnd = afterEvents } = options;
     this.#options = options;
     mkdirSync(root, { recursive: true, mode: 0o700 });
     this.#left = new LeftFiles(root);
@@ -74,6 +80,7 @@ export class SpoolWriter implements CallLedger {
       clock,
       segmentBytes: settings.segmentBytes,
       sync: settings.sync,
+      atTurnEnd,
       onFailed: (error) => on.spoolFailed(error),
       onRecovered: () => on.spoolRecovered(),
     });
@@ -97,14 +104,13 @@ export class SpoolWriter implements CallLedger {
     return this.#spool.countWaiting(progress);
   }
 
-  open(call: OpenedCall): void {
-    if (this.#isClosed) throw new Error("the ledger is closed");
+  open(call: OpenedCall): Promise<RecordFailure> {
+    if (this.#isClosed) return Promise.resolve(new Error("the ledger is closed"));
     const entry = new CallEntry(call);
-    if (!this.#spool.write(entry)) {
-      throw new Error("the spool cannot be written", { cause: this.#spool.failure });
-    }
     this.#open.set(call.id, entry);
+    const written = this.#spool.write(entry);
     this.#watchSpace();
+    return written;
   }
 
   checkpoint(callId: string, { outputTokens }: { readonly outputTokens: number }): void {
@@ -112,19 +118,20 @@ export class SpoolWriter implements CallLedger {
     if (entry === undefined || this.#isClosed) return;
     entry.delivered = { outputTokens, at: this.#options.clock.now() };
     // A lost checkpoint costs little: the next one replaces it.
-    this.#spool.append(writeCheckpoint(callId, entry.delivered));
+    this.#spool.checkpoint(callId, entry.delivered);
   }
 
-  close(record: UsageRecord): void {
+  close(record: UsageRecord): Promise<RecordFailure> {
     // After shutdown an open call is left to ingest, which records it as interrupted.
-    if (this.#isClosed) return;
+    if (this.#isClosed) return Promise.resolve(undefined);
     const entry = this.#open.get(record.id) ?? new CallEntry();
     this.#open.delete(record.id);
     entry.record = record;
-    this.#spool.write(entry);
+    const written = this.#spool.write(entry);
     this.#closes += 1;
     if (this.#closes % this.#options.settings.batchRows === 0) this.#options.onBatch();
     this.#watchSpace();
+    return written;
   }
 
   start(): void {

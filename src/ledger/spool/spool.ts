@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
-import { FrameEncoder } from "./frame.ts";
+import type { RecordFailure } from "../../domain/usage/call-ledger.ts";
 import { createProcessFolder, releaseFolder, type ProcessFolder } from "./process-folder.ts";
 import { Segment, type CallEntry } from "./segment.ts";
 import type { SpoolFiles } from "./spool-files.ts";
+import type { Delivered } from "./spool-record.ts";
+import { Turn, type AtTurnEnd } from "./turn.ts";
 
 export interface SpoolOptions {
   /** Folder of the spools of all processes. */
@@ -14,6 +16,7 @@ export interface SpoolOptions {
   readonly clock: Clock;
   readonly segmentBytes: number;
   readonly sync: "none" | "group";
+  readonly atTurnEnd: AtTurnEnd;
   /** Called once when writes start to fail. */
   readonly onFailed: (error: unknown) => void;
   readonly onRecovered: () => void;
@@ -40,10 +43,13 @@ const idleFiles = 16;
 /** Room a full disk must have before the spool writes again. */
 const probe = new Uint8Array(64 * 1024);
 
-/** Writes calls to files, oldest first. Ingest reads them, and removes what is stored. */
+/**
+ * Writes calls to files, oldest first. Ingest reads them, and removes what is stored. The records of
+ * one turn of the event loop are one frame and one write, which succeeds or fails for all of them.
+ */
 export class Spool {
   readonly #options: SpoolOptions;
-  readonly #encoder = new FrameEncoder();
+  readonly #turn: Turn;
   /** Those that exist, oldest first. */
   #segments: Segment[] = [];
   /** Ended calls that could not be written yet. */
@@ -60,6 +66,7 @@ export class Spool {
 
   constructor(options: SpoolOptions) {
     this.#options = options;
+    this.#turn = new Turn(options.atTurnEnd, () => void this.flush());
     this.#active = this.#create();
   }
 
@@ -70,7 +77,7 @@ export class Spool {
 
   /** Without files that ingest has removed. */
   get bytes(): number {
-    return this.#sealedBytes + (this.#active?.bytes ?? 0);
+    return this.#sealedBytes + (this.#active?.bytes ?? 0) + this.#turn.bytes;
   }
 
   get isWritable(): boolean {
@@ -89,7 +96,7 @@ export class Spool {
 
   /** Ended calls that are not in the database. */
   countWaiting(progress: Progress): number {
-    let closes = this.unwritten.length;
+    let closes = this.unwritten.length + this.#turn.ended.length;
     for (const segment of this.#segments) {
       if (segment.number > progress.segment) closes += segment.closes;
       if (segment.number === progress.segment) closes += segment.closes - progress.closes;
@@ -97,24 +104,43 @@ export class Spool {
     return closes;
   }
 
-  /** Writes all records of a call. False on failure; an ended call is then kept for a retry. */
-  write(entry: CallEntry): boolean {
-    // All records of a call go into one file.
-    this.#rotateIfFull();
-    for (const record of entry.toRecords()) {
-      if (this.#append(record)) continue;
+  /**
+   * Records all that a replay needs of a call; resolves when the turn is written. An ended call that
+   * could not be written is kept for a retry.
+   */
+  write(entry: CallEntry): Promise<RecordFailure> {
+    try {
+      return this.#turn.add(entry);
+    } catch (cause) {
       if (entry.record !== undefined) this.#unwritten.add(entry);
-      return false;
+      return Promise.resolve(new Error("the spool cannot take the record", { cause }));
     }
-    this.#unwritten.delete(entry);
-    this.#noteWritten(entry);
-    return true;
   }
 
-  /** Adds a record to a call that was written before. */
-  append(record: string): boolean {
-    this.#rotateIfFull();
-    return this.#append(record);
+  /** Records how much of an open call was delivered. */
+  checkpoint(callId: string, delivered: Delivered): void {
+    this.#turn.checkpoint(callId, delivered);
+  }
+
+  /** Writes what was recorded in this turn so far. False if that failed. */
+  flush(): boolean {
+    const turn = this.#turn.take();
+    if (turn === undefined) return true;
+    if ((this.#active?.bytes ?? 0) >= this.#options.segmentBytes) this.#rotate();
+    const segment = this.#append(turn.frame);
+    if (segment === undefined) {
+      for (const entry of turn.ended) this.#unwritten.add(entry);
+      turn.resolve(new Error("the spool cannot be written", { cause: this.#failure }));
+      return false;
+    }
+    for (const entry of turn.opened) segment.hasOpened(entry);
+    const isSynced = this.#options.sync === "group";
+    for (const entry of turn.ended) {
+      this.#unwritten.delete(entry);
+      segment.hasEnded(entry, isSynced);
+    }
+    turn.resolve(undefined);
+    return true;
   }
 
   /**
@@ -131,6 +157,7 @@ export class Spool {
 
   /** Called periodically: follows ingest, replaces files, and retries failed writes. */
   maintain(): void {
+    this.flush();
     this.#followRemovals();
     if (this.#active === undefined) this.#recover();
     if (this.#active !== undefined && this.#isDue(this.#active)) this.#rotate();
@@ -139,6 +166,7 @@ export class Spool {
 
   /** Syncs and closes the files, and releases the folder. Open calls stay in the files. */
   async close(): Promise<void> {
+    this.flush();
     clearTimeout(this.#syncTimer);
     const active = this.#active;
     this.#active = undefined;
@@ -146,13 +174,9 @@ export class Spool {
       await active.sync().catch(() => undefined);
     }
     for (const segment of this.#segments) await segment.close();
-    if (active?.number === 1 && active.bytes === 0) this.#removeUnused(active);
+    // A process that recorded nothing leaves nothing.
+    if (active?.number === 1 && active.bytes === 0) active.remove();
     if (this.#folder !== undefined) releaseFolder(this.#folder);
-  }
-
-  #rotateIfFull(): void {
-    const bytes = this.#active?.bytes ?? 0;
-    if (bytes >= this.#options.segmentBytes) this.#rotate();
   }
 
   #rotate(): void {
@@ -171,18 +195,17 @@ export class Spool {
     return isIdle && this.#segments.length <= idleFiles;
   }
 
-  #append(record: string): boolean {
+  /** The file that has the frame now; undefined if it could not be written. */
+  #append(frame: Uint8Array): Segment | undefined {
     const segment = this.#active;
-    if (segment === undefined) return false;
-    const frame = this.#encoder.encode(record);
     try {
-      segment.append(frame);
-      this.#syncSoon();
-      return true;
+      segment?.append(frame);
     } catch (error) {
       this.#fail(error);
-      return false;
+      return undefined;
     }
+    if (segment !== undefined) this.#syncSoon();
+    return segment;
   }
 
   #create(): Segment | undefined {
@@ -235,19 +258,11 @@ export class Spool {
     this.#candidate = undefined;
     const suspects = this.#segments.filter(({ isSuspect }) => isSuspect);
     const entries = suspects.flatMap(({ open, unsynced }) => [...open, ...unsynced]);
-    if (![...entries, ...this.#unwritten].every((entry) => this.write(entry))) return;
+    for (const entry of [...entries, ...this.#unwritten]) void this.write(entry);
+    if (!this.flush() || !this.isWritable) return;
     for (const suspect of suspects) suspect.forgive();
     this.#failure = undefined;
     this.#options.onRecovered();
-  }
-
-  /** A process that recorded nothing leaves nothing. */
-  #removeUnused({ path }: Segment): void {
-    try {
-      this.#options.files.remove(path);
-    } catch {
-      // Ingest removes the folder.
-    }
   }
 
   #followRemovals(): void {
@@ -265,23 +280,10 @@ export class Spool {
     for (const { sealedAt = now, open } of this.#segments.slice(0, carriedFiles)) {
       if (now - sealedAt < carryAfterMs) return;
       for (const entry of open) {
-        if (carried === carriedAtOnce || !this.write(entry)) return;
+        if (carried === carriedAtOnce) return;
+        void this.write(entry);
         carried += 1;
       }
-    }
-  }
-
-  #noteWritten(entry: CallEntry): void {
-    const segment = this.#active;
-    if (segment === undefined) return;
-    entry.segment?.open.delete(entry);
-    if (entry.record === undefined) {
-      entry.segment = segment;
-      segment.open.add(entry);
-    } else {
-      entry.segment = undefined;
-      segment.closes += 1;
-      if (this.#options.sync === "group") segment.keepUntilSynced(entry);
     }
   }
 

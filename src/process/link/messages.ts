@@ -89,8 +89,6 @@ export type JoinMessages = {
   /** Gives a claim back, or ends the wait for it. */
   readonly "joins.release": { readonly ask: string };
   readonly "joins.unsaved": { readonly ask: string };
-  /** What the worker has claimed of an earlier control process. */
-  readonly "joins.held": { readonly ask: readonly HeldClaim[] };
 };
 
 /** Places of pools, upstreams and targets, asked for by workers where there are several. */
@@ -105,8 +103,6 @@ export type PlaceMessages = {
   readonly "places.more": { readonly ask: WireMore; readonly answer: number };
   /** One further request has ended. */
   readonly "places.less": { readonly ask: PlaceId };
-  /** Places that the worker holds without control's knowledge. */
-  readonly "places.held": { readonly ask: readonly WireHeld[] };
 };
 
 /** What workers find out about targets, for each other. */
@@ -153,13 +149,11 @@ export const jsonKinds: ReadonlySet<string> = new Set<
   "joins.claim",
   "joins.release",
   "joins.unsaved",
-  "joins.held",
   "places.enter",
   "places.settle",
   "places.leave",
   "places.more",
   "places.less",
-  "places.held",
   "health.changed",
   "routing.report",
   "budget.take",
@@ -196,6 +190,8 @@ export type WorkerMessages = CoordinationMessages & {
 /** What a worker holds of what all share. */
 export interface HeldReport {
   readonly limits?: HeldLimits;
+  readonly places?: readonly WireHeld[];
+  readonly joins?: readonly HeldClaim[];
 }
 
 /** Sent by control where there are several workers. */
@@ -209,6 +205,8 @@ export type SharingMessages = {
   readonly "limits.leased": { readonly ask: WireLease };
   /** Answered once these leases were returned. */
   readonly "limits.recall": { readonly ask: readonly LeaseId[]; readonly answer: void };
+  /** Places that a worker may not give of its share while control is gone. */
+  readonly "places.lent": { readonly ask: readonly WireLent[] };
 };
 
 /** Sent by control. */
@@ -220,8 +218,6 @@ export type ControlMessages = SharingMessages & {
   readonly "config.changed": { readonly ask: ConfigFeed };
   /** What another worker found out about a target. */
   readonly "health.changed": { readonly ask: HealthHint };
-  /** Places that a worker may not give of its share while control is gone. */
-  readonly "places.lent": { readonly ask: readonly WireLent[] };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
 };

@@ -48,7 +48,6 @@ test("a worker tells at once that it can serve, or cannot any more", async () =>
     reloadKeys: () => Promise.resolve(),
     onConfig: () => undefined,
     onState: () => undefined,
-    onLent: () => undefined,
     onHealthHint: () => undefined,
     onLost: () => undefined,
     onBack: () => undefined,

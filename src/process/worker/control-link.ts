@@ -14,7 +14,7 @@ import {
   type WorkerState,
 } from "../link/messages.ts";
 import { connectToSocket } from "../link/unix-socket.ts";
-import type { SharingLink } from "./coordination/coordination-link.ts";
+import type { CoordinationLink } from "./coordination/coordination-link.ts";
 import { CoordinationParts } from "./coordination/coordination-parts.ts";
 
 export interface ControlLinkOptions {
@@ -31,7 +31,6 @@ export interface ControlLinkOptions {
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
   readonly onHealthHint: (hint: ControlMessages["health.changed"]["ask"]) => void;
-  readonly onLent: (lent: ControlMessages["places.lent"]["ask"]) => void;
   /** Called when control is lost, and when it is back. */
   readonly onLost: (reason: LinkLost) => void;
   readonly onBack: () => void;
@@ -53,17 +52,15 @@ const toldLimit = 100_000;
  */
 export class ControlLink {
   readonly port: ControlPort;
-  readonly coordination: SharingLink = {
+  readonly coordination: CoordinationLink = {
     ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
     tell: (kind, body) => this.#connection?.tell(kind, body),
     tellSoon: (kind, body) => this.#connection?.tellSoon(kind, body),
     join: (part) => this.#parts.join(part),
-    onReplaced: (tell) => void this.#onReplaced.push(tell),
   };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
   readonly #toldUses = new Set<string>();
-  readonly #onReplaced: (() => void)[] = [];
   readonly #parts = new CoordinationParts();
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
@@ -171,8 +168,7 @@ export class ControlLink {
     channel: ConstructorParameters<typeof Link>[0]["channel"],
     done: (isOpen: boolean) => void,
   ) {
-    const { clock, reloadKeys, renderMetrics, onConfig, onState, onLent, onHealthHint } =
-      this.#options;
+    const { clock, reloadKeys, renderMetrics, onConfig, onState, onHealthHint } = this.#options;
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
@@ -183,7 +179,6 @@ export class ControlLink {
         "config.changed": (feed) => onConfig(feed),
         state: (told) => onState(told),
         "metrics.read": () => renderMetrics(),
-        "places.lent": (lent) => onLent(lent),
         "health.changed": (hint) => onHealthHint(hint),
         ...this.#parts.handlers,
       },
@@ -202,7 +197,6 @@ export class ControlLink {
 
   #opened(link: Connection): void {
     this.#connection = link;
-    for (const tell of this.#onReplaced) tell();
     this.tellState();
     if (!this.#hasBeenOpen) {
       this.#hasBeenOpen = true;

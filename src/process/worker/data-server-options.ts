@@ -8,7 +8,7 @@ import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
-import type { SharingLink } from "./coordination/coordination-link.ts";
+import type { CoordinationLink } from "./coordination/coordination-link.ts";
 
 export interface DataServerOptions {
   readonly config: Config;
@@ -21,7 +21,7 @@ export interface DataServerOptions {
   readonly randomBytes: RandomBytes;
   readonly overrides: AppOverrides;
   /** Set where several workers share the limits: control decides. */
-  readonly coordination?: SharingLink | undefined;
+  readonly coordination?: CoordinationLink | undefined;
   /** Which of several workers this is, from 1. */
   readonly number?: number;
   /** Undefined when control can serve. */

@@ -11,7 +11,7 @@ import { KeyRing } from "../../keys/key-ring.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
-import type { SharingLink } from "./coordination/coordination-link.ts";
+import type { CoordinationLink } from "./coordination/coordination-link.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
 import { RemoteLimits } from "./coordination/limits/remote-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
@@ -130,7 +130,6 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { reports } = control;
     await restoreWindows({ ...this.#services, reports, plans: this.#snapshot.plans });
     this.#reportKeys();
-    this.sharing?.controlBack();
     this.#listener = this.#listen();
     this.#services.overload.start();
   }
@@ -235,7 +234,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
   }
 
-  #remoteLimits(link: SharingLink): RemoteLimits {
+  #remoteLimits(link: CoordinationLink): RemoteLimits {
     const { clock, overrides } = this.#options;
     const { random = Math.random } = overrides;
     return new RemoteLimits(link, { clock, random, ...limitStoreBounds });

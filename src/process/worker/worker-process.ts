@@ -58,13 +58,9 @@ export class WorkerProcess implements AsyncDisposable {
         this.#controlState = state;
       },
       onHealthHint: (hint) => this.#parts?.data.sharing?.healthChanged(hint),
-      onLent: (lent) => this.#parts?.data.sharing?.lent(lent),
       onConfig: (feed) => this.#reconfigure(feed),
       onLost: (reason) => this.#controlLost(reason),
-      onBack: () => {
-        this.#parts?.data.sharing?.controlBack();
-        this.#parts?.telemetry.events.controlBack();
-      },
+      onBack: () => this.#parts?.telemetry.events.controlBack(),
     });
   }
 
@@ -176,7 +172,6 @@ export class WorkerProcess implements AsyncDisposable {
   #controlLost(reason: LinkLost): void {
     // Calls go on without control.
     this.#controlState = { ...this.#controlState, notReady: undefined };
-    this.#parts?.data.sharing?.controlLost();
     this.#parts?.telemetry.events.controlLost(reason);
   }
 

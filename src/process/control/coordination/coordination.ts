@@ -132,12 +132,15 @@ export class Coordination {
   }
 
   ofWorker(link: () => NotesToWorker): WorkerCoordination {
-    const member = new Member();
+    const member = new Member(({ places: held = [], joins: claims = [] }) => {
+      places.adopt(held);
+      joins.restore(claims);
+    });
     const leases = this.#leases.ofWorker(() => member.link);
     const joins = this.#joins.ofProcess();
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
-      ready: () => member.admitted,
+      when: (decide) => member.when(decide),
       // Written before the answer that gives the places.
       tellLent: (lent) => link().sendFirst(encodeNote("places.lent", lent)),
     });
@@ -219,8 +222,10 @@ export class Coordination {
 
   #takeOver(members: readonly Member[]): void {
     for (const member of members) {
-      const held = member.report?.limits;
-      if (held !== undefined && this.#members.has(member)) this.#limits.takeOver(held, member);
+      const { report } = member;
+      if (report === undefined || !this.#members.has(member)) continue;
+      if (report.limits !== undefined) this.#limits.takeOver(report.limits, member);
+      member.takeOver(report);
     }
   }
 

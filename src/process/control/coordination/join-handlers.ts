@@ -2,15 +2,14 @@ import type { ProcessJoins } from "../../../store/coordinator/memory/joins.ts";
 import type { Handlers } from "../../link/link.ts";
 import type { JoinMessages } from "../../link/messages.ts";
 
-/** Resolves when all workers have told what they hold; undefined from then on. */
+/** Resolves when control decides for the worker; undefined from then on. */
 export type Ready = () => Promise<void> | undefined;
 
 /** Decides for a worker which calls it makes. */
 export function joinHandlers(joins: ProcessJoins, ready: Ready): Handlers<JoinMessages> {
   return {
     "joins.claim": (request) => ready()?.then(() => "ended" as const) ?? joins.claim(request),
-    "joins.release": (id) => joins.release(id),
-    "joins.unsaved": (id) => joins.unsaved(id),
-    "joins.held": (held) => joins.restore(held),
+    "joins.release": (id) => ready()?.then(() => joins.release(id)) ?? joins.release(id),
+    "joins.unsaved": (id) => ready()?.then(() => joins.unsaved(id)) ?? joins.unsaved(id),
   };
 }

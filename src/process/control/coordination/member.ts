@@ -16,11 +16,21 @@ export class Member {
   /** In the time of this process. */
   reportedAtMs = 0;
   readonly #admission = Promise.withResolvers<void>();
+  readonly #takeOver: (report: HeldReport) => void;
   #isAdmitted = false;
+
+  /** `takeOver`: counts what it held, other than limits. */
+  constructor(takeOver: (report: HeldReport) => void = () => undefined) {
+    this.#takeOver = takeOver;
+  }
 
   /** Whether control decides for it. */
   get isAdmitted(): boolean {
     return this.#isAdmitted;
+  }
+
+  takeOver(report: HeldReport): void {
+    this.#takeOver(report);
   }
 
   admit(): void {

@@ -15,7 +15,7 @@ export interface PlaceCoordinationOptions extends Omit<CapacityOptions, "setting
 }
 
 /** A worker that has connected. */
-export interface PlaceWorker extends Pick<PlaceDeskOptions, "ready"> {
+export interface PlaceWorker extends Pick<PlaceDeskOptions, "when"> {
   readonly tellLent: (lent: readonly WireLent[]) => void;
 }
 
@@ -96,7 +96,7 @@ export class PlaceCoordination {
       capacity: this.capacity,
       places: this.#places,
       clock: this.#clock,
-      ready: worker.ready,
+      when: worker.when,
       counts: { pools: pools.ofWorker(), upstreams: upstreams.ofWorker() },
       onHeld: () => this.#listen(worker),
       onEnd: () => void this.#workers.delete(worker),

@@ -30,8 +30,8 @@ export interface PlaceDeskOptions {
   /** Every pool and upstream that a call may still have. */
   readonly places: ConfiguredPlaces;
   readonly clock: Clock;
-  /** Resolves when the workers have told what they hold; undefined from then on. */
-  readonly ready: () => Promise<void> | undefined;
+  /** Decides once all workers have told what they hold, in the order of the messages. */
+  readonly when: <Answer>(decide: () => Answer | Promise<Answer>) => Answer | Promise<Answer>;
   /** The worker has told what it holds, as it does when it connects. */
   readonly onHeld: () => void;
   readonly onEnd: () => void;
@@ -70,12 +70,12 @@ export class PlaceDesk {
   }
 
   readonly handlers: Handlers<PlaceMessages> = {
-    "places.enter": (ask) => this.#enter(ask),
-    "places.settle": ([id, tokens]) => this.#holdings.get(id)?.place?.settle(tokens),
-    "places.leave": (left) => this.#leave(left),
-    "places.more": (more) => this.#more(more),
-    "places.less": (id) => this.#less(id),
-    "places.held": (held) => this.adopt(held),
+    "places.enter": (ask) => this.#options.when(() => this.#enter(ask)),
+    "places.settle": ([id, tokens]) =>
+      this.#options.when(() => this.#holdings.get(id)?.place?.settle(tokens)),
+    "places.leave": (left) => this.#options.when(() => this.#leave(left)),
+    "places.more": (more) => this.#options.when(() => this.#more(more)),
+    "places.less": (id) => this.#options.when(() => this.#less(id)),
   };
 
   /** Counts what the worker holds, even above the bounds. */
@@ -96,18 +96,8 @@ export class PlaceDesk {
   }
 
   #enter(ask: WirePlaceAsk): WireEntered | Promise<WireEntered> {
-    const ready = this.#options.ready();
-    if (ready === undefined) return this.#enterNow(ask);
     const [id] = ask;
-    const left = this.#wait(id);
-    return ready.then(() => {
-      this.#waiting.delete(id);
-      return left.aborted ? leftAnswer : this.#enterNow(ask);
-    });
-  }
-
-  #enterNow(ask: WirePlaceAsk): WireEntered | Promise<WireEntered> {
-    const [id] = ask;
+    if (this.#isEnded) return leftAnswer;
     const asked = placeAskFromWire(ask);
     const { request, candidates, waitMs } = asked;
     const { capacity, places, name } = this.#options;
@@ -181,7 +171,6 @@ export class PlaceDesk {
   }
 
   async #more(more: WireMore): Promise<number> {
-    await this.#options.ready();
     const { id, outside } = more;
     const holding = this.#holdings.get(id) ?? (outside && this.#hold(id, this.#outside(outside)));
     if (holding === undefined || holding.isLeft === true || this.#isEnded) return 0;

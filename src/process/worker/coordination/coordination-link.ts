@@ -3,33 +3,28 @@ import type { LeaseId, WireLease } from "../../link/lease-wire.ts";
 import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
 import type { Link, Messages } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, HeldReport } from "../../link/messages.ts";
+import type { WireLent } from "../../link/place-wire.ts";
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
 export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
   Link<Sent, ControlMessages>,
-  "ask" | "tell"
+  "ask" | "tell" | "tellSoon"
 > {
-  /** Called when there is another control process, before it is asked anything. */
-  onReplaced(tell: () => void): void;
-}
-
-/** The same, for parts that go on alone. */
-export interface SharingLink
-  extends CoordinationLink, Pick<Link<CoordinationMessages, ControlMessages>, "tellSoon"> {
   /** To be called before anything is asked, in the turn in which the first part joins. */
   join(part: CoordinationPart): void;
 }
 
-/** A part of a worker that asks control, and that decides alone while there is none. */
+/** A part of a worker that asks control. */
 export interface CoordinationPart {
   /** What this worker holds; from now on control decides. */
   report(): HeldReport;
   /** The link is lost. Control may be there, so nothing may be decided alone yet. */
-  lost(reason: LinkLost): void;
+  lost?(reason: LinkLost): void;
   /** Control is gone; called again at each attempt to connect. */
-  alone(): void;
+  alone?(): void;
   used?(told: WireUsed): void;
   seen?(): readonly WireUse[];
   leased?(lease: WireLease): void;
   recall?(ids: readonly LeaseId[]): void;
+  lent?(lent: readonly WireLent[]): void;
 }

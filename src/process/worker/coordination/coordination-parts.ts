@@ -17,6 +17,9 @@ export class CoordinationParts {
     "limits.recall": (ids) => {
       for (const part of this.#parts) part.recall?.(ids);
     },
+    "places.lent": (lent) => {
+      for (const part of this.#parts) part.lent?.(lent);
+    },
   };
   readonly #parts: CoordinationPart[] = [];
   readonly #joined = Promise.withResolvers<void>();
@@ -30,11 +33,11 @@ export class CoordinationParts {
 
   lost(reason: LinkLost): void {
     this.#losses += 1;
-    for (const part of this.#parts) part.lost(reason);
+    for (const part of this.#parts) part.lost?.(reason);
   }
 
   alone(): void {
-    for (const part of this.#parts) part.alone();
+    for (const part of this.#parts) part.alone?.();
   }
 
   /** What all parts hold. A worker that has just begun has none yet. */

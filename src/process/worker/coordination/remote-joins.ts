@@ -1,6 +1,6 @@
 import type { ClaimDecision, ClaimedRequest, HeldClaim, Joins } from "../../../store/joins.ts";
-import type { JoinMessages } from "../../link/messages.ts";
-import type { CoordinationLink } from "./coordination-link.ts";
+import type { HeldReport, JoinMessages } from "../../link/messages.ts";
+import type { CoordinationLink, CoordinationPart } from "./coordination-link.ts";
 
 /** Above the wait of control for another owner. */
 const answerTimeoutMs = 40_000;
@@ -11,13 +11,13 @@ interface RemoteClaim extends HeldClaim {
 }
 
 /** Which calls this worker makes, decided by control. */
-export class RemoteJoins implements Joins {
+export class RemoteJoins implements Joins, CoordinationPart {
   readonly #link: CoordinationLink<JoinMessages>;
   readonly #claims = new Map<string, RemoteClaim>();
 
   constructor(link: CoordinationLink<JoinMessages>) {
     this.#link = link;
-    link.onReplaced(() => link.tell("joins.held", this.#held()));
+    link.join(this);
   }
 
   async claim(request: ClaimedRequest): Promise<ClaimDecision> {
@@ -39,9 +39,10 @@ export class RemoteJoins implements Joins {
     this.#link.tell("joins.unsaved", id);
   }
 
-  #held(): readonly HeldClaim[] {
-    return [...this.#claims.values()]
+  report(): HeldReport {
+    const joins = [...this.#claims.values()]
       .filter(({ isOwner }) => isOwner)
       .map(({ id, requestDigest, isUnsaved }) => ({ id, requestDigest, isUnsaved }));
+    return { joins };
   }
 }

@@ -44,8 +44,14 @@ export class RoutingReports {
     this.#isPlanned = true;
     this.#options.clock.schedule(() => {
       this.#isPlanned = false;
-      this.#flush([]);
+      // An overload may have been told since, with all that came before it.
+      if (this.#hasNews) this.#flush([]);
     }, intervalMs);
+  }
+
+  get #hasNews(): boolean {
+    const { retries, hedges } = this.#began;
+    return retries.size + hedges.size + this.#answered.size > 0;
   }
 
   #flush(overloaded: RoutingReport["overloaded"]): void {

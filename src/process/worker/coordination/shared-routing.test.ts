@@ -7,6 +7,8 @@ import { RoutingDesk } from "../../control/coordination/routing-desk.ts";
 import { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import type { HealthHint } from "../../../routing/health/target-health.ts";
 import { RetryBudget } from "../../../routing/retry-budget.ts";
+import type { RoutingReport } from "../../link/messages.ts";
+import { RoutingReports } from "./routing-reports.ts";
 import { SharedRouting } from "./shared-routing.ts";
 
 const settings = { ...plainRouting, retryBudgetPercent: 20, retryFloor: 4 };
@@ -86,6 +88,19 @@ test("control learns the concurrency limit of a target from all workers", () => 
     }
   }
   expect(limit.limitAt(clock.monotonic())).toBe(24);
+});
+
+test("a report without news is not sent", () => {
+  const time = new VirtualTime();
+  const clock = new ProcessClock(time, { monotonicMs: 0, wallMs: 0 });
+  const told: RoutingReport[] = [];
+  const reports = new RoutingReports({ clock, tell: (report) => void told.push(report) });
+  reports.began("retries", "t");
+  reports.overloaded("t", "k");
+  time.schedule(() => undefined, 1_000);
+  time.runUntil(() => false, { untilMs: 1_000, steps: Infinity });
+  const began = { retries: [["t", 1] as const], hedges: [] };
+  expect(told).toEqual([{ began, answered: [], overloaded: [["t", "k"]] }]);
 });
 
 test("what one worker finds out about a target is told to the other, and to no other", () => {

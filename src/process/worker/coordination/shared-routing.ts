@@ -1,7 +1,6 @@
 import type { Capacity } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { RoutingSharing } from "../../wiring/build-routing.ts";
-import type { WireLent } from "../../link/place-wire.ts";
 import type { RoutingSettings } from "../../../domain/routing-settings.ts";
 import type { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import type { HealthHint } from "../../../routing/health/target-health.ts";
@@ -21,7 +20,6 @@ export interface SharedRoutingOptions extends WorkerShare {
 export class SharedRouting implements RoutingSharing {
   readonly #options: SharedRoutingOptions;
   readonly #reports: RoutingReports;
-  #capacity: RemoteCapacity | undefined;
   #hearHealth = (_hint: HealthHint): void => undefined;
 
   constructor(options: SharedRoutingOptions) {
@@ -34,8 +32,7 @@ export class SharedRouting implements RoutingSharing {
   }
 
   capacity(own: Capacity): RemoteCapacity {
-    this.#capacity = new RemoteCapacity({ ...this.#options, own });
-    return this.#capacity;
+    return new RemoteCapacity({ ...this.#options, own });
   }
 
   newLimit(targetId: string): ConcurrencyLimit {
@@ -66,17 +63,5 @@ export class SharedRouting implements RoutingSharing {
   /** Another worker found it out. */
   healthChanged(hint: HealthHint): void {
     this.#hearHealth(hint);
-  }
-
-  lent(lent: readonly WireLent[]): void {
-    this.#capacity?.lent(lent);
-  }
-
-  controlLost(): void {
-    this.#capacity?.lost();
-  }
-
-  controlBack(): void {
-    this.#options.link.tell("places.held", this.#capacity?.back() ?? []);
   }
 }

@@ -18,7 +18,7 @@ import {
   scopesToWire,
 } from "../../../link/limit-wire.ts";
 import type { HeldReport } from "../../../link/messages.ts";
-import type { CoordinationPart, SharingLink } from "../coordination-link.ts";
+import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
 import { Leases, type Leased } from "./leases.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
@@ -38,7 +38,7 @@ const unheardLimit = 1_000;
  * under its part of what it knows to be left.
  */
 export class RemoteLimits implements LimitStore, CoordinationPart {
-  readonly #link: SharingLink;
+  readonly #link: CoordinationLink;
   readonly #options: MemoryLimitStoreOptions;
   readonly #calls = new OpenCalls();
   readonly #leases: Leases;
@@ -55,7 +55,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   #own: OwnShare | undefined;
   #isAskingHeard = false;
 
-  constructor(link: SharingLink, options: MemoryLimitStoreOptions) {
+  constructor(link: CoordinationLink, options: MemoryLimitStoreOptions) {
     this.#link = link;
     this.#options = options;
     const { clock } = options;

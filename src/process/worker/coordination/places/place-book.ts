@@ -1,5 +1,8 @@
+import type { Clock } from "../../../../domain/clock.ts";
+import type { PlaceMessages } from "../../../link/messages.ts";
 import type { PlaceId, WireHeld } from "../../../link/place-wire.ts";
 import type { CoordinationLink } from "../coordination-link.ts";
+import { Decider } from "../decider.ts";
 
 /** What holds places of this worker. */
 export interface Holder {
@@ -7,24 +10,27 @@ export interface Holder {
   readonly held: WireHeld;
 }
 
+export interface PlaceBookOptions {
+  readonly link: CoordinationLink;
+  readonly clock: Clock;
+}
+
 /** All that this worker holds, and who decides about places. */
 export class PlaceBook {
+  readonly decider: Decider;
   readonly #link: CoordinationLink;
   readonly #holders = new Map<PlaceId, Holder>();
   #lastId = 0;
-  /** Whether control is gone, so that this worker decides by itself. */
-  isAlone = false;
 
-  constructor(link: CoordinationLink) {
+  constructor({ link, clock }: PlaceBookOptions) {
     this.#link = link;
-  }
-
-  get link(): CoordinationLink {
-    return this.#link;
+    this.decider = new Decider(clock);
   }
 
   get held(): readonly WireHeld[] {
-    return [...this.#holders.values()].map(({ held }) => held);
+    return [...this.#holders.values()]
+      .map(({ held }) => held)
+      .filter(({ requests }) => requests > 0);
   }
 
   newId(): PlaceId {
@@ -40,8 +46,12 @@ export class PlaceBook {
     this.#holders.delete(id);
   }
 
-  /** Says what was taken without control's knowledge; while it is gone it hears nothing. */
-  tellHeld({ held }: Holder): void {
-    this.#link.tell("places.held", [held]);
+  get link(): Pick<CoordinationLink, "ask"> {
+    return this.#link;
+  }
+
+  /** A control process that does not decide yet learns from the report what is held. */
+  tell<Kind extends keyof PlaceMessages>(kind: Kind, body: PlaceMessages[Kind]["ask"]): void {
+    if (this.decider.isLinked) this.#link.tell(kind, body);
   }
 }

@@ -19,10 +19,10 @@ import {
   refusedFromWire,
   type PlaceId,
   type WireEntered,
-  type WireHeld,
   type WireLent,
 } from "../../../link/place-wire.ts";
-import type { CoordinationLink } from "../coordination-link.ts";
+import type { HeldReport } from "../../../link/messages.ts";
+import type { CoordinationLink, CoordinationPart } from "../coordination-link.ts";
 import { PlaceBook } from "./place-book.ts";
 import { RemotePlace, type RemotePlaceParts } from "./remote-place.ts";
 import { RemoteRequests } from "./remote-requests.ts";
@@ -42,7 +42,7 @@ const answerMs = 5_000;
  * The places that all workers share, given by control: one round trip for an attempt, and a note when
  * it ends. While control is gone this worker gives places of its share alone.
  */
-export class RemoteCapacity implements CapacityGate {
+export class RemoteCapacity implements CapacityGate, CoordinationPart {
   readonly #options: RemoteCapacityOptions;
   readonly #book: PlaceBook;
   /** By configuration, of which calls may have older ones. */
@@ -50,12 +50,11 @@ export class RemoteCapacity implements CapacityGate {
   #newest: ConfiguredPlaces | undefined;
   readonly #lent = { pool: new Map<string, number>(), upstream: new Map<string, number>() };
   #knowsLent = false;
-  /** Ends the waits in the own queues when control is back. */
-  #back = new AbortController();
 
   constructor(options: RemoteCapacityOptions) {
     this.#options = options;
-    this.#book = new PlaceBook(options.link);
+    this.#book = new PlaceBook(options);
+    options.link.join(this);
   }
 
   enter(ask: PlaceAsk): Promise<EnterResult> {
@@ -98,48 +97,50 @@ export class RemoteCapacity implements CapacityGate {
     for (const [kind, name, count] of lent) this.#lent[kind].set(name, count);
   }
 
-  /** Control is gone. */
+  report(): HeldReport {
+    this.#book.decider.enter("linked");
+    return { places: this.#book.held };
+  }
+
   lost(): void {
-    this.#book.isAlone = true;
+    this.#book.decider.lost();
+  }
+
+  alone(): void {
+    const { decider } = this.#book;
+    if (decider.isAlone) return;
+    decider.enter("alone");
     this.#shares = new WeakMap();
     if (this.#newest !== undefined) this.follow(this.#newest);
   }
 
-  /** Control is back: returns what it has to count. From now on it decides. */
-  back(): readonly WireHeld[] {
-    this.#book.isAlone = false;
-    const { held } = this.#book;
-    this.#back.abort();
-    this.#back = new AbortController();
-    return held;
-  }
-
   async #enter(ask: PlaceAsk, end: number): Promise<EnterResult> {
+    const { decider } = this.#book;
     for (;;) {
       if (ask.waitMs > 0 && ask.signal.aborted) return left;
+      if (!decider.isLinked) await decider.known();
       const waitMs = Math.max(0, end - this.#options.clock.monotonic());
-      const entered = this.#book.isAlone ? undefined : await this.#enterShared(ask, waitMs);
-      const result = entered ?? (await this.#enterAlone({ ...ask, waitMs }));
+      const result = await (decider.isAlone
+        ? this.#enterAlone({ ...ask, waitMs })
+        : this.#enterShared(ask, waitMs));
       if (result !== undefined) return result;
     }
   }
 
   /** Undefined when control is lost. */
   async #enterShared(ask: PlaceAsk, waitMs: number): Promise<EnterResult | undefined> {
+    const { decider, link } = this.#book;
+    const { change } = decider;
     const id = this.#book.newId();
     try {
-      const asked = this.#options.link.ask(
-        "places.enter",
-        placeAskToWire(id, ask, waitMs),
-        waitMs + answerMs,
-      );
+      const asked = link.ask("places.enter", placeAskToWire(id, ask, waitMs), waitMs + answerMs);
       const entered = await (waitMs > 0 ? this.#untilLeft(id, asked, ask.signal) : asked);
       return entered === undefined ? left : this.#entered(id, entered, ask);
     } catch (error) {
-      if (!(error instanceof LinkLost)) throw error;
       // Nobody knows whether it gave a place.
       this.#giveUp(id);
-      return undefined;
+      if (error instanceof LinkLost && change.aborted) return undefined;
+      throw error;
     }
   }
 
@@ -155,24 +156,26 @@ export class RemoteCapacity implements CapacityGate {
     return { place: this.#newPlace(own, named, waited), at, refused };
   }
 
-  /** Undefined when control is back before the wait is over. */
+  /** Undefined when control is back. */
   async #enterAlone(ask: PlaceAsk): Promise<EnterResult | undefined> {
     const { own } = this.#options;
-    const back = this.#back.signal;
-    const signal = ask.waitMs > 0 ? AbortSignal.any([ask.signal, back]) : ask.signal;
+    const { change } = this.#book.decider;
+    const signal = ask.waitMs > 0 ? AbortSignal.any([ask.signal, change]) : ask.signal;
     const entered = await own.enter({ ...ask, signal, snapshot: this.#shareOf(ask.snapshot) });
     if (!("place" in entered)) {
-      const isBack = entered.refused.some(({ busy }) => busy === "left") && back.aborted;
-      return isBack && !ask.signal.aborted ? undefined : entered;
+      return change.aborted && !ask.signal.aborted ? undefined : entered;
     }
     const { place, at, refused } = entered;
     const candidate = ask.candidates[at];
     if (candidate === undefined) return entered;
+    if (change.aborted) {
+      // Control has not been told of it.
+      place.leave();
+      return undefined;
+    }
     const id = this.#book.newId();
     const named = { id, holder: ask.request, candidate, hasReservation: false };
-    const given = this.#newPlace(place, named, place);
-    this.#book.tellHeld(given);
-    return { place: given, at, refused };
+    return { place: this.#newPlace(place, named, place), at, refused };
   }
 
   #newPlace(
@@ -211,7 +214,7 @@ export class RemoteCapacity implements CapacityGate {
   }
 
   #giveUp(id: PlaceId): void {
-    this.#options.link.tell("places.leave", [id, 0]);
+    this.#book.tell("places.leave", [id, 0]);
   }
 
   #shareOf(snapshot: ConfiguredPlaces): ConfiguredPlaces {

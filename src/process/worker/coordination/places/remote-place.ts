@@ -39,7 +39,7 @@ export class RemotePlace extends RemoteRequests implements Place {
     this.#isSettled = true;
     const { id, own, book, hasReservation } = this.#parts;
     own.settle(tokens);
-    if (hasReservation) book.link.tell("places.settle", [id, tokens]);
+    if (hasReservation) book.tell("places.settle", [id, tokens]);
   }
 
   leave(): void {
@@ -48,7 +48,7 @@ export class RemotePlace extends RemoteRequests implements Place {
     this.isLeft = true;
     const { id, own, book } = this.#parts;
     own.leave();
-    book.link.tell("places.leave", [id, own.taken]);
+    book.tell("places.leave", [id, own.taken]);
     this.forgetEmpty();
   }
 

@@ -18,8 +18,10 @@ export class RemoteRequests implements AttemptRequests, Holder {
   readonly #parts: RemoteRequestsParts;
   /** Requests that wait for a place; another one's end may give it to them. */
   readonly #waiting = new Set<() => boolean>();
-  /** Whether control has taken back what was not under way. */
+  /** Whether the place of the attempt was left. */
   protected isLeft = false;
+  /** Asks for more places that control has not answered. */
+  protected unanswered = 0;
 
   constructor(parts: RemoteRequestsParts) {
     this.#parts = parts;
@@ -34,20 +36,21 @@ export class RemoteRequests implements AttemptRequests, Holder {
     const { own, book } = this.#parts;
     const missing = count - own.taken;
     if (missing <= 0) return Math.max(1, own.taken);
-    if (book.isAlone) return this.#alone(() => own.extend(count));
+    const alone = (): number => this.#alone(() => own.extend(count));
+    if (book.decider.isAlone) return alone();
     return this.#more(missing, 0).then((given) =>
-      given === undefined ? this.#alone(() => own.extend(count)) : Math.max(1, own.taken),
+      given === undefined && book.decider.isAlone ? alone() : Math.max(1, own.taken),
     );
   }
 
   tryOpen(): boolean {
     const { own, book } = this.#parts;
     if (own.hasSpare) return own.tryOpen();
-    return book.isAlone && this.#alone(() => own.tryOpen());
+    return book.decider.isAlone && this.#alone(() => own.tryOpen());
   }
 
   whenOpen(wait: RequestWait): Promise<boolean> {
-    if (this.#parts.book.isAlone) return this.#whenOpenAlone(wait);
+    if (this.#parts.book.decider.isAlone) return this.#whenOpenAlone(wait);
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const { callerSignal, waitMs, clock } = wait;
     let isOver = false;
@@ -69,7 +72,7 @@ export class RemoteRequests implements AttemptRequests, Holder {
     this.#waiting.add(look);
     void this.#more(1, waitMs).then((given) => {
       if (isOver) this.#giveBackSpare();
-      else if (given === undefined) end(this.#whenOpenAlone(wait));
+      else if (given === undefined) end(this.#whenKnown(wait));
       else if (given === 0 || !look()) end(false);
     });
     return promise;
@@ -80,7 +83,7 @@ export class RemoteRequests implements AttemptRequests, Holder {
     const before = own.taken;
     own.close();
     if (own.taken < before) {
-      book.link.tell("places.less", id);
+      book.tell("places.less", id);
       this.forgetEmpty();
       return;
     }
@@ -95,16 +98,20 @@ export class RemoteRequests implements AttemptRequests, Holder {
   /** Undefined when control is lost. */
   async #more(count: number, waitMs: number): Promise<number | undefined> {
     const { id, own, book } = this.#parts;
+    if (this.isLeft) return 0;
+    const { change } = book.decider;
+    this.unanswered += 1;
     try {
       const ask: WireMore = { id, count, waitMs, ...this.outside() };
       const given = await book.link.ask("places.more", ask, waitMs + answerMs);
+      this.unanswered -= 1;
       if (this.isLeft) return 0;
       if (given > 0) book.add(id, this);
       own.adopt(given);
       return given;
     } catch (error) {
-      if (error instanceof LinkLost) return undefined;
-      throw error;
+      if (!(error instanceof LinkLost)) throw error;
+      return change.aborted || !book.decider.isLinked ? undefined : 0;
     }
   }
 
@@ -120,25 +127,35 @@ export class RemoteRequests implements AttemptRequests, Holder {
     if (own.hasSpare && own.tryOpen()) this.close();
   }
 
+  async #whenKnown(wait: RequestWait): Promise<boolean> {
+    try {
+      await this.#parts.book.decider.known();
+    } catch (error) {
+      if (error instanceof LinkLost) return false;
+      throw error;
+    }
+    return !wait.callerSignal.aborted && this.whenOpen(wait);
+  }
+
+  /** Asks control once it is back. */
   async #whenOpenAlone(wait: RequestWait): Promise<boolean> {
-    const { own } = this.#parts;
-    const isOpen = await own.whenOpen(wait);
-    if (isOpen) this.#note();
-    return isOpen;
+    const { id, own, book } = this.#parts;
+    const { change } = book.decider;
+    const callerSignal = AbortSignal.any([wait.callerSignal, change]);
+    // A report counts what it has been given by then.
+    book.add(id, this);
+    const isOpen = await own.whenOpen({ ...wait, callerSignal });
+    if (isOpen) book.add(id, this);
+    else this.forgetEmpty();
+    return isOpen || (change.aborted && this.#whenKnown(wait));
   }
 
   #alone<Result>(take: () => Result): Result {
-    const { own } = this.#parts;
-    const before = own.taken;
-    const result = take();
-    if (own.taken > before) this.#note();
-    return result;
-  }
-
-  #note(): void {
     const { id, book } = this.#parts;
     book.add(id, this);
-    book.tellHeld(this);
+    const result = take();
+    this.forgetEmpty();
+    return result;
   }
 }
 

@@ -1,0 +1,95 @@
+import type { RecordFailure } from "../../domain/usage/call-ledger.ts";
+import type { CallEntry } from "./segment.ts";
+import type { Delivered } from "./spool-record.ts";
+import { TurnFrame } from "./turn-frame.ts";
+
+/** Calls a function once when the event loop has done what it does now. */
+export type AtTurnEnd = (write: () => void) => void;
+
+/** The records of a turn, which are one frame and are written or lost together. */
+export interface TurnRecords {
+  /** Valid until the next record is added. */
+  readonly frame: Uint8Array;
+  /** Calls whose open record is in the frame, and ended ones. */
+  readonly opened: readonly CallEntry[];
+  readonly ended: readonly CallEntry[];
+  /** Tells those who wait. */
+  readonly resolve: (failure: RecordFailure) => void;
+}
+
+/** A turn with more than this is written in several parts. */
+const longestTurnBytes = 256 * 1024;
+
+/** What is recorded in one turn of the event loop, until it is written at the end of the turn. */
+export class Turn {
+  readonly #frame = new TurnFrame();
+  readonly #atTurnEnd: AtTurnEnd;
+  readonly #write: () => void;
+  #opened: CallEntry[] = [];
+  #ended: CallEntry[] = [];
+  #written: PromiseWithResolvers<RecordFailure> | undefined;
+  #isEndAwaited = false;
+  readonly #atEnd = (): void => {
+    this.#isEndAwaited = false;
+    this.#write();
+  };
+
+  /** `write` is called at the end of each turn that has records, and takes them. */
+  constructor(atTurnEnd: AtTurnEnd, write: () => void) {
+    this.#atTurnEnd = atTurnEnd;
+    this.#write = write;
+  }
+
+  get bytes(): number {
+    return this.#frame.bytes;
+  }
+
+  /** Ended calls that are not written. */
+  get ended(): readonly CallEntry[] {
+    return this.#ended;
+  }
+
+  /**
+   * Adds all that a replay needs of a call. The promise is shared by all records of the turn. Throws
+   * a `RangeError` for a record that readers would reject.
+   */
+  add(entry: CallEntry): Promise<RecordFailure> {
+    const { call, delivered, record } = entry;
+    if (record !== undefined) {
+      this.#frame.close(record);
+      this.#ended.push(entry);
+    } else if (call !== undefined) {
+      this.#frame.open(call);
+      this.#opened.push(entry);
+      if (delivered !== undefined) this.#frame.checkpoint(call.id, delivered);
+    }
+    return this.#awaitEnd();
+  }
+
+  checkpoint(callId: string, delivered: Delivered): void {
+    this.#frame.checkpoint(callId, delivered);
+    void this.#awaitEnd();
+  }
+
+  /** Undefined when nothing was recorded. */
+  take(): TurnRecords | undefined {
+    const written = this.#written;
+    if (written === undefined) return undefined;
+    const [opened, ended] = [this.#opened, this.#ended];
+    this.#opened = [];
+    this.#ended = [];
+    this.#written = undefined;
+    return { frame: this.#frame.take(), opened, ended, resolve: written.resolve };
+  }
+
+  #awaitEnd(): Promise<RecordFailure> {
+    const { promise } = (this.#written ??= Promise.withResolvers());
+    if (this.#frame.bytes > longestTurnBytes) {
+      this.#write();
+    } else if (!this.#isEndAwaited) {
+      this.#isEndAwaited = true;
+      this.#atTurnEnd(this.#atEnd);
+    }
+    return promise;
+  }
+}
