@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Clock } from "../../src/domain/clock.ts";
-import { minuteScopes, type LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import type { CountedRequest } from "../../src/domain/limits/limit-scope.ts";
+import {
+  minuteScopes,
+  type CountedRequest,
+  type LimitScope,
+} from "../../src/domain/limits/limit-scope.ts";
 import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
 import type { LimitStore } from "../../src/store/store.ts";
 import { CoordinationWorld } from "../support/coordination-world.ts";

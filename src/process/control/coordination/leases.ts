@@ -204,12 +204,12 @@ export class WorkerLeases {
 
   /** Resolves when the worker has returned these, or does not answer. */
   async recall(leases: readonly GivenLease[]): Promise<void> {
-    const asked = leases.filter(({ recall }) => recall === undefined);
-    if (asked.length > 0) {
-      const recalled = this.#askBack(asked);
-      for (const given of asked) given.recall = recalled;
+    const unasked = leases.filter(({ recall }) => recall === undefined);
+    if (unasked.length > 0) {
+      const recall = this.#askBack(unasked);
+      for (const given of unasked) given.recall = recall;
     }
-    await Promise.all(leases.map(({ recall }) => recall));
+    for (const { recall } of leases) await recall;
   }
 
   /** The worker has gone. What it had stays charged: it may have admitted calls. */

@@ -28,12 +28,13 @@ class Workers {
   }
 
   async admit(worker: 0 | 1, times = 1): Promise<readonly boolean[]> {
-    const decisions: (LimitDecision | Promise<LimitDecision>)[] = [];
+    const admitted: boolean[] = [];
     for (let each = 0; each < times; each += 1) {
-      decisions.push(this.acquire(worker));
+      const decision = this.acquire(worker);
       await this.world.settle();
+      admitted.push((await decision).isAdmitted);
     }
-    return (await Promise.all(decisions)).map(({ isAdmitted }) => isAdmitted);
+    return admitted;
   }
 }
 
