@@ -2,31 +2,41 @@ import type { Figure } from "./figure.ts";
 import { measureBedrock } from "./figures/bedrock.ts";
 import { measureCalls } from "./figures/calls.ts";
 import { measureChunks } from "./figures/chunks.ts";
-import type { FigureContext, OwnContext } from "./figures/context.ts";
+import { tryPeer, warmUp, type FigureContext, type OwnContext } from "./figures/context.ts";
+import { measureCrowd } from "./figures/crowd.ts";
 import { measureEmbeddings } from "./figures/embeddings.ts";
+import { measureGarbage } from "./figures/garbage.ts";
 import { measureHolds } from "./figures/holds.ts";
 import { measureLatency } from "./figures/latency.ts";
 import { measureMemory } from "./figures/memory.ts";
+import { measurePaced } from "./figures/paced.ts";
 import { measureStart } from "./figures/start.ts";
 import { measureThroughput } from "./figures/throughput.ts";
 import { measureWorkers } from "./figures/workers.ts";
 import { driveCalls } from "./load/drive-calls.ts";
-import { chatRequest, embeddingsRequest } from "./load/requests.ts";
+import { embeddingsRequest } from "./load/requests.ts";
 import { measureLink } from "./link/measure-link.ts";
 import { describeMachine, type MachineDescription } from "./machine.ts";
-import { plans, type PlanName } from "./plan.ts";
+import { plans, type BenchPlan, type PlanName } from "./plan.ts";
 import { measureReports } from "./reports/measure-reports.ts";
+import type { PeerDescription } from "./stand/peer-description.ts";
 import { startStand } from "./stand/stand.ts";
+
+/** How long embeddings are asked for before they are measured. */
+const embeddingsMs = 750;
 
 /** Groups of figures that compare gateways, in the order they are measured. */
 const comparedGroups = {
   calls: measureCalls,
   chunks: measureChunks,
+  crowd: measureCrowd,
   bedrock: measureBedrock,
   latency: measureLatency,
+  paced: measurePaced,
   throughput: measureThroughput,
   embeddings: measureEmbeddings,
   memory: measureMemory,
+  garbage: measureGarbage,
   workers: measureWorkers,
   holds: measureHolds,
 } as const satisfies Record<string, (context: FigureContext) => Promise<readonly Figure[]>>;
@@ -38,6 +48,9 @@ const ownGroups = {
   reports: measureReports,
 } as const satisfies Record<string, (context: OwnContext) => Promise<readonly Figure[]>>;
 
+/** The groups that measure peers, too: all that are measured if there are peers. */
+const peerGroups: readonly string[] = ["calls", "chunks", "crowd", "latency", "paced"];
+
 export const groupNames: readonly string[] = [
   ...Object.keys(comparedGroups),
   ...Object.keys(ownGroups),
@@ -48,11 +61,20 @@ export function comparesGateways(only: string | undefined): boolean {
   return only === undefined || Object.hasOwn(comparedGroups, only);
 }
 
+export function comparesPeers(only: string | undefined): boolean {
+  return only === undefined || peerGroups.includes(only);
+}
+
 export interface BenchOptions {
   readonly planName: PlanName;
+  /** Undefined: as many as the plan says. */
+  readonly rounds: number | undefined;
   /** The only group to measure; undefined: all. */
   readonly only: string | undefined;
   readonly profileFolder: string | undefined;
+  readonly peers: readonly PeerDescription[];
+  /** Where the peers are installed. */
+  readonly installedFolder: string;
   readonly signal: AbortSignal;
   readonly progress: (line: string) => void;
 }
@@ -61,46 +83,67 @@ export interface BenchReport {
   readonly plan: PlanName;
   readonly machine: MachineDescription;
   readonly figures: readonly Figure[];
+  readonly peers: readonly Pick<PeerDescription, "name" | "notes">[];
 }
 
 /** Starts the programs, measures them, and always ends them. */
 export async function runBench(options: BenchOptions): Promise<BenchReport> {
-  const { planName, only, progress } = options;
-  const plan = plans[planName];
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(plan.limitMs)]);
+  const { planName, progress } = options;
+  const plan = planOf(options);
+  const limitMs = plan.limitMs * (1 + options.peers.length);
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(limitMs)]);
   const figures: Figure[] = [];
-  if (comparesGateways(only)) figures.push(...(await compareGateways({ ...options, signal })));
+  if (comparesGateways(options.only)) {
+    figures.push(...(await compareGateways({ ...options, signal })));
+  }
   for (const [name, measure] of Object.entries(ownGroups)) {
-    if (only !== undefined && only !== name) continue;
+    if (!isWanted(name, options)) continue;
     signal.throwIfAborted();
     figures.push(...(await measure({ plan, signal, progress })));
   }
-  return { plan: planName, machine: describeMachine(), figures };
+  const peers = options.peers.map(({ name, notes }) => ({ name, notes }));
+  return { plan: planName, machine: describeMachine(), figures, peers };
+}
+
+function planOf({ planName, rounds }: BenchOptions): BenchPlan {
+  const plan = plans[planName];
+  return rounds === undefined ? plan : { ...plan, rounds };
+}
+
+function isWanted(group: string, { only, peers }: BenchOptions): boolean {
+  if (only !== undefined) return only === group;
+  return peers.length === 0 || peerGroups.includes(group);
 }
 
 async function compareGateways(options: BenchOptions): Promise<readonly Figure[]> {
-  const { planName, only, profileFolder, signal, progress } = options;
-  const plan = plans[planName];
-  progress("starting the upstream, nginx and Sluice");
-  await using stand = await startStand({ profileFolder });
+  const { signal, progress } = options;
+  const plan = planOf(options);
+  progress("starting the upstream and the gateways");
+  await using stand = await startStand(options);
   const context = { stand, plan, driver: { folder: stand.folder, signal }, progress };
-  await warmUp(context);
+  await warmUpAll(context);
   const figures: Figure[] = [];
   for (const [name, measure] of Object.entries(comparedGroups)) {
-    if (only !== undefined && only !== name) continue;
+    if (!isWanted(name, options)) continue;
     signal.throwIfAborted();
     figures.push(...(await measure(context)));
   }
   return figures;
 }
 
-/** The first calls of a process compile code and fill caches; a server runs for weeks. */
-async function warmUp({ stand, plan, driver, progress }: FigureContext): Promise<void> {
+async function warmUpAll(context: FigureContext): Promise<void> {
+  const { stand, driver, progress } = context;
   progress("warming up");
-  const durationMs = plan.warmUpMs;
-  for (const destination of [stand.nginx, stand.sluice]) {
-    await driveCalls({ destination, request: chatRequest(), connections: 16, durationMs }, driver);
+  for (const gateway of [stand.nginx, stand.sluice]) {
+    await warmUp(gateway, context);
     const request = embeddingsRequest();
-    await driveCalls({ destination, request, connections: 1, durationMs: durationMs / 4 }, driver);
+    const load = { destination: gateway, request, connections: 1, durationMs: embeddingsMs };
+    await driveCalls(load, driver);
+  }
+  for (const peer of stand.peers) {
+    const subject = `warming up ${peer.name}`;
+    progress(subject);
+    const plan = { ...context.plan, warmUpMs: peer.warmUpMs ?? context.plan.warmUpMs };
+    await tryPeer(subject, { ...context, plan }, (own) => warmUp(peer, own));
   }
 }

@@ -13,8 +13,20 @@ export interface Figure {
   readonly sluice: number;
   /** The quantity of the target; default: `sluice` itself. */
   readonly comparison?: Comparison;
+  /** Through other gateways; empty: none were asked for. */
+  readonly peers?: readonly PeerValue[];
   /** The upper limit. */
   readonly target?: number;
+  /** What the target is for, if there is a comparison; default: that. */
+  readonly judges?: "comparison" | "value";
+}
+
+export interface PeerValue {
+  /** The gateway's. */
+  readonly name: string;
+  readonly value: number;
+  /** Of the same kind as the figure's. */
+  readonly compared?: Summary;
 }
 
 export interface Comparison {
@@ -30,7 +42,8 @@ export interface Comparison {
 }
 
 export function judgedValue(figure: Figure): number {
-  return figure.comparison?.value.median ?? figure.sluice;
+  const compared = figure.judges === "value" ? undefined : figure.comparison;
+  return compared?.value.median ?? figure.sluice;
 }
 
 export function meetsTarget(figure: Figure): boolean | undefined {

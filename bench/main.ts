@@ -3,16 +3,31 @@
  * report goes to standard output, progress to standard error. docs/performance.md explains it.
  */
 import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { comparesGateways, groupNames, runBench, type BenchOptions } from "./bench.ts";
+import {
+  comparesGateways,
+  comparesPeers,
+  groupNames,
+  runBench,
+  type BenchOptions,
+} from "./bench.ts";
 import { formatReport } from "./report.ts";
+import { readPeerDescription } from "./stand/peer-description.ts";
 
-const help = `Usage: npm run bench -- [--quick | --full] [--only GROUP] [--json]
+const defaultInstalledFolder = join(tmpdir(), "peers");
+
+const help = `Usage: npm run bench -- [--quick | --full] [--only GROUP] [--peers FILE]... [--rounds N] [--json]
 
 Options:
   --quick           a smoke of all groups in seconds; its figures say little
   --full            more rounds, and memory after a million calls
   --only GROUP      ${groupNames.join(", ")}
+  --peers FILE      measure the gateway that this file describes, too: bench/peers has some; only the
+                    groups with peers, unless --only names one
+  --installed PATH  where the peers are installed (default: ${defaultInstalledFolder})
+  --rounds N        measurements of each gateway, of which the median is shown
   --json            print the report as JSON
   --profile FOLDER  run the gateway under the runtime's CPU profiler, which writes there
 
@@ -27,6 +42,9 @@ async function main(): Promise<number> {
       full: { type: "boolean" },
       only: { type: "string" },
       json: { type: "boolean" },
+      peers: { type: "string", multiple: true },
+      installed: { type: "string" },
+      rounds: { type: "string" },
       profile: { type: "string" },
       help: { type: "boolean" },
     },
@@ -35,32 +53,39 @@ async function main(): Promise<number> {
     console.log(help);
     return 0;
   }
-  if (values.only !== undefined && !groupNames.includes(values.only)) {
+  const { only, profile: profileFolder, peers: peerFiles = [] } = values;
+  const isUnknown = only !== undefined && !groupNames.includes(only);
+  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+  const isCount = rounds === undefined || (Number.isSafeInteger(rounds) && rounds > 0);
+  if (isUnknown || !isCount || (peerFiles.length > 0 && !comparesPeers(only))) {
     console.error(help);
     return 2;
   }
-  if (comparesGateways(values.only) && Bun.which("nginx") === null) {
+  if (comparesGateways(only) && Bun.which("nginx") === null) {
     console.error("nginx is not installed: there is nothing to compare with");
     return 1;
   }
-  if (values.profile !== undefined) mkdirSync(values.profile, { recursive: true });
+  if (profileFolder !== undefined) mkdirSync(profileFolder, { recursive: true });
   const planName = values.quick === true ? "quick" : values.full === true ? "full" : "default";
-  const { only, profile: profileFolder } = values;
-  return report({ planName, only, profileFolder, json: values.json === true });
+  const installedFolder = resolve(values.installed ?? defaultInstalledFolder);
+  const json = values.json === true;
+  return report({ planName, only, rounds, profileFolder, peerFiles, installedFolder, json });
 }
 
-interface Wanted extends Pick<BenchOptions, "planName" | "only" | "profileFolder"> {
+interface Wanted extends Omit<BenchOptions, "peers" | "signal" | "progress"> {
+  readonly peerFiles: readonly string[];
   readonly json: boolean;
 }
 
-async function report({ json, ...wanted }: Wanted): Promise<number> {
+async function report({ json, peerFiles, ...wanted }: Wanted): Promise<number> {
   const stopping = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) {
     process.once(name, () => stopping.abort(new Error(`ended by ${name}`)));
   }
   const progress = (line: string): void => console.error(line);
   try {
-    const result = await runBench({ ...wanted, signal: stopping.signal, progress });
+    const peers = peerFiles.map(readPeerDescription);
+    const result = await runBench({ ...wanted, peers, signal: stopping.signal, progress });
     console.log(json ? JSON.stringify(result, null, 2) : formatReport(result));
     return 0;
   } catch (error) {

@@ -2,15 +2,23 @@
 export interface BenchPlan {
   /** The longest time of the whole run. */
   readonly limitMs: number;
-  readonly warmUpMs: number;
-  /** Calls by which a new gateway compiles its code before it is compared. */
+  /** Calls by which a gateway compiles its code before it is compared, and their longest time. */
   readonly warmUpCalls: number;
+  readonly warmUpMs: number;
   /** Measurements of each gateway, in alternation. */
   readonly rounds: number;
+  /** The longest time of one measurement of a peer, which may be far too slow for a load. */
+  readonly peerMs: number;
   readonly callsMs: number;
   readonly latencyMs: number;
+  /** The time of a load whose calls come at times of their own. */
+  readonly pacedMs: number;
   readonly embeddingsMs: number;
   readonly streams: StreamLoad;
+  /** As many streams as fill a core. */
+  readonly crowd: StreamLoad;
+  /** The number of calls over which garbage is counted. */
+  readonly garbageCalls: number;
   /** Asks between two processes in one measurement. */
   readonly linkAsks: number;
   /** The total numbers of calls after which resident memory is read. */
@@ -36,13 +44,17 @@ export type PlanName = (typeof planNames)[number];
 export const plans: Readonly<Record<PlanName, BenchPlan>> = {
   quick: {
     limitMs: 180_000,
-    warmUpMs: 300,
     warmUpCalls: 1_000,
+    warmUpMs: 3_000,
     rounds: 1,
+    peerMs: 30_000,
     callsMs: 1_000,
     latencyMs: 300,
+    pacedMs: 500,
     embeddingsMs: 400,
     streams: { streams: 20, chunks: 40, pauseMs: 20 },
+    crowd: { streams: 60, chunks: 40, pauseMs: 20 },
+    garbageCalls: 2_000,
     linkAsks: 2_000,
     memoryCalls: [2_000, 4_000],
     openStreams: [100, 300],
@@ -51,14 +63,18 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     reportedCalls: 20_000,
   },
   default: {
-    limitMs: 720_000,
-    warmUpMs: 3_000,
+    limitMs: 900_000,
     warmUpCalls: 20_000,
+    warmUpMs: 30_000,
     rounds: 5,
+    peerMs: 30_000,
     callsMs: 2_000,
     latencyMs: 1_000,
+    pacedMs: 3_000,
     embeddingsMs: 2_000,
     streams: { streams: 100, chunks: 200, pauseMs: 20 },
+    crowd: { streams: 600, chunks: 200, pauseMs: 20 },
+    garbageCalls: 10_000,
     linkAsks: 16_000,
     memoryCalls: [100_000, 300_000],
     openStreams: [300, 3_000],
@@ -68,13 +84,17 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
   },
   full: {
     limitMs: 2_400_000,
-    warmUpMs: 5_000,
     warmUpCalls: 50_000,
+    warmUpMs: 60_000,
     rounds: 11,
+    peerMs: 60_000,
     callsMs: 3_000,
     latencyMs: 2_000,
+    pacedMs: 5_000,
     embeddingsMs: 3_000,
     streams: { streams: 100, chunks: 400, pauseMs: 20 },
+    crowd: { streams: 600, chunks: 400, pauseMs: 20 },
+    garbageCalls: 10_000,
     linkAsks: 64_000,
     memoryCalls: [100_000, 1_000_000],
     openStreams: [300, 3_000],

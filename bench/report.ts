@@ -1,27 +1,41 @@
 import type { BenchReport } from "./bench.ts";
 import { meetsTarget, type Comparison, type Figure } from "./figure.ts";
+import { formatNumber } from "./format-number.ts";
+import { peerRows } from "./peer-rows.ts";
 
-/** The report as text, one line a figure. */
-export function formatReport({ machine, plan, figures }: BenchReport): string {
+/** The report as text, one line a figure; with peers, also one line a gateway. */
+export function formatReport(report: BenchReport): string {
+  const { machine, plan, figures, peers } = report;
   const { system, cores, processor, runtime, nginx, loadGenerator } = machine;
   const head =
     `${system}, ${cores} cores, ${processor}; ${runtime}, nginx ${nginx}; ` +
     `load: ${loadGenerator}; plan: ${plan}`;
   const columns = ["figure", "unit", "direct", "nginx", "Sluice", "compared", "target", ""];
-  const rows = [columns, ...figures.map(toRow)];
-  const widths = columns.map((_, column) =>
+  const lines = formatTable([columns, ...figures.map(toRow)], [2, 3, 4]);
+  if (peers.length === 0) return [head, "", ...lines].join("\n");
+  const rows = peerRows(report);
+  const numbers = (rows[0] ?? []).map((_, column) => column).slice(1);
+  const notes = peers.map((peer) => `${peer.name}: ${peer.notes.trim()}`);
+  return [head, "", ...lines, "", ...formatTable(rows, numbers), "", ...notes].join("\n");
+}
+
+/** Columns of numbers are aligned at their right. */
+function formatTable(
+  rows: readonly (readonly string[])[],
+  numbers: readonly number[],
+): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   );
-  const lines = rows.map((row) =>
+  return rows.map((row) =>
     row
       .map((cell, column) => {
         const width = widths[column] ?? 0;
-        return column < 2 || column > 4 ? cell.padEnd(width) : cell.padStart(width);
+        return numbers.includes(column) ? cell.padStart(width) : cell.padEnd(width);
       })
       .join("  ")
       .trimEnd(),
   );
-  return [head, "", ...lines].join("\n");
 }
 
 function toRow(figure: Figure): readonly string[] {
@@ -50,9 +64,4 @@ function formatComparison({ kind, value, nginx }: Comparison): string {
 
 function withSign(text: string): string {
   return text.startsWith("-") ? text : `+${text}`;
-}
-
-function formatNumber(value: number | undefined): string {
-  if (value === undefined) return "";
-  return Math.abs(value) >= 100 ? String(Math.round(value)) : value.toFixed(2);
 }

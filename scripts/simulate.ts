@@ -1,8 +1,9 @@
 /**
  * Runs seeds of the simulation in `test/simulation`, or its outages.
  *
- * `--seed N` replays one, with `--trace` line by line; `--from A --count N` runs a range. A seed that
- * breaks a rule is shrunk and shown; the exit code is then 1.
+ * `--seed N` replays one, with `--trace` line by line; `--from A --count N` runs a range, with
+ * `--processes P` in as many parts at once. A seed that breaks a rule is shrunk and shown; the exit
+ * code is then 1.
  *
  * `--outages` runs the cells of the outage grid at 50 calls a second on the simulation's clock and
  * prints a table; the exit code is 1 when a cell breaks a promise. `--only WORDS`, which may be
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     seed: { type: "string" },
     from: { type: "string", default: "1" },
     count: { type: "string", default: "1000" },
+    processes: { type: "string", default: "1" },
     trace: { type: "boolean", default: false },
     outages: { type: "boolean", default: false },
     only: { type: "string", multiple: true, default: [] },
@@ -47,7 +49,8 @@ async function main(): Promise<number> {
   try {
     if (values.outages) return await (values.list ? listOutages() : judgeOutages());
     const { seed } = values;
-    return await (seed === undefined ? runRange() : replay(wholeNumber("seed", seed)));
+    if (seed !== undefined) return await replay(wholeNumber("seed", seed));
+    return await (values.processes === "1" ? runRange() : runParts());
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     console.error(error.message);
@@ -100,6 +103,21 @@ async function replay(seed: number): Promise<number> {
   for (const violation of result.violations) console.log(violationLine(violation));
   console.log(describeFailure(result));
   return 1;
+}
+
+/** Each process prints its own part. */
+async function runParts(): Promise<number> {
+  const from = wholeNumber("from", values.from);
+  const count = wholeNumber("count", values.count);
+  const processes = Math.min(count, wholeNumber("processes", values.processes));
+  const startOf = (part: number): number => from + Math.floor((count * part) / processes);
+  const children = Array.from({ length: processes }, (_, part) => {
+    const range = ["--from", startOf(part), "--count", startOf(part + 1) - startOf(part)];
+    return Bun.spawn([process.execPath, import.meta.path, ...range.map(String)], {
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+  });
+  return Math.max(...(await Promise.all(children.map(({ exited }) => exited))));
 }
 
 async function runRange(): Promise<number> {

@@ -35,11 +35,13 @@ class SingleProcess implements App {
   readonly #data: DataServer;
   readonly #clock: Clock;
   readonly #startedAt: number;
+  readonly #overrides: AppOverrides;
   #config: Config;
   #configuredAt: number;
 
   constructor(config: Config, overrides: AppOverrides) {
     this.#config = config;
+    this.#overrides = overrides;
     const { clock = systemClock } = overrides;
     this.#clock = clock;
     this.#startedAt = this.#configuredAt = clock.now();
@@ -49,6 +51,7 @@ class SingleProcess implements App {
     const shared = { config, telemetry, shutdown, clock, randomBytes };
     this.#control = new ControlServer({
       ...shared,
+      pid: process.pid,
       onBootstrapToken: overrides.onBootstrapToken ?? ((): undefined => undefined),
       passwords: overrides.passwords,
       onKeysChanged: () => this.#data.reloadKeys(),
@@ -93,7 +96,8 @@ class SingleProcess implements App {
     await this.#data.start();
     await this.#control.listen();
     await this.#control.begin();
-    this.events.started({ data: this.dataUrl, admin: this.adminUrl });
+    const { configPath: config } = this.#overrides;
+    this.events.started({ data: this.dataUrl, admin: this.adminUrl, config });
   }
 
   reconfigure(config: Config): void {

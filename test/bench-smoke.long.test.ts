@@ -26,19 +26,26 @@ const figureSchema = z.strictObject({
       nginx: summarySchema.optional(),
     })
     .optional(),
+  peers: z.tuple([]).optional(),
   target: measured.optional(),
+  judges: z.literal("value").optional(),
 });
 const reportSchema = z.strictObject({
   plan: z.literal("quick"),
   machine: z.record(z.string(), z.union([z.string().min(1), measured])),
   figures: z.array(figureSchema),
+  peers: z.tuple([]),
 });
 
 const names = [
   "calls.cpu",
   "calls.per_cpu_second",
+  "calls.resident",
   "chunks.cpu",
   "chunks.per_read",
+  "crowd.first_p99",
+  "crowd.per_read",
+  "crowd.cpu",
   "bedrock.call_cpu",
   "bedrock.chunk_cpu",
   "latency.p50_at_1",
@@ -47,6 +54,10 @@ const names = [
   "latency.p99_at_16",
   "latency.p50_at_64",
   "latency.p99_at_64",
+  "paced.p50_at_sixth",
+  "paced.p99_at_sixth",
+  "paced.p50_at_half",
+  "paced.p99_at_half",
   ...(Bun.which("taskset") === null ? [] : ["throughput.one_core"]),
   "embeddings.time",
   "memory.at_rest",
@@ -54,6 +65,7 @@ const names = [
   "memory.per_stream_at_300",
   "memory.after_few_calls",
   "memory.after_many_calls",
+  "garbage.call",
   "workers.cpu_none",
   "workers.cpu_one",
   "workers.cpu_two",
@@ -112,7 +124,12 @@ testAlone(
     const report = reportSchema.parse(JSON.parse(output));
     expect(report.figures.map(({ name }) => name)).toEqual(names);
     const ratios = report.figures.filter(({ comparison }) => comparison?.kind === "ratio");
-    expect(ratios.map(({ name }) => name)).toEqual(["calls.cpu", "chunks.cpu", "embeddings.time"]);
+    expect(ratios.map(({ name }) => name)).toEqual([
+      "calls.cpu",
+      "chunks.cpu",
+      "crowd.cpu",
+      "embeddings.time",
+    ]);
     for (const { comparison } of ratios) expect(comparison?.value.median).toBeGreaterThan(0);
     // What it starts is told its folder on the command line.
     expect(commandLines().filter((line) => line.includes(folder))).toEqual([]);

@@ -1,18 +1,18 @@
 import type { Comparison, Figure } from "../figure.ts";
-import { driveCalls } from "../load/drive-calls.ts";
 import { driveStreams } from "../load/drive-streams.ts";
 import { chatRequest } from "../load/requests.ts";
 import { benchModels } from "../models.ts";
 import { summarize } from "../statistics.ts";
-import { cpuDuring, type FigureContext } from "./context.ts";
+import { callCpu, cpuDuring, type FigureContext } from "./context.ts";
 
-const connections = 16;
-const callTarget = 1.6;
-const chunkTarget = 2;
+const callTarget = 1.35;
+const chunkTarget = 1.1;
 
 /** CPU of Sluice over the kind `bedrock` (signing, translation, frames), divided by `openai`'s. */
 export async function measureBedrock(context: FigureContext): Promise<readonly Figure[]> {
-  const calls = await measureRounds(context, "bedrock calls", (model) => callCpu(context, model));
+  const calls = await measureRounds(context, "bedrock calls", (model) =>
+    callCpu(context.stand.sluice, context, chatRequest(model)),
+  );
   const chunks = await measureRounds(context, "bedrock chunks", (model) =>
     chunkCpu(context, model),
   );
@@ -50,14 +50,6 @@ async function measureRounds(
     rounds.push({ openai, bedrock: await measure(benchModels.bedrock) });
   }
   return rounds;
-}
-
-async function callCpu({ stand, plan, driver }: FigureContext, model: string): Promise<number> {
-  const { sluice } = stand;
-  const request = chatRequest(model);
-  const load = { destination: sluice, request, connections, durationMs: plan.callsMs };
-  const { cpu, result } = await cpuDuring(sluice, () => driveCalls(load, driver));
-  return cpu / result.calls;
 }
 
 async function chunkCpu({ stand, plan, driver }: FigureContext, model: string): Promise<number> {

@@ -1,40 +1,36 @@
 import type { Figure } from "../figure.ts";
-import { driveCalls } from "../load/drive-calls.ts";
-import { chatRequest } from "../load/requests.ts";
-import type { Gateway } from "../stand/stand.ts";
-import { medians, ratioOf } from "./compare.ts";
-import { alternate, cpuDuring, type FigureContext } from "./context.ts";
+import { medians, pick, ratios } from "./compare.ts";
+import { alternate, callCpu, type FigureContext } from "./context.ts";
+import { settledBytes } from "./memory.ts";
 
-const connections = 16;
-const targetRatio = 4.5;
+const targetRatio = 4;
 
-/** CPU of a gateway for one unstreamed chat call. */
+/** CPU of a gateway for one unstreamed chat call, and its memory after such calls. */
 export async function measureCalls(context: FigureContext): Promise<readonly Figure[]> {
-  const { plan, driver } = context;
-  const request = chatRequest();
-  const pairs = await alternate(context, "chat calls", async (gateway: Gateway) => {
-    const load = { destination: gateway, request, connections, durationMs: plan.callsMs };
-    const { cpu, result } = await cpuDuring(gateway, () => driveCalls(load, driver));
-    return cpu / result.calls;
-  });
-  const perCpuSecond = pairs.map((pair) => ({
-    nginx: 1_000_000 / pair.nginx,
-    sluice: 1_000_000 / pair.sluice,
+  const rounds = await alternate(context, "chat calls", async (gateway, own) => ({
+    cpu: await callCpu(gateway, own),
+    resident: await settledBytes(gateway),
   }));
+  const cpu = pick(rounds, (round) => round.cpu);
   return [
     {
       name: "calls.cpu",
       title: "CPU of a chat call",
       unit: "us",
-      ...medians(pairs),
-      comparison: ratioOf(pairs),
+      ...ratios(cpu),
       target: targetRatio,
     },
     {
       name: "calls.per_cpu_second",
       title: "Chat calls for one second of CPU",
       unit: "calls",
-      ...medians(perCpuSecond),
+      ...medians(pick(cpu, (microseconds) => 1_000_000 / microseconds)),
+    },
+    {
+      name: "calls.resident",
+      title: "Resident memory after these calls",
+      unit: "MB",
+      ...medians(pick(rounds, ({ resident }) => resident / 1_000_000)),
     },
   ];
 }

@@ -78,7 +78,7 @@ async function readReports(sluice: SluiceGateway, signal: AbortSignal): Promise<
   return count;
 }
 
-function pidOf(gateway: SluiceGateway, name: string): number {
+export function pidOf(gateway: SluiceGateway, name: string): number {
   const pid = gateway.pids().find((one) => nameOf(one) === name);
   if (pid === undefined) throw new Error(`there is no process ${name}`);
   return pid;

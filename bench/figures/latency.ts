@@ -1,69 +1,71 @@
 import type { Figure } from "../figure.ts";
-import { driveCalls, type CallResult } from "../load/drive-calls.ts";
+import { driveCalls, type CallLoad, type CallResult } from "../load/drive-calls.ts";
 import { chatRequest } from "../load/requests.ts";
-import type { Destination } from "../stand/stand.ts";
 import { summarize } from "../statistics.ts";
-import type { FigureContext } from "./context.ts";
+import { compared, pick } from "./compare.ts";
+import { alternate, type FigureContext, type Round } from "./context.ts";
 
 const connectionCounts = [1, 16, 64] as const;
 /** The 99th percentile at 16 connections, in milliseconds. */
-const target = { connections: 16, addedMs: 1.5 } as const;
+const target = { connections: 16, ms: 4 } as const;
 
-interface Round {
-  readonly direct: CallResult;
-  readonly nginx: CallResult;
-  readonly sluice: CallResult;
-}
-
-/** The latency that a gateway adds: through it, minus direct to the upstream. */
+/** The latency that a gateway adds in a closed loop: through it, minus direct to the upstream. */
 export async function measureLatency(context: FigureContext): Promise<readonly Figure[]> {
   const figures: Figure[] = [];
   for (const connections of connectionCounts) {
-    const rounds: Round[] = [];
-    for (let round = 1; round <= context.plan.rounds; round += 1) {
-      const { rounds: count } = context.plan;
-      context.progress(`latency at ${connections} connections: round ${round} of ${count}`);
-      rounds.push(await measureRound(connections, context));
-    }
-    figures.push(describe(rounds, connections, "p50"), describe(rounds, connections, "p99"));
+    const subject = `connections: ${connections}`;
+    const load = { connections, durationMs: context.plan.latencyMs };
+    const rounds = await alternate(context, `latency, ${subject}`, (gateway, own) =>
+      driveBoth({ ...load, destination: gateway, request: chatRequest() }, own),
+    );
+    const [median, tail] = latencyFigures(rounds, { name: `at_${connections}`, subject });
+    const isJudged = connections === target.connections;
+    figures.push(median, { ...tail, ...(isJudged && { target: target.ms, judges: "value" }) });
   }
   return figures;
 }
 
-async function measureRound(connections: number, context: FigureContext): Promise<Round> {
-  const { stand, plan, driver } = context;
-  const request = chatRequest();
-  const drive = (destination: Destination): Promise<CallResult> =>
-    driveCalls({ destination, request, connections, durationMs: plan.latencyMs }, driver);
-  const direct = await drive(stand.direct);
-  const nginx = await drive(stand.nginx);
-  const sluice = await drive(stand.sluice);
-  return { direct, nginx, sluice };
+/** The same load to the upstream and through a gateway. */
+export interface BothWays {
+  readonly direct: CallResult;
+  readonly through: CallResult;
 }
 
-function describe(
-  rounds: readonly Round[],
-  connections: number,
-  percentile: "p50" | "p99",
-): Figure {
-  const millisecondsOf = (way: keyof Round): number[] =>
-    rounds.map((round) => round[way][percentile] / 1_000);
-  const direct = millisecondsOf("direct");
-  const addedBy = (way: "nginx" | "sluice"): number[] =>
-    millisecondsOf(way).map((value, round) => value - (direct[round] ?? NaN));
-  const isJudged = connections === target.connections && percentile === "p99";
-  return {
-    name: `latency.${percentile}_at_${connections}`,
-    title: `Latency ${percentile}, connections: ${connections}`,
-    unit: "ms",
-    direct: summarize(direct).median,
-    nginx: summarize(millisecondsOf("nginx")).median,
-    sluice: summarize(millisecondsOf("sluice")).median,
-    comparison: {
-      kind: "added",
-      value: summarize(addedBy("sluice")),
-      nginx: summarize(addedBy("nginx")),
-    },
-    ...(isJudged && { target: target.addedMs }),
+export async function driveBoth(
+  load: CallLoad,
+  { stand, driver }: FigureContext,
+): Promise<BothWays> {
+  const direct = await driveCalls({ ...load, destination: stand.direct }, driver);
+  return { direct, through: await driveCalls(load, driver) };
+}
+
+interface Named {
+  /** The end of the figures' names. */
+  readonly name: string;
+  readonly subject: string;
+  /** Default: `latency`. */
+  readonly group?: string;
+}
+
+/** The median and the 99th percentile, with what the gateways add to them. */
+export function latencyFigures(
+  rounds: readonly Round<BothWays>[],
+  { name, subject, group = "latency" }: Named,
+): readonly [Figure, Figure] {
+  const figureOf = (percentile: "p50" | "p99"): Figure => {
+    const through = pick(rounds, (both) => both.through[percentile] / 1_000);
+    const added = pick(
+      rounds,
+      (both) => (both.through[percentile] - both.direct[percentile]) / 1_000,
+    );
+    const direct = pick(rounds, (both) => both.direct[percentile] / 1_000);
+    return {
+      name: `${group}.${percentile}_${name}`,
+      title: `Latency ${percentile}, ${subject}`,
+      unit: "ms",
+      ...compared(through, added, "added"),
+      direct: summarize(direct.map(({ sluice }) => sluice)).median,
+    };
   };
+  return [figureOf("p50"), figureOf("p99")];
 }

@@ -8,7 +8,7 @@ import { summarize } from "../statistics.ts";
 import type { FigureContext } from "./context.ts";
 
 const connections = 16;
-const targetKilobytes = 60;
+const targetKilobytes = 40;
 /** The tolerance for equal memory, because of garbage collection. */
 const targetGrowth = 1.1;
 /** Slow enough for thousands of streams without a busy core. */

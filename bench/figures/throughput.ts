@@ -12,7 +12,7 @@ export async function measureThroughput(context: FigureContext): Promise<readonl
   if (Bun.which("taskset") === null) return [];
   const { plan, driver } = context;
   const request = chatRequest();
-  const pairs = await alternate(context, "calls on one core", async (gateway) => {
+  const rounds = await alternate(context, "calls on one core", async (gateway) => {
     const load = { destination: gateway, request, connections, durationMs: plan.callsMs };
     setCores(gateway, "0");
     try {
@@ -27,7 +27,7 @@ export async function measureThroughput(context: FigureContext): Promise<readonl
       name: "throughput.one_core",
       title: "Chat calls a second on one core",
       unit: "calls/s",
-      ...medians(pairs),
+      ...medians(rounds),
     },
   ];
 }

@@ -3,9 +3,8 @@ import { driveCalls } from "../load/drive-calls.ts";
 import { chatRequest } from "../load/requests.ts";
 import type { Gateway } from "../stand/stand.ts";
 import { summarize } from "../statistics.ts";
-import { cpuDuring, type FigureContext } from "./context.ts";
+import { callCpu, warmUp, type FigureContext } from "./context.ts";
 
-const costConnections = 16;
 const throughputConnections = 64;
 /** What a call may cost more with two workers, of all processes. */
 const coordinationTarget = 10;
@@ -26,7 +25,7 @@ export async function measureWorkers(context: FigureContext): Promise<readonly F
   await using one = await stand.startFreshSluice({ workers: 1 });
   await using two = await stand.startFreshSluice({ workers: 2 });
   const gateways = { none, one, two };
-  await inTurns(gateways, (gateway) => warmUp(gateway, context));
+  for (const gateway of [none, one, two]) await warmUp(gateway, context);
   const cpu = await measureRounds(gateways, context, callCpu);
   const rates = await measureRounds(gateways, context, callsPerSecond);
   return [...describeCpu(cpu), ...describeRates(rates)];
@@ -51,24 +50,6 @@ async function inTurns(
   measure: (gateway: Gateway) => Promise<number>,
 ): Promise<Round> {
   return { none: await measure(none), one: await measure(one), two: await measure(two) };
-}
-
-async function warmUp(gateway: Gateway, { plan, driver }: FigureContext): Promise<number> {
-  const load = { destination: gateway, request: chatRequest(), durationMs: plan.callsMs };
-  const connections = throughputConnections;
-  let done = 0;
-  while (done < plan.warmUpCalls) {
-    done += (await driveCalls({ ...load, connections }, driver)).calls;
-  }
-  return done;
-}
-
-async function callCpu(gateway: Gateway, { plan, driver }: FigureContext): Promise<number> {
-  const load = { destination: gateway, request: chatRequest(), durationMs: plan.callsMs };
-  const { cpu, result } = await cpuDuring(gateway, () =>
-    driveCalls({ ...load, connections: costConnections }, driver),
-  );
-  return cpu / result.calls;
 }
 
 async function callsPerSecond(gateway: Gateway, { plan, driver }: FigureContext): Promise<number> {

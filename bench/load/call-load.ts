@@ -9,7 +9,7 @@ import type { CallResult } from "./drive-calls.ts";
 import { requestBytes, RequestSender } from "./http-request.ts";
 
 const loadSchema = z.strictObject({
-  destination: z.object({ port: z.int(), authorization: z.string() }),
+  destination: z.object({ port: z.int(), headers: z.record(z.string(), z.string()) }),
   request: z.strictObject({ path: z.string(), body: z.string() }),
   connections: z.int().positive(),
   durationMs: z.number().positive(),

@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Destination } from "../stand/stand.ts";
+import { requestFor } from "./request-for.ts";
 import type { LoadRequest } from "./requests.ts";
 
 export interface CallLoad {
@@ -12,6 +13,11 @@ export interface CallLoad {
   readonly durationMs: number;
   /** Time between two calls of a connection, unless an answer takes longer; default: none. */
   readonly everyMs?: number;
+  /**
+   * Calls come at times of their own, so many a second, each on a free connection: `connections` is
+   * the most of these. Latency counts from the intended time.
+   */
+  readonly perSecond?: number;
 }
 
 export interface Driver {
@@ -21,7 +27,7 @@ export interface Driver {
 }
 
 const callResultSchema = z.strictObject({
-  calls: z.int().positive(),
+  calls: z.int(),
   microseconds: z.number().positive(),
   failures: z.int(),
   p50: z.number(),
@@ -39,11 +45,14 @@ export function loadGenerator(): "wrk" | "bundled" {
 }
 
 /** Calls in a closed loop, with wrk if possible. Throws if a call fails, which would cost less. */
-export async function driveCalls(load: CallLoad, driver: Driver): Promise<CallResult> {
-  const usesWrk =
-    loadGenerator() === "wrk" && load.durationMs >= shortestWrkMs && load.everyMs === undefined;
+export async function driveCalls(wanted: CallLoad, driver: Driver): Promise<CallResult> {
+  const { destination, durationMs, everyMs, perSecond } = wanted;
+  const load = { ...wanted, request: requestFor(destination, wanted.request) };
+  const isClosed = everyMs === undefined && perSecond === undefined;
+  const usesWrk = loadGenerator() === "wrk" && durationMs >= shortestWrkMs && isClosed;
   const run = usesWrk ? runWrk : runBundled;
   const result = callResultSchema.parse(JSON.parse(await run(load, driver)));
+  if (result.calls === 0) throw new Error("no call of the load was answered");
   if (result.failures > 0) throw new Error(`${result.failures} calls of the load failed`);
   return result;
 }
@@ -67,10 +76,13 @@ async function runWrk(load: CallLoad, driver: Driver): Promise<string> {
 }
 
 function wrkScript({ request, destination }: CallLoad): string {
+  const headers = Object.entries(destination.headers).map(
+    ([name, value]) => `wrk.headers["${name}"] = [==[${value}]==]`,
+  );
   return `wrk.method = "POST"
 wrk.body = [==[${request.body}]==]
 wrk.headers["content-type"] = "application/json"
-wrk.headers["authorization"] = "${destination.authorization}"
+${headers.join("\n")}
 done = function(summary, latency)
   local errors = summary.errors
   local failures = errors.connect + errors.read + errors.write + errors.status + errors.timeout
@@ -83,8 +95,11 @@ end
 }
 
 function runBundled(load: CallLoad, driver: Driver): Promise<string> {
-  const program = join(import.meta.dir, "call-load.ts");
-  return runProgram([process.execPath, program, JSON.stringify(load)], driver.signal);
+  const { port, headers } = load.destination;
+  const argument = JSON.stringify({ ...load, destination: { port, headers } });
+  const name = load.perSecond === undefined ? "call-load.ts" : "paced-load.ts";
+  const program = join(import.meta.dir, name);
+  return runProgram([process.execPath, program, argument], driver.signal);
 }
 
 async function runProgram(command: readonly string[], signal: AbortSignal): Promise<string> {

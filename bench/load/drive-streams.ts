@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { endChild } from "../stand/child.ts";
 import type { Destination } from "../stand/stand.ts";
+import { requestFor } from "./request-for.ts";
 import { streamRequest } from "./requests.ts";
 import type { StreamLoad } from "../plan.ts";
 
@@ -19,6 +20,8 @@ const countsSchema = z.strictObject({
   whole: z.int(),
   events: z.int(),
   reads: z.int(),
+  /** The 99th percentile of the time to a stream's first event. */
+  firstP99Ms: z.number(),
 });
 
 export type StreamCounts = z.infer<typeof countsSchema>;
@@ -43,10 +46,10 @@ export async function driveStreams(drive: StreamDrive): Promise<StreamCounts> {
 
 export function openStreams(drive: StreamDrive): OpenStreams {
   const { destination, load, openWithinMs, signal } = drive;
-  const request = streamRequest(load, drive.model);
-  const { port, authorization } = destination;
+  const request = requestFor(destination, streamRequest(load, drive.model));
+  const { port, headers } = destination;
   const argument = {
-    destination: { port, authorization },
+    destination: { port, headers },
     request,
     streams: load.streams,
     openWithinMs,

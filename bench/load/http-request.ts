@@ -3,9 +3,12 @@ import type { LoadRequest } from "./requests.ts";
 
 /** A complete HTTP request as bytes of the wire. */
 export function requestBytes({ path, body }: LoadRequest, destination: Destination): Buffer {
+  const headers = Object.entries(destination.headers).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
   return Buffer.from(
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${destination.port}\r\n` +
-      `authorization: ${destination.authorization}\r\ncontent-type: application/json\r\n` +
+      `${headers.join("")}content-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

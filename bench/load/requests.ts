@@ -12,9 +12,11 @@ const messages = [
   { role: "user", content: "What does a gateway do for those who call, and for those who answer?" },
 ];
 
+export const chatPath = "/v1/chat/completions";
+
 export function chatRequest(model: string = benchModels.chat): LoadRequest {
   const body = { model, messages, temperature: 0.2, max_tokens: 200 };
-  return { path: "/v1/chat/completions", body: JSON.stringify(body) };
+  return { path: chatPath, body: JSON.stringify(body) };
 }
 
 /** Asks the static upstream for chunks at a steady pace, as text that any wire can contain. */
@@ -24,7 +26,7 @@ export function streamRequest(
 ): LoadRequest {
   const pace = { role: "user", content: `chunks=${chunks},pauseMs=${pauseMs}` };
   const body = { model, messages: [...messages, pace], stream: true };
-  return { path: "/v1/chat/completions", body: JSON.stringify(body) };
+  return { path: chatPath, body: JSON.stringify(body) };
 }
 
 export function embeddingsRequest(): LoadRequest {

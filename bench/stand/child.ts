@@ -10,6 +10,8 @@ export interface Child extends AsyncDisposable {
 export interface ChildOptions {
   readonly command: readonly string[];
   readonly logPath: string;
+  /** Where it runs; default: where this program does. */
+  readonly folder?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -17,13 +19,14 @@ export interface ChildOptions {
 const timeoutMs = 5_000;
 
 /** Starts a program whose output goes to a file. It is ended at the end of the run. */
-export function startChild({ command, logPath, env }: ChildOptions): Child {
+export function startChild({ command, logPath, folder, env }: ChildOptions): Child {
   const log = openSync(logPath, "a");
   const child = Bun.spawn([...command], {
     stdin: "ignore",
     stdout: log,
     stderr: log,
     env: env ?? process.env,
+    ...(folder !== undefined && { cwd: folder }),
   });
   closeSync(log);
   return {

@@ -28,7 +28,7 @@ export async function startNginx(folder: string, upstreamPort: number): Promise<
       name: "nginx",
       port,
       pids: () => [pid],
-      authorization: "Bearer none",
+      headers: {},
       [Symbol.asyncDispose]: end,
     };
   } catch (error) {

@@ -1,6 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-/** CPU time that processes have used so far, user and system, of all their threads. */
+/**
+ * CPU time that processes have used so far, user and system, of all their threads and of those of
+ * their children that have ended.
+ */
 export function cpuMicroseconds(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
 }
@@ -39,7 +42,8 @@ function childrenOf(pid: number): readonly number[] {
  */
 function cpuOf(pid: number): number {
   const tasks = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
-  return (tasks.length === 1 ? scheduledMicroseconds(pid) : undefined) ?? tickedMicroseconds(pid);
+  const { own, ended } = tickedMicroseconds(pid);
+  return ((tasks.length === 1 ? scheduledMicroseconds(pid) : undefined) ?? own) + ended;
 }
 
 /** Undefined if the kernel has no such count. */
@@ -48,11 +52,16 @@ function scheduledMicroseconds(pid: number): number | undefined {
   return nanoseconds > 0 ? nanoseconds / 1_000 : undefined;
 }
 
-function tickedMicroseconds(pid: number): number {
+function tickedMicroseconds(pid: number): { readonly own: number; readonly ended: number } {
   const stat = textOf(`/proc/${pid}/stat`);
   // The name of the program may contain spaces, so fields are counted after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return ((Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 1_000_000) / ticksPerSecond;
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number);
+  const tickMicroseconds = 1_000_000 / ticksPerSecond;
+  return {
+    own: (user + system) * tickMicroseconds,
+    ended: (endedUser + endedSystem) * tickMicroseconds,
+  };
 }
 
 function residentOf(pid: number): { readonly ownBytes: number; readonly sharedBytes: number } {

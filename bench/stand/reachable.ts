@@ -4,10 +4,14 @@ const startLimitMs = 15_000;
 const pauseMs = 20;
 
 /** Resolves once this loopback port accepts connections. Throws if the program ends. */
-export async function untilReachable(port: number, child: Child): Promise<void> {
+export async function untilReachable(
+  port: number,
+  child: Child,
+  limitMs = startLimitMs,
+): Promise<void> {
   let hasEnded = false;
   void child.exited.then(() => (hasEnded = true));
-  const deadline = performance.now() + startLimitMs;
+  const deadline = performance.now() + limitMs;
   while (performance.now() < deadline && !hasEnded) {
     if (await canConnect(port)) return;
     await Bun.sleep(pauseMs);

@@ -10,6 +10,8 @@ import type { Gateway } from "./stand.ts";
 export interface SluiceKind {
   /** Default: 1; `none`: all in one process. */
   readonly workers?: number | "none";
+  /** Added to the environment of its processes. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** A program that each of its processes loads first. */
   readonly preload?: string;
   /** Where that program writes. */
@@ -64,6 +66,7 @@ export async function startSluice(options: SluiceOptions): Promise<SluiceGateway
     // For all its processes.
     env: {
       ...process.env,
+      ...options.environment,
       BUN_OPTIONS: runtimeOptions.join(" "),
       SLUICE_BENCH_FOLDER: options.watchFolder,
     },
@@ -83,7 +86,7 @@ export async function startSluice(options: SluiceOptions): Promise<SluiceGateway
     port,
     adminPort,
     pids,
-    authorization: `Bearer ${key}`,
+    headers: { authorization: `Bearer ${key}` },
     adminAuthorization: `Bearer ${token}`,
     [Symbol.asyncDispose]: end,
   };

@@ -56,7 +56,7 @@ export class UpstreamConnection {
     if (path.endsWith("/embeddings")) this.#send(embeddings);
     else if (path.endsWith("/converse")) this.#send(converse);
     else if (path.endsWith("/converse-stream")) this.#stream(converseStream, readPace(body));
-    else if (body.includes('"stream":true')) this.#stream(chatStream, readPace(body));
+    else if (asksForStream(body)) this.#stream(chatStream, readPace(body));
     else this.#send(chat);
   }
 
@@ -86,6 +86,11 @@ export class UpstreamConnection {
     const taken = this.#output.write(bytes);
     if (taken < bytes.length) this.#unsent.push(bytes.subarray(Math.max(0, taken)));
   }
+}
+
+/** Gateways write their own JSON, some with spaces. */
+function asksForStream(body: Buffer): boolean {
+  return body.includes('"stream":true') || body.includes('"stream": true');
 }
 
 interface Pace {

@@ -7,9 +7,10 @@ import { readConfigFile } from "./serve/load-settings.ts";
 export const checkConfigCommand: Command = {
   name: "check-config",
   summary: "check a configuration file and report all its problems",
-  help: () => `Usage: sluice check-config FILE [--json]
+  help: () => `Usage: sluice check-config [FILE] [--json]
 
-Checks a configuration file without starting anything.
+Checks a configuration file without starting anything. Without FILE: SLUICE_CONFIG, else
+./sluice.yaml.
 
 Options:
   --json   print {"ok": ..., "problems": [...], "warnings": [...]} instead of text
@@ -17,8 +18,11 @@ Options:
 Exit code: 0 the file is good, 1 it has problems, 2 wrong usage.`,
   run(args, io) {
     const { values, positionals } = readArguments(args, { json: { type: "boolean" } });
-    const [path, ...others] = positionals;
-    if (path === undefined || others.length > 0) throw new UsageError("name one file to check");
+    const [path = io.environment.configPath, ...others] = positionals;
+    if (others.length > 0) throw new UsageError("name one file to check");
+    if (path === undefined) {
+      throw new UsageError("name the file to check: there is no sluice.yaml in this directory");
+    }
     const env = io.environment.variables;
     const result = parseConfig(readConfigFile(path), { name: path, env });
     const problems = result.ok ? [] : result.problems;

@@ -1,7 +1,7 @@
 import type { SettingsArguments } from "./serve/load-settings.ts";
 
-/** Starts the command line from a checkout, without npm's own output. */
-const program = "npm run -s sluice --";
+/** Starts the command line from a checkout. */
+const program = "npx sluice";
 
 /** A complete command line; `words` follow the name of the program. */
 export function commandLine(words: string, settings: SettingsArguments = {}): string {

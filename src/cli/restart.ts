@@ -21,7 +21,7 @@ processes, and those of before have until shutdown.drain_timeout. The administra
 If a new process does not start, those that run go on. Ends when the new processes serve.
 
 Options:
-  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG)
+  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml)
   --data-dir DIR      where it keeps its state, instead of the configured directory
 
 Exit code: 0 restarted, 1 not restarted, 2 wrong usage.`,

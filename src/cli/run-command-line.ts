@@ -1,3 +1,4 @@
+import { completionCommand } from "./completion/completion.ts";
 import { suggest } from "../settings/suggest.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { checkConfigCommand } from "./check-config.ts";
@@ -8,17 +9,27 @@ import { runCommand } from "./run-command.ts";
 import { serveCommand } from "./serve/serve.ts";
 import { simulatorCommand } from "./serve/simulator.ts";
 
+const completion = completionCommand(allCommands);
+
 const ownCommands: readonly Command[] = [
   serveCommand,
   restartCommand,
   checkConfigCommand,
   simulatorCommand,
+  completion,
 ];
 
 /** All commands, in the order of the overview. */
 export async function allCommands(): Promise<readonly Command[]> {
   const { resourceCommands } = await import("./resource-commands.ts");
-  return [serveCommand, restartCommand, checkConfigCommand, ...resourceCommands, simulatorCommand];
+  return [
+    serveCommand,
+    restartCommand,
+    checkConfigCommand,
+    ...resourceCommands,
+    simulatorCommand,
+    completion,
+  ];
 }
 
 /** Runs the command that the arguments name; resolves with the exit code. */

@@ -1,12 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, expect, test } from "bun:test";
 import { readEnvironment } from "./environment.ts";
 
-const names = [
-  "SLUICE_CONFIG",
-  "SLUICE_ADMIN_URL",
-  "SLUICE_ADMIN_TOKEN",
-  "BUN_CONFIG_MAX_HTTP_REQUESTS",
-] as const;
+const names = ["SLUICE_CONFIG", "SLUICE_ADMIN_URL", "SLUICE_ADMIN_TOKEN"] as const;
 const before = names.map((name) => process.env[name]);
 
 function set(name: string, value: string | undefined): void {
@@ -16,19 +14,16 @@ function set(name: string, value: string | undefined): void {
 
 afterEach(() => names.forEach((name, index) => set(name, before[index])));
 
-test("the path of the file and the limit of fetches come from the environment", () => {
+test("the path of the file comes from the environment", () => {
   set("SLUICE_CONFIG", "/etc/sluice.yaml");
-  set("BUN_CONFIG_MAX_HTTP_REQUESTS", "9000");
   const environment = readEnvironment();
   expect(environment.configPath).toBe("/etc/sluice.yaml");
-  expect(environment.maxHttpRequests).toBe(9000);
   expect(environment.variables["SLUICE_CONFIG"]).toBe("/etc/sluice.yaml");
 });
 
-test("empty variables and invalid numbers count as absent", () => {
+test("an empty variable counts as absent", () => {
   set("SLUICE_CONFIG", "");
-  set("BUN_CONFIG_MAX_HTTP_REQUESTS", "many");
-  expect(readEnvironment()).toMatchObject({ configPath: undefined, maxHttpRequests: undefined });
+  expect(readEnvironment().configPath).toBeUndefined();
 });
 
 test("the management token is read without line ends and is not printed by accident", () => {
@@ -47,4 +42,21 @@ test("a snapshot does not follow later changes", () => {
   const environment = readEnvironment();
   set("SLUICE_CONFIG", "second");
   expect(environment.variables["SLUICE_CONFIG"]).toBe("first");
+});
+
+test("sluice.yaml of the working directory is used, unless the environment names another file", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-environment-"));
+  const home = process.cwd();
+  process.chdir(folder);
+  try {
+    set("SLUICE_CONFIG", undefined);
+    expect(readEnvironment().configPath).toBeUndefined();
+    writeFileSync("sluice.yaml", "");
+    expect(readEnvironment().configPath).toBe("sluice.yaml");
+    set("SLUICE_CONFIG", "other.yaml");
+    expect(readEnvironment().configPath).toBe("other.yaml");
+  } finally {
+    process.chdir(home);
+    rmSync(folder, { recursive: true });
+  }
 });

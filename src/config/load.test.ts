@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { availableParallelism } from "node:os";
 import { openaiKind } from "../upstreams/openai/kind.ts";
 import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import type { Config } from "./config.ts";
@@ -89,7 +90,7 @@ describe("a valid file", () => {
       ledger: { batchRows: 500, flushIntervalMs: 1000 },
       telemetry: { logLevel: "info", logFormat: "text" },
       upstreamRequests: 8192,
-      workers: 1,
+      workers: Math.min(availableParallelism(), 8),
       imageFetch: {
         enabled: false,
         maxBytes: 10 * 1024 ** 2,
@@ -122,6 +123,13 @@ describe("a valid file", () => {
         embeddingEncoding: "as_sent",
       },
       timeouts: { connectMs: 3000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 600_000 },
+      connections: {
+        id: expect.any(String),
+        idleMs: 4_000,
+        ageMs: 300_000,
+        mostIdle: 512,
+        tls: undefined,
+      },
       maxInFlight: 4096,
       drain: undefined,
     });

@@ -1,3 +1,5 @@
+import type { Secret } from "./keys/secret.ts";
+
 /** Time limits of one attempt. */
 export interface Timeouts {
   readonly connectMs: number;
@@ -6,6 +8,29 @@ export interface Timeouts {
   /** Between two chunks of the answer. */
   readonly idleMs: number;
   readonly totalMs: number;
+}
+
+/** How connections to an upstream are made and kept. */
+export interface ConnectionSettings {
+  /** The same for the same settings: only then are connections shared. */
+  readonly id: string;
+  /** How long a connection may be idle, unless the server says less. */
+  readonly idleMs: number;
+  /** After this time a connection carries no further request. */
+  readonly ageMs: number;
+  /** Limit on idle connections to one host. */
+  readonly mostIdle: number;
+  readonly tls: ConnectionTls | undefined;
+}
+
+/** Texts in PEM format. */
+export interface ConnectionTls {
+  /** In place of the usual ones. */
+  readonly authorities: string | undefined;
+  readonly certificate: string | undefined;
+  readonly key: Secret | undefined;
+  /** In place of the host of the URL. */
+  readonly serverName: string | undefined;
 }
 
 /** Reads answers to the end after the caller has left, to get the usage that is billed anyway. */
@@ -29,3 +54,21 @@ export interface ImageFetchSettings {
   /** Metadata services of clouds are never reachable. */
   readonly allowsPrivateAddresses: boolean;
 }
+
+/** The forward proxies on the way to upstreams. */
+export interface Proxies {
+  readonly forHttp: Proxy | undefined;
+  readonly forHttps: Proxy | undefined;
+  /** Hosts that are reached directly, as in `NO_PROXY`, in lower case. */
+  readonly except: readonly string[];
+}
+
+export interface Proxy {
+  /** Without the brackets of an IPv6 address. */
+  readonly hostname: string;
+  readonly port: number;
+  /** The value of `proxy-authorization`. */
+  readonly authorization: string | undefined;
+}
+
+export const noProxies: Proxies = { forHttp: undefined, forHttps: undefined, except: [] };

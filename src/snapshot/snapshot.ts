@@ -2,7 +2,12 @@ import type { Pool } from "../domain/limits/capacity.ts";
 import type { Environment, Model } from "../domain/model.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { RoutingSettings } from "../domain/routing-settings.ts";
-import type { DrainSettings, ImageFetchSettings, Timeouts } from "../domain/upstream-settings.ts";
+import type {
+  ConnectionSettings,
+  DrainSettings,
+  ImageFetchSettings,
+  Timeouts,
+} from "../domain/upstream-settings.ts";
 import type { UpstreamAdapter } from "../upstreams/adapter.ts";
 import type { CallHook } from "./call-hooks.ts";
 
@@ -29,6 +34,7 @@ export interface Upstream {
   readonly name: string;
   readonly adapter: UpstreamAdapter;
   readonly timeouts: Timeouts;
+  readonly connections: ConnectionSettings;
   /** Limit on concurrent requests. */
   readonly maxInFlight: number;
   /** Undefined: a stream is aborted when its caller disconnects. */

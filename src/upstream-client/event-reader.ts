@@ -22,7 +22,8 @@ export class EventReader<Event> implements EventBatches<Event> {
   async next(): Promise<readonly Event[] | undefined> {
     const { answer, decoder } = this.#options;
     while (!this.#isOver) {
-      const bytes = await this.#read();
+      const read = this.#read();
+      const bytes = read instanceof Promise ? await this.#whenRead(read) : read;
       const events = bytes === undefined ? decoder.end() : decoder.push(bytes);
       this.#checkEnd(bytes === undefined);
       if (events.length > 0) return events;
@@ -38,9 +39,18 @@ export class EventReader<Event> implements EventBatches<Event> {
     this.#options.answer.cancel();
   }
 
-  async #read(): Promise<Uint8Array | undefined> {
+  #read(): ReturnType<UpstreamAnswer["read"]> {
     try {
-      return await this.#options.answer.read();
+      return this.#options.answer.read();
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  async #whenRead(read: Promise<Uint8Array | undefined>): Promise<Uint8Array | undefined> {
+    try {
+      return await read;
     } catch (error) {
       this.#end();
       throw error;

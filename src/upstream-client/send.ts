@@ -4,17 +4,14 @@ import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
-import type { UpstreamRequest } from "../upstreams/adapter.ts";
+import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
-import {
-  hasArrived,
-  type Transport,
-  type TransportReader,
-  type TransportResponse,
-} from "./transport.ts";
+import { ProtocolError } from "./http/answer/protocol-error.ts";
+import { ClientError } from "./http/client-error.ts";
+import type { Transport, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
 import { whyEnded } from "../domain/waiting/why-ended.ts";
 
@@ -68,20 +65,24 @@ export async function send(
     canConnect: (time) => options.hosts.canConnect({ url, ...time }),
   });
   try {
-    const authorized = await upstream.adapter.authorize(request, watchdog.signal);
+    const authorized = await upstream.adapter.authorize(request, watchdog);
+    if (watchdog.isAborted) throw new ClientError("Cancelled", "connecting");
     const { method, headers, body } = authorized;
-    const { signal } = watchdog;
-    signal.throwIfAborted();
-    const response = await options.transport(authorized.url, { method, headers, body, signal });
+    const { connections } = upstream;
+    const sending = { method, headers, body, connections, progress: watchdog };
+    const response = await options.transport(authorized.url, sending);
     watchdog.connected();
     const sent = { url: authorized.url, headers };
     const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
-    if (!response.ok) throw await readFailure({ answer, response, authorized }, upstream);
+    const { status } = response;
+    if (status < 200 || status > 299) {
+      throw await readFailure({ answer, response, authorized }, upstream);
+    }
     refuseEncoded(response);
     return answer;
   } catch (error) {
     watchdog.abort();
-    throw explain(error, { watchdog, callerSignal: options.callerSignal }, kindBeforeHeaders);
+    throw explain(error, { watchdog, callerSignal: options.callerSignal });
   }
 }
 
@@ -109,7 +110,6 @@ export class UpstreamAnswer {
   readonly #watchdog: Watchdog;
   readonly #sent: AnswerParts["sent"];
   readonly #options: SendOptions;
-  #reader: TransportReader | undefined;
 
   constructor({ response, watchdog, sent }: AnswerParts, options: SendOptions) {
     this.#response = response;
@@ -118,7 +118,7 @@ export class UpstreamAnswer {
     this.#options = options;
   }
 
-  get headers(): Headers {
+  get headers(): AnswerHeaders {
     return this.#response.headers;
   }
 
@@ -140,8 +140,10 @@ export class UpstreamAnswer {
       // The headers count as the first byte.
       this.#watchdog.progress();
       this.#watchdog.awaited();
-      if (hasArrived(this.#response, declared)) return await this.#response.bytes();
-      return await this.#readChunks(limitBytes);
+      const arrived = this.#response.arrived();
+      if (arrived === undefined) return await this.#readChunks(limitBytes);
+      if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
+      return arrived;
     } catch (error) {
       throw this.#fail(error);
     } finally {
@@ -149,19 +151,12 @@ export class UpstreamAnswer {
     }
   }
 
-  /** Reads the next chunk of the body; undefined at its end. */
-  async read(): Promise<Uint8Array | undefined> {
-    this.#reader ??= readerOf(this.#response);
-    if (this.#reader === undefined) return undefined;
+  /** Reads the next chunk of the body; undefined at its end. A promise only if it has to wait. */
+  read(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
     try {
       this.#watchdog.awaited();
-      const { done, value } = await this.#reader.read();
-      if (done) {
-        this.#watchdog.stop();
-        return undefined;
-      }
-      this.#watchdog.progress();
-      return value;
+      const read = this.#response.read();
+      return read instanceof Promise ? this.#whenRead(read) : this.#took(read);
     } catch (error) {
       throw this.#fail(error);
     }
@@ -180,12 +175,26 @@ export class UpstreamAnswer {
     void this.#drain().catch(() => undefined);
   }
 
+  async #whenRead(read: Promise<Uint8Array | undefined>): Promise<Uint8Array | undefined> {
+    try {
+      return this.#took(await read);
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  #took(chunk: Uint8Array | undefined): Uint8Array | undefined {
+    if (chunk === undefined) this.#watchdog.stop();
+    else this.#watchdog.progress();
+    return chunk;
+  }
+
   /** Once an answer has begun, every failure is a broken answer: the upstream has done the work. */
   #fail(error: unknown): UpstreamFailure | GatewayError {
     const watchdog = this.#watchdog;
     watchdog.abort();
     const { callerSignal } = this.#options;
-    return explain(error, { watchdog, callerSignal }, () => "broken-answer");
+    return explain(error, { watchdog, callerSignal, hasBegun: true });
   }
 
   async #drain(): Promise<void> {
@@ -247,10 +256,6 @@ function refuseEncoded(response: TransportResponse): void {
   });
 }
 
-function readerOf(response: TransportResponse): TransportReader | undefined {
-  return response.body?.getReader();
-}
-
 function tooLong(limitBytes: number): UpstreamFailure {
   return new UpstreamFailure({
     kind: "broken-answer",
@@ -258,22 +263,36 @@ function tooLong(limitBytes: number): UpstreamFailure {
   });
 }
 
+interface Broken {
+  readonly watchdog: Watchdog;
+  readonly callerSignal: AbortSignal;
+  readonly hasBegun?: boolean;
+}
+
 /** Tells a disconnected caller, a passed deadline and a network failure apart. */
 function explain(
   error: unknown,
-  { watchdog, callerSignal }: { readonly watchdog: Watchdog; readonly callerSignal: AbortSignal },
-  kindOf: (networkCode: string) => UpstreamFailureKind,
+  { watchdog, callerSignal, hasBegun = false }: Broken,
 ): UpstreamFailure | GatewayError {
   if (watchdog.failure !== undefined) return watchdog.failure;
   if (callerSignal.aborted) return whyEnded(callerSignal);
   if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
-  const code = errorCode(error) ?? "unknown";
-  const details = { kind: kindOf(code), message: `network error ${code}` };
-  return new UpstreamFailure(details, { cause: error });
+  const kind = hasBegun ? "broken-answer" : kindBeforeAnswer(error);
+  const isProtocol = error instanceof ProtocolError;
+  const message = isProtocol ? error.message : `network error ${errorCode(error) ?? "unknown"}`;
+  return new UpstreamFailure({ kind, message }, { cause: error });
 }
 
 /** A connection that broke may have carried the request; one that never opened did not. */
-function kindBeforeHeaders(networkCode: string): UpstreamFailureKind {
-  const isLost = networkCode === "ECONNRESET" || networkCode === "EPIPE";
-  return isLost ? "connection-lost" : "connect-failed";
+function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
+  if (error instanceof ProtocolError) return "broken-answer";
+  if (!(error instanceof ClientError)) return "connect-failed";
+  switch (error.stage) {
+    case "connecting":
+      return "connect-failed";
+    case "unanswered":
+      return "connection-lost";
+    case "answering":
+      return "broken-answer";
+  }
 }

@@ -1,57 +1,40 @@
-import { estimateShallowMemoryUsageOf } from "bun:jsc";
-import { nextTurn, oneTurnBytes } from "../domain/waiting/next-turn.ts";
+import type { ConnectionSettings } from "../domain/upstream-settings.ts";
+import type { AnswerHeaders } from "../upstreams/adapter.ts";
 
-/** Sends one request to an upstream. `fetch`, unless a simulation puts its own network here. */
+/**
+ * Sends one request to an upstream; resolves when the head of its answer has come. The HTTP client,
+ * unless a simulation puts its own network here. Rejects with `ClientError` or `ProtocolError`.
+ */
 export type Transport = (url: string, request: TransportRequest) => Promise<TransportResponse>;
 
 export interface TransportRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array<ArrayBuffer> | null;
-  /** Aborts the request and the reading of its answer. */
-  readonly signal: AbortSignal;
+  readonly body: string | Uint8Array | null;
+  readonly connections: ConnectionSettings;
+  /** Told how the request comes on. */
+  readonly progress: RequestProgress;
 }
 
-/** The part of `Response` that the gateway uses. */
+export interface RequestProgress {
+  /** Called once, before anything is sent. */
+  started(request: Cancellable): void;
+  /** A connection is being opened for the request. */
+  connecting(): void;
+  /** The host has accepted a connection for it. */
+  connected(): void;
+}
+
+export interface Cancellable {
+  /** Closes the connection at once, unless the answer is complete. Safe at any time. */
+  cancel(): void;
+}
+
 export interface TransportResponse {
-  readonly ok: boolean;
   readonly status: number;
-  readonly headers: Headers;
-  readonly body: { getReader(): TransportReader } | null;
-  /** Reads the whole body at once. */
-  bytes(): Promise<Uint8Array>;
-}
-
-export interface TransportReader {
-  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
-}
-
-export const fetchTransport: Transport = (url, request) => {
-  // Yields after the write of a large body: handing it to the runtime takes just as long.
-  const isLarge = (request.body?.length ?? 0) > oneTurnBytes;
-  return isLarge ? nextTurn().then(() => fetchOnce(url, request)) : fetchOnce(url, request);
-};
-
-function fetchOnce(url: string, request: TransportRequest): Promise<Response> {
-  return fetch(url, {
-    ...request,
-    // A redirect would carry the credential to any host the upstream names.
-    redirect: "manual",
-    // No compression was requested; decompressing an answer anyway would invite bombs.
-    decompress: false,
-    // The watchdog enforces the deadlines.
-    timeout: false,
-  });
-}
-
-/** Size the runtime reports for a response without a body (Bun 1.4), URL excluded. */
-const emptyResponseBytes = 360;
-
-/**
- * Whether a body of this length has arrived in full: `bytes` then returns at once and is cheaper
- * than a reader. The runtime has no call for this, but the size it reports for a response includes
- * a complete body and nothing of a partial one. A wrong "no" costs a few microseconds.
- */
-export function hasArrived(response: TransportResponse, bodyBytes: number): boolean {
-  return estimateShallowMemoryUsageOf(response) >= emptyResponseBytes + bodyBytes;
+  readonly headers: AnswerHeaders;
+  /** The whole body, if all of it has come and none was read. */
+  arrived(): Uint8Array | undefined;
+  /** The next piece of the body; undefined at its end. One call at a time. */
+  read(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
 }

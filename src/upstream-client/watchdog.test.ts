@@ -82,7 +82,42 @@ describe("a watchdog", () => {
     expect(watchdog.failure?.details.kind).toBe("timed-out");
   });
 
-  test("probes no host behind a proxy, where the connect timeout equals the first-byte timeout", () => {
+  test("ends an attempt whose connection does not open at the connect timeout, without a probe", () => {
+    const { watchdog, passTo, stops, questions } = watch();
+    watchdog.connecting();
+    passTo(99);
+    expect(watchdog.failure).toBeUndefined();
+    passTo(1_000);
+    expect(watchdog.failure?.details.kind).toBe("connect-failed");
+    expect([stops, questions]).toEqual([[100], []]);
+  });
+
+  test("gives an attempt whose connection opened late the rest of its time", () => {
+    const { watchdog, passTo, stops, questions } = watch(false);
+    watchdog.connecting();
+    passTo(90);
+    watchdog.connected();
+    passTo(999);
+    expect([watchdog.failure, questions]).toEqual([undefined, []]);
+    passTo(1_001);
+    expect(watchdog.failure?.details.kind).toBe("timed-out");
+    expect(stops).toEqual([1_000]);
+  });
+
+  test("cancels its request once when it ends early, and not when it is over", () => {
+    const { watchdog, passTo } = watch();
+    let cancels = 0;
+    watchdog.started({ cancel: () => void (cancels += 1) });
+    passTo(1_001);
+    watchdog.abort();
+    expect([cancels, watchdog.signal.aborted]).toEqual([1, true]);
+    const whole = watch().watchdog;
+    whole.started({ cancel: () => void (cancels += 1) });
+    whole.stop();
+    expect([cancels, whole.signal.aborted]).toEqual([1, false]);
+  });
+
+  test("probes no host where the connect timeout equals the first-byte timeout", () => {
     const { watchdog, passTo, stops, questions } = watch(false, { ...timeouts, connectMs: 1_000 });
     passTo(2_000);
     expect(questions).toEqual([]);

@@ -1,6 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
+import type { Cancellable, RequestProgress } from "./transport.ts";
 
 export interface WatchdogOptions {
   readonly timeouts: Timeouts;
@@ -13,7 +14,8 @@ export interface WatchdogOptions {
   readonly onStop: () => void;
   /**
    * Whether the host has accepted a connection since the attempt began; resolves by `until`
-   * (monotonic milliseconds). Called once, after half of the connect timeout without an answer.
+   * (monotonic milliseconds). Called once, after half of the connect timeout without an answer, for
+   * a request on a kept connection: its host may be gone.
    */
   readonly canConnect: (time: { since: number; until: number }) => Promise<boolean>;
 }
@@ -28,34 +30,54 @@ const quietShare = 0.5;
  * Enforces the deadlines of one attempt: connect, first byte, idle and total. One timer serves all
  * four and is only reset when it fires and at the first byte, so a chunk costs one clock read.
  */
-export class Watchdog {
+export class Watchdog implements RequestProgress {
   readonly #options: WatchdogOptions;
-  readonly #controller = new AbortController();
+  /** Made when first needed. */
+  #controller: AbortController | undefined;
+  #request: Cancellable | undefined;
   readonly #startedAt: number;
   readonly #onCallerLeft = (): void => this.abort();
   #silentSince: number;
   #phase: "quiet" | "waiting" | "answering" = "quiet";
-  /** Whether the upstream has sent anything, headers included. */
+  /** Whether the host has accepted a connection for the attempt, or has sent anything. */
   #isConnected = false;
+  /** Whether a connection is being opened for it. */
+  #isConnecting = false;
   /** Whether a reader waits for the next chunk. */
   #isAwaited = false;
   #cancelTimer: () => void = () => undefined;
   #failure: UpstreamFailure | undefined;
   #isStopped = false;
+  #isAborted = false;
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
     this.#startedAt = options.clock.monotonic();
     this.#silentSince = this.#startedAt;
     const { callerSignal } = options;
-    if (callerSignal.aborted) this.#controller.abort();
+    if (callerSignal.aborted) this.#isAborted = true;
     else callerSignal.addEventListener("abort", this.#onCallerLeft, { once: true });
     this.#arm();
   }
 
   /** Aborts when the attempt ends early. */
   get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isAborted) this.#controller.abort();
     return this.#controller.signal;
+  }
+
+  /** Whether the attempt was ended early. */
+  get isAborted(): boolean {
+    return this.#isAborted;
+  }
+
+  started(request: Cancellable): void {
+    this.#request = request;
+  }
+
+  connecting(): void {
+    this.#isConnecting = true;
   }
 
   /** The deadline that ended the attempt, if one did. */
@@ -63,9 +85,10 @@ export class Watchdog {
     return this.#failure;
   }
 
-  /** The response headers arrived: the host is up, however long its body takes. */
+  /** The host is up, however long its answer takes. */
   connected(): void {
     this.#isConnected = true;
+    this.#isConnecting = false;
   }
 
   /** A chunk arrived. The idle time does not run until the next one is awaited. */
@@ -96,7 +119,10 @@ export class Watchdog {
   /** Ends the attempt and aborts its request. */
   abort(): void {
     this.stop();
-    this.#controller.abort();
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    this.#controller?.abort();
+    this.#request?.cancel();
   }
 
   #arm(): void {
@@ -120,9 +146,10 @@ export class Watchdog {
     }
   }
 
-  /** Behind an egress proxy both timeouts are equal, and the host is not probed. */
+  /** Hosts are not probed where both timeouts are equal. */
   #quietMs(): number {
     const { connectMs, firstByteMs } = this.#options.timeouts;
+    if (this.#isConnecting) return Math.min(connectMs, firstByteMs);
     return connectMs < firstByteMs ? connectMs * quietShare : firstByteMs;
   }
 
@@ -136,6 +163,9 @@ export class Watchdog {
     }
     if (this.#phase === "answering") {
       return this.#end("timed-out", "the answer was silent for longer than timeouts.idle");
+    }
+    if (this.#isConnecting && waitedMs >= timeouts.connectMs) {
+      return this.#end("connect-failed", notConnected);
     }
     if (waitedMs >= timeouts.firstByteMs) {
       return this.#end("timed-out", "no answer came within timeouts.first_byte");
@@ -151,7 +181,7 @@ export class Watchdog {
     const since = this.#startedAt;
     const hasAnswered = await canConnect({ since, until: since + timeouts.connectMs });
     if (hasAnswered || this.#isConnected || this.#isStopped) return;
-    this.#end("connect-failed", "no connection could be opened within timeouts.connect");
+    this.#end("connect-failed", notConnected);
   }
 
   #end(kind: "timed-out" | "connect-failed", message: string): void {
@@ -159,3 +189,5 @@ export class Watchdog {
     this.abort();
   }
 }
+
+const notConnected = "no connection could be opened within timeouts.connect";

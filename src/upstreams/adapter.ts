@@ -9,12 +9,18 @@ export interface UpstreamRequest {
   readonly url: string;
   readonly method: "POST" | "GET";
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array<ArrayBuffer>;
+  readonly body: string | Uint8Array;
+}
+
+/** The headers of an answer. */
+export interface AnswerHeaders {
+  /** The value, joined by commas if there are several; null without one. `name`: lower case. */
+  get(name: string): string | null;
 }
 
 /** A whole 2xx answer. Some providers send a part of it, such as token counts, in headers. */
 export interface WholeAnswer {
-  readonly headers: Headers;
+  readonly headers: AnswerHeaders;
   readonly body: Uint8Array;
 }
 
@@ -106,8 +112,14 @@ export interface FailedAnswer extends WholeAnswer {
 export interface UpstreamAdapter {
   readonly chat?: ChatCodec;
   readonly embeddings?: EmbeddingCodec;
-  /** Runs last, so that signing schemes see the final bytes. */
-  authorize(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamRequest>;
+  /**
+   * Runs last, so that signing schemes see the final bytes. `ending.signal` aborts with the attempt;
+   * it is made when it is first read.
+   */
+  authorize(
+    request: UpstreamRequest,
+    ending: { readonly signal: AbortSignal },
+  ): Promise<UpstreamRequest> | UpstreamRequest;
   /** The header of every answer that contains the provider's id of the request. */
   readonly requestIdHeader: string;
   /** Classifies a non-2xx answer to `request`. The pipeline decides what to do about it. */

@@ -20,6 +20,8 @@ export interface UpstreamKind<
   readonly fields: Fields;
   /** Defaults of `timeouts.first_byte` and `timeouts.idle`. */
   readonly answerTimes: { readonly firstByte: string; readonly idle: string };
+  /** Default of `connections.idle`: less than servers of the kind keep an unused connection. */
+  readonly idleConnections: string;
   /** Contradictions between fields that are each valid; paths begin at the upstream. */
   contradictions?(fields: FieldsOf<Fields>): readonly SettingProblem[];
   /** Schemas of a target's section for this kind, by the kind of its model. */

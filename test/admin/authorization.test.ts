@@ -14,6 +14,7 @@ beforeAll(async () => {
   const { app, config } = world.gateway;
   const { routes: control } = new ControlPlane({
     config,
+    pid: process.pid,
     services: app.admin,
     events: app.events,
     onBootstrapToken: () => undefined,

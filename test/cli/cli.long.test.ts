@@ -90,7 +90,7 @@ test("the first start tells the one-time token of the first operator, a later on
     await until(() => Promise.resolve(demo.text().includes("one-time token")));
     const [, token = ""] = /one-time token (\w{43})/.exec(demo.text()) ?? [];
     expect(demo.text()).toMatch(
-      new RegExp(`\n  npm run -s sluice -- users create you@\\S+ .* --data-dir ${folder}\n`),
+      new RegExp(`\n  npx sluice users create you@\\S+ .* --data-dir ${folder}\n`),
     );
     const made = await fetch(`${demo.adminUrl}/admin/v1/bootstrap`, {
       method: "POST",
@@ -174,6 +174,17 @@ test("a port that is taken is a clear failure, not a second server on it", async
   expect(second.exitCode).toBe(1);
   expect(second.errors).toContain(port);
   expect(second.errors).toContain("--data");
+});
+
+test("a second gateway on a data directory says which process has it, and what to do", async () => {
+  await using first = await startDemo();
+  const second = await runSluice(["serve", "--data-dir", folder, ...anyPort]);
+  expect(second.exitCode).toBe(1);
+  const told = /process (\d+) has used the data directory (\S+) since (\S+)/.exec(second.errors);
+  expect(Number(told?.[1])).toBe(first.pid);
+  expect(told?.[2]).toBe(folder);
+  expect(Date.parse(told?.[3] ?? "")).toBeLessThanOrEqual(Date.now());
+  expect(second.errors).toContain("--data-dir");
 });
 
 test("a simulator on a taken port says so and ends", async () => {
@@ -265,7 +276,7 @@ test("every command and every verb has help with examples, and a version", async
     for (const verb of verbsIn(help.output)) {
       const more = await runHere([name, verb, "--help"]);
       expect(more.output).toContain(`Usage: sluice ${name} ${verb}`);
-      expect(more.output).toMatch(/Examples:\n {2}(?:[a-z -]+ \| )?npm run -s sluice -- /);
+      expect(more.output).toMatch(/Examples:\n {2}(?:[a-z -]+ \| )?npx sluice /);
     }
   }
   expect((await runSluice(["--version"])).output).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -281,7 +292,7 @@ test("words that are nearly commands are answered with what was meant", async ()
   const [code, errors] = await errorsOf("key", "list");
   expect([code, errors]).toEqual([
     2,
-    "sluice: there is no command 'key'; did you mean `npm run -s sluice -- keys`?\n",
+    "sluice: there is no command 'key'; did you mean `npx sluice keys`?\n",
   ]);
   expect((await errorsOf("keys", "lst"))[1]).toContain("did you mean 'list'?");
   expect((await errorsOf("keys", "weather"))[1]).toContain("say what to do: create, list,");
@@ -318,12 +329,6 @@ test("every example of the help is a command line that makes sense", async () =>
   }
 });
 
-test("documents start the command line without npm's own lines, which would be in every file", async () => {
-  const paths = ["README.md", ...new Bun.Glob("docs/**/*.md").scanSync(".")];
-  expect(paths.length).toBeGreaterThan(10);
-  for (const path of paths) expect(await Bun.file(path).text()).not.toContain("npm run sluice");
-});
-
 /** Has what the examples name. */
 const exampleConfig = `
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
@@ -348,7 +353,7 @@ function examplesIn(help: string): string[] {
   const [, block = ""] = /\nExamples:\n([^]*?)\n\n/.exec(help) ?? [];
   const lines = block === "" ? [] : block.split("\n");
   return lines.map((line) => {
-    const [, words] = /^ {2}(?:git log -p \| )?npm run -s sluice -- (.*)$/.exec(line) ?? [];
+    const [, words] = /^ {2}(?:git log -p \| )?npx sluice (.*)$/.exec(line) ?? [];
     if (words === undefined) throw new Error(`this would not run: ${line}`);
     return words;
   });

@@ -386,7 +386,7 @@ test("what only a running gateway remembers is told to be so", async () => {
 test("without a gateway and without --offline, the message names every way to one", async () => {
   const result = await runHere(["keys", "list", "--data-dir", folder.path]);
   expect(result.exitCode).toBe(1);
-  const ways = ["sluice -- serve", "--url", "--offline", "--data-dir", "--config"];
+  const ways = ["npm start", "--url", "--offline", "--data-dir", "--config"];
   for (const way of ways) expect(result.errors).toContain(way);
 });
 

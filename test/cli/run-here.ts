@@ -26,7 +26,6 @@ export async function runHere(
       configPath: undefined,
       adminUrl: undefined,
       adminToken: undefined,
-      maxHttpRequests: undefined,
       variables: {},
       ...options.environment,
     },

@@ -173,7 +173,10 @@ function open(
   counts: Counts,
   onAnswered: (caller: Caller, answer: Answered) => void,
 ): Promise<Caller> {
-  const bytes = requestBytes(chatRequest(load.model), load);
+  const bytes = requestBytes(chatRequest(load.model), {
+    port: load.port,
+    headers: { authorization: load.authorization },
+  });
   const answer = new AnswerReader();
   let dueAt = 0;
   let isOpen = true;

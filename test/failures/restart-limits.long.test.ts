@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { ProcessBench } from "../support/ledger-truth-process.ts";
-import type { ServingProcess } from "../support/sluice-process.ts";
+import { ProcessBench, until } from "../support/ledger-truth-process.ts";
+import { runSluice, type ServingProcess } from "../support/sluice-process.ts";
 
 const kills = 5;
 const limit = 20_000;
@@ -33,6 +33,54 @@ test("a key gets its minute only once, even if the gateway is killed repeatedly"
   );
   expect(Math.max(...inAnyMinute)).toBe(fitting);
 }, 120_000);
+
+test("a key gets its minute only once while the only worker is replaced under load", async () => {
+  const requestsPerMinute = 2_000;
+  await using bench = await ProcessBench.create({
+    keys: 1,
+    plan: { plan: "enterprise", limits: { requestsPerMinute, tokensPerMinute: 10_000_000 } },
+    sections: { http: "{ idle_timeout: 2s }" },
+  });
+  await using serving = await bench.serve();
+  const startedAt = performance.now();
+  const answers = { 200: 0, 429: 0 };
+  /** More than the restart uses is left for afterwards. */
+  let pauseMs = 100;
+  let isOver = false;
+  /** Half of the callers stay on connections to the process that leaves. */
+  const callOn = async (keepalive: boolean): Promise<void> => {
+    while (!isOver) {
+      const status = await call(bench, serving, keepalive);
+      expect([200, 429]).toContain(status);
+      answers[status as 200 | 429] += 1;
+      await Bun.sleep(pauseMs);
+    }
+  };
+  const callers = Array.from({ length: 8 }, (_, index) => index);
+  const { workerPid } = serving;
+  const underWay = Promise.all(callers.map((caller) => callOn(caller % 2 === 0)));
+  const { exitCode } = await runSluice(["restart", "--config", bench.configPath]);
+  expect([exitCode, serving.workerPid === workerPid]).toEqual([0, false]);
+  pauseMs = 0;
+  await until("the limit is reached", () => answers[429] > 50);
+  isOver = true;
+  await underWay;
+  expect(performance.now() - startedAt).toBeLessThan(60_000);
+  expect(answers[200]).toBe(requestsPerMinute);
+}, 120_000);
+
+async function call(
+  bench: ProcessBench,
+  serving: ServingProcess,
+  keepalive: boolean,
+): Promise<number> {
+  const messages = [{ role: "user", content: "count: 1" }];
+  const body = { model: "chat-openai", messages };
+  const path = "/v1/chat/completions";
+  const response = await bench.fetch(serving, { path, body }, {}, { keepalive });
+  await response.text();
+  return response.status;
+}
 
 /** Opens a stream that lasts until the process ends; undefined if it was refused. */
 async function open(bench: ProcessBench, serving: ServingProcess): Promise<Admitted | undefined> {

@@ -50,7 +50,7 @@ test.each([
 const started = [
   ["a shell", serveCommand],
   ["npm start", ["npm", "start", "--"]],
-  ["npm run", ["npm", "run", "sluice", "--", "serve"]],
+  ["its own command", ["bin/sluice", "serve"]],
 ] as const;
 
 testNeeding("npm").each(started)(

@@ -26,7 +26,7 @@ class Herd implements AsyncDisposable {
   constructor(workers: number, command: readonly string[] = [process.execPath, program]) {
     this.supervisor = new Supervisor({
       clock: systemClock,
-      start: (_fetchLimit, onMessage) => {
+      start: (onMessage) => {
         const words = [...command, String(workers), this.folder];
         const worker = startWorker({ command: words, environment: process.env }, (message) => {
           if (message.kind === "started") this.#port ??= message.addresses[1];

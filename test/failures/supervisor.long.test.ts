@@ -220,25 +220,6 @@ async function killWorkerUntilItWaits(serving: ServingProcess): Promise<void> {
   expect(await isServing(serving)).toBe(false);
 }
 
-test("a worker has the limit of fetches that its configuration asks for", async () => {
-  await using bench = await createBench({ upstream_requests: "300" });
-  await using serving = await bench.serve();
-  expect(fetchLimitOf(serving)).toBe("300");
-  await killWorker(serving);
-  expect(fetchLimitOf(serving)).toBe("300");
-  expect(reportsIn(bench)).toHaveLength(1);
-  await serving[Symbol.asyncDispose]();
-  const variables = { BUN_CONFIG_MAX_HTTP_REQUESTS: "9000" };
-  await using other = await startServing(["--config", bench.configPath], variables);
-  expect(fetchLimitOf(other)).toBe("9000");
-});
-
-function fetchLimitOf({ workerPid }: ServingProcess): string | undefined {
-  const variables = readFileSync(`/proc/${workerPid}/environ`, "utf8").split("\0");
-  const found = variables.find((line) => line.startsWith("BUN_CONFIG_MAX_HTTP_REQUESTS="));
-  return found?.split("=")[1];
-}
-
 test("SIGHUP ends a demo, whose terminal is gone, and nothing else", async () => {
   await using bench = await createBench();
   await using serving = await bench.serve();

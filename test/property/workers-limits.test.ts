@@ -18,6 +18,8 @@ const plans = [
 const busy = 0;
 const keys = ["a", "b"] as const;
 const windowMs = 60_000;
+/** Of a worker and those that replaced it while it still serves. */
+const mostAtOnce = 3;
 
 const step = fc.oneof(
   {
@@ -267,8 +269,8 @@ class History {
     const admitted = this.admitted[call];
     if (admitted === undefined || admitted.isSettled || !admitted.worker.isAlive) return;
     const { worker, callId, reserved } = admitted;
-    if (kind === "use") return worker.limits.use(callId, tokens);
-    worker.limits.settle(callId, tokens);
+    if (kind === "use") return void worker.limits.use(callId, tokens);
+    void worker.limits.settle(callId, tokens);
     admitted.isSettled = true;
     // What is used beyond the reservation is a debt.
     admitted.tokens = Math.min(tokens, reserved);
@@ -276,7 +278,7 @@ class History {
 
   #uncount(admitted: Admitted | undefined): void {
     if (admitted?.counted === undefined || !admitted.worker.isAlive) return;
-    admitted.worker.limits.uncount(admitted.counted);
+    void admitted.worker.limits.uncount(admitted.counted);
     admitted.counted = undefined;
     admitted.requests = 0;
   }
@@ -286,8 +288,9 @@ class History {
   }
 
   #startWorker(number: number): void {
-    if (this.#world.living().some((worker) => worker.number === number)) return;
-    this.#world.startWorker(number);
+    const { length } = this.#world.living().filter((worker) => worker.number === number);
+    // A worker serves until its successor does.
+    if (length < (this.#workers === 1 ? mostAtOnce : 1)) this.#world.startWorker(number);
   }
 
   #workerAt(index: number): WorkerWorld | undefined {

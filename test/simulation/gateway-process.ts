@@ -1,5 +1,6 @@
 import type { RoutingServices } from "../../src/process/wiring/build-routing.ts";
 import { buildServices } from "../../src/process/wiring/build-services.ts";
+import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
 import type { Environment, Model } from "../../src/domain/model.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
@@ -10,7 +11,7 @@ import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import type { TransportRequest } from "../../src/upstream-client/transport.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
-import { noImageFetch } from "../support/pipeline-fixtures.ts";
+import { plainConnections, noImageFetch } from "../support/pipeline-fixtures.ts";
 import { auditBudgets } from "./budget-audit.ts";
 import { CapacityAudit } from "./capacity-audit.ts";
 import { usageTimeoutMs } from "./finished-answer.ts";
@@ -124,6 +125,15 @@ export class GatewayProcess {
     this.ledger.crash(folder);
   }
 
+  /** Ends the calls that were running in a crash too: the runtime keeps signals with listeners. */
+  close(): void {
+    this.clock.stop();
+    this.ledger.close();
+    this.running.endAll(
+      () => new GatewayError("model_unavailable", { message: "the run is over" }),
+    );
+  }
+
   #makeServices(name: string): CallServices & RoutingServices {
     const { world, limiter, keys } = this.#around;
     const { clock, running } = this;
@@ -145,7 +155,7 @@ export class GatewayProcess {
       },
     });
     const services = buildServices({
-      config: { limits: { store: "memory", defaultOutputTokens: 200 } },
+      config: { limits: { store: "memory", defaultOutputTokens: 200 }, upstreamRequests: 1_000 },
       routing: () => world.scenario.routing,
       routingEvents: telemetry.routing,
       units: keys,
@@ -230,6 +240,7 @@ export class GatewayProcess {
     return {
       name,
       timeouts,
+      connections: plainConnections,
       maxInFlight,
       drain,
       adapter: makeAdapter(plan, this.clock),

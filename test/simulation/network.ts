@@ -1,8 +1,5 @@
-import type {
-  Transport,
-  TransportReader,
-  TransportResponse,
-} from "../../src/upstream-client/transport.ts";
+import { ClientError, type FailedStage } from "../../src/upstream-client/http/client-error.ts";
+import type { RequestProgress, TransportResponse } from "../../src/upstream-client/transport.ts";
 import type { Attempt } from "./records.ts";
 import type { Script } from "./upstream-answer.ts";
 import type { ProcessClock } from "./virtual-time.ts";
@@ -12,17 +9,13 @@ export interface ConnectionOptions {
   readonly script: Script;
   /** The process that sent the request; nothing reaches an ended one. */
   readonly clock: ProcessClock;
-  readonly signal: AbortSignal;
+  readonly progress: RequestProgress;
   readonly onEnded: (attempt: Attempt, how: string) => void;
 }
-
-type TransportRequestSignal = Parameters<Transport>[1]["signal"];
 
 /** One request on its way through a network that has no sockets. */
 export class Connection {
   readonly #options: ConnectionOptions;
-  readonly #signal: TransportRequestSignal;
-  readonly #onAbort = (): void => this.#fail(aborted(), "aborted");
   #reject: ((error: Error) => void) | undefined;
   #cancelTimer: () => void = () => undefined;
   #error: Error | undefined;
@@ -33,8 +26,7 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#signal = options.signal;
-    this.#signal.addEventListener("abort", this.#onAbort, { once: true });
+    options.progress.started({ cancel: () => this.#fail(aborted(), "aborted") });
   }
 
   get isProbe(): boolean {
@@ -52,15 +44,16 @@ export class Connection {
   /** Resolves when the headers have arrived. */
   open(): Promise<TransportResponse> {
     const { script } = this.#options;
-    if (this.#signal.aborted) this.#onAbort();
     if (script.connect === "refused") {
-      return this.#after(1, () => this.#fail(networkError("ConnectionRefused"), "refused"));
+      return this.#after(1, () =>
+        this.#fail(new ClientError("ECONNREFUSED", "connecting"), "refused"),
+      );
     }
     const isSilent = script.connect === "hanging" || script.headersAfterMs === Infinity;
     if (isSilent) return this.#after(undefined, () => undefined);
     return this.#after(script.headersAfterMs, (resolve) => {
       if (script.isResetBeforeHeaders) {
-        this.#fail(networkError("ECONNRESET"), "reset before headers");
+        this.#fail(reset("unanswered"), "reset before headers");
       } else resolve(this.#respond());
     });
   }
@@ -75,51 +68,40 @@ export class Connection {
     attempt.headersAt = clock.toVirtual(clock.monotonic());
     const { status } = script;
     this.#nextAt = this.#options.clock.monotonic();
-    const reader: TransportReader = { read: () => this.#read() };
     return {
-      ok: status >= 200 && status < 300,
       status,
       headers: new Headers(script.headers),
-      body: { getReader: () => reader },
-      bytes: () => this.#readAll(),
+      arrived: () => undefined,
+      read: () => this.#read(),
     };
   }
 
-  async #readAll(): Promise<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    for (;;) {
-      const { done, value } = await this.#read();
-      if (value !== undefined) pieces.push(value);
-      if (done) return Buffer.concat(pieces);
-    }
-  }
-
   /** Pieces that arrived while nobody read are buffered. */
-  #read(): Promise<{ done: boolean; value?: Uint8Array }> {
+  #read(): Promise<Uint8Array | undefined> {
     const { script, clock, attempt } = this.#options;
     const piece = script.pieces[this.#piece];
     if (piece === undefined) return this.#readEnd();
     this.#piece += 1;
     this.#nextAt += piece.afterMs;
     const waitMs = this.#nextAt - clock.monotonic();
-    const arrive = (): { done: boolean; value: Uint8Array } => {
+    const arrive = (): Uint8Array => {
       attempt.lastByteAt = clock.toVirtual(clock.monotonic());
-      return { done: false, value: piece.bytes };
+      return piece.bytes;
     };
     if (waitMs <= 0 && this.#error === undefined) return Promise.resolve(arrive());
     return this.#after(waitMs, (resolve) => resolve(arrive()));
   }
 
-  #readEnd(): Promise<{ done: boolean }> {
+  #readEnd(): Promise<undefined> {
     switch (this.#options.script.ending) {
       case "silent":
         return this.#after(undefined, () => undefined);
       case "reset":
-        return this.#after(1, () => this.#fail(networkError("ECONNRESET"), "reset"));
+        return this.#after(1, () => this.#fail(reset("answering"), "reset"));
       case "closed":
         return this.#after(0, (resolve) => {
           this.#end("closed");
-          resolve({ done: true });
+          resolve(undefined);
         });
     }
   }
@@ -148,15 +130,14 @@ export class Connection {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelTimer();
-    this.#signal.removeEventListener("abort", this.#onAbort);
     this.#options.onEnded(this.#options.attempt, how);
   }
 }
 
 function aborted(): Error {
-  return new DOMException("The operation was aborted.", "AbortError");
+  return new ClientError("Cancelled", "answering");
 }
 
-function networkError(code: string): Error {
-  return Object.assign(new Error(code), { code });
+function reset(stage: FailedStage): Error {
+  return new ClientError("ECONNRESET", stage);
 }

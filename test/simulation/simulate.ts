@@ -116,16 +116,17 @@ class Run implements Stage {
     time.runUntil(() => this.#isQuiet(lastMs), limits);
     this.#rest();
     checkEnd(this);
-    this.#close();
-    return {
+    const result = {
       seed: scenario.seed,
-      violations: world.violations,
+      violations: [...world.violations],
       digest: world.log.digest(),
-      lines: world.log.lines,
+      lines: [...world.log.lines],
       figures: this.#figures(),
       calls: this.#records,
       attempts: [...this.upstreams.values()].flatMap(({ attempts }) => attempts),
     };
+    this.#close();
+    return result;
   }
 
   #shared() {
@@ -169,11 +170,9 @@ class Run implements Stage {
     }
   }
 
+  /** Releases what the runtime keeps. The result has been read: all further effects are lost. */
   #close(): void {
-    for (const { process } of this.gateways) {
-      process?.clock.stop();
-      process?.ledger.close();
-    }
+    for (const { processes } of this.gateways) for (const process of processes) process.close();
     this.world.time.runUntil(() => true, { untilMs: 0, steps: 0 });
   }
 

@@ -117,7 +117,7 @@ export class UpstreamModel {
       attempt,
       script: attempt.script,
       clock: sender.clock,
-      signal: request.signal,
+      progress: request.progress,
       onEnded: (ended, how) => {
         sender.connections.delete(connection);
         ended.endedAt = this.#world.time.now;

@@ -13,6 +13,9 @@ import type { ByteChannel } from "../../src/process/link/outbox.ts";
 import type { CoordinationLink } from "../../src/process/worker/coordination/coordination-link.ts";
 import { CoordinationParts } from "../../src/process/worker/coordination/coordination-parts.ts";
 import { RemoteLimits } from "../../src/process/worker/coordination/limits/remote-limits.ts";
+import { SoloLimits } from "../../src/process/worker/coordination/limits/solo-limits.ts";
+import { restoreWindows } from "../../src/process/wiring/restore-windows.ts";
+import type { LimitStore } from "../../src/store/store.ts";
 import type { AdmittedUsage } from "../../src/store/usage-reports.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { plainRouting } from "./pipeline-fixtures.ts";
@@ -117,7 +120,7 @@ class ControlWorld extends Process {
 /** One worker: its limits, and its end of the link. */
 export class WorkerWorld extends Process implements CoordinationLink {
   readonly number: number;
-  readonly limits: RemoteLimits;
+  readonly limits: LimitStore;
   readonly parts = new CoordinationParts();
   connection: Connection | undefined;
   /** Whether it neither reads nor writes for now. */
@@ -125,11 +128,18 @@ export class WorkerWorld extends Process implements CoordinationLink {
   /** Asked of control. */
   asks = 0;
 
-  constructor(number: number, clock: ManualClock, bounds: LimitBounds) {
+  constructor(number: number, clock: ManualClock, { bounds, workers, ledger }: WorldOptions) {
     super(clock);
     this.number = number;
     const options = { clock: this.timedClock, random: () => 0, ...bounds };
-    this.limits = new RemoteLimits(this, options);
+    const reports = { admitted: async (since: number) => ledger(since) };
+    this.limits =
+      workers > 1
+        ? new RemoteLimits(this, options)
+        : new SoloLimits(this, {
+            ...options,
+            restore: (limits) => restoreWindows({ limits, reports, clock, plans: new Map() }),
+          });
   }
 
   readonly ask: CoordinationLink["ask"] = (kind, body, timeoutMs) => {
@@ -203,7 +213,7 @@ export class CoordinationWorld {
   async startControl(): Promise<void> {
     const clock = this.#newClock();
     const coordination = new Coordination({
-      config: { ...noPlaces, workers: Math.max(2, this.#options.workers) },
+      config: { ...noPlaces, workers: this.#options.workers },
       keys: { loadKeys: async () => ({ changes: [], epoch: 0, hasMore: false }) },
       onWaited: () => undefined,
       clock: withoutTimers(clock),
@@ -220,7 +230,7 @@ export class CoordinationWorld {
   }
 
   startWorker(number: number): WorkerWorld {
-    const worker = new WorkerWorld(number, this.#newClock(), this.#options.bounds);
+    const worker = new WorkerWorld(number, this.#newClock(), this.#options);
     this.workers.push(worker);
     this.#connect(worker);
     return worker;
@@ -284,7 +294,7 @@ export class CoordinationWorld {
     const near: Connection["near"] = new Link<CoordinationMessages, ControlMessages>({
       channel: toControl,
       clock: worker.timedClock,
-      hello: { number: worker.number },
+      hello: { number: worker.number, limits: worker.parts.limitsState },
       jsonKinds,
       handlers: workerHandlers(worker.parts.handlers),
       onOpen: () => {
@@ -329,6 +339,7 @@ function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMe
     ...handlers,
     "keys.reload": () => undefined,
     state: () => undefined,
+    replaced: () => undefined,
     "config.changed": () => undefined,
     "health.changed": () => undefined,
     "metrics.read": () => "",

@@ -38,6 +38,7 @@ export const echoKind: UpstreamKind<typeof fields, typeof targetSections, EchoSe
   about: "a server that says what it hears",
   fields,
   answerTimes: { firstByte: "5s", idle: "5s" },
+  idleConnections: "1s",
   contradictions: ({ voice }) =>
     voice === "none" ? [{ path: ["voice"], message: "must be a voice" }] : [],
   targetSections,

@@ -12,10 +12,12 @@ import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { plainCall, type Call } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/call/images/image-memory.ts";
-import { fetchTransport } from "../../src/upstream-client/transport.ts";
+import { createUpstreamClient } from "../../src/upstream-client/http/http-client.ts";
+import { noProxies } from "../../src/domain/upstream-settings.ts";
+import type { Transport } from "../../src/upstream-client/transport.ts";
 import { RunningCalls } from "../../src/call/running-calls.ts";
 import type { CallServices } from "../../src/call/services.ts";
-import type { ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
+import type { ConnectionSettings, ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { plainKey } from "./plain-key.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
@@ -45,6 +47,14 @@ export function modelOf(values: Partial<Model> = {}): Model {
   };
 }
 
+export const plainConnections: ConnectionSettings = {
+  id: "plain",
+  idleMs: 4_000,
+  ageMs: 300_000,
+  mostIdle: 100,
+  tls: undefined,
+};
+
 export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstream {
   return {
     name,
@@ -54,6 +64,7 @@ export function upstreamOf(name: string, values: Partial<Upstream> = {}): Upstre
       readFailure: () => ({ kind: "unavailable", message: "" }),
     },
     timeouts: { connectMs: 1_000, firstByteMs: 2_000, idleMs: 3_000, totalMs: 4_000 },
+    connections: plainConnections,
     maxInFlight: 10,
     drain: undefined,
     ...values,
@@ -200,7 +211,7 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     ledger,
     onCallEnded: () => undefined,
     onSettleFailed: () => undefined,
-    transport: fetchTransport,
+    transport: newTransport(),
     hosts: { canConnect: () => Promise.resolve(true) },
     resolveHost: () => Promise.resolve([]),
     imageMemory: new ImageMemory(imageMemoryBytes),
@@ -215,6 +226,11 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
   };
   const placesAt = (upstream: Upstream): UpstreamPlaces => routing.capacity.at(upstream).places;
   return { services, records: ledger.closed, failures, running, placesAt };
+}
+
+/** A client without a proxy, with connections of its own. */
+function newTransport(): Transport {
+  return createUpstreamClient({ proxies: noProxies, mostConnections: 1_000, ...systemClock });
 }
 
 /** Targets without a history, and room for every call. */
@@ -233,7 +249,7 @@ function routingOf(clock: Clock, limits: LimitStore): RoutingServices {
     units: { holdings: () => new Map(), unitsOf: () => 0 },
     settings: () => plainRouting,
     events,
-    transport: fetchTransport,
+    transport: newTransport(),
     hosts: { canConnect: () => Promise.resolve(true) },
   });
 }

@@ -76,7 +76,13 @@ function scripted(script: Script): UpstreamAdapter {
 }
 
 /** A transport with empty answers: the scripts decide. */
-const transport: CallServices["transport"] = () => Promise.resolve(new Response(""));
+const transport: CallServices["transport"] = () =>
+  Promise.resolve({
+    status: 200,
+    headers: new Headers(),
+    arrived: () => new Uint8Array(),
+    read: () => undefined,
+  });
 
 interface Scene {
   /** Targets of the model, by priority. */

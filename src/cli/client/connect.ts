@@ -8,7 +8,6 @@ import { createHttpClient } from "./http-client.ts";
 import { loadSettings, readTextFile, type SettingsArguments } from "../serve/load-settings.ts";
 import { createOfflineClient } from "./offline-client.ts";
 import { readRecord, readText } from "../output/reply-fields.ts";
-import { commandLine } from "../program.ts";
 
 /** Options of every command that uses the control plane, with their help texts. */
 export const connectionOptions = [
@@ -21,7 +20,10 @@ export const connectionOptions = [
     "Management token for it (default: SLUICE_ADMIN_TOKEN, else the local one).",
   ],
   ["--offline", "Work on the database of the configuration, without a gateway."],
-  ["-c, --config <file>", "Configuration (default: SLUICE_CONFIG, else the demo's)."],
+  [
+    "-c, --config <file>",
+    "Configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo).",
+  ],
   ["--data-dir <dir>", "Data directory, instead of the configured one (demo: ./data/demo)."],
 ] as const;
 
@@ -85,7 +87,7 @@ function checkUrl(text: string): void {
 function readLocalAccess(path: string): Gateway {
   const { url, token } = parseAccess(readAccessFile(path), path);
   const advice =
-    `The gateway that wrote ${path} seems to have ended. Start it again with \`${commandLine("serve")}\`, ` +
+    `The gateway that wrote ${path} seems to have ended. Start it again with \`npm start\`, ` +
     "or add --offline to work on the database.";
   return { url, token: new Secret(token), advice };
 }
@@ -97,7 +99,7 @@ function readAccessFile(path: string): string {
     if (errorCode(error) !== "ENOENT") throw unreadable(path, error);
     throw new CommandError(
       `no gateway runs on this configuration (there is no ${path}).
-Start it with \`${commandLine("serve")}\`. If one runs, name its --data-dir or --config, or, on another
+Start it with \`npm start\`. If one runs, name its --data-dir or --config, or, on another
 machine, its --url and --token-file; or add --offline to work on the database.`,
     );
   }

@@ -3,6 +3,8 @@ import { join, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { demoConfigText } from "../../config/demo.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
+import { ProxyProblem, readProxies } from "../../config/proxies.ts";
+import type { Proxies } from "../../domain/upstream-settings.ts";
 import { listenAddress, type ListenAddress } from "../../settings/values.ts";
 import { oddKind } from "../../domain/chat/file-kind.ts";
 import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
@@ -36,17 +38,27 @@ export interface SettingsSources {
   readonly known?: Settings | undefined;
 }
 
-/** Loads the configuration: the named file, `SLUICE_CONFIG`, or the demo. */
+/** Loads the configuration: the named file, else that of the environment, else the demo. */
 export function loadSettings(
   chosen: SettingsArguments,
   io: CommandIo,
   { simulator = { origin: "http://127.0.0.1:1" }, known }: SettingsSources = {},
 ): Settings {
+  proxiesOf(io.environment);
   const path = chosen.config ?? io.environment.configPath;
   const text = path === undefined ? demoText(chosen, simulator) : readConfigFile(path);
   const isKnown = known?.text === text && known.path === path;
   const fileConfig = isKnown ? known.fileConfig : checkConfig(text, path, io);
   return { config: withDataDir(fileConfig, chosen, path), fileConfig, path, text };
+}
+
+/** The proxies that the environment names. Throws `CommandError`. */
+export function proxiesOf({ variables }: CommandIo["environment"]): Proxies {
+  try {
+    return readProxies(variables);
+  } catch (error) {
+    throw error instanceof ProxyProblem ? new CommandError(error.message) : error;
+  }
 }
 
 function checkConfig(text: string, path: string | undefined, { environment }: CommandIo): Config {

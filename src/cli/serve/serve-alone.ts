@@ -1,10 +1,8 @@
 import { createApp, type App } from "../../app.ts";
-import type { Config } from "../../config/config.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { CommandError, type CommandIo } from "../command.ts";
-import { beginGateway } from "./begin-gateway.ts";
-import { loadSettings } from "./load-settings.ts";
-import { restartWithFetchLimit } from "./restart-with-fetch-limit.ts";
+import { beginGateway, type Begun } from "./begin-gateway.ts";
+import { loadSettings, proxiesOf } from "./load-settings.ts";
 import {
   isAskedByPerson,
   printBootstrap,
@@ -16,9 +14,8 @@ import {
 /** `serve --unsupervised`: the whole gateway in this process. */
 export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<number> {
   const initial = loadSettings(args, io);
-  restartWithFetchLimit(initial.config.upstreamRequests, io.environment);
   await using begun = await beginGateway(initial, args, io);
-  await using app = await start(begun.config, args, io);
+  await using app = await start(begun, args, io);
   io.tellStarted([]);
   if (begun.isDemo) {
     const { introduceDemo } = await import("./introduce-demo.ts");
@@ -30,13 +27,19 @@ export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<n
   return exitCodes.ok;
 }
 
-async function start(config: Config, args: ServeArguments, io: CommandIo): Promise<App> {
+async function start(
+  { config, settings }: Begun,
+  args: ServeArguments,
+  io: CommandIo,
+): Promise<App> {
   try {
     return await createApp(config, {
       log: io.log,
+      proxies: proxiesOf(io.environment),
+      configPath: settings.path,
       onBootstrapToken: (token) => printBootstrap(token, args, io),
     });
   } catch (error) {
-    throw new CommandError(startFailure(error));
+    throw new CommandError(await startFailure(error, config.dataDir));
   }
 }

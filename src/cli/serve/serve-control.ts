@@ -50,7 +50,8 @@ export async function serveControl(
   io.tellStarted([...fixedAddress("admin", port, control.adminUrl), ...once]);
   const { adminUrl } = control;
   void control.serving.then(async (dataUrl) => {
-    control.events.started({ data: dataUrl, admin: adminUrl });
+    const config = settings.path;
+    control.events.started({ data: dataUrl, admin: adminUrl, config });
     if (!isDemo || args.introduced === true) return;
     const { introduceDemo } = await import("./introduce-demo.ts");
     const app = { dataUrl, adminUrl, admin: control.admin };
@@ -130,6 +131,6 @@ async function start(
     }
     return control;
   } catch (error) {
-    throw new CommandError(startFailure(error));
+    throw new CommandError(await startFailure(error, settings.config.dataDir));
   }
 }

@@ -1,6 +1,8 @@
 import type { Config } from "../../config/config.ts";
 import { AskedToEnd, readArguments, reasonOf, UsageError, type CommandIo } from "../command.ts";
 import type { IssuedToken, ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
+import { readLocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
+import { FolderInUse } from "../../ledger/spool/folder-lock.ts";
 import { commandLine } from "../program.ts";
 import { readAddress, settingsOptions, type SettingsArguments } from "./load-settings.ts";
 
@@ -76,8 +78,21 @@ or on this machine:
 }
 
 /** The message for a start that failed. */
-export function startFailure(error: unknown): string {
+export async function startFailure(error: unknown, dataDir: string): Promise<string> {
+  if (error instanceof FolderInUse) return `cannot start: ${await whoUses(dataDir)}`;
   return `cannot start: ${reasonOf(error)}${adviceFor(error)}`;
+}
+
+/** Names the gateway that has a data directory. */
+async function whoUses(dataDir: string): Promise<string> {
+  const { pid, startedAt, url } = (await readLocalAccess(dataDir)) ?? {};
+  const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;
+  const who = pid === undefined ? "another process" : `process ${pid}`;
+  return (
+    `${who} has used the data directory ${dataDir}${since}` +
+    (url === undefined ? "." : ` (its admin address is ${url}).`) +
+    "\nStop it, or give this gateway a directory and addresses of its own: --data-dir, --data, --admin."
+  );
 }
 
 function adviceFor(error: unknown): string {

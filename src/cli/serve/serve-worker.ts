@@ -3,12 +3,11 @@ import { parseConfig } from "../../config/load.ts";
 import { keepRestartSettings } from "../../config/restart-settings.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import type { ConfigFeed } from "../../process/link/messages.ts";
-import { hasFetchLimit } from "../../process/supervisor/fetch-limit.ts";
 import type { Beginning, Role } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
 import { WorkerProcess } from "../../process/worker/worker-process.ts";
 import { CommandError, type CommandIo } from "../command.ts";
-import { withDataDir, type Settings } from "./load-settings.ts";
+import { proxiesOf, withDataDir, type Settings } from "./load-settings.ts";
 import {
   fixedAddress,
   isAskedByPerson,
@@ -36,20 +35,17 @@ export async function serveWorker(
     ...role,
     log: io.log,
     portUse,
+    overrides: { proxies: proxiesOf(io.environment) },
     configOf: (feed, current) => configOf(feed, { args, known, current }, io),
   });
   // Control may have left, when all are asked to end.
   const read = await Promise.race([worker.readConfig(), untilAsked(io.signal)]);
   if (read === undefined) return exitCodes.ok;
   const { config } = read;
-  if (!hasFetchLimit(config.upstreamRequests, io.environment)) {
-    supervisor.askForFetchLimit(config.upstreamRequests);
-    return exitCodes.ok;
-  }
   try {
     await worker.start(read);
   } catch (error) {
-    throw new CommandError(startFailure(error));
+    throw new CommandError(await startFailure(error, config.dataDir));
   }
   io.tellStarted(fixedAddress("data", config.listen.data.port, worker.url));
   const asked = untilAsked(io.signal);

@@ -17,7 +17,7 @@ The gateway runs in a control process and workers; this one starts each again wh
 and keeps a report of that in DIR/crashes. \`status\` shows them.
 
 Options:
-  -c, --config FILE   configuration (default: SLUICE_CONFIG, else the demo's)
+  -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo)
   --data HOST:PORT    address of the API, instead of the configured one
   --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured
   --data-dir DIR      where state is kept, instead of the configured directory

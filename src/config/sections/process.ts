@@ -57,7 +57,7 @@ export const workersSchema = z
   .union([z.literal("auto"), z.int().min(1).max(64)], {
     error: "must be auto or a whole number from 1 to 64",
   })
-  .default(1)
+  .default("auto")
   .describe(
     "Processes that serve calls at one address and share all limits. Each has its part of " +
       "`overload.max_calls`, `http.body_memory` and `idempotency.memory_limit`. `auto`: one for " +

@@ -1,6 +1,11 @@
 import { z } from "zod";
-import type { DrainSettings, Timeouts } from "../../domain/upstream-settings.ts";
+import type {
+  ConnectionSettings,
+  DrainSettings,
+  Timeouts,
+} from "../../domain/upstream-settings.ts";
 import { duration, identifier, wholeNumber } from "../../settings/values.ts";
+import { buildConnections, connectionsSchema, upstreamTls } from "./upstream-connections.ts";
 import { kindNamed, type FileTarget, type UpstreamKind } from "../../upstreams/kind.ts";
 
 /** Timeouts of a kind: first byte and idle differ by kind. */
@@ -9,8 +14,8 @@ function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
     .strictObject({
       connect: duration({
         about:
-          "From the start of an attempt until the host must have taken a connection. " +
-          "Behind an egress proxy, set it as high as first_byte.",
+          "From the start of an attempt until a connection must be open, with TLS and a proxy on " +
+          "the way.",
         min: "10ms",
         max: "1h",
         initial: "3s",
@@ -85,6 +90,8 @@ function upstreamSchema(kind: UpstreamKind, kindAbout: string) {
       kind: z.literal(kind.name).describe(kindAbout),
       ...kind.fields,
       timeouts: timeouts(kind.answerTimes),
+      connections: connectionsSchema(kind.idleConnections),
+      tls: upstreamTls,
       max_in_flight: mostInFlight,
       drain,
     })
@@ -93,13 +100,25 @@ function upstreamSchema(kind: UpstreamKind, kindAbout: string) {
         context.addIssue({ code: "custom", path: [...problem.path], message: problem.message });
       }
     })
-    .transform(({ kind: name, timeouts: times, max_in_flight, drain: drained, ...fields }) => ({
-      kind: name,
-      timeouts: times,
-      max_in_flight,
-      drain: drained,
-      fields,
-    }));
+    .transform(
+      ({
+        kind: name,
+        timeouts: times,
+        connections,
+        tls,
+        max_in_flight,
+        drain: drained,
+        ...fields
+      }) => ({
+        kind: name,
+        timeouts: times,
+        connections,
+        tls,
+        max_in_flight,
+        drain: drained,
+        fields,
+      }),
+    );
 }
 
 export type UpstreamsFile = z.output<ReturnType<typeof upstreamsSchema>>;
@@ -108,6 +127,7 @@ export interface UpstreamSettings {
   readonly name: string;
   readonly kind: UpstreamKind;
   readonly timeouts: Timeouts;
+  readonly connections: ConnectionSettings;
   readonly maxInFlight: number;
   /** Undefined: an answer whose caller has left is aborted. */
   readonly drain: DrainSettings | undefined;
@@ -134,6 +154,8 @@ export function buildUpstreams(
 
 function buildShared({
   timeouts: times,
+  connections,
+  tls,
   max_in_flight: maxInFlight,
   drain: drained,
 }: UpstreamsFile[string]): Omit<UpstreamSettings, "name" | "kind" | "settings"> {
@@ -144,6 +166,7 @@ function buildShared({
       idleMs: times.idle,
       totalMs: times.total,
     },
+    connections: buildConnections(connections, tls),
     maxInFlight,
     drain: drained && { timeoutMs: drained.timeout, limit: drained.limit },
   };

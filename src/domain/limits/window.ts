@@ -189,6 +189,12 @@ export class UsageWindow {
     return this.#useOf(this.#used.amountsFrom(this.oldest));
   }
 
+  /** All that it holds; undefined: nothing. */
+  get used(): WindowUse | undefined {
+    if (this.#used.sum === 0 && this.#debt === 0) return undefined;
+    return { ...this.#used.amountsFrom(this.oldest), debt: this.#debt, limit: this.#limit };
+  }
+
   /** Takes over the slots and the debt of a window in another process. */
   follow({ slot, amounts, debt, limit }: WindowUse): void {
     this.advance(slot + amounts.length - 1);

@@ -63,6 +63,7 @@ export class ControlProcess implements AsyncDisposable {
     telemetry.metrics.measureDelay(() => this.#loop.longestMs);
     this.#server = new ControlServer({
       config,
+      pid: process.ppid,
       telemetry,
       shutdown: this.#shutdown,
       clock,
@@ -125,7 +126,7 @@ export class ControlProcess implements AsyncDisposable {
   async start(): Promise<void> {
     this.#loop.start();
     await this.#server.storage.open();
-    if (this.#config.workers > 1) await this.#coordination.start();
+    await this.#coordination.start();
     this.#workers.listen();
     await this.#server.listen();
   }
@@ -141,6 +142,7 @@ export class ControlProcess implements AsyncDisposable {
 
   /** Lets open requests end; a successor waits for the data directory. */
   leave(): Promise<void> {
+    this.#workers.replaced();
     return this.#server.leave();
   }
 

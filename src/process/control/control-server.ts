@@ -23,6 +23,8 @@ import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
 export interface ControlServerOptions {
+  /** The process that ends the gateway when it ends. */
+  readonly pid: number;
   readonly config: Config;
   readonly telemetry: Telemetry;
   readonly shutdown: Shutdown;
@@ -80,6 +82,7 @@ export class ControlServer implements AsyncDisposable {
     this.#plane = new ControlPlane({
       config,
       services: this.admin,
+      pid: options.pid,
       events,
       passwords: options.passwords,
       shownToken: options.shownToken,

@@ -45,6 +45,15 @@ export interface HeldLimits {
   readonly notes: readonly HeldNote[];
 }
 
+/** What a worker goes on with alone. */
+export interface TakenLimits {
+  /** In the windows, what calls have reserved included. */
+  readonly told: WireUsed;
+  readonly calls: readonly HeldCall[];
+  /** Whether nothing is known of what earlier processes admitted. */
+  readonly isUnknown: boolean;
+}
+
 /** A call that is not settled. */
 export interface HeldCall {
   readonly callId: string;

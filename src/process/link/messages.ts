@@ -7,7 +7,7 @@ import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type { LeaseId, WireLease, WireLeasedCall, WireRest } from "./lease-wire.ts";
-import type { HeldLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
+import type { HeldLimits, TakenLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
 import type {
   WireAcquired,
   WireCountDecision,
@@ -129,8 +129,24 @@ export interface RoutingReport {
   readonly overloaded: readonly (readonly [target: string, key: string])[];
 }
 
-/** Asked by workers where there are several. */
-export type CoordinationMessages = LimitMessages & PlaceMessages & RoutingMessages & JoinMessages;
+/**
+ * Who decides about the limits of a worker, as it says in its hello: itself, or a control process of
+ * before; undefined for one that has just begun.
+ */
+export type LimitsState = "own" | "shared";
+
+/** Asked by the only worker. */
+export type HandoverMessages = {
+  /** All limits, which the worker decides alone from then on; undefined: another one is there. */
+  readonly "limits.take": { readonly ask: undefined; readonly answer: TakenLimits | undefined };
+};
+
+/** Asked by workers where there are several, if only while one replaces another. */
+export type CoordinationMessages = LimitMessages &
+  PlaceMessages &
+  RoutingMessages &
+  JoinMessages &
+  HandoverMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<
@@ -194,8 +210,10 @@ export interface HeldReport {
   readonly joins?: readonly HeldClaim[];
 }
 
-/** Sent by control where there are several workers. */
+/** Sent by control where there are several workers, if only while one replaces another. */
 export type SharingMessages = {
+  /** The worker is the only one, and may take the limits. */
+  readonly "limits.yours": { readonly ask: undefined };
   /** Once answered, the worker decides nothing alone. */
   readonly "coordination.report": { readonly ask: undefined; readonly answer: HeldReport };
   /** What all workers have been granted, as this one has heard. */
@@ -211,6 +229,8 @@ export type SharingMessages = {
 
 /** Sent by control. */
 export type ControlMessages = SharingMessages & {
+  /** It ends soon, and another control process takes over. */
+  readonly replaced: { readonly ask: undefined };
   /** Answered when calls of the worker see every change of keys that was committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: void };
   /** Follows each state of the worker. */

@@ -44,8 +44,6 @@ export interface FailureFacts {
 export type ChildMessage =
   /** Sent by control. */
   | ({ readonly kind: "settings" } & GatewaySettings)
-  /** The worker exits and wants to be restarted with this fetch limit. */
-  | { readonly kind: "again"; readonly fetchLimit: number }
   /** A successor of control listens, and waits until it may take over. */
   | { readonly kind: "waiting" }
   /** The process serves; its successor gets these arguments to listen on the same addresses. */
@@ -73,7 +71,7 @@ export interface Beginning {
 
 /** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
 export function isChildMessage(value: unknown): value is ChildMessage {
-  return isOfKind(value, ["settings", "again", "waiting", "started", "failure"]);
+  return isOfKind(value, ["settings", "waiting", "started", "failure"]);
 }
 
 export function isSupervisorMessage(value: unknown): value is SupervisorMessage {

@@ -28,7 +28,6 @@ export class ProcessRun {
   refusal: { readonly error: unknown } | undefined;
   ended: Promise<WorkerEnd>;
   hasEnded = false;
-  wantsAgain = false;
   hasServed = false;
   /** Another process has its place. */
   isReplaced = false;

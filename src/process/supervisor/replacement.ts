@@ -1,5 +1,4 @@
 import type { Clock } from "../../domain/clock.ts";
-import { exitCodes } from "../exit-codes.ts";
 import type { Place, ProcessRun, RunPlan } from "./process-run.ts";
 import type { WorkerEnd } from "./worker.ts";
 
@@ -19,9 +18,16 @@ const longestStartMs = 60_000;
 /** Longest time in which control lets go of the data directory; its successor waits for that. */
 const longestHandOverMs = 10_000;
 
+/** Calls would end with the simulated provider. */
+export const whyNoDemo =
+  "a demo cannot be replaced while it runs, as its simulated provider is in one of its processes; " +
+  "stop it and start it again";
+
 /** Puts another process in the place of one that serves. */
 export class Replacement {
   readonly #options: ReplacementOptions;
+  /** Processes that others have replaced and that have not ended. */
+  readonly leaving = new Set<ProcessRun>();
 
   constructor(options: ReplacementOptions) {
     this.#options = options;
@@ -61,21 +67,22 @@ export class Replacement {
     run.isReplaced = true;
     run.replaced.resolve(undefined);
     run.worker?.tell("replaced");
-    const left = run.ended.then((end) => this.#options.onEnded(run, end));
+    this.leaving.add(run);
+    const left = run.ended.then((end) => {
+      this.leaving.delete(run);
+      this.#options.onEnded(run, end);
+    });
     this.#options.awaitAtEnd(left);
     return left;
   }
 
   /** Resolves when it listens or has ended. */
   async #beginNext({ role, restarts }: ProcessRun): Promise<ProcessRun> {
-    const { clock, begin, ending } = this.#options;
-    for (;;) {
-      const next = begin({ role, portUse: "successor", restarts });
-      const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
-      const end = await Promise.race([next.listening.promise, next.ended]);
-      stopWaiting();
-      const wantsAgain = next.wantsAgain && end?.exitCode === exitCodes.ok;
-      if (!wantsAgain || ending.aborted) return next;
-    }
+    const { clock, begin } = this.#options;
+    const next = begin({ role, portUse: "successor", restarts });
+    const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
+    await Promise.race([next.listening.promise, next.ended]);
+    stopWaiting();
+    return next;
   }
 }

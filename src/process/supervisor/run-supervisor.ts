@@ -3,7 +3,6 @@ import { systemClock } from "../../domain/clock.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";
 import { createLogger, describeDropped, type Logger } from "../../telemetry/log/logger.ts";
 import { writeCrashReport, type Crash } from "./crash-report.ts";
-import { workerVariables } from "./fetch-limit.ts";
 import type { GatewaySettings } from "./messages.ts";
 import { Restarts } from "./restart/restarts.ts";
 import type { AfterEnd } from "./supervisor-options.ts";
@@ -25,17 +24,14 @@ export interface SupervisorSetup {
 /** Runs this program as a worker and restarts it; resolves to the exit code. */
 export function runSupervisor({ environment, version, log }: SupervisorSetup): Promise<number> {
   const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const variables = { ...environment.variables, SLUICE_WORKER: "1" };
   const restarts = new Restarts({
     restart: () => supervisor.restart(),
     logger: () => loggerOf(supervisor.settings, log),
   });
   const supervisor = new Supervisor({
     clock: systemClock,
-    start: (fetchLimit, onMessage) =>
-      startWorker(
-        { command: program, environment: workerVariables(fetchLimit, environment) },
-        onMessage,
-      ),
+    start: (onMessage) => startWorker({ command: program, environment: variables }, onMessage),
     onCrash: (crash, { nextStartMs, settings }) =>
       reportCrash({ crash, nextStartMs, version, settings }, loggerOf(settings, log)),
     onStartRefused: (error, { nextStartMs, settings }) => {

@@ -1,19 +1,17 @@
 import { expect, test } from "bun:test";
 import { ManualTimers } from "../../../test/support/manual-timers.ts";
 import type { ChildMessage } from "./messages.ts";
-import { Standby, type FetchLimit, type HearWorker, type StandbyLoss } from "./standby.ts";
+import { Standby, type HearWorker, type StandbyLoss } from "./standby.ts";
 import type { Worker, WorkerEnd } from "./worker.ts";
 
 class StagedWorker implements Worker {
   readonly pid = 1;
   readonly #end = Promise.withResolvers<WorkerEnd>();
   readonly ended = this.#end.promise;
-  readonly fetchLimit: FetchLimit;
   readonly say: HearWorker;
   isKilled = false;
 
-  constructor(fetchLimit: FetchLimit, say: HearWorker) {
-    this.fetchLimit = fetchLimit;
+  constructor(say: HearWorker) {
     this.say = say;
   }
 
@@ -37,9 +35,9 @@ function setUp() {
   const stage = { refusal: undefined as Error | undefined };
   const standby = new Standby({
     clock: { now: () => 0, monotonic: () => 0, schedule: timers.schedule.bind(timers) },
-    start: (fetchLimit, say) => {
+    start: (say) => {
       if (stage.refusal !== undefined) throw stage.refusal;
-      const worker = new StagedWorker(fetchLimit, say);
+      const worker = new StagedWorker(say);
       started.push(worker);
       return worker;
     },
@@ -53,45 +51,37 @@ const message: ChildMessage = { kind: "started", addresses: [] };
 
 test("one is started after the head start, however often it is requested, and handed over once", () => {
   const { timers, started, standby } = setUp();
-  standby.prepare(100);
-  standby.prepare(100);
+  standby.prepare();
+  standby.prepare();
   expect(started).toHaveLength(0);
   timers.advance(10_000);
-  standby.prepare(100);
+  standby.prepare();
   timers.advance(10_000);
-  expect(started.map(({ fetchLimit }) => fetchLimit)).toEqual([100]);
+  expect(started).toHaveLength(1);
   const heard: ChildMessage[] = [];
-  const taken = standby.take(100, (said) => void heard.push(said));
+  const taken = standby.take((said) => void heard.push(said));
   expect(taken).toBe(started[0]);
   started[0]?.say(message);
   expect(heard).toEqual([message]);
-  expect(standby.take(100, ignore)).toBeUndefined();
+  expect(standby.take(ignore)).toBeUndefined();
   timers.advance(10_000);
   expect(started).toHaveLength(1);
-  standby.prepare(100);
+  standby.prepare();
   timers.advance(10_000);
   expect(started).toHaveLength(2);
 });
 
 test("taking it before its start returns none and cancels the start", () => {
   const { timers, started, standby } = setUp();
-  standby.prepare(undefined);
-  expect(standby.take(undefined, ignore)).toBeUndefined();
+  standby.prepare();
+  expect(standby.take(ignore)).toBeUndefined();
   timers.advance(10_000);
   expect(started).toHaveLength(0);
 });
 
-test("one with another fetch limit is not used", () => {
-  const { timers, started, standby } = setUp();
-  standby.prepare(100);
-  timers.advance(10_000);
-  expect(standby.take(200, ignore)).toBeUndefined();
-  expect(started[0]?.isKilled).toBe(true);
-});
-
 test("one that ends while it waits is replaced with a growing delay", async () => {
   const { timers, started, losses, standby } = setUp();
-  standby.prepare(100);
+  standby.prepare();
   timers.advance(10_000);
   for (let end = 1; end <= 3; end += 1) {
     started[end - 1]?.end();
@@ -109,7 +99,7 @@ test("one that ends while it waits is replaced with a growing delay", async () =
 test("one that the system refuses to start is retried", () => {
   const { timers, started, losses, stage, standby } = setUp();
   stage.refusal = new Error("no process left");
-  standby.prepare(100);
+  standby.prepare();
   timers.advance(500);
   expect(losses).toEqual([{ end: undefined, error: stage.refusal, nextStartMs: 100 }]);
   stage.refusal = undefined;
@@ -119,9 +109,9 @@ test("one that the system refuses to start is retried", () => {
 
 test("the end of one that was handed over is not a loss", async () => {
   const { timers, started, losses, standby } = setUp();
-  standby.prepare(100);
+  standby.prepare();
   timers.advance(10_000);
-  standby.take(100, ignore)?.kill();
+  standby.take(ignore)?.kill();
   await started[0]?.ended;
   await Bun.sleep(1);
   timers.advance(10_000);
@@ -130,12 +120,12 @@ test("the end of one that was handed over is not a loss", async () => {
 
 test("none is started or kept after the end", async () => {
   const { timers, started, losses, standby } = setUp();
-  standby.prepare(100);
+  standby.prepare();
   timers.advance(10_000);
   standby.end();
   await started[0]?.ended;
   await Bun.sleep(1);
-  standby.prepare(100);
+  standby.prepare();
   timers.advance(10_000);
   expect(started.map(({ isKilled }) => isKilled)).toEqual([true]);
   expect(losses).toEqual([]);

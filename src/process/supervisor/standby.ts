@@ -5,7 +5,7 @@ import type { Worker, WorkerEnd } from "./worker.ts";
 
 export interface StandbyOptions {
   readonly clock: Clock;
-  readonly start: (fetchLimit: FetchLimit, onMessage: HearWorker) => Worker;
+  readonly start: (onMessage: HearWorker) => Worker;
   /** It ended while it waited, or could not be started. Called before the next try. */
   readonly onLost: (loss: StandbyLoss) => void;
 }
@@ -18,10 +18,6 @@ export interface StandbyLoss {
   readonly nextStartMs: number;
 }
 
-/**
- * Limit on simultaneous fetches, fixed at process start; undefined: the operator's or the default.
- */
-export type FetchLimit = number | undefined;
 export type HearWorker = (message: ChildMessage) => void;
 
 /** Gives a worker that has just begun to serve the processor before the next one loads. */
@@ -29,8 +25,6 @@ const headStartMs = 500;
 
 interface Waiting {
   readonly worker: Worker;
-  readonly fetchLimit: FetchLimit;
-  readonly startedAt: number;
   /** Messages go to whoever took the worker. */
   hear: HearWorker;
 }
@@ -51,24 +45,20 @@ export class Standby {
   }
 
   /** Starts one at once, unless there is one. */
-  start(fetchLimit: FetchLimit): void {
-    if (this.#waiting === undefined) this.#start(fetchLimit);
+  start(): void {
+    if (this.#waiting === undefined) this.#start();
   }
 
   /** Starts one soon, unless there is one. */
-  prepare(fetchLimit: FetchLimit): void {
+  prepare(): void {
     const isUnderWay = this.#waiting !== undefined || this.#stopTimer !== undefined;
-    if (!isUnderWay) this.#startAfter(headStartMs, fetchLimit);
+    if (!isUnderWay) this.#startAfter(headStartMs);
   }
 
-  /** Hands over the process. Undefined if it has not started yet or has another limit. */
-  take(fetchLimit: FetchLimit | "any", hear: HearWorker): Worker | undefined {
+  /** Hands over the process. Undefined if it has not started yet. */
+  take(hear: HearWorker): Worker | undefined {
     const waiting = this.#release();
     if (waiting === undefined) return undefined;
-    if (fetchLimit !== "any" && waiting.fetchLimit !== fetchLimit) {
-      waiting.worker.kill();
-      return undefined;
-    }
     waiting.hear = hear;
     return waiting.worker;
   }
@@ -92,36 +82,33 @@ export class Standby {
     return waiting;
   }
 
-  #startAfter(delayMs: number, fetchLimit: FetchLimit): void {
+  #startAfter(delayMs: number): void {
     if (this.#hasEnded) return;
     this.#stopTimer = this.#options.clock.schedule(() => {
       this.#stopTimer = undefined;
-      this.#start(fetchLimit);
+      this.#start();
     }, delayMs);
   }
 
-  #start(fetchLimit: FetchLimit): void {
+  #start(): void {
     const { clock, start } = this.#options;
     const startedAt = clock.monotonic();
     try {
-      const worker = start(fetchLimit, (message) => waiting.hear(message));
-      const waiting: Waiting = { worker, fetchLimit, startedAt, hear: () => undefined };
+      const worker = start((message) => waiting.hear(message));
+      const waiting: Waiting = { worker, hear: () => undefined };
       this.#waiting = waiting;
       void worker.ended.then((end) => {
-        if (this.#waiting === waiting) this.#lose({ end, error: undefined }, waiting);
+        if (this.#waiting === waiting) this.#lose({ end, error: undefined }, startedAt);
       });
     } catch (error) {
-      this.#lose({ end: undefined, error }, { fetchLimit, startedAt });
+      this.#lose({ end: undefined, error }, startedAt);
     }
   }
 
-  #lose(
-    loss: Omit<StandbyLoss, "nextStartMs">,
-    { fetchLimit, startedAt }: Pick<Waiting, "fetchLimit" | "startedAt">,
-  ): void {
+  #lose(loss: Omit<StandbyLoss, "nextStartMs">, startedAt: number): void {
     this.#waiting = undefined;
     const nextStartMs = this.#backOff.after(this.#options.clock.monotonic() - startedAt);
     this.#options.onLost({ ...loss, nextStartMs });
-    this.#startAfter(nextStartMs, fetchLimit);
+    this.#startAfter(nextStartMs);
   }
 }

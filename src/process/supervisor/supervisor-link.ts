@@ -16,8 +16,6 @@ export interface SupervisorLink {
   /** Resolves once the process whose place this one takes has ended. */
   readonly mayTakeOver: Promise<void>;
   tellSettings(settings: GatewaySettings): void;
-  /** The caller must then exit. */
-  askForFetchLimit(fetchLimit: number): void;
   /** The process listens and waits until it may take over. */
   tellWaiting(): void;
   /** The worker serves. */
@@ -62,7 +60,6 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
     replaced: replaced.promise,
     mayTakeOver: mayTakeOver.promise,
     tellSettings: (settings) => tell({ kind: "settings", ...settings }),
-    askForFetchLimit: (fetchLimit) => tell({ kind: "again", fetchLimit }),
     tellWaiting: () => tell({ kind: "waiting" }),
     tellStarted: (addresses) => tell({ kind: "started", addresses }),
     tellFailure(thrown) {

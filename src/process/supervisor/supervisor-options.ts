@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Crash } from "./crash-report.ts";
 import type { GatewaySettings } from "./messages.ts";
-import type { FetchLimit, HearWorker, StandbyLoss } from "./standby.ts";
+import type { HearWorker, StandbyLoss } from "./standby.ts";
 import type { Worker } from "./worker.ts";
 
 /** What follows the end of a process. */
@@ -13,7 +13,7 @@ export interface AfterEnd {
 
 export interface SupervisorOptions {
   readonly clock: Clock;
-  readonly start: (fetchLimit: FetchLimit, onMessage: HearWorker) => Worker;
+  readonly start: (onMessage: HearWorker) => Worker;
   /** Called before the wait for the next start, like `onStartRefused`. */
   readonly onCrash: (crash: Crash, after: AfterEnd) => void;
   /** The system refused to start a process: its program is missing, or resources are. */

@@ -68,7 +68,7 @@ class Stage {
   refusal: Error | undefined;
   readonly supervisor = new Supervisor({
     clock: this.clock,
-    start: (_fetchLimit, onMessage) => {
+    start: (onMessage) => {
       if (this.refusal !== undefined) throw this.refusal;
       const process = new StagedProcess(this.processes.length + 1, onMessage);
       this.processes.push(process);

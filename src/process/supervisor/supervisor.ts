@@ -4,8 +4,8 @@ import { StopSignals } from "../stop-signals.ts";
 import { BackOff } from "./back-off.ts";
 import type { ChildMessage, GatewaySettings, PassedSignal, Role } from "./messages.ts";
 import { ProcessRun, type Place, type RunPlan } from "./process-run.ts";
-import { Replacement } from "./replacement.ts";
-import { Standby, type FetchLimit, type StandbyLoss } from "./standby.ts";
+import { Replacement, whyNoDemo } from "./replacement.ts";
+import { Standby, type StandbyLoss } from "./standby.ts";
 import type { SupervisorOptions } from "./supervisor-options.ts";
 import type { Worker, WorkerEnd } from "./worker.ts";
 
@@ -31,7 +31,6 @@ export class Supervisor {
   #settings: GatewaySettings | undefined;
   readonly #standby: Standby;
   /** Limit that a worker asked for. */
-  #fetchLimit: FetchLimit;
   /** Arguments added to those of the command line. */
   #addresses: readonly string[] = [];
   #hasWorkers = false;
@@ -70,7 +69,7 @@ export class Supervisor {
   async run(): Promise<number> {
     this.#keep({ kind: "control", workers: [] });
     // The first worker loads its program while control opens the database.
-    this.#standby.start(this.#fetchLimit);
+    this.#standby.start();
     while (this.#kept.length > 0) await Promise.all(this.#kept.splice(0));
     return this.#exitCode;
   }
@@ -128,7 +127,6 @@ export class Supervisor {
       // Another process has the place, or none is to have it.
       if (end === undefined) continue;
       place.run = undefined;
-      if (run.wantsAgain) continue;
       const nextStartMs = this.#isFinal(run, end) ? undefined : backOff.after(this.#uptimeOf(run));
       this.#report(run, end, nextStartMs);
       if (nextStartMs === undefined) return this.#endWith(end);
@@ -139,7 +137,7 @@ export class Supervisor {
 
   async #restart(): Promise<string | undefined> {
     if (!this.#hasServed) return "the gateway does not serve yet";
-    if (this.#settings?.isReloadable === false) return "a demo cannot be replaced while it runs";
+    if (this.#settings?.isReloadable === false) return whyNoDemo;
     this.#standby.discard();
     // A worker that is starting needs control.
     await Promise.all(this.#places.flatMap(({ run }) => (run === undefined ? [] : [run.settled])));
@@ -211,8 +209,9 @@ export class Supervisor {
   /** Control is told which workers run. */
   #withLiving(role: Role): Role {
     if (role.kind !== "control") return role;
-    const workers = this.#places.flatMap((place) =>
-      place.role.kind === "worker" && place.run?.hasEnded === false ? place.role.number : [],
+    const runs = [...this.#places.map(({ run }) => run), ...this.#replacement.leaving];
+    const workers = runs.flatMap((run) =>
+      run?.role.kind === "worker" && !run.hasEnded ? run.role.number : [],
     );
     return { ...role, workers };
   }
@@ -238,9 +237,7 @@ export class Supervisor {
 
   #findProcess(run: ProcessRun): Worker {
     const hear = (message: ChildMessage): void => this.#hear(run, message);
-    // Control makes no calls of its own, so any limit of fetches suits it.
-    const fetchLimit = run.role.kind === "control" ? "any" : this.#fetchLimit;
-    return this.#standby.take(fetchLimit, hear) ?? this.#options.start(this.#fetchLimit, hear);
+    return this.#standby.take(hear) ?? this.#options.start(hear);
   }
 
   #hear(run: ProcessRun, message: ChildMessage): void {
@@ -248,10 +245,6 @@ export class Supervisor {
       case "settings":
         this.#settings = message;
         if (this.#hasHungUp && !message.isReloadable) this.#endOnce();
-        return;
-      case "again":
-        run.wantsAgain = true;
-        this.#fetchLimit = message.fetchLimit;
         return;
       case "waiting":
         return run.listening.resolve();
@@ -287,7 +280,7 @@ export class Supervisor {
   #prepareStandby(): void {
     const { hasStandby = false } = this.#settings ?? {};
     if (!hasStandby || !this.#hasServed || this.#restarting !== undefined) return;
-    this.#standby.prepare(this.#fetchLimit);
+    this.#standby.prepare();
   }
 
   #keepWorkers(first: number, last: number): void {

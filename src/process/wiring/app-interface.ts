@@ -3,6 +3,7 @@ import type { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { CallServices } from "../../call/services.ts";
+import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { HandlerParts } from "../../dialects/handler-parts.ts";
@@ -30,8 +31,10 @@ export interface App extends AsyncDisposable {
   drain(options?: { readonly isAnnounced?: boolean }): Promise<void>;
 }
 
-/** Replacements for tests and simulations. */
+/** Replacements for tests and simulations, and what the command line adds. */
 export interface AppOverrides {
+  /** Path of the configuration, for the log. */
+  readonly configPath?: string | undefined;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly randomBytes?: RandomBytes;
@@ -42,6 +45,8 @@ export interface AppOverrides {
   readonly resolveHost?: CallServices["resolveHost"];
   /** Run after those of the configuration. */
   readonly hooks?: readonly CallHook[];
+  /** Forward proxies on the way to upstreams; none without it. */
+  readonly proxies?: Proxies;
   /** Destination of the log; discarded without it. */
   readonly log?: LogSink;
   /**

@@ -2,6 +2,8 @@ import type { Config } from "../../config/config.ts";
 import { buildRouting, type RoutingServices, type RoutingSharing } from "./build-routing.ts";
 import type { RoutingSettings } from "../../domain/routing-settings.ts";
 import type { Clock } from "../../domain/clock.ts";
+import { noProxies, type Proxies } from "../../domain/upstream-settings.ts";
+import type { Transport } from "../../upstream-client/transport.ts";
 import type { CountArrival } from "../../edge/dispatch/dispatch-options.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import { connectProbe } from "../../upstream-client/connect-probe.ts";
@@ -16,7 +18,7 @@ import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import { refusalOfStream } from "../../admission/refusals/refusal-of-stream.ts";
 import type { RunningCalls } from "../../call/running-calls.ts";
 import type { CallServices } from "../../call/services.ts";
-import { fetchTransport } from "../../upstream-client/transport.ts";
+import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
 import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
 import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
@@ -24,7 +26,9 @@ import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 export interface ServiceOptions extends Partial<
   Pick<CallServices, "limits" | "resolveHost" | "random" | "transport">
 > {
-  readonly config: Pick<Config, "limits">;
+  readonly config: Pick<Config, "limits" | "upstreamRequests">;
+  /** On the way to upstreams. */
+  readonly proxies?: Proxies;
   /** Read at each use: a reload changes it. */
   readonly routing: () => RoutingSettings;
   readonly routingEvents: RoutingEvents;
@@ -51,6 +55,14 @@ export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>
   readonly count: CountArrival;
 }
 
+function newClient({ proxies, config, clock }: ServiceOptions): Transport {
+  return createUpstreamClient({
+    proxies: proxies ?? noProxies,
+    mostConnections: config.upstreamRequests,
+    monotonic: () => clock.monotonic(),
+  });
+}
+
 /** Builds what the steps of a call depend on. */
 export function buildServices(options: ServiceOptions): BuiltServices {
   const { config, clock, ledger, events, running, refusals } = options;
@@ -59,7 +71,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   const limits = options.limits ?? createMemoryLimitStore({ clock, random, ...limitStoreBounds });
   const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
-  const transport = options.transport ?? fetchTransport;
+  const transport = options.transport ?? newClient(options);
   const probe = options.probe ?? connectProbe({ resolveHost: resolve, clock });
   const hosts = new HostProbes(probe, clock);
   return {

@@ -72,8 +72,8 @@ function buildUpstreams(
     const isSame = isSameValue(upstream, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
     const adapter = kept ?? upstream.kind.createAdapter(upstream.settings, services(name));
-    const { timeouts, maxInFlight, drain } = upstream;
-    upstreams.set(name, { name, adapter, timeouts, maxInFlight, drain });
+    const { timeouts, connections, maxInFlight, drain } = upstream;
+    upstreams.set(name, { name, adapter, timeouts, connections, maxInFlight, drain });
   }
   return upstreams;
 }

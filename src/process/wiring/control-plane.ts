@@ -23,6 +23,8 @@ import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 export interface ControlPlaneOptions {
   readonly config: Pick<Config, WarnedParts | "dataDir">;
   readonly services: AdminServices;
+  /** The process that ends the gateway when it ends. */
+  readonly pid: number;
   readonly events: TelemetryEvents;
   readonly passwords?: Passwords | undefined;
   readonly shownToken?: BootstrapOptions["shown"];
@@ -68,10 +70,12 @@ export class ControlPlane {
   /** Called once the listener has its address. */
   async start(url: string): Promise<void> {
     this.#url = url;
-    const { config, services, events } = this.#options;
+    const { config, services, events, pid } = this.#options;
     const warnings = configWarnings(config, services.clock.now());
     for (const warning of warnings) events.configNotice(warning);
-    this.#local = createLocalAccess({ dataDir: config.dataDir, url, random: services.random });
+    const { random, clock } = services;
+    const startedAt = clock.now();
+    this.#local = createLocalAccess({ dataDir: config.dataDir, url, pid, startedAt, random });
     await this.#local.write().catch((error: unknown) => events.localAccessFailed(error));
   }
 

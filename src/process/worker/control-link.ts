@@ -31,8 +31,8 @@ export interface ControlLinkOptions {
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
   readonly onHealthHint: (hint: ControlMessages["health.changed"]["ask"]) => void;
-  /** Called when control is lost, and when it is back. */
-  readonly onLost: (reason: LinkLost) => void;
+  /** Called when control is lost, and when it is back. `isReplaced`: another one takes over. */
+  readonly onLost: (reason: LinkLost, isReplaced: boolean) => void;
   readonly onBack: () => void;
 }
 
@@ -65,6 +65,8 @@ export class ControlLink {
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
+  /** Another control process takes over from the one that is connected. */
+  #isReplaced = false;
   /** What was told last, and when. */
   #toldNotReady: string | undefined;
   #toldAt = -Infinity;
@@ -172,12 +174,15 @@ export class ControlLink {
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
-      hello: { number: this.#options.number },
+      hello: { number: this.#options.number, limits: this.#parts.limitsState },
       jsonKinds,
       handlers: {
         "keys.reload": () => reloadKeys(),
         "config.changed": (feed) => onConfig(feed),
         state: (told) => onState(told),
+        replaced: () => {
+          this.#isReplaced = true;
+        },
         "metrics.read": () => renderMetrics(),
         "health.changed": (hint) => onHealthHint(hint),
         ...this.#parts.handlers,
@@ -197,6 +202,7 @@ export class ControlLink {
 
   #opened(link: Connection): void {
     this.#connection = link;
+    this.#isReplaced = false;
     this.tellState();
     if (!this.#hasBeenOpen) {
       this.#hasBeenOpen = true;
@@ -213,7 +219,7 @@ export class ControlLink {
     this.#connection = undefined;
     this.#parts.lost(reason);
     if (this.#stopping.signal.aborted) return;
-    this.#options.onLost(reason);
+    this.#options.onLost(reason, this.#isReplaced);
     void this.#connect();
   }
 

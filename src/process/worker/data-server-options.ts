@@ -22,6 +22,8 @@ export interface DataServerOptions {
   readonly overrides: AppOverrides;
   /** Set where several workers share the limits: control decides. */
   readonly coordination?: CoordinationLink | undefined;
+  /** Set where the only worker shares the limits with its successor. */
+  readonly handover?: CoordinationLink | undefined;
   /** Which of several workers this is, from 1. */
   readonly number?: number;
   /** Undefined when control can serve. */

@@ -10,17 +10,20 @@ import { createAuthenticate } from "../../keys/authenticate.ts";
 import { KeyRing } from "../../keys/key-ring.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
+import type { LimitStore } from "../../store/store.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
-import type { CoordinationLink } from "./coordination/coordination-link.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
-import { RemoteLimits } from "./coordination/limits/remote-limits.ts";
+import type { RemoteLimits } from "./coordination/limits/remote-limits.ts";
+import { SoloLimits } from "./coordination/limits/solo-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
+import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
+import { linkedLimits } from "./linked-limits.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
-import { buildServices, limitStoreBounds, type BuiltServices } from "../wiring/build-services.ts";
+import { buildServices, type BuiltServices } from "../wiring/build-services.ts";
 import {
   buildApiSettings,
   buildEdge,
@@ -45,6 +48,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
+  readonly #limits: RemoteLimits | SoloLimits | undefined;
   readonly #repeatable: RepeatableCalls;
   #config: Config;
   #edge: EdgeSettings;
@@ -64,6 +68,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     );
     this.#snapshot = this.#makeSnapshot(config);
     this.sharing = this.#createSharing();
+    this.#limits = linkedLimits(options, (own) => this.#restore(own));
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -124,11 +129,11 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   /** Loads the keys, restores the limits and listens. Throws when the address is taken. */
   async start(): Promise<void> {
-    const { control, ledger } = this.#options;
+    const { ledger } = this.#options;
     await this.#keyRing.start();
     ledger.start();
-    const { reports } = control;
-    await restoreWindows({ ...this.#services, reports, plans: this.#snapshot.plans });
+    if (this.#limits instanceof SoloLimits) await this.#limits.ready;
+    else await this.#restore(this.#services.limits);
     this.#reportKeys();
     this.#listener = this.#listen();
     this.#services.overload.start();
@@ -202,7 +207,10 @@ export class DataServer implements DataPort, AsyncDisposable {
         this.#running.endStale();
         this.#services.capacity.unitsChanged();
       },
-      onReloadFailed: (error) => events.keysReloadFailed(error),
+      onReloadFailed: (error) => {
+        // The loss of control is reported once.
+        if (!(error instanceof LinkLost)) events.keysReloadFailed(error);
+      },
     });
   }
 
@@ -212,10 +220,10 @@ export class DataServer implements DataPort, AsyncDisposable {
   }
 
   #buildServices(): BuiltServices {
-    const { config, control, clock, ledger, telemetry, overrides, coordination } = this.#options;
+    const { config, control, clock, ledger, telemetry, overrides } = this.#options;
     return buildServices({
       ...overrides,
-      ...(coordination && { limits: this.#remoteLimits(coordination) }),
+      ...(this.#limits && { limits: this.#limits }),
       sharing: this.sharing,
       config,
       clock,
@@ -234,10 +242,10 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
   }
 
-  #remoteLimits(link: CoordinationLink): RemoteLimits {
-    const { clock, overrides } = this.#options;
-    const { random = Math.random } = overrides;
-    return new RemoteLimits(link, { clock, random, ...limitStoreBounds });
+  #restore(limits: LimitStore): Promise<void> {
+    const { clock, control } = this.#options;
+    const { plans } = this.#snapshot;
+    return restoreWindows({ limits, clock, reports: control.reports, plans });
   }
 
   #listen(): Listener {

@@ -25,6 +25,15 @@ export interface TaggedCallEvent {
   readonly parts: number;
 }
 
+/** A gateway that has begun to serve. */
+export interface StartedGateway {
+  /** Addresses of its listeners. */
+  readonly data: string;
+  readonly admin: string;
+  /** Path of its configuration; undefined for the demo. */
+  readonly config: string | undefined;
+}
+
 export interface TelemetryOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -161,8 +170,8 @@ export class TelemetryEvents {
     this.#logger.log("warn", message, { cause: describeError(error) });
   }
 
-  started(addresses: { data: string; admin: string }): void {
-    this.#logger.log("info", "listening", addresses);
+  started({ config = "the built-in demo", ...addresses }: StartedGateway): void {
+    this.#logger.log("info", "listening", { ...addresses, config });
   }
 
   /** The control process is gone: keys and configuration stay as they are. */
@@ -173,6 +182,10 @@ export class TelemetryEvents {
 
   controlBack(): void {
     this.#logger.log("info", "control is back");
+  }
+
+  controlReplaced(): void {
+    this.#logger.log("info", "another control process has taken over");
   }
 
   draining(openRequests: number): void {

@@ -45,7 +45,7 @@ export function createBedrockAdapter(
     }),
     embeddings: createEmbeddingCodec(models, endpoint),
     requestIdHeader,
-    authorize: (request, signal) => authorizer.authorize(request, signal),
+    authorize: (request, ending) => authorizer.authorize(request, ending),
     readFailure(answer, request) {
       const details = readFailure(answer);
       authorizer.noteFailure(answer, request, details.kind);

@@ -15,6 +15,7 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
   // A whole answer comes with its first byte, and a stream is silent for minutes while a model
   // writes the arguments of a tool: silences of 125 s have been seen.
   answerTimes: { firstByte: "5m", idle: "5m" },
+  idleConnections: "30s",
   contradictions,
   targetSections,
   targetProblems,

@@ -41,8 +41,7 @@ export function createOpenAiAdapter(
       }),
     },
     requestIdHeader,
-    authorize: (request) =>
-      Promise.resolve({ ...request, headers: { ...request.headers, ...own } }),
+    authorize: (request) => ({ ...request, headers: { ...request.headers, ...own } }),
     readFailure: createReadFailure(clock),
   };
 }

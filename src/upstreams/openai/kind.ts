@@ -8,6 +8,8 @@ export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSetti
   about: "any server that speaks OpenAI's",
   fields,
   answerTimes: { firstByte: "60s", idle: "30s" },
+  // Servers of Python and Node keep it for five seconds unless told otherwise.
+  idleConnections: "4s",
   contradictions,
   build: ({ name, fields: written }) => [{ name, settings: buildSettings(written) }],
   createAdapter: createOpenAiAdapter,

@@ -1,5 +1,7 @@
+import type { AnswerHeaders } from "../adapter.ts";
+
 /** Milliseconds that `retry-after-ms` or `retry-after` (seconds, or an HTTP date) ask to wait. */
-export function readRetryAfter(headers: Headers, nowMs: number): number | undefined {
+export function readRetryAfter(headers: AnswerHeaders, nowMs: number): number | undefined {
   const precise = Number(headers.get("retry-after-ms") ?? Number.NaN);
   if (precise >= 0) return precise;
   const value = headers.get("retry-after");

@@ -8,7 +8,13 @@ import { sha256 } from "../sessions/sessions.ts";
 
 export const localAccessFile = "admin-access.json";
 
-const fileSchema = z.object({ url: z.string(), token: z.string() });
+const fileSchema = z.object({
+  url: z.string(),
+  token: z.string(),
+  pid: z.int().optional(),
+  /** Milliseconds since the epoch. */
+  startedAt: z.number().optional(),
+});
 
 /** Address of a running gateway's control plane and a token for it. */
 export type LocalAccessFile = z.infer<typeof fileSchema>;
@@ -17,6 +23,10 @@ export interface LocalAccessOptions {
   readonly dataDir: string;
   /** Where the control plane listens, such as `http://127.0.0.1:8081`. */
   readonly url: string;
+  /** Of the process that ends the gateway when it ends. */
+  readonly pid: number;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
   readonly random: RandomBytes;
 }
 
@@ -30,7 +40,8 @@ export interface LocalAccess {
   remove(): Promise<void>;
 }
 
-export function createLocalAccess({ dataDir, url, random }: LocalAccessOptions): LocalAccess {
+export function createLocalAccess(options: LocalAccessOptions): LocalAccess {
+  const { dataDir, url, pid, startedAt, random } = options;
   const path = join(dataDir, localAccessFile);
   const token = `slc-local_${randomBase62(43, random)}`;
   const digest = sha256(token);
@@ -43,7 +54,7 @@ export function createLocalAccess({ dataDir, url, random }: LocalAccessOptions):
       try {
         const file = await open(draft, "wx", 0o600);
         try {
-          await file.writeFile(`${JSON.stringify({ url, token })}\n`);
+          await file.writeFile(`${JSON.stringify({ url, token, pid, startedAt })}\n`);
         } finally {
           await file.close();
         }

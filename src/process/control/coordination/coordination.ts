@@ -10,10 +10,9 @@ import { encodeNote } from "../../link/frame.ts";
 import type { Handlers, Link } from "../../link/link.ts";
 import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../../link/messages.ts";
 import { restoreWindows } from "../../wiring/restore-windows.ts";
+import { Handover, handoverHandlers } from "./handover.ts";
 import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
-import { Leases } from "./leases.ts";
-import { limitHandlers } from "./limit-handlers.ts";
 import { Member, numberIn, type MemberLink } from "./member.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 import { SharedLimits, type LimitBounds } from "./shared-limits.ts";
@@ -56,7 +55,6 @@ export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell" |
 export class Coordination {
   readonly #options: CoordinationOptions;
   readonly #limits: SharedLimits;
-  readonly #leases: Leases;
   readonly #members = new Set<Member>();
   /** Workers that have not connected, by number. */
   readonly #awaited: Set<number>;
@@ -68,17 +66,14 @@ export class Coordination {
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
   readonly #hints = new HealthHints();
+  /** Where there is one worker, which shares the limits only with its successor. */
+  readonly #handover: Handover | undefined;
 
   constructor(options: CoordinationOptions) {
     const { clock, config, living, onWaited } = options;
     this.#options = options;
     this.#awaited = new Set(living);
-    this.#limits = new SharedLimits(options);
-    this.#leases = new Leases({
-      store: this.#limits.store,
-      now: () => this.#limits.now(),
-      workers: () => this.#workers,
-    });
+    this.#limits = new SharedLimits({ ...options, workers: () => this.#workers });
     this.#joins = new MemoryJoins(clock);
     this.#keys = new KeyRing({
       store: options.keys,
@@ -97,13 +92,15 @@ export class Coordination {
       units: this.#keys,
       onWaited,
     });
+    if (config.workers === 1) this.#handover = this.#newHandover();
   }
 
   /** Reads the keys, and restores the limits if no worker has them; before workers connect. */
   async start(): Promise<void> {
     const { clock, living } = this.#options;
-    // A damaged database may still have its keys.
-    await this.#keys.start();
+    // With one worker nothing here depends on keys, which a damaged database may still have.
+    if (this.#handover === undefined || living.length > 1) await this.#keys.start();
+    if (this.#handover !== undefined) return;
     if (living.length > 0) {
       this.#stopWaiting = clock.schedule(() => void this.#begin(), connectLimitMs);
       return;
@@ -115,6 +112,7 @@ export class Coordination {
 
   stop(): void {
     this.#keys.stop();
+    this.#handover?.stop();
     this.#stopWaiting();
   }
 
@@ -136,7 +134,7 @@ export class Coordination {
       places.adopt(held);
       joins.restore(claims);
     });
-    const leases = this.#leases.ofWorker(() => member.link);
+    const limits = this.#limits.ofWorker(member);
     const joins = this.#joins.ofProcess();
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
@@ -146,7 +144,8 @@ export class Coordination {
     });
     return {
       handlers: {
-        ...limitHandlers(this.#limits.store, leases, member),
+        ...limits.handlers,
+        ...handoverHandlers(this.#handover, member),
         ...places.handlers,
         ...hints.handlers,
         ...this.#places.routing.handlers,
@@ -155,25 +154,25 @@ export class Coordination {
       opened: (opened, hello) => this.#opened(member, opened, hello),
       end: () => {
         this.#members.delete(member);
-        this.#limits.abandon(member);
-        leases.end();
+        limits.end();
         places.end();
         hints.end();
         joins.end();
+        this.#handover?.ended(member);
       },
     };
   }
 
   /** Tells all workers what was granted; to be called before any answer leaves. */
   readonly publish = (): void => {
-    const changes = this.#limits.changes(this.#workers);
+    const changes = this.#limits.changes();
     if (changes !== undefined) this.#tell(this.#admitted(), changes);
   };
 
   async #opened(member: Member, link: MemberLink, hello: unknown): Promise<void> {
-    if (this.#options.config.workers === 1) return;
     member.link = link;
     this.#members.add(member);
+    if (this.#handover !== undefined) return this.#handover.opened(member, hello);
     const number = numberIn(hello);
     if (number !== undefined) this.#awaited.delete(number);
     if (this.#hasBegun) {
@@ -198,6 +197,26 @@ export class Coordination {
     else if (this.#isAnyUnknown(members)) await this.#addFromLedger();
     this.#takeIn(members);
     this.#ready.resolve();
+  }
+
+  #newHandover(): Handover {
+    return new Handover({
+      clock: this.#options.clock,
+      living: this.#options.living.length,
+      limits: this.#limits,
+      members: this.#members,
+      include: (members) => this.#include(members),
+      restore: () => this.#restoreFromLedger(),
+    });
+  }
+
+  /** With what they hold and have seen. */
+  async #include(members: readonly Member[]): Promise<void> {
+    await Promise.all(members.map((member) => this.#askReport(member, member.link)));
+    const seen = this.#handover?.isKnown === true ? undefined : await this.#mostSeen(members);
+    this.#limits.goOn(members, seen ?? []);
+    this.#takeOver(members);
+    this.#takeIn(members);
   }
 
   /** Once it has answered, the worker does nothing by itself. */
@@ -233,7 +252,7 @@ export class Coordination {
   #takeIn(members: readonly Member[]): void {
     const there = members.filter((one) => this.#members.has(one) && one.report !== undefined);
     this.publish();
-    this.#tell(there, this.#limits.all(this.#workers));
+    this.#tell(there, this.#limits.all());
     for (const member of there) member.admit();
   }
 

@@ -15,7 +15,7 @@ export class Member {
   report: HeldReport | undefined;
   /** In the time of this process. */
   reportedAtMs = 0;
-  readonly #admission = Promise.withResolvers<void>();
+  #admission = Promise.withResolvers<void>();
   readonly #takeOver: (report: HeldReport) => void;
   #isAdmitted = false;
 
@@ -36,6 +36,14 @@ export class Member {
   admit(): void {
     this.#isAdmitted = true;
     this.#admission.resolve();
+  }
+
+  /** The worker decides alone from now on. */
+  dismiss(): void {
+    this.#isAdmitted = false;
+    this.#admission = Promise.withResolvers();
+    this.openCalls.clear();
+    this.report = undefined;
   }
 
   /** Resolves when control decides for it; undefined from then on. */

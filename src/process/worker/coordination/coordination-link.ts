@@ -2,7 +2,12 @@ import type { LinkLost } from "../../link/link-errors.ts";
 import type { LeaseId, WireLease } from "../../link/lease-wire.ts";
 import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
 import type { Link, Messages } from "../../link/link.ts";
-import type { ControlMessages, CoordinationMessages, HeldReport } from "../../link/messages.ts";
+import type {
+  ControlMessages,
+  CoordinationMessages,
+  HeldReport,
+  LimitsState,
+} from "../../link/messages.ts";
 import type { WireLent } from "../../link/place-wire.ts";
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
@@ -16,8 +21,14 @@ export interface CoordinationLink<Sent extends Messages = CoordinationMessages> 
 
 /** A part of a worker that asks control. */
 export interface CoordinationPart {
+  /** Who decides about the limits. */
+  readonly limitsState?: LimitsState | undefined;
   /** What this worker holds; from now on control decides. */
   report(): HeldReport;
+  /** Resolves when `report` may be called, if it may not at once. */
+  reportable?(): Promise<void> | undefined;
+  /** This worker is the only one. */
+  yours?(): void;
   /** The link is lost. Control may be there, so nothing may be decided alone yet. */
   lost?(reason: LinkLost): void;
   /** Control is gone; called again at each attempt to connect. */

@@ -1,11 +1,15 @@
 import { LinkLost } from "../../link/link-errors.ts";
 import type { Handlers } from "../../link/link.ts";
-import type { HeldReport, SharingMessages } from "../../link/messages.ts";
+import type { HeldReport, LimitsState, SharingMessages } from "../../link/messages.ts";
 import type { CoordinationPart } from "./coordination-link.ts";
 
 /** The parts of a worker that ask control, together. */
 export class CoordinationParts {
   readonly handlers: Handlers<SharingMessages> = {
+    "limits.yours": async () => {
+      await this.#joined.promise;
+      for (const part of this.#parts) part.yours?.();
+    },
     "coordination.report": () => this.#report(),
     "limits.seen": () => this.#parts.flatMap((part) => part.seen?.() ?? []),
     "limits.used": (told) => {
@@ -26,6 +30,10 @@ export class CoordinationParts {
   /** Of links. */
   #losses = 0;
 
+  get limitsState(): LimitsState | undefined {
+    return this.#parts.find((part) => part.limitsState !== undefined)?.limitsState;
+  }
+
   join(part: CoordinationPart): void {
     this.#parts.push(part);
     this.#joined.resolve();
@@ -44,6 +52,7 @@ export class CoordinationParts {
   async #report(): Promise<HeldReport> {
     const losses = this.#losses;
     await this.#joined.promise;
+    for (const part of this.#parts) await part.reportable?.();
     // Nobody would hear it, and the parts have to go on alone.
     if (losses !== this.#losses) throw new LinkLost("the control process that asked has gone");
     return this.#parts.reduce<HeldReport>((all, part) => ({ ...all, ...part.report() }), {});

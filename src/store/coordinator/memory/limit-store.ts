@@ -10,9 +10,10 @@ import type {
   LimitStore,
   PastAdmission,
 } from "../../store.ts";
+import type { HandedOver, OpenCall } from "./handed-over.ts";
 import { isTokenCount, Reservations } from "./reservations.ts";
 import { amountsOfLease, type Lease, type LeaseAmounts, type LeasedCall } from "./lease.ts";
-import { Refusals } from "./refusals.ts";
+import { overrunRefusal, refusalOf } from "./refusals.ts";
 import { overrunLimit, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { firstOf, ScopeWindows } from "./scope-windows.ts";
 
@@ -31,14 +32,6 @@ export interface MemoryLimitStoreOptions {
   readonly isFollowed?: boolean;
 }
 
-/** A call that another process has admitted and that is not settled. */
-export interface OpenCall extends Omit<LimitRequest, "counted"> {
-  /** In which it was admitted. */
-  readonly slot: number;
-  /** Tokens charged for it so far. */
-  readonly charged: number;
-}
-
 /** A synchronous limit store, with figures for tests and metrics. */
 export interface MemoryLimitStore extends LimitStore {
   count(scopes: readonly LimitScope[]): CountDecision;
@@ -49,8 +42,12 @@ export interface MemoryLimitStore extends LimitStore {
   restore(admitted: readonly PastAdmission[]): void;
   /** What was charged or corrected since the last call. */
   takeChanged(): readonly ScopeUse[];
-  /** All that is charged. */
+  /** All that is charged, or was told of it. */
   held(): Iterable<ScopeUse>;
+  /** All that is charged, and what its reservations have of it, for another process. */
+  handOver(): HandedOver;
+  /** Forgets everything. */
+  clear(): void;
   /** Adds what other processes have admitted, even beyond the limits. */
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
@@ -85,19 +82,15 @@ const oneRequest: Demand = { requests: 1, tokens: 0 };
 
 class WindowLimitStore implements MemoryLimitStore {
   readonly #options: MemoryLimitStoreOptions;
-  readonly #windows: ScopeWindows;
-  readonly #refusals: Refusals;
-  readonly #reservations: Reservations;
+  #windows: ScopeWindows;
+  #reservations: Reservations;
   #slot: number;
 
   constructor(options: MemoryLimitStoreOptions) {
-    const now = options.clock.monotonic();
     this.#options = options;
-    this.#slot = slotAt(now);
-    const { scopeLimit, isFollowed = false } = options;
-    this.#windows = new ScopeWindows({ scopeLimit, slot: this.#slot, isFollowed });
-    this.#refusals = new Refusals(this.#windows, options.random);
-    this.#reservations = new Reservations(options.reservationTtlMs, now);
+    this.#slot = slotAt(options.clock.monotonic());
+    this.#windows = this.#noWindows();
+    this.#reservations = this.#noReservations();
   }
 
   get scopeCount(): number {
@@ -111,7 +104,7 @@ class WindowLimitStore implements MemoryLimitStore {
   count(scopes: readonly LimitScope[]): CountDecision {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);
-    const refusal = this.#refusals.find(charges, oneRequest, now);
+    const refusal = this.#refusal(charges, oneRequest, now);
     if (refusal !== undefined) return refusal;
     this.#windows.charge(charges, oneRequest, 0);
     return { isAdmitted: true, counted: { scopes, slot: this.#slot } };
@@ -131,12 +124,15 @@ class WindowLimitStore implements MemoryLimitStore {
     const now = this.#advance();
     const charges = this.#windows.prepare(request.scopes);
     const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
-    if (hopeless) return this.#refusals.ofOverrun(hopeless, { charges, overrun, now });
+    const { random } = this.#options;
+    if (hopeless) return overrunRefusal({ refusing: hopeless, charges, overrun, now }, random);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
-    const refusal = this.#refusals.find(charges, demand, now);
+    const refusal = this.#refusal(charges, demand, now);
     if (refusal !== undefined) return refusal;
     const overrunning = overrun > 0 && charges.find((charge) => isOverrunning(charge, overrun));
-    if (overrunning) return this.#refusals.ofOverrun(overrunning, { charges, overrun, now });
+    if (overrunning) {
+      return overrunRefusal({ refusing: overrunning, charges, overrun, now }, random);
+    }
     this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
       slot: this.#slot,
@@ -192,6 +188,16 @@ class WindowLimitStore implements MemoryLimitStore {
     return this.#windows.held();
   }
 
+  handOver(): HandedOver {
+    const now = this.#advance();
+    return { uses: [...this.#windows.used()], calls: [...this.#reservations.open(now)] };
+  }
+
+  clear(): void {
+    this.#windows = this.#noWindows();
+    this.#reservations = this.#noReservations();
+  }
+
   include(uses: Iterable<ScopeUse>): void {
     this.#advance();
     for (const use of uses) this.#windows.include(use);
@@ -238,6 +244,21 @@ class WindowLimitStore implements MemoryLimitStore {
 
   peek(scopes: readonly LimitScope[]): LimitState {
     return this.#windows.peek(scopes, this.#advance());
+  }
+
+  #refusal(charges: readonly ScopeCharge[], demand: Demand, now: number) {
+    const roomWaitMs = this.#windows.roomWaitMs(charges, now);
+    return refusalOf({ charges, demand, roomWaitMs, now }, this.#options.random);
+  }
+
+  #noWindows(): ScopeWindows {
+    const { scopeLimit, isFollowed = false } = this.#options;
+    return new ScopeWindows({ scopeLimit, slot: this.#slot, isFollowed });
+  }
+
+  #noReservations(): Reservations {
+    const { clock, reservationTtlMs } = this.#options;
+    return new Reservations(reservationTtlMs, clock.monotonic());
   }
 
   #advance(): number {

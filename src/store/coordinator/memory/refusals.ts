@@ -7,56 +7,51 @@ import {
   siblingOf,
   slotsOf,
   stateOf,
-  type Demand,
+  type RefusedRequest,
   type ScopeCharge,
 } from "./scope-charge.ts";
-import { firstOf, type ScopeWindows } from "./scope-windows.ts";
+import { firstOf } from "./scope-windows.ts";
 
 /** The wait sent to a call that must wait until others end. */
 const overrunWaitMs = 2_000;
 
+/** Undefined: no limit refuses the request. `roomWaitMs`: until there is room for its scopes. */
+export function refusalOf(
+  { charges, demand, roomWaitMs, now }: Omit<RefusedRequest, "first">,
+  random: () => number,
+): RefusedByLimit | undefined {
+  if (roomWaitMs === 0 && !isOverLimit(charges, demand)) return undefined;
+  const first = firstOf(charges);
+  const { refusing, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
+  return {
+    ...refusedBy(refusing, charges, now),
+    dimension: refusing.scope.unit,
+    freeAfterMs: waitMs === undefined ? undefined : Math.ceil(waitMs),
+    retryAfterMs: withJitter(waitMs, random),
+  };
+}
+
 interface Overrunning {
+  readonly refusing: ScopeCharge;
   readonly charges: readonly ScopeCharge[];
   readonly overrun: number;
   readonly now: number;
 }
 
-/** Why requests are refused, and for how long. */
-export class Refusals {
-  readonly #windows: ScopeWindows;
-  readonly #random: () => number;
-
-  constructor(windows: ScopeWindows, random: () => number) {
-    this.#windows = windows;
-    this.#random = random;
-  }
-
-  /** Undefined: no limit refuses the request. */
-  find(charges: readonly ScopeCharge[], demand: Demand, now: number): RefusedByLimit | undefined {
-    const roomWaitMs = this.#windows.roomWaitMs(charges, now);
-    if (roomWaitMs === 0 && !isOverLimit(charges, demand)) return undefined;
-    const first = firstOf(charges);
-    const { refusing, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
-    return {
-      ...refusedBy(refusing, charges, now),
-      dimension: refusing.scope.unit,
-      freeAfterMs: waitMs === undefined ? undefined : Math.ceil(waitMs),
-      retryAfterMs: withJitter(waitMs, this.#random),
-    };
-  }
-
-  ofOverrun(refusing: ScopeCharge, { charges, overrun, now }: Overrunning): RefusedByLimit {
-    const limit = overrunLimit(refusing.scope);
-    // When calls in flight end cannot be foreseen; most end soon.
-    const waitMs = overrun > limit ? undefined : overrunWaitMs;
-    return {
-      ...refusedBy(refusing, charges, now),
-      dimension: "tokens",
-      freeAfterMs: undefined,
-      retryAfterMs: withJitter(waitMs, this.#random),
-      overrun: { limit, used: refusing.window.overrun, asked: overrun },
-    };
-  }
+export function overrunRefusal(
+  { refusing, charges, overrun, now }: Overrunning,
+  random: () => number,
+): RefusedByLimit {
+  const limit = overrunLimit(refusing.scope);
+  // When calls in flight end cannot be foreseen; most end soon.
+  const waitMs = overrun > limit ? undefined : overrunWaitMs;
+  return {
+    ...refusedBy(refusing, charges, now),
+    dimension: "tokens",
+    freeAfterMs: undefined,
+    retryAfterMs: withJitter(waitMs, random),
+    overrun: { limit, used: refusing.window.overrun, asked: overrun },
+  };
 }
 
 function refusedBy(refusing: ScopeCharge, charges: readonly ScopeCharge[], now: number) {

@@ -1,4 +1,5 @@
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
+import type { OpenCall } from "./handed-over.ts";
 import type { ScopeCharge } from "./scope-charge.ts";
 
 // Far above any model's answer, yet small enough that sums of a window stay exact integers.
@@ -36,6 +37,16 @@ export class Reservations {
 
   set(callId: string, reservation: Reservation): void {
     (reservation.overrun > 0 ? this.#overrunning : this.#byCall).set(callId, reservation);
+  }
+
+  *open(nowMs: number): Iterable<OpenCall> {
+    for (const [callId, reservation] of [...this.#byCall.entries(), ...this.#overrunning]) {
+      const { charges, slot, reserved, tokens: charged, overrun, expiresAtMs } = reservation;
+      if (nowMs >= expiresAtMs) continue;
+      const scopes = charges.map(({ scope }) => scope);
+      const mostTokens = Math.max(reserved, charged) + overrun;
+      yield { callId, scopes, tokens: reserved, mostTokens, slot, charged };
+    }
   }
 
   touch(callId: string): Reservation | undefined {

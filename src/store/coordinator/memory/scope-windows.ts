@@ -7,7 +7,7 @@ import {
   longestGuaranteeSeconds,
   slotMs,
 } from "../../../domain/limits/slots.ts";
-import { UsageWindow } from "../../../domain/limits/window.ts";
+import { UsageWindow, type WindowUse } from "../../../domain/limits/window.ts";
 import type { PastAdmission } from "../../store.ts";
 import { PastUsage } from "./past-usage.ts";
 import type { LeaseAmounts } from "./lease.ts";
@@ -74,13 +74,22 @@ export class ScopeWindows {
     return uses;
   }
 
+  /** All that is charged, or was told of it. */
+  held(): Iterable<ScopeUse> {
+    return this.#all((window) => window.held);
+  }
+
   /** All that is charged. */
-  *held(): Iterable<ScopeUse> {
+  used(): Iterable<ScopeUse> {
+    return this.#all((window) => window.used);
+  }
+
+  *#all(read: (window: UsageWindow) => WindowUse | undefined): Iterable<ScopeUse> {
     for (const [unit, seconds] of sorts) {
       const shelf = (seconds === 0 ? this.#caps : this.#guarantees)[unit];
       for (const [id, window] of shelf.entries()) {
         window.advance(this.#slot);
-        const held = window.held;
+        const held = read(window);
         const counted = seconds === 0 ? 0 : window.counted + 1;
         if (held !== undefined) yield { scope: { id, unit, seconds: counted }, ...held };
       }

@@ -62,6 +62,13 @@ describe("an upstream of kind bedrock", () => {
         countsTokens: false,
       },
       timeouts: { connectMs: 3000, firstByteMs: 300_000, idleMs: 300_000, totalMs: 600_000 },
+      connections: {
+        id: expect.any(String),
+        idleMs: 30_000,
+        ageMs: 300_000,
+        mostIdle: 512,
+        tls: undefined,
+      },
       maxInFlight: 4096,
       drain: undefined,
     });

@@ -9,7 +9,7 @@ import { RequestSigner } from "./sign.ts";
 const servicesAt = (clock: ManualClock) => ({ clock, onTrouble: () => undefined });
 
 const minute = 60_000;
-const forever = new AbortController().signal;
+const forever = new AbortController();
 const region = "us-east-1";
 
 const request: UpstreamRequest = {
@@ -55,7 +55,7 @@ function chained(clock: ManualClock) {
   const authorizer = createAuthorizer(settings, servicesAt(clock), load);
   return {
     authorizer,
-    authorize: () => authorizer.authorize(request, forever),
+    authorize: async () => authorizer.authorize(request, forever),
     loads: () => loads,
   };
 }

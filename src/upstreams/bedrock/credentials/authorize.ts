@@ -1,5 +1,11 @@
 import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
-import type { AdapterServices, FailedAnswer, UpstreamRequest } from "../../adapter.ts";
+import { whenKnown } from "../../../domain/waiting/when-known.ts";
+import type {
+  AdapterServices,
+  FailedAnswer,
+  UpstreamAdapter,
+  UpstreamRequest,
+} from "../../adapter.ts";
 import { assumeRole } from "./assume-role.ts";
 import { ClockSkew } from "./clock-skew.ts";
 import { CredentialCache } from "./credential-cache.ts";
@@ -11,7 +17,7 @@ import { readSignature, RequestSigner } from "./sign.ts";
 /** Adds the credential to requests, and learns from refusals of it. */
 export interface Authorizer {
   /** Rejects with `UpstreamFailure` `bad-credential`, or the signal's reason. */
-  authorize(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamRequest>;
+  authorize: UpstreamAdapter["authorize"];
   /** `request` is the one that was sent. After `stale-credential` the next is signed anew. */
   noteFailure(answer: FailedAnswer, request: UpstreamRequest, kind: UpstreamFailureKind): void;
 }
@@ -29,7 +35,7 @@ export function createAuthorizer(
   const isFixed = credentials.source === "static" && credentials.assumedRole === undefined;
   const source = isFixed
     ? fixedSource(credentials)
-    : new CredentialCache({
+    : cachedSource({
         load: loaderOf({ region, credentials, chain: load }),
         nowMs: () => skew.nowMs(),
         monotonicMs: () => clock.monotonic(),
@@ -43,8 +49,7 @@ function bearerAuthorizer({
 }: Extract<BedrockCredentials, { source: "bearer" }>): Authorizer {
   const authorization = `Bearer ${apiKey.reveal()}`;
   return {
-    authorize: (request) =>
-      Promise.resolve({ ...request, headers: { ...request.headers, authorization } }),
+    authorize: (request) => ({ ...request, headers: { ...request.headers, authorization } }),
     noteFailure: () => undefined,
   };
 }
@@ -65,13 +70,25 @@ function loaderOf({ region, credentials, chain }: LoaderOptions): LoadCredential
   return role === undefined ? base : assumeRole({ role, region, base });
 }
 
-type CredentialSource = Pick<CredentialCache, "get" | "refuse">;
+interface CredentialSource extends Pick<CredentialCache, "refuse"> {
+  get(ending: Ending): AwsCredentials | Promise<AwsCredentials>;
+}
+
+type Ending = Parameters<Authorizer["authorize"]>[1];
 type SigningCredentials = Exclude<BedrockCredentials, { source: "bearer" }>;
 type StaticCredentials = Extract<BedrockCredentials, { source: "static" }>;
 
 function fixedSource(settings: StaticCredentials): CredentialSource {
   const credentials = fixedCredentials(settings);
-  return { get: () => Promise.resolve(credentials), refuse: () => undefined };
+  return { get: () => credentials, refuse: () => undefined };
+}
+
+function cachedSource(options: ConstructorParameters<typeof CredentialCache>[0]): CredentialSource {
+  const cache = new CredentialCache(options);
+  return {
+    get: (ending) => cache.get(ending.signal),
+    refuse: (refused) => cache.refuse(refused),
+  };
 }
 
 function fixedCredentials(settings: StaticCredentials): AwsCredentials {
@@ -92,10 +109,11 @@ class SigningAuthorizer implements Authorizer {
     this.#parts = parts;
   }
 
-  async authorize(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamRequest> {
+  authorize(request: UpstreamRequest, ending: Ending): UpstreamRequest | Promise<UpstreamRequest> {
     const { source, skew, signer } = this.#parts;
-    const credentials = await source.get(signal);
-    return signer.sign(request, credentials, skew.nowMs());
+    return whenKnown(source.get(ending), (credentials) =>
+      signer.sign(request, credentials, skew.nowMs()),
+    );
   }
 
   noteFailure(

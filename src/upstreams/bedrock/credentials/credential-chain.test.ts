@@ -137,8 +137,8 @@ const authorizing = (credentials: string) => `
   const settings = { region: "us-east-1", credentials: ${credentials} };
   const authorizer = createAuthorizer(settings, { clock });
   const request = { url: "https://h.example/model/a/converse", method: "POST", headers: {}, body: "{}" };
-  const signal = new AbortController().signal;
-  const calls = Array.from({ length: 100 }, () => authorizer.authorize(request, signal));
+  const ending = new AbortController();
+  const calls = Array.from({ length: 100 }, () => authorizer.authorize(request, ending));
   for (const { headers } of await Promise.all(calls)) {
     console.log(/^Bearer k|Credential=(\\w+)/.exec(headers.authorization)[0]);
   }

@@ -1,4 +1,5 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import type { AnswerHeaders } from "../../adapter.ts";
 import { isObject, listOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
@@ -47,7 +48,7 @@ function withoutAnswerBesideCalls(
 /** A whole answer as text. */
 export interface WholeText {
   readonly json: string;
-  readonly headers?: Headers;
+  readonly headers?: AnswerHeaders;
 }
 
 function readAnswer(

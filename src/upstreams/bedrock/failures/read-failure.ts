@@ -3,7 +3,7 @@ import {
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../../domain/errors/upstream-failure.ts";
-import type { FailedAnswer } from "../../adapter.ts";
+import type { AnswerHeaders, FailedAnswer } from "../../adapter.ts";
 import { nonEmpty, objectOf, parseObject, type JsonObject } from "../../shared/json-fields.ts";
 import { readRetryAfter } from "../../shared/retry-after.ts";
 import { failureOfException } from "./exceptions.ts";
@@ -21,7 +21,10 @@ export function createReadFailure(clock: Clock): (answer: FailedAnswer) => Upstr
 }
 
 /** The failure in a 2xx answer without the expected field; undefined when it has none. */
-export function failureInAnswer(body: JsonObject, headers?: Headers): UpstreamFailure | undefined {
+export function failureInAnswer(
+  body: JsonObject,
+  headers?: AnswerHeaders,
+): UpstreamFailure | undefined {
   const name = readName(headers, body);
   const hasWords = nonEmpty(body["message"]) ?? nonEmpty(body["Message"]);
   if (name === undefined && hasWords === undefined) return undefined;
@@ -34,7 +37,7 @@ function parseError(body: Uint8Array): JsonObject {
 }
 
 /** `ValidationException:http://...` in the header, else `com.amazon.coral#ValidationException`. */
-function readName(headers: Headers | undefined, error: JsonObject): string | undefined {
+function readName(headers: AnswerHeaders | undefined, error: JsonObject): string | undefined {
   const unrouted = objectOf(error["Output"]);
   const name =
     nonEmpty(headers?.get("x-amzn-errortype")) ??

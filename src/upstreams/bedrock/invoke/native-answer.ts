@@ -1,4 +1,4 @@
-import type { WholeAnswer } from "../../adapter.ts";
+import type { AnswerHeaders, WholeAnswer } from "../../adapter.ts";
 import {
   countOf,
   listOf,
@@ -107,7 +107,7 @@ function usageOfMetrics(native: JsonObject): JsonObject | undefined {
 }
 
 /** Mistral's form has no counts. */
-function usageOfHeaders(headers: Headers): JsonObject | undefined {
+function usageOfHeaders(headers: AnswerHeaders): JsonObject | undefined {
   return usageOf(
     headers.get("x-amzn-bedrock-input-token-count") ?? undefined,
     headers.get("x-amzn-bedrock-output-token-count") ?? undefined,

@@ -10,6 +10,8 @@ import { accountKey, LeaseAccount, type Lease } from "./lease-account.ts";
 
 export interface LeasesOptions {
   readonly clock: Clock;
+  /** Whether leases are asked for. */
+  readonly areWanted: boolean;
   /** Called with what no call got of leases that have ended. */
   readonly onEnded: (rests: readonly WireRest[]) => void;
 }
@@ -103,7 +105,7 @@ export class Leases {
 
   /** A lease to ask for with an acquisition that is sent now; undefined: none. */
   wish(account: LeaseAccount | undefined): WireWish | undefined {
-    if (this.#leases.size >= leaseLimit) return undefined;
+    if (!this.#options.areWanted || this.#leases.size >= leaseLimit) return undefined;
     const wish = account?.wish(this.#options.clock.monotonic());
     // The rest is free before control decides about the next one.
     if (wish !== undefined && account?.lease !== undefined) this.#end([account.lease]);

@@ -25,15 +25,15 @@ async function storeOver(clock: ManualClock): Promise<LimitStore> {
     count: (scopes) => answered(limits.count(scopes)),
     acquire: (request) => answered(limits.acquire(request)),
     uncount: async (counted) => {
-      limits.uncount(counted);
+      void limits.uncount(counted);
       await world.settle();
     },
     use: async (callId, tokens) => {
-      limits.use(callId, tokens);
+      void limits.use(callId, tokens);
       await world.settle();
     },
     settle: async (callId, tokens) => {
-      limits.settle(callId, tokens);
+      void limits.settle(callId, tokens);
       await world.settle();
     },
   };

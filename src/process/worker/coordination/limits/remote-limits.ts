@@ -1,5 +1,5 @@
-import type { Clock } from "../../../../domain/clock.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
+import type { OpenCall } from "../../../../store/coordinator/memory/handed-over.ts";
 import type { MemoryLimitStoreOptions } from "../../../../store/coordinator/memory/limit-store.ts";
 import type {
   CountDecision,
@@ -17,20 +17,21 @@ import {
   requestToWire,
   scopesToWire,
 } from "../../../link/limit-wire.ts";
-import type { HeldReport } from "../../../link/messages.ts";
+import type { HeldReport, LimitsState } from "../../../link/messages.ts";
 import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
+import { Decider } from "../decider.ts";
 import { Leases, type Leased } from "./leases.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
 
-/** `lost`: control may be there, but it does not decide for this worker yet. */
-type State = "lost" | "linked" | "alone";
-
-/** Longest wait for control to be there again, or to be gone for certain. */
-const unknownLimitMs = 5_000;
 /** Notes after which control is asked whether it has heard them. */
 const unheardLimit = 1_000;
+
+export interface RemoteLimitsOptions extends MemoryLimitStoreOptions {
+  /** False where control decides for a short time only. Default: true. */
+  readonly isLeasing?: boolean;
+}
 
 /**
  * The limits that all workers share, decided by control: each decision is one round trip, unless
@@ -44,8 +45,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   readonly #leases: Leases;
   /** Requests that were counted alone. */
   readonly #ownCounts = new WeakSet<CountedRequest>();
-  #state: State = "lost";
-  #stateChange = Promise.withResolvers<void>();
+  readonly #decider: Decider;
   #shared: SharedUse | undefined;
   /**
    * What a new control process has told. It replaces `#shared` and `#own` once that process decides,
@@ -54,18 +54,25 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   #next: SharedUse | undefined;
   #own: OwnShare | undefined;
   #isAskingHeard = false;
+  #hasReported = false;
 
-  constructor(link: CoordinationLink, options: MemoryLimitStoreOptions) {
+  constructor(link: CoordinationLink, options: RemoteLimitsOptions) {
     this.#link = link;
     this.#options = options;
     const { clock } = options;
+    this.#decider = new Decider(clock);
     this.#leases = new Leases({
       clock,
+      areWanted: options.isLeasing !== false,
       onEnded: (rests) => {
-        if (this.#state === "linked") link.tell("limits.returned", rests);
+        if (this.#decider.isLinked) link.tell("limits.returned", rests);
       },
     });
     link.join(this);
+  }
+
+  get limitsState(): LimitsState | undefined {
+    return this.#hasReported ? "shared" : undefined;
   }
 
   count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
@@ -86,8 +93,8 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   uncount(counted: CountedRequest): void {
     if (this.#leases.uncount(counted)) return;
     const isOwn = this.#ownCounts.has(counted);
-    if (isOwn && this.#state !== "linked") this.#own?.uncount(counted);
-    if (!isOwn && this.#state === "linked") {
+    if (isOwn && !this.#decider.isLinked) this.#own?.uncount(counted);
+    if (!isOwn && this.#decider.isLinked) {
       this.#link.tell("limits.uncount", countedToWire(counted));
     }
   }
@@ -97,6 +104,15 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     if (leased === undefined) return this.#acquireUnleased(request);
     this.#opened(request, leased);
     return { isAdmitted: true, state: leased.state };
+  }
+
+  /** Calls that this worker has admitted, of which control is about to hear. */
+  adopt(calls: readonly OpenCall[]): void {
+    for (const { slot, charged, ...request } of calls) {
+      const { callId } = request;
+      this.#calls.open(request, { slot, isOwn: true, account: undefined });
+      this.#calls.noteOwn({ callId, tokens: charged, isFinal: false });
+    }
   }
 
   use(callId: string, tokens: number): void {
@@ -116,7 +132,8 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   }
 
   report(): HeldReport {
-    this.#enter("linked");
+    this.#hasReported = true;
+    this.#decider.enter("linked");
     this.#leases.forget();
     const { generation = 0, sequence = -1 } = this.#shared ?? {};
     const now = this.#shared?.now() ?? 0;
@@ -140,12 +157,12 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   lost({ isCut }: LinkLost): void {
     if (isCut) this.#shared?.cut();
     this.#next = undefined;
-    if (this.#state === "linked") this.#enter("lost");
+    this.#decider.lost();
   }
 
   alone(): void {
     this.#own ??= new OwnShare(this.#shared, this.#options);
-    this.#enter("alone");
+    this.#decider.enter("alone");
   }
 
   #acquireUnleased(request: LimitRequest): Promise<LimitDecision> {
@@ -177,26 +194,19 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     const { id, slot, account } = lease;
     const { callId, tokens } = request;
     this.#calls.open(request, { slot, isOwn: false, account });
-    if (this.#state !== "linked") return;
+    if (!this.#decider.isLinked) return;
     this.#link.tellSoon("limits.opened", [id, callId, tokens, overrun]);
   }
 
-  #enter(state: State): void {
-    if (this.#state === state) return;
-    this.#state = state;
-    this.#stateChange.resolve();
-    this.#stateChange = Promise.withResolvers();
-  }
-
   async #decide<Decision>({ alone, ask }: Ways<Decision>): Promise<Decision> {
+    const decider = this.#decider;
     for (;;) {
-      const state = this.#state;
-      if (state === "alone" && this.#own !== undefined) return alone(this.#own);
-      const { promise: changed } = this.#stateChange;
-      if (state === "lost") {
-        await within(unknownLimitMs, changed, this.#options.clock);
+      if (decider.isAlone && this.#own !== undefined) return alone(this.#own);
+      if (!decider.isLinked) {
+        await decider.known();
         continue;
       }
+      const { change } = decider;
       const { noted } = this.#calls;
       try {
         const decision = await ask();
@@ -204,14 +214,14 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
         return decision;
       } catch (error) {
         // Without an answer in time control may still be there, and decide for others.
-        if (!(error instanceof LinkLost) || this.#stateChange.promise === changed) throw error;
+        if (!(error instanceof LinkLost) || !change.aborted) throw error;
       }
     }
   }
 
   #note(note: HeldNote): void {
     const { callId, tokens, isFinal } = note;
-    const isLinked = this.#state === "linked";
+    const isLinked = this.#decider.isLinked;
     if (!isLinked && this.#own !== undefined && this.#calls.isOwn(callId)) {
       if (isFinal) this.#own.settle(callId, tokens);
       else this.#own.use(callId, tokens);
@@ -260,18 +270,4 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
 interface Ways<Decision> {
   readonly alone: (own: OwnShare) => Decision;
   readonly ask: () => Promise<Decision>;
-}
-
-/** Rejects when it takes longer. */
-async function within(limitMs: number, change: Promise<void>, clock: Clock): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const stop = clock.schedule(
-    () => late.reject(new LinkLost(`control does not decide within ${limitMs} ms`)),
-    limitMs,
-  );
-  try {
-    await Promise.race([change, late.promise]);
-  } finally {
-    stop();
-  }
 }

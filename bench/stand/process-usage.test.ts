@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { cpuMicroseconds, processesOf } from "./process-usage.ts";
+
+const busyMicroseconds = 300_000;
+const spin = `while (process.cpuUsage().user < ${busyMicroseconds});`;
+/** A program whose child does the work and ends before it says so. */
+const parent = `
+  Bun.spawnSync([process.execPath, "-e", ${JSON.stringify(spin)}]);
+  console.log("done");
+  setInterval(() => {}, 1000);
+`;
+
+test("the CPU time of a process includes that of a child that has ended", async () => {
+  const child = Bun.spawn([process.execPath, "-e", parent], { stdout: "pipe" });
+  await child.stdout.getReader().read();
+  const pids = processesOf(child.pid);
+  const used = cpuMicroseconds(pids);
+  child.kill();
+  await child.exited;
+  expect(pids).toEqual([child.pid]);
+  // The kernel counts in hundredths of a second.
+  expect(used).toBeGreaterThan(busyMicroseconds - 20_000);
+});

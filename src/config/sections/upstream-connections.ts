@@ -1,0 +1,112 @@
+import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
+import { z } from "zod";
+import { Secret } from "../../domain/keys/secret.ts";
+import type { ConnectionSettings } from "../../domain/upstream-settings.ts";
+import { duration, wholeNumber } from "../../settings/values.ts";
+
+/** `idle`: what servers of a kind are known to bear. */
+export function connectionsSchema(idle: string) {
+  return z
+    .strictObject({
+      idle: duration({
+        about:
+          "How long an unused connection is kept, unless the server names a shorter time. Set it " +
+          "below the server's own.",
+        min: "0s",
+        max: "10m",
+        initial: idle,
+      }),
+      age: duration({
+        about: "After this time a connection carries no further request.",
+        min: "1s",
+        max: "24h",
+        initial: "5m",
+      }),
+      most_idle: wholeNumber({
+        about: "Most unused connections that are kept to one host.",
+        min: 0,
+        max: 65_336,
+        initial: 512,
+      }),
+    })
+    .prefault({})
+    .describe("How connections are kept for further requests.");
+}
+
+const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+function pemCertificates(about: string) {
+  return z
+    .string()
+    .refine(hasCertificates, "must be one or more certificates in PEM format")
+    .meta({ title: "certificates", description: about });
+}
+
+function hasCertificates(text: string): boolean {
+  const found = text.match(certificates) ?? [];
+  return (
+    found.length > 0 &&
+    found.every((certificate) => canRead(() => new X509Certificate(certificate)))
+  );
+}
+
+const privateKey = z
+  .string()
+  .refine((text) => canRead(() => createPrivateKey(text)), "must be a private key in PEM format")
+  .transform((text) => new Secret(text))
+  .meta({ title: "secret", description: "Private key of `certificate`, in PEM format." });
+
+function canRead(read: () => unknown): boolean {
+  try {
+    read();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const upstreamTls = z
+  .strictObject({
+    ca: pemCertificates(
+      "Authorities that the upstream's certificate may come from, in PEM format, instead of the " +
+        "usual ones. `NODE_EXTRA_CA_CERTS` names a file of authorities for all upstreams.",
+    ).optional(),
+    certificate: pemCertificates(
+      "Certificate that the gateway shows to the upstream, in PEM format, with those between it " +
+        "and its authority.",
+    ).optional(),
+    key: privateKey.optional(),
+    server_name: z
+      .string()
+      .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/, "must be the name of a host")
+      .optional()
+      .describe("Name in the upstream's certificate, where it is not the host of its address."),
+  })
+  .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), {
+    error: "must have both certificate and key, or neither",
+  })
+  .optional()
+  .describe("TLS to the upstream. Its certificate is always verified.");
+
+type Connections = z.output<ReturnType<typeof connectionsSchema>>;
+type Tls = z.output<typeof upstreamTls>;
+
+export function buildConnections(
+  { idle: idleMs, age: ageMs, most_idle: mostIdle }: Connections,
+  tls: Tls,
+): ConnectionSettings {
+  const texts = [tls?.ca, tls?.certificate, tls?.key?.reveal(), tls?.server_name];
+  const id = createHash("sha256").update(JSON.stringify([idleMs, ageMs, mostIdle, texts]));
+  return {
+    id: id.digest("base64url"),
+    idleMs,
+    ageMs,
+    mostIdle,
+    tls: tls && {
+      authorities: tls.ca,
+      certificate: tls.certificate,
+      key: tls.key,
+      serverName: tls.server_name,
+    },
+  };
+}

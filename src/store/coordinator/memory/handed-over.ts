@@ -1,0 +1,16 @@
+import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
+import type { LimitRequest } from "../../store.ts";
+
+/** All that a process knows of the limits when another one goes on with them. */
+export interface HandedOver {
+  readonly uses: readonly ScopeUse[];
+  readonly calls: readonly OpenCall[];
+}
+
+/** A call that another process has admitted and that is not settled. */
+export interface OpenCall extends Omit<LimitRequest, "counted"> {
+  /** In which it was admitted. */
+  readonly slot: number;
+  /** Tokens charged for it so far. */
+  readonly charged: number;
+}

@@ -1,0 +1,72 @@
+import type { ConnectionSettings, Proxies, Proxy } from "../../domain/upstream-settings.ts";
+import { proxyFor } from "./proxy.ts";
+
+/** Where requests to one server go, and how. */
+export interface Origin {
+  /** Differs wherever a connection cannot be shared. */
+  readonly key: string;
+  /** Without the brackets of an IPv6 address. */
+  readonly hostname: string;
+  readonly port: number;
+  readonly isSecure: boolean;
+  /** Undefined: connections are made directly. */
+  readonly proxy: Proxy | undefined;
+  readonly settings: ConnectionSettings;
+}
+
+/** A URL as requests need it. */
+export interface Address {
+  readonly origin: Origin;
+  /** The value of the `host` header. */
+  readonly host: string;
+  /** The target of the request line. */
+  readonly target: string;
+}
+
+/** Upstreams have a few addresses for each of their models. */
+const mostAddresses = 4_096;
+
+/** Remembers the parts of URLs, which are the same for most requests. */
+export class Addresses {
+  readonly #proxies: Proxies;
+  readonly #known = new Map<string, Map<string, Address>>();
+  #count = 0;
+
+  constructor(proxies: Proxies) {
+    this.#proxies = proxies;
+  }
+
+  /** Throws a `TypeError` for what is no URL of HTTP. */
+  find(url: string, settings: ConnectionSettings): Address {
+    const found = this.#known.get(settings.id)?.get(url);
+    if (found !== undefined) return found;
+    const address = parseAddress(url, settings, this.#proxies);
+    if (this.#count >= mostAddresses) {
+      this.#known.clear();
+      this.#count = 0;
+    }
+    const known = this.#known.get(settings.id) ?? new Map<string, Address>();
+    this.#known.set(settings.id, known.set(url, address));
+    this.#count += 1;
+    return address;
+  }
+}
+
+function parseAddress(url: string, settings: ConnectionSettings, proxies: Proxies): Address {
+  const { protocol, hostname, port, host, pathname, search, origin } = new URL(url);
+  const isSecure = protocol === "https:";
+  if (!isSecure && protocol !== "http:") throw new TypeError("the URL is not one of HTTP");
+  const place = {
+    hostname: hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? (isSecure ? 443 : 80) : Number(port),
+    isSecure,
+  };
+  const proxy = proxyFor(place, proxies);
+  const path = `${pathname}${search}`;
+  return {
+    origin: { ...place, key: `${settings.id} ${origin}`, proxy, settings },
+    host,
+    // A proxy needs the whole URL, unless it only passes on bytes (RFC 9112, section 3.2.2).
+    target: proxy !== undefined && !isSecure ? `${origin}${path}` : path,
+  };
+}

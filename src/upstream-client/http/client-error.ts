@@ -1,0 +1,22 @@
+/** How far a request came before its connection failed. */
+export type FailedStage =
+  /** No connection could be opened, so nothing was sent. */
+  | "connecting"
+  /** Sent, but not a byte of an answer came: the server may have processed it. */
+  | "unanswered"
+  /** The answer had begun. */
+  | "answering";
+
+/** The connection of a request failed, or its answer breaks the rules of HTTP. */
+export class ClientError extends Error {
+  override readonly name = "ClientError";
+  /** The runtime's, such as `ECONNREFUSED`, or one of the client. */
+  readonly code: string;
+  readonly stage: FailedStage;
+
+  constructor(code: string, stage: FailedStage, options?: ErrorOptions) {
+    super(code, options);
+    this.code = code;
+    this.stage = stage;
+  }
+}

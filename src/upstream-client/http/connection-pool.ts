@@ -1,0 +1,185 @@
+import type { Origin } from "./address.ts";
+import { Connection, type ConnectionOwner } from "./connection.ts";
+import type { Carrier, Exchange } from "./exchange.ts";
+
+/** What the pools of a client share. */
+export interface PoolShare {
+  nowMs(): number;
+  /** Whether one more connection may be opened; counts it. Calls `openMore` later if not. */
+  tryOpen(pool: ConnectionPool): boolean;
+  /** Whether pools wait for connections of others to close. */
+  isCrowded(): boolean;
+  closed(): void;
+  /** A connection is kept idle. */
+  kept(): void;
+}
+
+/**
+ * Connections that nobody waits for any more and that cannot be ended before the other side
+ * answers. Above this number requests share them instead of opening more.
+ */
+const mostAbandoned = 64;
+
+/** The connections to one server. */
+export class ConnectionPool implements ConnectionOwner, Carrier {
+  readonly #origin: Origin;
+  readonly #share: PoolShare;
+  /** The one used last is at the end and is used first, so that the others can be closed. */
+  readonly #idle: Connection[] = [];
+  /** In the order they came. */
+  readonly #waiting = new Set<Exchange>();
+  readonly #opening = new Map<Exchange, Connection>();
+  readonly #abandoned = new Set<Connection>();
+  #count = 0;
+
+  constructor(origin: Origin, share: PoolShare) {
+    this.#origin = origin;
+    this.#share = share;
+  }
+
+  get isUnused(): boolean {
+    return this.#count === 0 && this.#waiting.size === 0;
+  }
+
+  send(exchange: Exchange): void {
+    const connection = this.#takeIdle();
+    if (connection === undefined) return this.#wait(exchange);
+    // Only the proxy could be asked whether the host is up.
+    if (this.#origin.proxy !== undefined) exchange.request?.progress.connected();
+    connection.begin(exchange);
+  }
+
+  /** Opens a connection for each exchange that waits without one, as far as it may. */
+  openMore(): void {
+    for (const exchange of this.#waiting) {
+      if (this.#opening.has(exchange)) continue;
+      if (this.#abandoned.size >= mostAbandoned || !this.#share.tryOpen(this)) return;
+      this.#open(exchange);
+    }
+  }
+
+  /** Closes what has been idle for too long. */
+  sweep(): void {
+    const now = this.#share.nowMs();
+    for (const connection of this.#idle.filter((each) => this.#isStale(each, now))) {
+      connection.close();
+    }
+  }
+
+  /** Closes the connection that was not used for the longest time; false without one. */
+  closeIdle(): boolean {
+    const [oldest] = this.#idle;
+    oldest?.close();
+    return oldest !== undefined;
+  }
+
+  get hasIdle(): boolean {
+    return this.#idle.length > 0;
+  }
+
+  nowMs(): number {
+    return this.#share.nowMs();
+  }
+
+  onOpen(connection: Connection): void {
+    this.#leaveOpening(connection);
+    this.#give(connection, true);
+  }
+
+  onOpenFailed(connection: Connection, error: Error): void {
+    const { openedFor } = connection;
+    this.#leaveOpening(connection);
+    this.#forget();
+    if (this.#waiting.delete(openedFor)) openedFor.fail(error);
+    this.openMore();
+  }
+
+  onFree(connection: Connection): void {
+    this.#give(connection, false);
+  }
+
+  onLost(exchange: Exchange): void {
+    exchange.isSecondTry = true;
+    this.#wait(exchange);
+  }
+
+  onClosed(connection: Connection): void {
+    const at = this.#idle.indexOf(connection);
+    if (at !== -1) this.#idle.splice(at, 1);
+    this.#forget();
+  }
+
+  /** The exchange does not wait any more. */
+  abandon(exchange: Exchange): void {
+    this.#waiting.delete(exchange);
+    const connection = this.#opening.get(exchange);
+    if (connection === undefined) return;
+    this.#opening.delete(exchange);
+    if (connection.stopOpening()) this.#forget();
+    else this.#abandoned.add(connection);
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  #wait(exchange: Exchange): void {
+    exchange.carrier = this;
+    this.#waiting.add(exchange);
+    this.openMore();
+  }
+
+  #open(exchange: Exchange): void {
+    const connection = new Connection(this.#origin, this, exchange);
+    this.#count += 1;
+    this.#opening.set(exchange, connection);
+    exchange.request?.progress.connecting();
+    connection.open();
+  }
+
+  #leaveOpening(connection: Connection): void {
+    const { openedFor } = connection;
+    if (this.#opening.get(openedFor) === connection) this.#opening.delete(openedFor);
+    this.#abandoned.delete(connection);
+  }
+
+  /** Gives a connection to the exchange that has waited for the longest time, or keeps it. */
+  #give(connection: Connection, isNew: boolean): void {
+    for (const exchange of this.#waiting) {
+      this.#waiting.delete(exchange);
+      exchange.request?.progress.connected();
+      return connection.begin(exchange);
+    }
+    const now = this.#share.nowMs();
+    connection.keep(now);
+    const { mostIdle } = this.#origin.settings;
+    const isKept = this.#idle.length < mostIdle && !this.#share.isCrowded();
+    if (!isKept || (!isNew && this.#isStale(connection, now))) return connection.close();
+    this.#idle.push(connection);
+    this.#share.kept();
+  }
+
+  #takeIdle(): Connection | undefined {
+    const now = this.#share.nowMs();
+    for (;;) {
+      const connection = this.#idle.pop();
+      if (connection === undefined || !this.#isStale(connection, now)) return connection;
+      connection.close();
+    }
+  }
+
+  /** The server's own time, if it says one, must not run out while a request is on its way. */
+  #isStale({ openedAt, idleSince, keepAliveSeconds }: Connection, now: number): boolean {
+    const { idleMs, ageMs } = this.#origin.settings;
+    const serverMs =
+      keepAliveSeconds === undefined ? Infinity : keepAliveSeconds * 1_000 - marginMs;
+    return now - idleSince >= Math.min(idleMs, serverMs) || now - openedAt >= ageMs;
+  }
+
+  #forget(): void {
+    this.#count -= 1;
+    this.#share.closed();
+  }
+}
+
+const marginMs = 1_000;

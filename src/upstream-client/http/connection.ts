@@ -1,0 +1,278 @@
+import type { Socket, SocketHandler } from "bun";
+import { errorCode } from "../../domain/errors/error-code.ts";
+import type { Origin } from "./address.ts";
+import { ClientError } from "./client-error.ts";
+import type { Carrier, Exchange } from "./exchange.ts";
+import { Outgoing } from "./outgoing.ts";
+import { ResponseReader } from "./answer/response-reader.ts";
+import { tlsOptions } from "./tls.ts";
+import { Tunnel } from "./tunnel.ts";
+
+/** Who opened a connection and keeps it. */
+export interface ConnectionOwner {
+  onOpen(connection: Connection): void;
+  onOpenFailed(connection: Connection, error: Error): void;
+  /** An answer is complete, and the connection can carry another request. */
+  onFree(connection: Connection): void;
+  /** A kept connection was closed before a byte of the answer came: most likely it was idle. */
+  onLost(exchange: Exchange): void;
+  /** Called once for each connection that had opened. */
+  onClosed(connection: Connection): void;
+  nowMs(): number;
+}
+
+/**
+ * A server that closes an idle connection does so while the request is on its way. One that closes
+ * it later had the request.
+ */
+const lostWithinMs = 1_000;
+/** Models may think for minutes; what is between would forget a silent connection. */
+const keepAliveProbeMs = 30_000;
+/** A body up to this size is sent together with the head. */
+const smallBodyLength = 64 * 1024;
+
+/** One connection to a server, which carries one exchange at a time. */
+export class Connection implements Carrier {
+  readonly openedAt: number;
+  /** The exchange that it is opened for. */
+  readonly openedFor: Exchange;
+  readonly #origin: Origin;
+  readonly #owner: ConnectionOwner;
+  readonly #reader = new ResponseReader();
+  #socket: Socket<Connection> | undefined;
+  /** Until the proxy has opened it. */
+  #tunnel: Tunnel | undefined;
+  #exchange: Exchange | undefined;
+  #outgoing: Outgoing | undefined;
+  #sentAt = 0;
+  #idleSince: number | undefined;
+  #answers = 0;
+  #state: "opening" | "open" | "closed" = "opening";
+  /** Whether the server has ended its side in order. */
+  #isEnded = false;
+
+  constructor(origin: Origin, owner: ConnectionOwner, openedFor: Exchange) {
+    this.#origin = origin;
+    this.#owner = owner;
+    this.openedFor = openedFor;
+    this.openedAt = owner.nowMs();
+  }
+
+  /** For how long the server keeps it idle, as far as it has said. */
+  get keepAliveSeconds(): number | undefined {
+    return this.#reader.keepAliveSeconds;
+  }
+
+  /** Since when it carries nothing. */
+  get idleSince(): number {
+    return this.#idleSince ?? Infinity;
+  }
+
+  /** Throws for TLS options that the runtime cannot read. */
+  open(): void {
+    const { proxy, isSecure } = this.#origin;
+    const isTunnel = proxy !== undefined && isSecure;
+    if (isTunnel) this.#tunnel = new Tunnel(this.#origin, proxy);
+    const { hostname, port } = proxy ?? this.#origin;
+    const tls = isSecure && !isTunnel ? tlsOptions(this.#origin) : undefined;
+    const options = { hostname, port, data: this, socket: handlers, ...(tls && { tls }) };
+    Bun.connect<Connection>(options).catch((error: unknown) => this.#failOpening(error));
+  }
+
+  /** Sends a request; the connection must be open and free. */
+  begin(exchange: Exchange): void {
+    const { request, head } = exchange;
+    const socket = this.#socket;
+    if (request === undefined || socket === undefined) return this.#owner.onFree(this);
+    this.#exchange = exchange;
+    exchange.carrier = this;
+    this.#reader.begin(exchange);
+    this.#sentAt = this.#owner.nowMs();
+    if (this.#idleSince !== undefined) socket.ref();
+    this.#idleSince = undefined;
+    const { body } = request;
+    if (typeof body === "string" && body.length <= smallBodyLength) {
+      const text = head + body;
+      const written = socket.write(text);
+      if (written === head.length + exchange.bodyBytes) return;
+      const rest = Buffer.from(text).subarray(Math.max(0, written));
+      this.#outgoing = new Outgoing([rest], "");
+    } else if (typeof body === "string") this.#outgoing = new Outgoing([Buffer.from(head)], body);
+    else this.#outgoing = new Outgoing([Buffer.from(head), ...(body === null ? [] : [body])], "");
+    this.#flush();
+  }
+
+  /** Nothing is sent for now. An idle connection does not keep the process. */
+  keep(nowMs: number): void {
+    this.#idleSince = nowMs;
+    this.#socket?.unref();
+  }
+
+  /** Nobody waits for it any more; false if it has to be waited for nevertheless. */
+  stopOpening(): boolean {
+    // The runtime cannot end a connection before the other side has accepted it.
+    if (this.#socket === undefined) return false;
+    this.#destroy();
+    return true;
+  }
+
+  /** Closes a connection that carries nothing. */
+  close(): void {
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    this.#socket?.end();
+    this.#owner.onClosed(this);
+  }
+
+  /** What is on the way back is not wanted any more. */
+  abandon(exchange: Exchange): void {
+    if (this.#exchange === exchange) this.#destroy();
+  }
+
+  pause(): void {
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    if (this.#state === "open") this.#socket?.resume();
+  }
+
+  onSocketOpen(socket: Socket<Connection>): void {
+    this.#socket = socket;
+    if (this.#state === "closed") return socket.terminate();
+    if (this.#tunnel !== undefined) socket.write(this.#tunnel.request);
+    else if (!this.#origin.isSecure) this.#opened(socket);
+  }
+
+  /** Nothing is written before the server has proved its name. */
+  onHandshake(socket: Socket<Connection>, isDone: boolean, error: Error | null): void {
+    if (this.#socket !== socket) return;
+    if (isDone && error === null && socket.authorized) return this.#opened(socket);
+    this.#failOpening(error ?? new ClientError("Unauthorized", "connecting"));
+  }
+
+  onData(socket: Socket<Connection>, bytes: Buffer): void {
+    if (this.#socket !== socket || this.#state === "closed") return;
+    if (this.#tunnel !== undefined) return this.#readTunnel(this.#tunnel, socket, bytes);
+    const exchange = this.#exchange;
+    // An answer that nobody asked for.
+    if (exchange === undefined) return this.#destroy();
+    try {
+      this.#reader.push(bytes);
+    } catch (error) {
+      this.#destroy();
+      exchange.fail(asError(error));
+      return;
+    }
+    if (this.#reader.isOver) this.#finish();
+  }
+
+  onDrain(socket: Socket<Connection>): void {
+    if (this.#socket === socket) this.#flush();
+  }
+
+  onSocketEnd(socket: Socket<Connection>): void {
+    if (this.#socket === socket) this.#isEnded = true;
+  }
+
+  onSocketClose(socket: Socket<Connection>, error: Error | undefined): void {
+    if (this.#socket !== socket || this.#state === "closed") return;
+    if (this.#state === "opening") return this.#failOpening(error);
+    const exchange = this.#exchange;
+    this.#destroy();
+    if (exchange !== undefined) this.#lose(exchange, error);
+  }
+
+  #opened(socket: Socket<Connection>): void {
+    this.#state = "open";
+    socket.setKeepAlive(true, keepAliveProbeMs);
+    this.#owner.onOpen(this);
+  }
+
+  #failOpening(error: unknown): void {
+    if (this.#state !== "opening") return;
+    this.#state = "closed";
+    this.#socket?.terminate();
+    const code = errorCode(error) ?? "ConnectionClosed";
+    const reason =
+      error instanceof ClientError ? error : new ClientError(code, "connecting", { cause: error });
+    this.#owner.onOpenFailed(this, reason);
+  }
+
+  #readTunnel(tunnel: Tunnel, socket: Socket<Connection>, bytes: Buffer): void {
+    try {
+      if (!tunnel.push(bytes)) return;
+      this.#tunnel = undefined;
+      const upgrade = { data: this, tls: tlsOptions(this.#origin), socket: handlers };
+      const [raw] = socket.upgradeTLS<Connection>(upgrade);
+      // It would get a copy of every encrypted byte.
+      raw.reload({ socket: silentHandlers });
+    } catch (error) {
+      this.#failOpening(error);
+    }
+  }
+
+  #flush(): void {
+    const socket = this.#socket;
+    if (this.#outgoing === undefined || socket === undefined) return;
+    if (this.#outgoing.flush(socket)) this.#outgoing = undefined;
+  }
+
+  #finish(): void {
+    this.#exchange = undefined;
+    this.#answers += 1;
+    // A server may answer before it has read everything.
+    if (!this.#reader.keepsOpen || this.#outgoing !== undefined) return this.#destroy();
+    this.#owner.onFree(this);
+  }
+
+  #lose(exchange: Exchange, error: Error | undefined): void {
+    if (this.#reader.hasBegun) {
+      try {
+        const isInOrder = error === undefined && this.#isEnded;
+        if (!isInOrder) throw new ClientError(codeOf(error), "answering");
+        this.#reader.close();
+      } catch (reason) {
+        exchange.fail(asError(reason));
+      }
+      return;
+    }
+    const isKept = this.#answers > 0 && this.#owner.nowMs() - this.#sentAt < lostWithinMs;
+    if (isKept && !exchange.isSecondTry) this.#owner.onLost(exchange);
+    else exchange.fail(new ClientError(codeOf(error), "unanswered", { cause: error }));
+  }
+
+  #destroy(): void {
+    const state = this.#state;
+    if (state === "closed") return;
+    this.#state = "closed";
+    this.#exchange = undefined;
+    this.#outgoing = undefined;
+    this.#socket?.terminate();
+    if (state === "open") this.#owner.onClosed(this);
+  }
+}
+
+function codeOf(error: unknown): string {
+  return errorCode(error) ?? "ConnectionClosed";
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+/** Shared by all connections: the runtime keeps one for each object. */
+const handlers: SocketHandler<Connection> = {
+  open: (socket) => socket.data.onSocketOpen(socket),
+  handshake: (socket, isDone, error) => socket.data.onHandshake(socket, isDone, error),
+  data: (socket, bytes) => socket.data.onData(socket, bytes),
+  drain: (socket) => socket.data.onDrain(socket),
+  end: (socket) => socket.data.onSocketEnd(socket),
+  close: (socket, error) => socket.data.onSocketClose(socket, error),
+  error: (socket, error) => socket.data.onSocketClose(socket, error),
+  // The promise of `Bun.connect` says the same.
+  connectError: () => undefined,
+};
+
+/** The runtime demands one. */
+const silentHandlers: SocketHandler<Connection> = { drain: () => undefined };

@@ -1,0 +1,108 @@
+import { nextTurn, oneTurnBytes } from "../../domain/waiting/next-turn.ts";
+import type { Proxies } from "../../domain/upstream-settings.ts";
+import type { Transport } from "../transport.ts";
+import { Addresses, type Origin } from "./address.ts";
+import { ConnectionPool, type PoolShare } from "./connection-pool.ts";
+import { Exchange } from "./exchange.ts";
+
+export interface HttpClientOptions {
+  readonly proxies: Proxies;
+  /** Limit on the connections of the process. */
+  readonly mostConnections: number;
+  readonly monotonic: () => number;
+}
+
+/** How often idle connections are looked at. */
+const sweepMs = 1_000;
+
+/** Makes a client of HTTP/1.1 that keeps its connections. It follows no redirect. */
+export function createUpstreamClient(options: HttpClientOptions): Transport {
+  const addresses = new Addresses(options.proxies);
+  const pools = new Pools(options);
+  return (url, request) => {
+    const exchange = new Exchange(request, addresses.find(url, request.connections));
+    request.progress.started(exchange);
+    if (exchange.bodyBytes <= oneTurnBytes) pools.send(exchange);
+    // Yields after the making of a large body: writing it takes just as long.
+    else void nextTurn().then(() => pools.send(exchange));
+    return exchange.answer;
+  };
+}
+
+/** The pools of a client, by origin. */
+class Pools implements PoolShare {
+  readonly #options: HttpClientOptions;
+  readonly #pools = new Map<string, ConnectionPool>();
+  /** Pools that wait for connections to close, in turn. */
+  readonly #waiting = new Set<ConnectionPool>();
+  #count = 0;
+  #sweeper: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: HttpClientOptions) {
+    this.#options = options;
+  }
+
+  send(exchange: Exchange): void {
+    // It may have been cancelled meanwhile.
+    if (exchange.request !== undefined) this.#poolOf(exchange.origin).send(exchange);
+  }
+
+  nowMs(): number {
+    return this.#options.monotonic();
+  }
+
+  tryOpen(pool: ConnectionPool): boolean {
+    while (this.#count >= this.#options.mostConnections) {
+      if (this.#closeIdle()) continue;
+      this.#waiting.add(pool);
+      return false;
+    }
+    this.#count += 1;
+    return true;
+  }
+
+  isCrowded(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  closed(): void {
+    this.#count -= 1;
+    for (const pool of this.#waiting) {
+      this.#waiting.delete(pool);
+      return pool.openMore();
+    }
+  }
+
+  kept(): void {
+    if (this.#sweeper !== undefined) return;
+    this.#sweeper = setTimeout(() => this.#sweep(), sweepMs);
+    this.#sweeper.unref();
+  }
+
+  #poolOf(origin: Origin): ConnectionPool {
+    let pool = this.#pools.get(origin.key);
+    if (pool === undefined) {
+      pool = new ConnectionPool(origin, this);
+      this.#pools.set(origin.key, pool);
+    }
+    return pool;
+  }
+
+  #closeIdle(): boolean {
+    for (const pool of this.#pools.values()) {
+      if (pool.closeIdle()) return true;
+    }
+    return false;
+  }
+
+  #sweep(): void {
+    this.#sweeper = undefined;
+    let hasIdle = false;
+    for (const [key, pool] of this.#pools) {
+      pool.sweep();
+      hasIdle ||= pool.hasIdle;
+      if (pool.isUnused) this.#pools.delete(key);
+    }
+    if (hasIdle) this.kept();
+  }
+}
