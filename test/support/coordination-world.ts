@@ -127,6 +127,8 @@ export class WorkerWorld extends Process implements CoordinationLink {
   isHanging = false;
   /** Asked of control. */
   asks = 0;
+  /** Notes of what all workers were granted. */
+  told = 0;
 
   constructor(number: number, clock: ManualClock, { bounds, workers, ledger }: WorldOptions) {
     super(clock);
@@ -296,7 +298,13 @@ export class CoordinationWorld {
       clock: worker.timedClock,
       hello: { number: worker.number, limits: worker.parts.limitsState },
       jsonKinds,
-      handlers: workerHandlers(worker.parts.handlers),
+      handlers: {
+        ...workerHandlers(worker.parts.handlers),
+        "limits.used": (told) => {
+          worker.told += 1;
+          return worker.parts.handlers["limits.used"](told);
+        },
+      },
       onOpen: () => {
         worker.connection = connection;
       },

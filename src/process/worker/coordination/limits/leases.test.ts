@@ -106,6 +106,24 @@ test("a worker that hangs with a lease delays a refusal only for a moment", asyn
   expect(await workers.admit(1)).toEqual([true]);
 });
 
+test("workers are told what was granted, and nothing when nothing was", async () => {
+  const workers = await new Workers().started();
+  const { told } = workers.at(1);
+  await workers.admit(0, 5);
+  // Each decision and each lease may be a note of its own.
+  expect(workers.at(1).told - told).toBeGreaterThan(0);
+  const { told: toldOfGrants } = workers.at(1);
+  await workers.admit(0, 3);
+  for (const call of [1, 2, 3, 6, 7]) void workers.at(0).limits.settle(`call ${call}`, 1);
+  await workers.world.settle();
+  const refused = workers.acquire(0, 1_000_000);
+  await workers.world.settle();
+  expect((await refused).isAdmitted).toBe(false);
+  workers.world.advance(2_000);
+  await workers.world.settle();
+  expect(workers.at(1).told).toBe(toldOfGrants);
+});
+
 test("a request that is uncounted goes back to its lease", async () => {
   const workers = await new Workers().started();
   await workers.admit(0, 5);
@@ -113,7 +131,7 @@ test("a request that is uncounted goes back to its lease", async () => {
   for (let times = 0; times < 50; times += 1) {
     const counting = limits.count(scopes);
     if (counting instanceof Promise || !counting.isAdmitted) throw new Error("it was not leased");
-    limits.uncount(counting.counted);
+    void limits.uncount(counting.counted);
   }
   const decision = workers.acquire(0);
   expect(decision).toMatchObject({ state: { remainingRequests: 94 } });
@@ -132,7 +150,7 @@ test("another control process counts a lease as used, and settles its calls", as
   await workers.world.settle();
   expect(workers.acquire(0)).toBeInstanceOf(Promise);
   await workers.world.settle();
-  for (const call of [6, 7]) workers.at(0).limits.settle(`call ${call}`, 0);
+  for (const call of [6, 7]) void workers.at(0).limits.settle(`call ${call}`, 0);
   workers.world.advance(2_000);
   const decision = workers.acquire(1);
   await workers.world.settle();
