@@ -9,6 +9,7 @@ import {
   type Asked,
 } from "../support/capacity-world.ts";
 import { upstreamOf } from "../support/pipeline-fixtures.ts";
+import { runsOf } from "../support/requirement.ts";
 
 /** Every place where a call may want to go: in two pools or in none, at two upstreams. */
 const spots = ["p@u", "p@v", "q@u", "q@v", "upstream:u", "upstream:v"] as const;
@@ -287,7 +288,7 @@ describeOverWorkers(() => {
         for (const next of steps) witness.run(next);
         witness.finish();
       }),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   }, 120_000);
 });
