@@ -139,9 +139,8 @@ export class UpstreamAnswer {
       if (declared > limitBytes) throw tooLong(limitBytes);
       // The headers count as the first byte.
       this.#watchdog.progress();
-      this.#watchdog.awaited();
       const arrived = this.#response.arrived();
-      if (arrived === undefined) return await this.#readChunks(limitBytes);
+      if (arrived === undefined) return await this.#collect(limitBytes);
       if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
       return arrived;
     } catch (error) {
@@ -151,15 +150,27 @@ export class UpstreamAnswer {
     }
   }
 
-  /** Reads the next chunk of the body; undefined at its end. A promise only if it has to wait. */
-  read(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
+  /** The next piece of the body; undefined while there is none. Throws `UpstreamFailure`. */
+  take(): Uint8Array | undefined {
     try {
-      this.#watchdog.awaited();
-      const read = this.#response.read();
-      return read instanceof Promise ? this.#whenRead(read) : this.#took(read);
+      const piece = this.#response.take();
+      if (piece !== undefined) this.#watchdog.progress();
+      else if (this.#response.isOver) this.#watchdog.stop();
+      return piece;
     } catch (error) {
       throw this.#fail(error);
     }
+  }
+
+  /** Whether all of the body was taken. */
+  get isOver(): boolean {
+    return this.#response.isOver;
+  }
+
+  /** As `TransportResponse.whenReady`. */
+  whenReady(call: () => void): void {
+    this.#watchdog.awaited();
+    this.#response.whenReady(call);
   }
 
   /** Closes the upstream connection. Safe at any time. */
@@ -172,21 +183,21 @@ export class UpstreamAnswer {
    * deadlines still apply.
    */
   finish(): void {
-    void this.#drain().catch(() => undefined);
-  }
-
-  async #whenRead(read: Promise<Uint8Array | undefined>): Promise<Uint8Array | undefined> {
-    try {
-      return this.#took(await read);
-    } catch (error) {
-      throw this.#fail(error);
-    }
-  }
-
-  #took(chunk: Uint8Array | undefined): Uint8Array | undefined {
-    if (chunk === undefined) this.#watchdog.stop();
-    else this.#watchdog.progress();
-    return chunk;
+    const cancelTimeout = this.#options.clock.schedule(() => this.cancel(), drainTimeoutMs);
+    let pieces = 0;
+    const drain = (): void => {
+      try {
+        while (this.take() !== undefined) {
+          pieces += 1;
+          if (pieces >= drainPieces) this.cancel();
+        }
+      } catch {
+        return cancelTimeout();
+      }
+      if (this.isOver) cancelTimeout();
+      else this.whenReady(drain);
+    };
+    drain();
   }
 
   /** Once an answer has begun, every failure is a broken answer: the upstream has done the work. */
@@ -197,33 +208,30 @@ export class UpstreamAnswer {
     return explain(error, { watchdog, callerSignal, hasBegun: true });
   }
 
-  async #drain(): Promise<void> {
-    const cancelTimeout = this.#options.clock.schedule(() => this.cancel(), drainTimeoutMs);
-    try {
-      for (let reads = 0; reads < drainReads; reads += 1) {
-        if ((await this.read()) === undefined) return;
-      }
-      this.cancel();
-    } finally {
-      cancelTimeout();
-    }
-  }
-
-  async #readChunks(limitBytes: number): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
+  #collect(limitBytes: number): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
     let size = 0;
-    for (;;) {
-      const chunk = await this.read();
-      if (chunk === undefined) return joinChunks(chunks, size);
-      size += chunk.byteLength;
-      if (size > limitBytes) throw tooLong(limitBytes);
-      chunks.push(chunk);
-    }
+    return new Promise((resolve, reject) => {
+      const read = (): void => {
+        try {
+          for (let piece = this.take(); piece !== undefined; piece = this.take()) {
+            size += piece.byteLength;
+            if (size > limitBytes) throw tooLong(limitBytes);
+            pieces.push(piece);
+          }
+        } catch (error) {
+          return reject(this.#fail(error));
+        }
+        if (this.isOver) resolve(joinChunks(pieces, size));
+        else this.whenReady(read);
+      };
+      read();
+    });
   }
 }
 
 const drainTimeoutMs = 1_000;
-const drainReads = 16;
+const drainPieces = 16;
 
 interface Refusal {
   readonly answer: UpstreamAnswer;
