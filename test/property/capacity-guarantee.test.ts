@@ -7,6 +7,7 @@ import {
   type MemoryLimitStore,
 } from "../../src/store/coordinator/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { runsOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 /** A key that uses its guarantee in calls in sequence. */
@@ -192,7 +193,7 @@ describe("in the long run a guarantee admits at most 60/59 of itself", () => {
           expect(admitted).toBeLessThanOrEqual((100 / 59) * seconds + burst);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runsOf(2_000) },
     );
   }, 60_000);
 

@@ -9,6 +9,7 @@ import {
   type Asked,
 } from "../support/capacity-world.ts";
 import { upstreamOf } from "../support/pipeline-fixtures.ts";
+import { runsOf } from "../support/requirement.ts";
 
 /** Every place where a call may want to go: in two pools or in none, at two upstreams. */
 const spots = ["p@u", "p@v", "q@u", "q@v", "upstream:u", "upstream:v"] as const;
@@ -212,7 +213,7 @@ class Witness {
           place !== undefined && result !== undefined && "at" in result && at[result.at] === spot
         );
       });
-      expect(this.#limitAt(spot).inFlight).toBe(held.length);
+      expect(this.world.inFlightAt(targetAt(spot))).toBe(held.length);
     }
     const stuck = this.#calls.filter(
       ({ asked, at }) =>
@@ -231,8 +232,7 @@ class Witness {
   }
 
   #limitAt(spot: SpotName) {
-    const [pool, upstream] = namesOf(spot);
-    return this.world.limitOf(`${upstream}/${pool ?? "m"}`);
+    return this.world.limitOf(targetAt(spot));
   }
 
   #inUse(): Bounds {
@@ -247,6 +247,11 @@ class Witness {
 function leave(call: Call | undefined): void {
   call?.place?.leave();
   if (call !== undefined) call.place = undefined;
+}
+
+function targetAt(spot: SpotName): string {
+  const [pool, upstream] = namesOf(spot);
+  return `${upstream}/${pool ?? "m"}`;
 }
 
 function namesOf(spot: SpotName): readonly ["p" | "q" | undefined, "u" | "v"] {
@@ -287,7 +292,7 @@ describeOverWorkers(() => {
         for (const next of steps) witness.run(next);
         witness.finish();
       }),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   }, 120_000);
 });

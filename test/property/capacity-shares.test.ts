@@ -16,6 +16,7 @@ import {
   plainPool,
   type Asked,
 } from "../support/capacity-world.ts";
+import { runsOf, sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 
 /** Calls at random times, with this average a second. */
@@ -72,6 +73,9 @@ function smallStreams(count: number, stream: Omit<Stream, "wish"> & { tokens: nu
   }));
 }
 
+const runs = runsOf(3);
+/** Of a flood. */
+const minutes = sizeOf({ quick: 4, all: 10, measured: 10 });
 const seeds = fc.integer({ min: 0, max: 2 ** 31 });
 
 describeOverWorkers(() => {
@@ -99,11 +103,11 @@ describeOverWorkers(() => {
           // The large account gets the rest.
           expect(large.filter(isServed).length).toBeGreaterThan(20 * 100);
         }),
-        { numRuns: 3 },
+        { numRuns: runs },
       );
       report({
         check: "P5 places",
-        name: "small accounts served beside a large one of 5 x the pool's places (model, worst of 3 runs)",
+        name: `small accounts served beside a large one of 5 x the pool's places (model, worst of ${runs})`,
         value: `${(worst * 100).toFixed(2)} %`,
         limit: ">= 99.9 %",
         isMet: worst >= 0.999,
@@ -133,11 +137,11 @@ describeOverWorkers(() => {
           const largeTokens = large.filter(isServed).length * 800;
           expect(largeTokens).toBeGreaterThan(600_000 * 5 * 0.85);
         }),
-        { numRuns: 3 },
+        { numRuns: runs },
       );
       report({
         check: "P5 tokens",
-        name: "small accounts served beside a large one of 5 x the pool's tokens (model, worst of 3 runs)",
+        name: `small accounts served beside a large one of 5 x the pool's tokens (model, worst of ${runs})`,
         value: `${(worst * 100).toFixed(2)} %`,
         limit: ">= 99.9 %",
         isMet: worst >= 0.999,
@@ -172,17 +176,18 @@ describeOverWorkers(() => {
           perSecond,
           waitMs: 0,
         };
-        const load = { seconds: 600, holdMs: 500, usedShare: 1, random: new Random(accounts) };
+        const seconds = minutes * 60;
+        const load = { seconds, holdMs: 500, usedShare: 1, random: new Random(accounts) };
         const [own = [], ...others] = run(world, [buyers, ...flood(accounts)], load);
         world.pass((load.seconds + 10) * 1_000);
-        expect(own.length).toBeGreaterThan(600 * perSecond * 0.9);
+        expect(own.length).toBeGreaterThan(seconds * perSecond * 0.9);
         expect(own.filter((asked) => !isServed(asked))).toEqual([]);
         expect(Math.max(...own.map((asked) => placeOf(asked).waitedMs))).toBe(0);
         const tokens = others.flat().filter(isServed).length * 1_000;
-        const share = tokens / (floorTokens(pool) * 10);
+        const share = tokens / (floorTokens(pool) * minutes);
         report({
           check: `P3 of ${accounts}`,
-          name: `on-demand tokens under a flood by ${accounts} accounts, of the floor (model, 10 min)`,
+          name: `on-demand tokens under a flood by ${accounts} accounts, of the floor (model, ${minutes} min)`,
           value: `${(share * 100).toFixed(1)} %`,
           limit: ">= 95 %",
           isMet: share >= 0.95,

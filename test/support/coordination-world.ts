@@ -281,6 +281,7 @@ function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMe
     ...handlers,
     "keys.reload": () => undefined,
     state: () => undefined,
+    replaced: () => undefined,
     "config.changed": () => undefined,
     "health.changed": () => undefined,
     "metrics.read": () => "",

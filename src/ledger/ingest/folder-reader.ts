@@ -68,7 +68,6 @@ export class FolderReader {
   readonly #open = new Map<string, OpenCall>();
   /** Of the folder; open while its process runs, and held once it has ended. */
   #lock: FolderLock | undefined;
-  #hasLock = false;
   /** Whether the files were listed when the process had ended: there will be no others. */
   #isComplete = false;
   /** The oldest that is not read whole. */
@@ -155,7 +154,7 @@ export class FolderReader {
   }
 
   get #hasEnded(): boolean {
-    return this.#options.isFlat || this.#hasLock;
+    return this.#options.isFlat || this.#lock?.isTaken === true;
   }
 
   /** A running process numbers its files without gaps. */
@@ -177,7 +176,7 @@ export class FolderReader {
       // A file that was open before may have gone with its folder.
       this.#unlock();
       this.#lock = new FolderLock(path);
-      this.#hasLock = this.#lock.take();
+      this.#lock.take();
     } catch (error) {
       this.#unlock();
       this.#isFinished = this.#isGone;
@@ -189,7 +188,6 @@ export class FolderReader {
   #unlock(): void {
     this.#lock?.release();
     this.#lock = undefined;
-    this.#hasLock = false;
   }
 
   #list(): readonly SegmentFile[] {
@@ -297,7 +295,6 @@ export class FolderReader {
     if (closed + interrupted + skippedBytes > 0) this.#options.on.replayed(this.#replayed);
     if (this.#lock !== undefined) releaseFolder({ path: this.#options.path, lock: this.#lock });
     this.#lock = undefined;
-    this.#hasLock = false;
     this.#isFinished = true;
   }
 }

@@ -172,7 +172,6 @@ export class Ingest {
   async #tryAll(): Promise<Error | undefined> {
     const { on, countWaiting } = this.#options;
     this.#isWoken = false;
-    this.#unreadable = undefined;
     let message = "the usage store refuses the rows";
     try {
       await this.#storeAll();
@@ -189,6 +188,7 @@ export class Ingest {
   }
 
   async #storeAll(): Promise<void> {
+    this.#unreadable = undefined;
     this.#look();
     let stored = await this.#storeBatch();
     for (let hasMore = true; hasMore;) {

@@ -14,6 +14,7 @@ export class FolderInUse extends Error {}
 export class FolderLock {
   readonly path: string;
   readonly #database: Database;
+  #isTaken = false;
 
   /** Opens the lock's file without taking the lock. Throws when it is not writable. */
   constructor(folder: string) {
@@ -23,12 +24,17 @@ export class FolderLock {
     this.#database.run("PRAGMA busy_timeout = 0");
   }
 
+  get isTaken(): boolean {
+    return this.#isTaken;
+  }
+
   /** False while another process holds it; may be repeated. Throws other errors. */
   take(): boolean {
     try {
       // Nothing is written, so this works on a full disk.
       this.#database.run("PRAGMA journal_mode = MEMORY");
       this.#database.run("BEGIN EXCLUSIVE");
+      this.#isTaken = true;
       return true;
     } catch (error) {
       if (hasErrorCode(error, "SQLITE_BUSY")) return false;

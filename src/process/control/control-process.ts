@@ -142,6 +142,7 @@ export class ControlProcess implements AsyncDisposable {
 
   /** Lets open requests end; a successor waits for the data directory. */
   leave(): Promise<void> {
+    this.#workers.replaced();
     return this.#server.leave();
   }
 

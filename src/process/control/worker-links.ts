@@ -96,6 +96,11 @@ export class WorkerLinks {
     for (const link of this.#workers.keys()) link.tell("config.changed", feed);
   }
 
+  /** Another control process takes over, so the loss of this one is no failure. */
+  replaced(): void {
+    for (const link of this.#workers.keys()) link.tell("replaced", undefined);
+  }
+
   /** The metrics of all workers, with the last known counts of those that have gone. */
   async metrics(): Promise<string> {
     await this.#askAll((link) => this.#readPage(link));

@@ -17,6 +17,7 @@ import type {
 
 import type {
   PlaceId,
+  WireBound,
   WireEntered,
   WireHeld,
   WireLent,
@@ -214,10 +215,15 @@ export type SharingMessages = {
   readonly "limits.used": { readonly ask: WireUsed };
   /** Places that a worker may not give of its share while control is gone. */
   readonly "places.lent": { readonly ask: readonly WireLent[] };
+  /** Answered once the worker keeps no places there, which it may not before `places.plenty`. */
+  readonly "places.scarce": { readonly ask: readonly WireBound[]; readonly answer: void };
+  readonly "places.plenty": { readonly ask: readonly WireBound[] };
 };
 
 /** Sent by control. */
 export type ControlMessages = SharingMessages & {
+  /** It ends soon, and another control process takes over. */
+  readonly replaced: { readonly ask: undefined };
   /** Answered when calls of the worker see every change of keys that was committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: void };
   /** Follows each state of the worker. */

@@ -18,6 +18,11 @@ const longestStartMs = 60_000;
 /** Longest time in which control lets go of the data directory; its successor waits for that. */
 const longestHandOverMs = 10_000;
 
+/** Calls would end with the simulated provider. */
+export const whyNoDemo =
+  "a demo cannot be replaced while it runs, as its simulated provider is in one of its processes; " +
+  "stop it and start it again";
+
 /** Puts another process in the place of one that serves. */
 export class Replacement {
   readonly #options: ReplacementOptions;

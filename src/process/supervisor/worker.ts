@@ -5,6 +5,7 @@ import {
   type SupervisorMessage,
   type ChildMessage,
 } from "./messages.ts";
+import { runtimeSettings } from "./runtime-settings.ts";
 
 /** What a worker reported of the exception that ended it. */
 export type WorkerFailure = Extract<ChildMessage, { kind: "failure" }>;
@@ -17,7 +18,7 @@ export interface Worker {
   /** Lets it begin. Does nothing once it has ended. */
   begin(beginning: Beginning): void;
   /** Tells it about the process whose place it takes, or that takes its place. */
-  tell(what: "replaced" | "take-over"): void;
+  tell(what: "replaced" | "take-over" | "ping"): void;
   /** Sends a signal. Does nothing once it has ended. */
   pass(signal: PassedSignal): void;
   /** Kills it. */
@@ -46,7 +47,7 @@ export function startWorker(
   const disconnected = Promise.withResolvers<void>();
   const child = Bun.spawn([...command], {
     stdio: ["inherit", "inherit", "inherit"],
-    env: environment,
+    env: { ...runtimeSettings, ...environment },
     // Its own process group: a terminal's signals reach this process only, which forwards them.
     detached: true,
     serialization: "json",

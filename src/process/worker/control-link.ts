@@ -14,6 +14,7 @@ import {
   type WorkerState,
 } from "../link/messages.ts";
 import { connectToSocket } from "../link/unix-socket.ts";
+import { ControlSilence } from "./control-silence.ts";
 import type { CoordinationLink } from "./coordination/coordination-link.ts";
 import { CoordinationParts } from "./coordination/coordination-parts.ts";
 
@@ -31,13 +32,16 @@ export interface ControlLinkOptions {
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
   readonly onHealthHint: (hint: ControlMessages["health.changed"]["ask"]) => void;
-  /** Called when control is lost, and when it is back. */
-  readonly onLost: (reason: LinkLost) => void;
+  /** Called when control, which is connected, does not answer any more, and when it does again. */
+  readonly onSilent: (isSilent: boolean) => void;
+  /** Called when control is lost, and when it is back. `isReplaced`: another one takes over. */
+  readonly onLost: (reason: LinkLost, isReplaced: boolean) => void;
   readonly onBack: () => void;
 }
 
 type Connection = Link<WorkerMessages, ControlMessages>;
 
+const silent = "control does not answer";
 const retryMs = 50;
 const stateIntervalMs = 1_000;
 /** How soon control knows that the worker can serve, or cannot any more. */
@@ -53,7 +57,10 @@ const toldLimit = 100_000;
 export class ControlLink {
   readonly port: ControlPort;
   readonly coordination: CoordinationLink = {
-    ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
+    ask: async (kind, body, timeoutMs) => {
+      if (this.#silence.isSilent) throw new LinkLost(silent);
+      return this.#linked().ask(kind, body, timeoutMs);
+    },
     tell: (kind, body) => this.#connection?.tell(kind, body),
     join: (part) => this.#parts.join(part),
   };
@@ -61,9 +68,12 @@ export class ControlLink {
   readonly #uses: LastUse;
   readonly #toldUses = new Set<string>();
   readonly #parts = new CoordinationParts();
+  #silence = new ControlSilence();
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
+  /** Another control process takes over from the one that is connected. */
+  #isReplaced = false;
   /** What was told last, and when. */
   #toldNotReady: string | undefined;
   #toldAt = -Infinity;
@@ -177,6 +187,9 @@ export class ControlLink {
         "keys.reload": () => reloadKeys(),
         "config.changed": (feed) => onConfig(feed),
         state: (told) => onState(told),
+        replaced: () => {
+          this.#isReplaced = true;
+        },
         "metrics.read": () => renderMetrics(),
         "health.changed": (hint) => onHealthHint(hint),
         ...this.#parts.handlers,
@@ -196,6 +209,7 @@ export class ControlLink {
 
   #opened(link: Connection): void {
     this.#connection = link;
+    this.#isReplaced = false;
     this.tellState();
     if (!this.#hasBeenOpen) {
       this.#hasBeenOpen = true;
@@ -210,18 +224,32 @@ export class ControlLink {
 
   #lost(reason: LinkLost): void {
     this.#connection = undefined;
+    this.#silence = new ControlSilence();
     this.#parts.lost(reason);
     if (this.#stopping.signal.aborted) return;
-    this.#options.onLost(reason);
+    this.#options.onLost(reason, this.#isReplaced);
     void this.#connect();
+  }
+
+  /** Nothing waits for a control process that does not answer; others may still be decided for. */
+  #listen(): void {
+    const link = this.#connection;
+    if (link === undefined) return;
+    const wasSilent = this.#silence.isSilent;
+    this.#silence.look(link.heard, link.isAsking);
+    const { isSilent } = this.#silence;
+    if (isSilent) link.giveUpCalls(new LinkLost(silent));
+    if (isSilent !== wasSilent) this.#options.onSilent(isSilent);
   }
 
   /** Tells the state when it is due, and at once when the worker can serve or cannot any more. */
   #watchReadiness(): void {
     const { clock, whyNotReady } = this.#options;
     this.#stopTimer = clock.schedule(() => {
+      this.#listen();
       const isDue = clock.monotonic() - this.#toldAt >= stateIntervalMs;
-      if (isDue || whyNotReady() !== this.#toldNotReady) this.tellState();
+      const hasChanged = whyNotReady() !== this.#toldNotReady;
+      if (isDue || hasChanged || this.#silence.isProbeDue) this.tellState();
       this.#watchReadiness();
     }, readinessIntervalMs);
   }

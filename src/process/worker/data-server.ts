@@ -16,6 +16,7 @@ import { RemoteJoins } from "./coordination/remote-joins.ts";
 import type { RemoteLimits } from "./coordination/limits/remote-limits.ts";
 import { SoloLimits } from "./coordination/limits/solo-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
+import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import { linkedLimits } from "./linked-limits.ts";
@@ -206,7 +207,10 @@ export class DataServer implements DataPort, AsyncDisposable {
         this.#running.endStale();
         this.#services.capacity.unitsChanged();
       },
-      onReloadFailed: (error) => events.keysReloadFailed(error),
+      onReloadFailed: (error) => {
+        // The loss of control is reported once.
+        if (!(error instanceof LinkLost)) events.keysReloadFailed(error);
+      },
     });
   }
 

@@ -12,6 +12,7 @@ import type { LinkLost } from "../link/link-errors.ts";
 import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
 import { ownFacts } from "../own-facts.ts";
 import { openSpool } from "../wiring/open-spool.ts";
+import { ControlOutage } from "./control-outage.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
 import { partOfConfig } from "./part-of-config.ts";
@@ -39,6 +40,10 @@ export class WorkerProcess implements AsyncDisposable {
   readonly #shutdown = new Shutdown();
   readonly #control: ControlLink;
   readonly #startedAt = systemClock.now();
+  readonly #outage = new ControlOutage({
+    clock: systemClock,
+    events: () => this.#parts?.telemetry.events,
+  });
   #generation = 0;
   /** What control said last. */
   #controlState: ControlState = { notReady: undefined, stored: { segment: 0, closes: 0 } };
@@ -59,8 +64,9 @@ export class WorkerProcess implements AsyncDisposable {
       },
       onHealthHint: (hint) => this.#parts?.data.sharing?.healthChanged(hint),
       onConfig: (feed) => this.#reconfigure(feed),
-      onLost: (reason) => this.#controlLost(reason),
-      onBack: () => this.#parts?.telemetry.events.controlBack(),
+      onSilent: (isSilent) => this.#parts?.telemetry.events.controlSilent(isSilent),
+      onLost: (reason, isReplaced) => this.#controlLost(reason, isReplaced),
+      onBack: () => this.#outage.back(),
     });
   }
 
@@ -137,6 +143,7 @@ export class WorkerProcess implements AsyncDisposable {
     this.#shutdown.refuse();
     await this.#parts?.data[Symbol.asyncDispose]();
     await this.#control.stop();
+    this.#outage.stop();
   }
 
   #reconfigure(feed: ConfigFeed): void {
@@ -169,10 +176,10 @@ export class WorkerProcess implements AsyncDisposable {
     return this.#parts === undefined ? "starting" : this.#parts.data.whyNotReady();
   }
 
-  #controlLost(reason: LinkLost): void {
+  #controlLost(reason: LinkLost, isReplaced: boolean): void {
     // Calls go on without control.
     this.#controlState = { ...this.#controlState, notReady: undefined };
-    this.#parts?.telemetry.events.controlLost(reason);
+    this.#outage.lost(reason, isReplaced);
   }
 
   get #waitingRows(): number {

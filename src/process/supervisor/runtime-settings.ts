@@ -1,0 +1,16 @@
+/**
+ * Settings of the runtime that it reads from its environment at start; the operator's own values
+ * have precedence. They shorten the longest turns of the event loop (docs/performance.md).
+ */
+export const runtimeSettings: Readonly<Record<string, string>> = {
+  // Milliseconds between two walks through the memory of a waiting thread in search of free pages.
+  // The thread cannot go on before another thread has ended the walk, however long that one waits
+  // for a core. Default: 100 or 1000.
+  MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "60000",
+  // Milliseconds between two collections of garbage that nothing but the time asks for.
+  // Default: 1000.
+  BUN_GC_TIMER_INTERVAL: "10000",
+  // Bytes that may at least be allocated before a collection, whose time depends on what is left
+  // rather than on what it frees. Default: 8 MB.
+  BUN_JSC_largeHeapSize: String(32 * 1024 * 1024),
+};
