@@ -1,15 +1,13 @@
 import type { Clock } from "../domain/clock.ts";
-import { errorCode } from "../domain/errors/error-code.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
-import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
-import { ProtocolError } from "./http/answer/protocol-error.ts";
+import { explain } from "./explain-failure.ts";
 import { ClientError } from "./http/client-error.ts";
 import type { Transport, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -269,44 +267,4 @@ function tooLong(limitBytes: number): UpstreamFailure {
     kind: "broken-answer",
     message: `the answer is longer than ${limitBytes} bytes`,
   });
-}
-
-interface Broken {
-  readonly watchdog: Watchdog;
-  readonly callerSignal: AbortSignal;
-  readonly hasBegun?: boolean;
-}
-
-/** Tells a disconnected caller, a passed deadline and a network failure apart. */
-function explain(
-  error: unknown,
-  { watchdog, callerSignal, hasBegun = false }: Broken,
-): UpstreamFailure | GatewayError {
-  if (watchdog.failure !== undefined) return watchdog.failure;
-  if (callerSignal.aborted) return whyEnded(callerSignal);
-  if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
-  const kind = hasBegun ? "broken-answer" : kindBeforeAnswer(error);
-  return new UpstreamFailure({ kind, message: messageOf(error) }, { cause: error });
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof ProtocolError) return error.message;
-  const message = `network error ${errorCode(error) ?? "unknown"}`;
-  const isIdle = error instanceof ClientError && error.stage === "closed-idle";
-  return isIdle ? `${message}: the server closed a kept connection` : message;
-}
-
-/** A connection that broke may have carried the request; one that never opened did not. */
-function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
-  if (error instanceof ProtocolError) return "broken-answer";
-  if (!(error instanceof ClientError)) return "connect-failed";
-  switch (error.stage) {
-    case "connecting":
-      return "connect-failed";
-    case "closed-idle":
-    case "unanswered":
-      return "connection-lost";
-    case "answering":
-      return "broken-answer";
-  }
 }
