@@ -5,7 +5,7 @@ import { ClientError } from "./client-error.ts";
 import type { Carrier, Exchange } from "./exchange.ts";
 import { Outgoing } from "./outgoing.ts";
 import { ResponseReader } from "./answer/response-reader.ts";
-import { tlsOptions } from "./tls.ts";
+import { identityError, tlsOptions } from "./tls.ts";
 import { Tunnel } from "./tunnel.ts";
 
 /** Who opened a connection and keeps it. */
@@ -68,7 +68,6 @@ export class Connection implements Carrier {
     return this.#idleSince ?? Infinity;
   }
 
-  /** Throws for TLS options that the runtime cannot read. */
   open(): void {
     const { proxy, isSecure } = this.#origin;
     const isTunnel = proxy !== undefined && isSecure;
@@ -76,7 +75,10 @@ export class Connection implements Carrier {
     const { hostname, port } = proxy ?? this.#origin;
     const tls = isSecure && !isTunnel ? tlsOptions(this.#origin) : undefined;
     const options = { hostname, port, data: this, socket: handlers, ...(tls && { tls }) };
-    Bun.connect<Connection>(options).catch((error: unknown) => this.#failOpening(error));
+    // It throws for TLS options that the runtime cannot read.
+    Promise.try(() => Bun.connect<Connection>(options)).catch((error: unknown) =>
+      this.#failOpening(error),
+    );
   }
 
   /** Sends a request; the connection must be open and free. */
@@ -146,9 +148,14 @@ export class Connection implements Carrier {
 
   /** Nothing is written before the server has proved its name. */
   onHandshake(socket: Socket<Connection>, isDone: boolean, error: Error | null): void {
-    if (this.#socket !== socket) return;
-    if (isDone && error === null && socket.authorized) return this.#opened(socket);
-    this.#failOpening(error ?? new ClientError("Unauthorized", "connecting"));
+    // A server may begin another handshake later.
+    if (this.#socket !== socket || this.#state !== "opening") return;
+    if (!isDone || error !== null || !socket.authorized) {
+      return this.#failOpening(error ?? new ClientError("Unauthorized", "connecting"));
+    }
+    const mismatch = identityError(this.#origin, socket);
+    if (mismatch !== undefined) return this.#failOpening(mismatch);
+    this.#opened(socket);
   }
 
   onData(socket: Socket<Connection>, bytes: Buffer): void {

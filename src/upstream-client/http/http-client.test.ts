@@ -377,4 +377,19 @@ describe("the limit of connections", () => {
     expect(await refused).toBe("connecting: ECONNREFUSED");
     expect((await ask(server.url)).status).toBe(200);
   });
+
+  test("is passed on by a server that needs no connection any more", async () => {
+    using one = rawServer({});
+    using other = rawServer({ onRequest: counting });
+    using third = rawServer({ onRequest: counting });
+    const { ask, send } = clientHarness({ mostConnections: 1 });
+    const hanging = send(one.url);
+    const left = send(other.url);
+    const waiting = ask(third.url);
+    for (const { answer, cancel } of [left, hanging]) {
+      cancel();
+      expect(await failureOf(answer)).toBe("unanswered: Cancelled");
+    }
+    expect((await waiting).text).toBe("0.0");
+  });
 });

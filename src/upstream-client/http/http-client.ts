@@ -68,8 +68,10 @@ class Pools implements PoolShare {
   closed(): void {
     this.#count -= 1;
     for (const pool of this.#waiting) {
+      if (this.#count >= this.#options.mostConnections) return;
       this.#waiting.delete(pool);
-      return pool.openMore();
+      // It may need none any more.
+      pool.openMore();
     }
   }
 
