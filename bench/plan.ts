@@ -43,7 +43,7 @@ export type PlanName = (typeof planNames)[number];
 
 export const plans: Readonly<Record<PlanName, BenchPlan>> = {
   quick: {
-    limitMs: 180_000,
+    limitMs: 300_000,
     warmUpCalls: 1_000,
     warmUpMs: 3_000,
     rounds: 1,

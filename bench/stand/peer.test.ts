@@ -6,6 +6,7 @@ import { driveCalls } from "../load/drive-calls.ts";
 import { driveStreams } from "../load/drive-streams.ts";
 import { chatRequest } from "../load/requests.ts";
 import { startPeer, type PeerOptions } from "./peer.ts";
+import { nameOf } from "./process-usage.ts";
 import { startUpstream } from "./upstream.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-peer-test-"));
@@ -71,6 +72,20 @@ test("a port of the peer's own choice is read from its file", async () => {
   await using peer = await startPeer(optionsFor({ ...own, name: "chooser" }, upstream.port));
   const load = { destination: peer, request: chatRequest(), connections: 1, durationMs: 100 };
   expect((await driveCalls(load, driver)).failures).toBe(0);
+});
+
+test("what a peer has started ends with it", async () => {
+  const lasting = `Bun.spawn(["sleep", "1000"]); ${program}`;
+  const files = { ...description.files, "peer.ts": lasting };
+  await using upstream = await startUpstream();
+  const peer = await startPeer(
+    optionsFor({ ...description, name: "parent", files }, upstream.port),
+  );
+  const [, sleeper = 0] = peer.pids();
+  expect(nameOf(sleeper)).toBe("sleep");
+  await peer[Symbol.asyncDispose]();
+  while (nameOf(sleeper) === "sleep" && !signal.aborted) await Bun.sleep(10);
+  expect(nameOf(sleeper)).not.toBe("sleep");
 });
 
 test("a peer that is not installed is refused with the way to install it", async () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { startChild, type Child } from "./child.ts";
 import { fillIn, type PeerDescription, type Places } from "./peer-description.ts";
-import { processesOf } from "./process-usage.ts";
+import { nameOf, processesOf } from "./process-usage.ts";
 import { freePort, untilReachable } from "./reachable.ts";
 import type { Gateway } from "./stand.ts";
 
@@ -29,7 +29,7 @@ export async function startPeer(options: PeerOptions): Promise<Gateway> {
   };
   writeFiles(description, places);
   const child = startProgram(description, places);
-  const end = (): PromiseLike<void> => child[Symbol.asyncDispose]();
+  const end = (): Promise<void> => endTree(child);
   try {
     return {
       name: description.name,
@@ -70,6 +70,13 @@ function startProgram(description: PeerDescription, places: Places): Child {
       `${name} can't be started: ${reason}. To install it:\n${fillIn(install, places)}`,
     );
   }
+}
+
+/** Those that the program started may outlive it. */
+async function endTree(child: Child): Promise<void> {
+  const [, ...descendants] = processesOf(child.pid);
+  await child[Symbol.asyncDispose]();
+  for (const pid of descendants) if (nameOf(pid) !== "") process.kill(pid, "SIGKILL");
 }
 
 interface Starting {

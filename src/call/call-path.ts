@@ -10,19 +10,20 @@ const mostSkipped = 16;
 export class CallPath {
   #candidates: readonly Candidate[] = [];
   #leftOut: readonly CandidateNote[] = [];
-  readonly #skipped = new Map<string, CandidateNote>();
+  #skipped: Map<string, CandidateNote> | undefined;
   readonly #attempts: RunningAttempt[] = [];
   #serving: RunningAttempt | undefined;
   #isHedged = false;
 
   /** The targets that may serve, in the order to be tried, and those left out. */
   considered(candidates: readonly Candidate[], leftOut: readonly CandidateNote[]): void {
-    this.#candidates = [...candidates];
+    this.#candidates = candidates;
     this.#leftOut = leftOut;
   }
 
   /** No attempt could begin at the candidate. */
   skipped({ target, model }: Candidate, why: string): void {
+    this.#skipped ??= new Map();
     if (this.#skipped.size >= mostSkipped) return;
     const note = { target: target.id, model: model.alias, why: `passed over: ${why}` };
     this.#skipped.set(`${target.id} ${why}`, note);
@@ -56,7 +57,7 @@ export class CallPath {
     const isAlone = candidates.length + this.#leftOut.length < 2 && this.attempts < 2;
     if (candidates.length === 0 || (isAlone && outcome === "completed")) return undefined;
     return {
-      candidates: [...candidates.map(noteOf), ...this.#leftOut, ...this.#skipped.values()],
+      candidates: [...candidates.map(noteOf), ...this.#leftOut, ...(this.#skipped?.values() ?? [])],
       attempts: this.#attempts.map(({ note }) => note),
     };
   }

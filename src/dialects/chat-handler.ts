@@ -39,8 +39,9 @@ export function createChatHandler(
   { services, settings, sharing }: HandlerParts,
 ): (call: KeyCall) => Promise<Reply> {
   return async (plain) => {
-    const { call, bodyBytes, mark, ...body } = await readCall(plain);
-    const request = surface.parse(body);
+    const read = await readCall(plain);
+    const { call, bodyBytes, mark } = read;
+    const request = surface.parse(read);
     const chat: ChatCall = { request, bodyBytes };
     const { endpoint } = surface;
     const asked = { call, endpoint, kind: "chat", alias: request.model, mark } as const;

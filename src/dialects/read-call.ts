@@ -22,8 +22,10 @@ export async function readCall(plain: KeyCall): Promise<ReadCall> {
   const call = withOptions(plain);
   const bytes = await call.readBody();
   const bodyBytes = bytes.byteLength;
-  const mark = await readMark(call, bytes);
-  const { value, text } = await parseJson(bytes);
+  const marking = readMark(call, bytes);
+  const mark = marking && (await marking);
+  const parsing = parseJson(bytes);
+  const { value, text } = parsing instanceof Promise ? await parsing : parsing;
   return { call, bodyBytes, mark, value, text };
 }
 

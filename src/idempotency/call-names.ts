@@ -23,10 +23,10 @@ export interface RepeatableCall extends RepeatMark {
 }
 
 /** Undefined for a call whose answer is not shared. Throws 400 for an invalid key. */
-export async function readMark(call: KeyCall, body: Uint8Array): Promise<RepeatMark | undefined> {
+export function readMark(call: KeyCall, body: Uint8Array): Promise<RepeatMark> | undefined {
   const idempotencyKey = readIdempotencyKey(call);
   if (idempotencyKey === undefined) return undefined;
-  return { idempotencyKey, bodyDigest: await digestOfBody(body) };
+  return digestOfBody(body).then((bodyDigest) => ({ idempotencyKey, bodyDigest }));
 }
 
 export function nameCall(call: RepeatableCall, peppers: Peppers): AllRequestNames {

@@ -77,14 +77,22 @@ export class RepeatableCalls {
   }
 
   /** Throws `GatewayError`. */
-  async whole(asked: AskedCall, run: Run<Reply>): Promise<Reply> {
+  whole(asked: AskedCall, run: Run<Reply>): Promise<Reply> {
+    return asked.mark === undefined ? run(asked.call) : this.#sharedWhole(asked, run);
+  }
+
+  async #sharedWhole(asked: AskedCall, run: Run<Reply>): Promise<Reply> {
     const answer = await this.#answer(asked, run);
     if (isStreamed(answer)) throw new Error("an answer that is to be whole is a stream");
     return answer;
   }
 
   /** Throws `GatewayError`. */
-  async streamed(asked: AskedCall, run: Run<OpenedAnswer>): Promise<StreamedAnswer> {
+  streamed(asked: AskedCall, run: Run<OpenedAnswer>): Promise<StreamedAnswer> {
+    return asked.mark === undefined ? run(asked.call) : this.#sharedStream(asked, run);
+  }
+
+  async #sharedStream(asked: AskedCall, run: Run<OpenedAnswer>): Promise<StreamedAnswer> {
     const answer = await this.#answer(asked, run);
     if (!isStreamed(answer)) throw new Error("an answer that is to be a stream is whole");
     return answer;

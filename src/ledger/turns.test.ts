@@ -209,6 +209,32 @@ test("an ended call that no file can have goes to the database", async () => {
   expect([store.rows.get("req_2")?.application.length, ledger.waiting]).toEqual([2_000_000, 0]);
 });
 
+test("a file of a later version is left to it, and the calls before that are stored", async () => {
+  using root = new TestFolder();
+  const folder = join(root.path, "spool");
+  const { ledger } = start(folder);
+  await ledger.calls.close(closedCall("req_1"));
+  const later = sealFrame(Buffer.concat([Buffer.alloc(headerBytes), Buffer.of(2, 1, 2, 3)]));
+  const [path = ""] = spoolPaths(folder);
+  writeFileSync(path, Buffer.concat([readFileSync(path), later]));
+  const copy = join(root.path, "copy");
+  mkdirSync(copy);
+  copySpools(folder, copy);
+  const [left = ""] = spoolPaths(copy);
+  const { ledger: next, store, log } = start(copy);
+  await next.calls.close(closedCall("req_2"));
+  for (let tries = 0; tries < 3; tries += 1) {
+    expect(await next.flush().catch((error: unknown) => error)).toMatchObject({
+      message: "the spool cannot be read",
+      cause: { message: `${left} is of a later version` },
+    });
+  }
+  expect([...store.rows.keys()].toSorted()).toEqual(["req_1", "req_2"]);
+  await next.shutDown();
+  expect([log.of("damaged"), log.of("replayed")]).toEqual([[], []]);
+  expect(readFileSync(left).subarray(-later.length).equals(later)).toBe(true);
+});
+
 test("files of earlier versions are stored, with what this version adds to them later", async () => {
   using root = new TestFolder();
   const folder = join(root.path, "spool");

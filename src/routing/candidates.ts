@@ -44,6 +44,8 @@ export function listCandidates(
   groups: readonly TargetGroup[],
   random: () => number,
 ): readonly Candidate[] {
+  const only = onlyCandidate(groups);
+  if (only !== undefined) return [only];
   const ready = groups.flatMap(({ targets, isFallback }) =>
     inOrder(
       targets.filter(({ view }) => isReady(view)),
@@ -65,6 +67,24 @@ export function listCandidates(
       turn: `${candidate.turn} again`,
     }));
   return [...ready, ...overflow, ...lastResorts(groups)];
+}
+
+/** The usual case, for which no lists are made: one target, in full service. */
+function onlyCandidate([group, other]: readonly TargetGroup[]): Candidate | undefined {
+  const found = group?.targets[0];
+  if (found === undefined || other !== undefined || group?.targets.length !== 1) return undefined;
+  if (!isReady(found.view) || found.view.isStartingSlowly) return undefined;
+  const why = `priority ${found.target.priority}`;
+  return {
+    model: found.model,
+    target: found.target,
+    upstream: found.upstream,
+    why: group.isFallback ? `fallback; ${why}` : why,
+    isPaused: false,
+    turn: found.target.id,
+    isReady: true,
+    hasToServe: false,
+  };
 }
 
 function isReady({ isEjected, pausedForMs }: TargetView): boolean {

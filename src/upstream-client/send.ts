@@ -278,9 +278,14 @@ function explain(
   if (callerSignal.aborted) return whyEnded(callerSignal);
   if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
   const kind = hasBegun ? "broken-answer" : kindBeforeAnswer(error);
-  const isProtocol = error instanceof ProtocolError;
-  const message = isProtocol ? error.message : `network error ${errorCode(error) ?? "unknown"}`;
-  return new UpstreamFailure({ kind, message }, { cause: error });
+  return new UpstreamFailure({ kind, message: messageOf(error) }, { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof ProtocolError) return error.message;
+  const message = `network error ${errorCode(error) ?? "unknown"}`;
+  const isIdle = error instanceof ClientError && error.stage === "closed-idle";
+  return isIdle ? `${message}: the server closed a kept connection` : message;
 }
 
 /** A connection that broke may have carried the request; one that never opened did not. */
@@ -290,6 +295,7 @@ function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
   switch (error.stage) {
     case "connecting":
       return "connect-failed";
+    case "closed-idle":
     case "unanswered":
       return "connection-lost";
     case "answering":

@@ -43,6 +43,7 @@ class Herd implements AsyncDisposable {
         throw error;
       },
       onStandbyLost: (loss) => void this.losses.push(loss),
+      onSilent: () => undefined,
       onServing: () => undefined,
     });
     this.ended = this.supervisor.run();

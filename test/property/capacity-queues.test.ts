@@ -213,7 +213,7 @@ class Witness {
           place !== undefined && result !== undefined && "at" in result && at[result.at] === spot
         );
       });
-      expect(this.#limitAt(spot).inFlight).toBe(held.length);
+      expect(this.world.inFlightAt(targetAt(spot))).toBe(held.length);
     }
     const stuck = this.#calls.filter(
       ({ asked, at }) =>
@@ -232,8 +232,7 @@ class Witness {
   }
 
   #limitAt(spot: SpotName) {
-    const [pool, upstream] = namesOf(spot);
-    return this.world.limitOf(`${upstream}/${pool ?? "m"}`);
+    return this.world.limitOf(targetAt(spot));
   }
 
   #inUse(): Bounds {
@@ -248,6 +247,11 @@ class Witness {
 function leave(call: Call | undefined): void {
   call?.place?.leave();
   if (call !== undefined) call.place = undefined;
+}
+
+function targetAt(spot: SpotName): string {
+  const [pool, upstream] = namesOf(spot);
+  return `${upstream}/${pool ?? "m"}`;
 }
 
 function namesOf(spot: SpotName): readonly ["p" | "q" | undefined, "u" | "v"] {

@@ -6,7 +6,15 @@ import type { EnterResult, Place } from "../../src/admission/capacity/place.ts";
 import { Member } from "../../src/process/control/coordination/member.ts";
 import { PlaceCoordination } from "../../src/process/control/coordination/place-coordination.ts";
 import type { PlaceDesk } from "../../src/process/control/coordination/place-desk.ts";
+import type {
+  PlaceId,
+  WireEntered,
+  WireLeave,
+  WirePlaceAsk,
+} from "../../src/process/link/place-wire.ts";
+import type { CoordinationLink } from "../../src/process/worker/coordination/coordination-link.ts";
 import { RemoteCapacity } from "../../src/process/worker/coordination/places/remote-capacity.ts";
+import { RemotePlace } from "../../src/process/worker/coordination/places/remote-place.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
@@ -23,43 +31,60 @@ type Step =
       isPooled: boolean;
       waitMs: number;
       times: number;
+      thenMs: number;
     }
   | { kind: "more"; which: number; waitMs: number }
-  | { kind: "end" | "leave"; which: number }
+  | { kind: "end" | "again" | "leave"; which: number }
+  | { kind: "end all"; worker: number }
   | { kind: "pass"; ms: number }
   | { kind: "kill worker"; worker: number }
   | { kind: "kill control"; restartMs: number };
 
-const upstreamPlaces = 7;
-const poolPlaces = 5;
-const accounts = ["a", "b", "c"];
+/** At the upstream, and in the pool. */
+const sizes = [
+  { upstream: 7, pool: 5 },
+  { upstream: 30, pool: 20 },
+] as const;
+const roomy = { upstream: 200, pool: 100 };
+const accounts = ["a", "b", "guaranteed"];
+const poolTokens = 1_000_000;
+/** Two places of five. */
+const soldUnits = 400;
+/** Time of a message on its way, and until a worker knows that control is gone. */
+const hopMs = 1;
+const goneMs = 5;
 const worker = fc.nat(2);
 const which = fc.nat(40);
 const waitMs = fc.constantFrom(0, 0, 100, 2_000, 600_000);
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
-    weight: 10,
+    weight: 8,
     arbitrary: fc.record({
       kind: fc.constant("ask" as const),
       worker,
       account: fc.constantFrom(...accounts),
-      isPooled: fc.boolean(),
+      isPooled: fc.constantFrom(true, false, false),
       waitMs,
-      times: fc.constantFrom(1, 1, 2, 8),
+      times: fc.constantFrom(1, 1, 1, 2, 2, 8, 30),
+      thenMs: fc.constantFrom(0, 2 * hopMs),
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("more" as const), which, waitMs }) },
   {
-    weight: 4,
-    arbitrary: fc.record({ kind: fc.constantFrom("end" as const, "leave" as const), which }),
+    weight: 12,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("end" as const, "again" as const, "again" as const, "leave" as const),
+      which,
+    }),
   },
   {
     weight: 6,
     arbitrary: fc.record({
       kind: fc.constant("pass" as const),
-      ms: fc.constantFrom(0, 2, 2, 50, 105, 105, 3_000),
+      ms: fc.constantFrom(0, 2, 2, 2, 2, 10, 50, 105, 3_000),
     }),
   },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("end all" as const), worker }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("kill worker" as const), worker }) },
   {
     weight: 2,
@@ -72,17 +97,18 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 const history = fc.record({
   workers: fc.integer({ min: 1, max: 3 }),
-  steps: fc.array(step, { minLength: 5, maxLength: 90 }),
+  places: fc.constantFrom(...sizes, roomy),
+  steps: fc.array(step, { minLength: 15, maxLength: 90 }),
 });
 
-/** Time of a message on its way, and until a worker knows that control is gone. */
-const hopMs = 1;
-const goneMs = 5;
-
 interface Call {
+  readonly asked: Extract<Step, { kind: "ask" }>;
   readonly worker: Worker;
   readonly isPooled: boolean;
+  /** Within a guarantee of the pool, to which the limit of the upstream does not apply. */
+  readonly isUnbound: boolean;
   readonly caller: AbortController;
+  readonly askedAt: number;
   result: EnterResult | undefined;
   place: Place | undefined;
   /** Requests under way at the upstream beyond the first. */
@@ -92,6 +118,8 @@ interface Call {
 interface Worker {
   readonly capacity: RemoteCapacity;
   readonly way: MemoryLink;
+  /** Its places that control counts, as far as it knows. */
+  readonly counted: Set<PlaceId>;
   isAlive: boolean;
 }
 
@@ -109,12 +137,17 @@ class Cluster {
   readonly #size: number;
   readonly #workers: Worker[] = [];
   readonly #snapshot: Snapshot;
+  readonly #places: typeof roomy;
   #control: Control | undefined;
+  #diedAt = 0;
+  /** Calls that began without a message. */
+  begunAtOnce = 0;
 
-  constructor(size: number) {
+  constructor(size: number, places: typeof roomy) {
     this.#size = size;
-    const up = upstreamOf("up", { maxInFlight: upstreamPlaces });
-    const pool = { ...plainPool, maxInFlight: poolPlaces, tokensPerMinute: 1e9 };
+    this.#places = places;
+    const up = upstreamOf("up", { maxInFlight: places.upstream });
+    const pool = { ...plainPool, maxInFlight: places.pool, tokensPerMinute: poolTokens };
     this.#snapshot = { ...snapshotOf([up]), pools: new Map([["shared", pool]]) };
     for (let index = 0; index < size; index += 1) this.#workers.push(this.#newWorker(index + 1));
     this.#startControl();
@@ -125,12 +158,24 @@ class Cluster {
     switch (next.kind) {
       case "ask":
         for (let time = 0; time < next.times; time += 1) this.#ask(next);
+        this.#pass(next.thenMs);
         break;
       case "more":
-        this.#more(this.#holding()[next.which], next.waitMs);
+        this.#more(this.#holds(next.which), next.waitMs);
         break;
       case "end":
-        this.#end(this.#holding()[next.which]);
+        this.#end(this.#holds(next.which));
+        break;
+      case "again": {
+        const call = this.#holds(next.which);
+        this.#end(call);
+        if (call !== undefined) this.#ask({ ...call.asked, times: 1, waitMs: 0 });
+        break;
+      }
+      case "end all":
+        for (const call of this.#holding()) {
+          if (call.worker === this.#workers[next.worker % this.#size]) this.#end(call);
+        }
         break;
       case "leave":
         this.#calls[next.which]?.caller.abort();
@@ -168,14 +213,18 @@ class Cluster {
     for (const { capacity } of this.#workers) expect(capacity.at(up).places.count).toBe(0);
   }
 
-  #ask({ worker, account, isPooled, waitMs }: Extract<Step, { kind: "ask" }>): void {
+  #ask(asked: Extract<Step, { kind: "ask" }>): void {
+    const { worker, account, isPooled, waitMs } = asked;
     const at = this.#workers[worker % this.#size];
     if (at === undefined) return;
     const caller = new AbortController();
     const call: Call = {
+      asked,
       worker: at,
       isPooled,
+      isUnbound: isPooled && account === "guaranteed",
       caller,
+      askedAt: this.#time.now,
       result: undefined,
       place: undefined,
       further: 0,
@@ -187,8 +236,8 @@ class Cluster {
         callId: `call ${this.#calls.length}`,
         keyId: account,
         accountId: account,
-        capacityClass: "on-demand",
-        provisionedPool: undefined,
+        capacityClass: account === "guaranteed" ? "provisioned" : "on-demand",
+        provisionedPool: account === "guaranteed" ? "shared" : undefined,
         tokens: 1,
       },
       candidates: [{ target }],
@@ -196,10 +245,11 @@ class Cluster {
       signal: caller.signal,
       waitMs,
     });
-    entering.then(
+    if (!(entering instanceof Promise)) this.begunAtOnce += 1;
+    Promise.resolve(entering).then(
       (result) => {
         call.result = result;
-        if (!("place" in result) || !at.isAlive) return;
+        if (!at.isAlive || !("place" in result)) return;
         call.place = result.place;
         expect(result.place.tryOpen()).toBe(true);
         if (caller.signal.aborted) this.#end(call);
@@ -231,15 +281,57 @@ class Cluster {
     place.leave();
   }
 
+  /** Nobody is refused while a place is kept that no call uses. */
+  #checked(enter: PlaceDesk["handlers"]["places.enter"]): typeof enter {
+    const check = (answer: WireEntered): WireEntered => {
+      const isFull = answer[1].some(([why]) => why === "full" || why === "deadline");
+      if (isFull) expect(this.#idle()).toEqual([]);
+      return answer;
+    };
+    return (ask) => {
+      const answer = enter(ask);
+      return answer instanceof Promise ? answer.then(check) : check(answer);
+    };
+  }
+
+  /** Nobody waits, either, once all have been asked for what they keep. */
+  #checkWaiting(): void {
+    const { now } = this.#time;
+    if (now - this.#diedAt < 200) return;
+    const waits = ({ worker, result, askedAt }: Call): boolean =>
+      worker.isAlive && result === undefined && now - askedAt > 10 * hopMs;
+    if (this.#calls.some(waits)) expect(this.#idle()).toEqual([]);
+  }
+
+  /** Places that control counts and no call uses. */
+  #idle(): readonly PlaceId[] {
+    return this.#workers.flatMap((worker) => [
+      ...worker.counted.difference(new Set(this.#usedBy(worker))),
+    ]);
+  }
+
+  #usedBy(worker: Worker): readonly PlaceId[] {
+    return this.#holding().flatMap(({ worker: at, place }) =>
+      at === worker && place instanceof RemotePlace ? [place.held.id] : [],
+    );
+  }
+
+  #holds(which: number): Call | undefined {
+    const holding = this.#holding();
+    return holding[which % holding.length];
+  }
+
   #holding(): readonly Call[] {
     return this.#calls.filter(({ place }) => place !== undefined);
   }
 
   #check(): void {
     const held = this.#holding();
-    const further = held.reduce((sum, call) => sum + call.further, 0);
-    expect(held.length + further).toBeLessThanOrEqual(upstreamPlaces);
-    expect(held.filter(({ isPooled }) => isPooled).length).toBeLessThanOrEqual(poolPlaces);
+    const bound = held.filter(({ isUnbound }) => !isUnbound);
+    const requests = bound.reduce((sum, call) => sum + 1 + call.further, 0);
+    expect(requests).toBeLessThanOrEqual(this.#places.upstream);
+    expect(held.filter(({ isPooled }) => isPooled).length).toBeLessThanOrEqual(this.#places.pool);
+    this.#checkWaiting();
   }
 
   #pass(ms: number): void {
@@ -252,15 +344,18 @@ class Cluster {
   #newWorker(number: number): Worker {
     const way = new MemoryLink({ later: (run) => void this.#time.schedule(run, hopMs) });
     const own = new Capacity(this.#options());
-    const parts = { link: way.link, clock: this.#clock, own, workers: this.#size, number };
+    const counted = new Set<PlaceId>();
+    const link = countingLink(way.link, counted);
+    const parts = { link, clock: this.#clock, own, workers: this.#size, number };
     const capacity = new RemoteCapacity(parts);
     capacity.follow(this.#snapshot);
-    return { capacity, way, isAlive: true };
+    return { capacity, way, counted, isAlive: true };
   }
 
   #killWorker(index: number): void {
     const dead = this.#workers[index];
     if (dead === undefined) return;
+    this.#diedAt = this.#time.now;
     dead.isAlive = false;
     for (const call of this.#calls) if (call.worker === dead) call.place = undefined;
     const control = this.#control;
@@ -278,10 +373,13 @@ class Cluster {
   #killControl(restartMs: number): void {
     if (this.#control === undefined) return;
     this.#control = undefined;
+    this.#diedAt = this.#time.now;
     for (const worker of this.#workers) {
       worker.way.lose();
       // A worker has read by then all that control wrote.
       worker.capacity.lost();
+      drainMicrotasks();
+      worker.counted.clear();
       this.#planAlone(worker);
     }
     this.#time.schedule(() => this.#startControl(), restartMs);
@@ -314,10 +412,18 @@ class Cluster {
     const desk = control.coordination.newDesk({
       when: (decide) => member.when(decide),
       tellLent: (lent) => way.tellBack(() => capacity.lent(lent)),
+      askScarce: (bounds) => way.askBack(() => capacity.scarce(bounds)),
+      tellPlenty: (bounds) => way.tellBack(() => capacity.plenty(bounds)),
     });
     control.members.set(worker, { member, desk });
-    way.connect(desk.handlers);
-    const reported = way.askBack(() => capacity.report());
+    const { handlers } = desk;
+    way.connect({ ...handlers, "places.enter": this.#checked(handlers["places.enter"]) });
+    const reported = way.askBack(() => {
+      const report = capacity.report();
+      worker.counted.clear();
+      for (const { id } of report.places ?? []) worker.counted.add(id);
+      return report;
+    });
     void reported.then(
       (report) => {
         member.report = report;
@@ -343,7 +449,10 @@ class Cluster {
       clock: this.#clock,
       limits: { acquire: () => ({ isAdmitted: true, state }), settle: () => undefined },
       settings: () => ({ queueLimit: 1_000 }),
-      units: { holdings: () => new Map(), unitsOf: () => 0 },
+      units: {
+        holdings: () => new Map([[soldUnits, 1]]),
+        unitsOf: (_, keyId) => (keyId === "guaranteed" ? soldUnits : 0),
+      },
       limitOf: (id) => {
         const limit = limits.get(id) ?? new ConcurrencyLimit();
         limits.set(id, limit);
@@ -351,6 +460,29 @@ class Cluster {
       },
     };
   }
+}
+
+/** Notes which places control counts, as far as the worker knows. */
+function countingLink(link: CoordinationLink, counted: Set<PlaceId>): CoordinationLink {
+  const left = new Set<PlaceId>();
+  return {
+    ...link,
+    async ask(kind, body) {
+      const answer = await link.ask(kind, body);
+      if (kind !== "places.enter") return answer;
+      const [id] = body as WirePlaceAsk;
+      if ((answer as WireEntered)[0] >= 0 && !left.has(id)) counted.add(id);
+      return answer;
+    },
+    tell(kind, body) {
+      if (kind === "places.leave") {
+        const [id] = body as WireLeave;
+        counted.delete(id);
+        left.add(id);
+      }
+      link.tell(kind, body);
+    },
+  };
 }
 
 const state = {
@@ -363,12 +495,16 @@ const state = {
 } as never;
 
 test("whoever dies, no more places are held than there are, none is lost, and no call is forgotten", () => {
+  let begunAtOnce = 0;
   fc.assert(
-    fc.property(history, ({ workers, steps }) => {
-      const cluster = new Cluster(workers);
+    fc.property(history, ({ workers, places, steps }) => {
+      const cluster = new Cluster(workers, places);
       for (const next of steps) cluster.run(next);
       cluster.finish();
+      begunAtOnce += cluster.begunAtOnce;
     }),
     { numRuns: runsOf(1_500) },
   );
+
+  expect(begunAtOnce).toBeGreaterThan(0);
 }, 120_000);

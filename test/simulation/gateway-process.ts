@@ -155,7 +155,11 @@ export class GatewayProcess {
       },
     });
     const services = buildServices({
-      config: { limits: { store: "memory", defaultOutputTokens: 200 }, upstreamRequests: 1_000 },
+      config: {
+        workers: 1,
+        limits: { store: "memory", defaultOutputTokens: 200 },
+        upstreamRequests: 1_000,
+      },
       routing: () => world.scenario.routing,
       routingEvents: telemetry.routing,
       units: keys,

@@ -65,6 +65,8 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       "keys.reload": () => undefined,
       "config.changed": () => undefined,
       "places.lent": () => undefined,
+      "places.scarce": () => undefined,
+      "places.plenty": () => undefined,
       "health.changed": () => undefined,
       state: () => undefined,
       replaced: () => undefined,

@@ -190,6 +190,12 @@ export class CapacityWorld {
     return limit;
   }
 
+  /** Attempts under way at a target; control may count places besides that workers keep. */
+  inFlightAt(targetId: string): number {
+    if (this.#coordination === undefined) return this.limitOf(targetId).inFlight;
+    return this.#workers.reduce((sum, { limitOf }) => sum + limitOf(targetId).inFlight, 0);
+  }
+
   pass(durationMs: number): void {
     const untilMs = this.time.now + durationMs;
     this.time.schedule(() => undefined, durationMs);
@@ -279,24 +285,30 @@ export function describeOverWorkers(define: () => void): void {
 
 interface WorldWorker {
   readonly capacity: RemoteCapacity;
-  readonly way: MemoryLink;
+  readonly limitOf: CapacityOptions["limitOf"];
 }
 
+/** It keeps places that control counts. */
 function workerOf(
   number: number,
   options: CapacityOptions,
   coordination: PlaceCoordination | undefined,
 ): WorldWorker {
   const way = new MemoryLink();
-  way.connect(
-    coordination?.newDesk({ when: (decide) => decide(), tellLent: () => undefined }).handlers ?? {},
-  );
   const { clock } = options;
   const own = new Capacity(options);
   const parts = { link: way.link, clock, own, workers: workersOfWorlds, number };
   const capacity = new RemoteCapacity(parts);
+  const desk = coordination?.newDesk({
+    when: (decide) => decide(),
+    tellLent: () => undefined,
+    askScarce: (bounds) => way.askBack(() => capacity.scarce(bounds)),
+    tellPlenty: (bounds) => way.tellBack(() => capacity.plenty(bounds)),
+  });
+  way.connect(desk?.handlers ?? {});
   capacity.report();
-  return { capacity, way };
+  desk?.adopt([]);
+  return { capacity, limitOf: options.limitOf };
 }
 
 function newLimits(): CapacityOptions["limitOf"] {

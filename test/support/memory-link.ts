@@ -46,6 +46,7 @@ export class MemoryLink {
 
   /** Asks the worker's end something. */
   askBack<Answer>(hear: () => Answer): Promise<Answer> {
+    if (!this.#isOpen) return Promise.reject(new LinkLost("not connected"));
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     this.#failing.add(reject);
     this.tellBack(() => {

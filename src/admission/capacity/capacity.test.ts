@@ -353,6 +353,9 @@ describeOverWorkers(() => {
     holder.leave();
     world.pass(0);
     expect(isServed(waiting)).toBe(true);
+    placeOf(waiting).leave();
+    // Workers are told that places are plenty again.
+    world.pass(2_000);
     const { steps } = world.time;
     world.pass(120_000);
     // The end of the time that passed is a step itself.

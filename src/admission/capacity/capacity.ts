@@ -33,6 +33,11 @@ export interface CapacityOptions {
   readonly limitOf: (targetId: string) => ConcurrencyLimit;
   /** A wait in the queue of a pool, or of an upstream, has ended. Must not throw. */
   readonly onWaited?: (place: PoolName, waited: Waited) => void;
+  /**
+   * Called when a target has no place. Resolves when places that no call uses have been given back,
+   * after which the target is tried again; undefined: there are none.
+   */
+  readonly recall?: (target: PlaceCandidate["target"], why: BusyPool) => Promise<void> | undefined;
 }
 
 /** A configured pool, or the targets of an upstream that name none. */
@@ -44,6 +49,13 @@ export interface PoolName {
 export interface PoolView extends PoolName {
   readonly inFlight: Readonly<Record<CapacityClass, number>>;
   readonly queued: Readonly<Record<CapacityClass, number>>;
+}
+
+/** The use of a bound. */
+export interface PlaceUse {
+  readonly held: number;
+  readonly limit: number;
+  readonly isWaitedFor: boolean;
 }
 
 type Entered = EnterResult<HeldPlace>;
@@ -116,7 +128,7 @@ export class Capacity implements CapacityGate {
     for (const [name, entry] of this.#pools) {
       const pool = snapshot.pools.get(name);
       if (pool !== undefined) entry.source = pool;
-      else if (entry.gate.isIdle) this.#pools.delete(name);
+      else if (isIdle(entry.gate)) this.#pools.delete(name);
     }
     // A higher limit serves calls at once, so all lower bounds apply before.
     for (const [name, { places }] of this.#upstreams) {
@@ -145,6 +157,16 @@ export class Capacity implements CapacityGate {
     ];
   }
 
+  /** Undefined if it is not in use. */
+  use({ kind, name }: PoolName): PlaceUse | undefined {
+    if (kind === "pool") {
+      const { gate, source } = this.#pools.get(name) ?? {};
+      return gate && useOf(gate.heldPlaces, source?.maxInFlight, gate);
+    }
+    const { places, gate } = this.#upstreams.get(name) ?? {};
+    return places && useOf(places.count, places.limit, gate);
+  }
+
   /** The state of an upstream. */
   at(called: NamedUpstream): UpstreamEntry {
     return this.#upstreams.get(called.name) ?? this.#addUpstream(called.name, called);
@@ -166,6 +188,9 @@ export class Capacity implements CapacityGate {
       const { gate, spot } = this.#find(candidate, refused.length, ask.snapshot);
       const trying = gate.tryEnter(ask.request, spot);
       if (trying instanceof Promise) return trying.then((late) => this.#try(ask, refused, late));
+      const recalled =
+        "busy" in trying ? this.#options.recall?.(candidate.target, trying) : undefined;
+      if (recalled !== undefined) return recalled.then(() => this.#try(ask, refused));
       tried = trying;
     }
     return ask.waitMs > 0 ? this.#wait(ask, refused) : { refused };
@@ -249,7 +274,15 @@ function setLimits({ places, readingOn }: UpstreamEntry, upstream: UpstreamBound
 }
 
 function isUnused({ gate, places, readingOn }: UpstreamEntry): boolean {
-  return gate?.isIdle !== false && places.count === 0 && readingOn.count === 0;
+  return isIdle(gate) && places.count === 0 && readingOn.count === 0;
+}
+
+function isIdle(gate: PoolGate | undefined): boolean {
+  return gate === undefined || (gate.heldPlaces === 0 && !gate.isWaitedFor);
+}
+
+function useOf(held: number, limit = Infinity, gate?: PoolGate): PlaceUse {
+  return { held, limit, isWaitedFor: gate?.isWaitedFor === true };
 }
 
 function viewOf(place: PoolName, gate: PoolGate): PoolView {

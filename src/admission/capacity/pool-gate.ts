@@ -84,8 +84,12 @@ export class PoolGate implements PlaceQueue {
     return this.#queue.count(capacityClass);
   }
 
-  get isIdle(): boolean {
-    return this.#places.all === 0 && !this.#hasWaiting();
+  get isWaitedFor(): boolean {
+    return this.#queue.countBefore("on-demand") > 0;
+  }
+
+  get heldPlaces(): number {
+    return this.#places.all;
   }
 
   get retryAfterMs(): number {
@@ -148,7 +152,7 @@ export class PoolGate implements PlaceQueue {
     if (this.#isServing) return;
     this.#isServing = true;
     try {
-      while (this.#hasToServeAgain && this.#hasWaiting()) {
+      while (this.#hasToServeAgain && this.isWaitedFor) {
         this.#hasToServeAgain = false;
         const bounds = this.#options.bounds();
         this.#serveProvisioned(bounds);
@@ -285,11 +289,7 @@ export class PoolGate implements PlaceQueue {
   }
 
   #planPoll(): void {
-    this.#poll.plan(!this.#isAsking && this.#hasWaiting());
-  }
-
-  #hasWaiting(): boolean {
-    return this.#queue.countBefore("on-demand") > 0;
+    this.#poll.plan(!this.#isAsking && this.isWaitedFor);
   }
 
   /** There is a place, but it is another call's turn. */

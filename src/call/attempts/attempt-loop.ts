@@ -125,8 +125,13 @@ class AttemptLoop<Answer> {
   }
 
   /** Runs one attempt, and a hedge if it is slow or its target turns out to be silent. */
-  async #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
-    if (!this.#turns.hasOther()) return this.#try(attempt, this.#plan.call);
+  #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
+    return this.#turns.hasOther()
+      ? this.#answerWithHedge(attempt)
+      : this.#try(attempt, this.#plan.call);
+  }
+
+  async #answerWithHedge(attempt: RunningAttempt): Promise<Answered<Answer>> {
     const first = this.#abortable(attempt);
     const second = await this.#waitToHedge(attempt, first.answer);
     if (second === undefined) return first.answer;

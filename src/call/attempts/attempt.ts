@@ -42,7 +42,9 @@ export async function attemptWhole<Result>(
   const { kind } = candidate.model;
   const body = await answer.readAll(settings.answerLimitBytes[kind]);
   try {
-    if (kind === "chat") await checkValues(body, settings.chatAnswerValues);
+    // A short answer takes no time, whatever it holds.
+    const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
+    if (isLong) await checkValues(body, settings.chatAnswerValues);
     return exchange.decode({ headers: answer.headers, body });
   } catch (error) {
     throw error instanceof UpstreamFailure ? answer.explained(error) : error;
@@ -54,9 +56,8 @@ export async function attemptWhole<Result>(
 /** Nests as deep as any answer: schemas and arguments of tools are texts in it. */
 const mostDepth = 128;
 
-/** What a parser would take long for is no answer; a short one takes no time, whatever it holds. */
+/** What a parser would take long for is no answer. */
 async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {
-  if (body.byteLength <= oneTurnBytes) return;
   try {
     await scanJson(body, { jsonDepth: mostDepth, jsonValues });
   } catch (error) {

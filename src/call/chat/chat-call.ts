@@ -37,7 +37,8 @@ export async function runChat(
   read: ChatCall,
   services: CallServices,
 ): Promise<StartedCall<ChatResult>> {
-  const { call, chat } = await throughHooks(arriving, read, services);
+  const call = beginHooks(arriving, services.onHookFailed);
+  const chat = call.hooks === undefined ? read : await throughHooks(call, read, services);
   using images = new CallImages(chat.request);
   const progress = new ChoiceProgress(choiceCount(chat.request));
   const ask = (attempt: ChatAttempt): Promise<ChatResult> => attemptChat(attempt, progress);
@@ -60,7 +61,8 @@ export async function openChatStream(
   read: ChatCall,
   services: CallServices,
 ): Promise<StartedCall<MeteredStream>> {
-  const { call, chat } = await throughHooks(arriving, read, services);
+  const call = beginHooks(arriving, services.onHookFailed);
+  const chat = call.hooks === undefined ? read : await throughHooks(call, read, services);
   using images = new CallImages(chat.request);
   const work = workOf({ chat, images, isStreamed: true }, openAnswer);
   const started = await runCall(call, work, services);
@@ -78,12 +80,14 @@ export async function openChatStream(
   return { ...started, answer };
 }
 
-/** The call with its hooks, and what they made of its request. */
-async function throughHooks(arriving: Call, read: ChatCall, services: CallServices) {
-  const call = beginHooks(arriving, services.onHookFailed);
+/** What the hooks of a call made of its request. */
+async function throughHooks(
+  call: Call,
+  read: ChatCall,
+  { clock }: CallServices,
+): Promise<ChatCall> {
   const asked = { kind: "chat", request: read.request } as const;
-  const changed = await changedByHooks(call, asked, services.clock);
-  return { call, chat: { ...read, ...changed } };
+  return { ...read, ...(await changedByHooks(call, asked, clock)) };
 }
 
 /** Number of characters the model generated. */
@@ -157,7 +161,9 @@ function workOf<Answer>(
     },
     async attempt(candidate, context) {
       const target = { codec: chatCodec(candidate), candidate };
-      const asked = capped(await images.requestFor(target, context), context);
+      const preparing = images.requestFor(target, context);
+      const prepared = preparing instanceof Promise ? await preparing : preparing;
+      const asked = capped(prepared, context);
       const answer = await ask({ ...target, request: asked, context });
       context.meter.answering();
       return answer;

@@ -45,10 +45,7 @@ export function inputReadings(
  * Returns the whole answer, with one request per choice where the upstream requires it. `progress`
  * keeps finished choices when this throws.
  */
-export async function attemptChat(
-  attempt: ChatAttempt,
-  progress: ChoiceProgress,
-): Promise<ChatResult> {
+export function attemptChat(attempt: ChatAttempt, progress: ChoiceProgress): Promise<ChatResult> {
   const { request, codec, candidate, context } = attempt;
   const choices = choiceCount(request);
   const isOneRequest =
@@ -56,13 +53,17 @@ export async function attemptChat(
   if (isOneRequest) {
     return attemptWhole(codec.encode(request, candidate.target.model), candidate, context);
   }
+  return attemptChoices(attempt, progress);
+}
+
+async function attemptChoices(attempt: ChatAttempt, progress: ChoiceProgress): Promise<ChatResult> {
   try {
-    if (codec.takesChoiceCount) await sendTogether(attempt, progress);
+    if (attempt.codec.takesChoiceCount) await sendTogether(attempt, progress);
     else await sendSeparately(attempt, progress);
     return progress.result();
   } finally {
     // Choices answered before another failed have used their tokens.
-    context.meter.reportedPart(progress.reportedUsage);
+    attempt.context.meter.reportedPart(progress.reportedUsage);
   }
 }
 

@@ -20,6 +20,7 @@ interface BegunHook {
 
 /** Adds the hooks that follow the call, if any. */
 export function beginHooks<Begun extends Call>(call: Begun, onHookFailed: OnHookFailed): Begun {
+  if (call.snapshot.hooks.length === 0) return call;
   const begun = call.snapshot.hooks.flatMap((hook) => begin(hook, call) ?? []);
   if (begun.length === 0) return call;
   return { ...call, hooks: new BegunHooks(call.id, begun, onHookFailed) };

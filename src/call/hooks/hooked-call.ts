@@ -1,5 +1,5 @@
 import type { Call } from "../../snapshot/call.ts";
-import type { AskedRequest } from "../../snapshot/call-hooks.ts";
+import type { AskedRequest, RunningHooks } from "../../snapshot/call-hooks.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { abortable } from "../../domain/waiting/abortable.ts";
 import { atDeadline } from "../../domain/waiting/at-deadline.ts";
@@ -10,13 +10,28 @@ import { whyEnded } from "../../domain/waiting/why-ended.ts";
  * undefined when it is the same. The call is not among the running ones yet, so its deadline is
  * watched here.
  */
-export async function changedByHooks<Asked extends AskedRequest>(
-  call: Pick<Call, "hooks" | "signal" | "options" | "receivedAt">,
+export function changedByHooks<Asked extends AskedRequest>(
+  call: HookedCall,
   asked: Asked,
   clock: Pick<Clock, "schedule" | "monotonic">,
-): Promise<{ readonly request: Asked["request"]; readonly bodyBytes: number } | undefined> {
+): Promise<ChangedRequest<Asked> | undefined> | undefined {
+  const { hooks } = call;
+  return hooks && readByHooks({ ...call, hooks }, asked, clock);
+}
+
+type HookedCall = Pick<Call, "hooks" | "signal" | "options" | "receivedAt">;
+
+interface ChangedRequest<Asked extends AskedRequest> {
+  readonly request: Asked["request"];
+  readonly bodyBytes: number;
+}
+
+async function readByHooks<Asked extends AskedRequest>(
+  call: HookedCall & { readonly hooks: RunningHooks },
+  asked: Asked,
+  clock: Pick<Clock, "schedule" | "monotonic">,
+): Promise<ChangedRequest<Asked> | undefined> {
   const { hooks, signal } = call;
-  if (hooks === undefined) return undefined;
   const late = new AbortController();
   const cancel = atDeadline(call, clock, (error) => late.abort(error));
   const end = AbortSignal.any([signal, late.signal]);

@@ -21,6 +21,8 @@ const placeholderImage = "data:image/png;base64,iVBORw0KGgo=";
  */
 export class CallImages implements Disposable {
   readonly #request: ChatRequest;
+  /** Addresses of images, and the field of each. */
+  #params: ReadonlyMap<string, string> | undefined;
   #checked: Promise<ChatRequest> | undefined;
   #inlined: Promise<ChatRequest> | undefined;
   #share: ImageShare | undefined;
@@ -33,12 +35,12 @@ export class CallImages implements Disposable {
    * The request in the form the target accepts. Images are fetched only once the target is known to
    * accept the request. Throws like `encode`, `readImages` and `withCheckedAddresses`.
    */
-  async requestFor(target: ChatTarget, context: AttemptContext): Promise<ChatRequest> {
+  requestFor(target: ChatTarget, context: AttemptContext): ChatRequest | Promise<ChatRequest> {
     const request = this.#request;
     const { codec, candidate } = target;
-    if (codec.takesImageUrls) return (this.#checked ??= this.#check(context));
-    const params = findAddresses(request);
+    const params = (this.#params ??= findAddresses(request));
     if (params.size === 0) return request;
+    if (codec.takesImageUrls) return (this.#checked ??= this.#check(params, context));
     if (this.#inlined === undefined) {
       codec.encode(
         replaceAddresses(request, () => placeholderImage),
@@ -53,11 +55,15 @@ export class CallImages implements Disposable {
     this.#share?.release();
   }
 
-  #check({ call, services }: AttemptContext): Promise<ChatRequest> {
+  #check(
+    params: ReadonlyMap<string, string>,
+    { call, services }: AttemptContext,
+  ): Promise<ChatRequest> {
     const { signal, snapshot } = call;
     const { imageFetch: settings } = snapshot.settings;
     const { resolveHost } = services;
-    return withCheckedAddresses(this.#request, { settings, resolveHost, signal });
+    const check = { params, settings, resolveHost, signal };
+    return withCheckedAddresses(this.#request, check);
   }
 
   async #inline(

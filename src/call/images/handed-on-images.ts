@@ -5,10 +5,12 @@ import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
 import { hostOf, locateImage, parseImageUrl, type ResolveHost } from "./image-address.ts";
 import { ImageFailure } from "./image-failure.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
-import { findAddresses, replaceAddresses } from "./inline-images.ts";
+import { replaceAddresses } from "./inline-images.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 export interface AddressCheck {
+  /** Addresses of the images in the request, at least one, and the field of each. */
+  readonly params: ReadonlyMap<string, string>;
   readonly settings: ImageFetchSettings;
   readonly resolveHost: ResolveHost;
   /** Aborts when the answer is no longer needed. */
@@ -27,11 +29,9 @@ export async function withCheckedAddresses(
   request: ChatRequest,
   check: AddressCheck,
 ): Promise<ChatRequest> {
-  const params = findAddresses(request);
-  if (params.size === 0) return request;
   const urls = new Map<string, URL>();
   const hosts = new Map<string, Host>();
-  for (const [address, param] of params) {
+  for (const [address, param] of check.params) {
     const url = parsed(address, param, check.settings);
     urls.set(address, url);
     if (!hosts.has(hostOf(url))) hosts.set(hostOf(url), { url, param });

@@ -14,18 +14,34 @@ export interface JsonBody {
  * invalid JSON or UTF-8. Each step of a large body has its own turn of the event loop. The bytes
  * are released, which halves the memory of a large body.
  */
-export async function parseJson(bytes: Uint8Array): Promise<JsonBody> {
-  const isLarge = bytes.byteLength > oneTurnBytes;
+export function parseJson(bytes: Uint8Array): JsonBody | Promise<JsonBody> {
+  return bytes.byteLength > oneTurnBytes ? parseInTurns(bytes) : parse(decode(bytes));
+}
+
+async function parseInTurns(bytes: Uint8Array): Promise<JsonBody> {
+  const text = decode(bytes);
+  await nextTurn();
+  const body = parse(text);
+  await nextTurn();
+  return body;
+}
+
+function decode(bytes: Uint8Array): string {
+  // Checked first: a fatal decoder takes ten times as long to find a mistake.
+  if (!isUtf8(bytes)) throw notJsonError(new TypeError("not UTF-8"));
+  const text = new TextDecoder().decode(bytes);
+  releaseBytes(bytes);
+  return text;
+}
+
+function parse(text: string): JsonBody {
   try {
-    // Checked first: a fatal decoder takes ten times as long to find a mistake.
-    if (!isUtf8(bytes)) throw new TypeError("not UTF-8");
-    const text = new TextDecoder().decode(bytes);
-    releaseBytes(bytes);
-    if (isLarge) await nextTurn();
-    const value: unknown = JSON.parse(text);
-    if (isLarge) await nextTurn();
-    return { value, text };
+    return { value: JSON.parse(text), text };
   } catch (error) {
-    throw new GatewayError("invalid_json", { message: notJson(), cause: error });
+    throw notJsonError(error);
   }
+}
+
+function notJsonError(cause: unknown): GatewayError {
+  return new GatewayError("invalid_json", { message: notJson(), cause });
 }

@@ -160,6 +160,17 @@ test("a whole body is scanned in several turns of the event loop", async () => {
   await scanJson(bytes, unbounded);
   isOver = true;
   expect(turns).toBeGreaterThanOrEqual(4);
-  const scanning = scanJson(Buffer.from("[[["), { jsonDepth: 2, jsonValues: 100 });
-  expect(await scanning.catch((error: unknown) => error)).toBeInstanceOf(GatewayError);
+  const limits = { jsonDepth: 2, jsonValues: 100 };
+  expect(() => scanJson(Buffer.from("[[["), limits)).toThrow(GatewayError);
+  const large = Buffer.from(`${" ".repeat(5_000_000)}[[[`);
+  expect(await rejectionOf(scanJson(large, limits))).toBeInstanceOf(GatewayError);
 });
+
+async function rejectionOf(work: void | Promise<void>): Promise<unknown> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}

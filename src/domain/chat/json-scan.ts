@@ -27,9 +27,13 @@ export const valueCosts = {
 /** Bytes scanned per turn of the event loop: 1 ns a byte, 50 before the code is compiled. */
 const turnBytes = 256 * 1024;
 
-/** Scans a whole body over several turns. Throws like `JsonScan`. */
-export async function scanJson(bytes: Uint8Array, limits: JsonLimits): Promise<void> {
+/** Scans a whole body, a large one over several turns. Throws like `JsonScan`. */
+export function scanJson(bytes: Uint8Array, limits: JsonLimits): void | Promise<void> {
   const scan = new JsonScan(limits);
+  return bytes.byteLength > turnBytes ? scanInTurns(bytes, scan) : scan.push(bytes);
+}
+
+async function scanInTurns(bytes: Uint8Array, scan: JsonScan): Promise<void> {
   for (let start = 0; start < bytes.byteLength; start += turnBytes) {
     if (start > 0) await nextTurn();
     scan.push(bytes.subarray(start, start + turnBytes));

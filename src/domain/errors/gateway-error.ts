@@ -42,7 +42,7 @@ export const gatewayErrors = {
     status: 503,
     type: "server_error",
     code: "model_unavailable",
-    when: "The upstream model is temporarily unavailable and every target was tried, or Sluice has too much to do, holds as many large requests as it can, or is shutting down.",
+    when: "The upstream model is temporarily unavailable and every target was tried, or Sluice has too much to do, holds as many large requests as it can, cannot check the limits of the key for a moment, or is shutting down.",
   },
   internal_error: {
     status: 500,

@@ -56,32 +56,13 @@ export class BodyMemory {
   }
 
   hold(owner: BodyOwner, limits: BodyMemoryLimits): BodyHold {
-    const { name } = owner;
-    let heldBytes = 0;
-    let isReserved = false;
-    let isReleased = false;
-    const shrinkTo = (bytes: number): void => {
-      const spareBytes = heldBytes - bytes;
-      if (spareBytes <= 0) return;
-      heldBytes = bytes;
-      this.#give(name, spareBytes);
-    };
-    const release = (): void => {
-      isReleased = true;
-      shrinkTo(0);
-    };
-    const onTaken = (bytes: number): void => {
-      heldBytes = bytes;
-      // A body may be given up while it waits.
-      if (isReleased) release();
-    };
-    const reserve = (bytes: number): void | Promise<void> => {
-      if (isReserved) return undefined;
-      isReserved = true;
-      const wanted = { bytes, limits, onTaken: () => onTaken(bytes) };
-      return this.#takeNow(name, wanted) ? undefined : this.#wait(owner, wanted);
-    };
-    return { reserve, shrinkTo, release };
+    return new CountedHold({
+      take: (bytes, onTaken) => {
+        const wanted = { bytes, limits, onTaken };
+        return this.#takeNow(owner.name, wanted) ? undefined : this.#wait(owner, wanted);
+      },
+      give: (bytes) => this.#give(owner.name, bytes),
+    });
   }
 
   #takeNow(name: string, wanted: Wanted): boolean {
@@ -171,6 +152,45 @@ export class BodyMemory {
   #whatIsFull(account: Account, { bytes, limits }: Wanted): "account" | "all" | undefined {
     if (account.heldBytes + bytes > limits.bodyMemoryPerKeyBytes) return "account";
     return this.#heldBytes + bytes > limits.bodyMemoryBytes ? "all" : undefined;
+  }
+}
+
+interface HoldOptions {
+  /** Calls `onTaken` when the bytes are taken. */
+  readonly take: (bytes: number, onTaken: () => void) => void | Promise<void>;
+  readonly give: (bytes: number) => void;
+}
+
+class CountedHold implements BodyHold {
+  readonly #options: HoldOptions;
+  #heldBytes = 0;
+  #isReserved = false;
+  #isReleased = false;
+
+  constructor(options: HoldOptions) {
+    this.#options = options;
+  }
+
+  reserve(bytes: number): void | Promise<void> {
+    if (this.#isReserved) return undefined;
+    this.#isReserved = true;
+    return this.#options.take(bytes, () => {
+      this.#heldBytes = bytes;
+      // A body may be given up while it waits.
+      if (this.#isReleased) this.release();
+    });
+  }
+
+  shrinkTo(bytes: number): void {
+    const spareBytes = this.#heldBytes - bytes;
+    if (spareBytes <= 0) return;
+    this.#heldBytes = bytes;
+    this.#options.give(spareBytes);
+  }
+
+  release(): void {
+    this.#isReleased = true;
+    this.shrinkTo(0);
   }
 }
 

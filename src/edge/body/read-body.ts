@@ -43,10 +43,15 @@ export async function readBody(
   const wireBytes = length ?? limits.bodyLimitBytes;
   const mostBytes = wireBytes + (isEncoded ? mostExpandedBytes(wireBytes, limits) : 0);
   const body = await readBytes(request, limits, { length, reserve: () => hold.reserve(mostBytes) });
-  await untilPacketIsRead(request);
+  // Bytes in the same packet as the end of the body are parsed by the runtime after this turn of
+  // the loop. A second request, trailers or an empty line make it close the connection; a call
+  // without a reader must not start.
+  await nextTurn();
+  request.signal.throwIfAborted();
   if (isEncoded) return readEncoded({ body, encoding }, limits, hold);
   hold.shrinkTo(body.byteLength);
-  await scanJson(body, limits);
+  const scanning = scanJson(body, limits);
+  if (scanning !== undefined) await scanning;
   return body;
 }
 
@@ -119,7 +124,15 @@ interface Reading {
   reserve(): void | Promise<void>;
 }
 
-async function readBytes(
+function readBytes(request: Request, limits: BodyLimits, reading: Reading): Promise<Uint8Array> {
+  const { length } = reading;
+  if (length === undefined || length > smallBytes) return readPieces(request, limits, reading);
+  // The runtime reads a whole body fastest, but does not report progress. Looking at `body` would
+  // make a stream of it.
+  return withDeadline(() => request.bytes(), request, limits);
+}
+
+async function readPieces(
   request: Request,
   limits: BodyLimits,
   reading: Reading,
@@ -128,10 +141,6 @@ async function readBytes(
   const { length } = reading;
   if (body === null) return new Uint8Array(0);
   const { bodyLimitBytes: limitBytes } = limits;
-  if (length !== undefined && length <= smallBytes) {
-    // The runtime reads a whole body fastest, but does not report progress.
-    return withDeadline(() => request.bytes(), request, limits);
-  }
   // A second call of `reserve` does nothing.
   if (length !== undefined) await reading.reserve();
   const read = (restartAfter: RestartDeadline): Promise<Uint8Array> =>
@@ -160,16 +169,6 @@ async function readChunks(
   }
   if (size > limitBytes) throw tooLarge(limitBytes, size, {});
   return joinChunks(chunks, size);
-}
-
-/**
- * Bytes in the same packet as the end of the body are parsed by the runtime after this turn of the
- * loop. A second request, trailers or an empty line make it close the connection; a call without a
- * reader must not start.
- */
-async function untilPacketIsRead({ signal }: Request): Promise<void> {
-  await nextTurn();
-  signal.throwIfAborted();
 }
 
 /** Suspends the deadline during a wait for memory, which is not the sender's fault. */

@@ -8,7 +8,6 @@ import type { PreparedRefusal } from "../replies/error-reply.ts";
 import type { Reply } from "../replies/reply.ts";
 import {
   addressOf,
-  callOf,
   readBodyOf,
   streamEndOf,
   withoutIdleTimer,
@@ -105,9 +104,18 @@ function serve(
   { context, route, parameter }: KeyedRequest,
   known: Pick<KeyCall, "caller" | "environment" | "snapshot" | "counted">,
 ): Promise<Reply> {
+  const { id, request, receivedAt } = context;
+  const { caller, environment, snapshot, counted } = known;
   const call = {
-    ...callOf(context, parameter),
-    ...known,
+    id,
+    request,
+    signal: request.signal,
+    receivedAt,
+    parameter,
+    caller,
+    environment,
+    snapshot,
+    counted,
     dialect: route.dialect,
     streamEnded: streamEndOf(context),
     readBody: () => readBodyOf(context),

@@ -20,14 +20,16 @@ export function toResponse(reply: Reply, answered: Answered): Response {
   const { id, request, edge, durationMs } = answered;
   const headers: Record<string, string> = { ...reply.headers, "x-request-id": id };
   headers["openai-processing-ms"] = String(Math.round(durationMs));
-  Object.assign(headers, edge.cors.headersFor(request.headers.get("origin")));
+  const origin = request.headers.get("origin");
+  if (origin !== null) Object.assign(headers, edge.cors.headersFor(origin));
   if (closes(reply, answered)) headers["connection"] = "close";
   else {
     headers["connection"] = "keep-alive";
     headers["keep-alive"] = answered.connections.keepAliveHint;
   }
   const response = new Response(reply.body, { status: reply.status, headers });
-  for (const cookie of reply.cookies ?? []) response.headers.append("set-cookie", cookie);
+  if (reply.cookies === undefined) return response;
+  for (const cookie of reply.cookies) response.headers.append("set-cookie", cookie);
   return response;
 }
 

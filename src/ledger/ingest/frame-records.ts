@@ -23,6 +23,12 @@ export function readFrame(payload: Buffer): FrameRecords {
   return payload[0] === binaryVersion ? new BinaryRecords(payload) : new JsonFrame(payload);
 }
 
+/** A later version numbers its form below the first byte of a text. */
+export function isOfLaterVersion(payload: Buffer): boolean {
+  const version = payload[0] ?? 0;
+  return version > binaryVersion && version < firstOfText;
+}
+
 /** A frame of an earlier version, which has one record. */
 class JsonFrame implements FrameRecords {
   readonly #payload: Buffer;
@@ -41,6 +47,7 @@ class JsonFrame implements FrameRecords {
   }
 }
 
+const firstOfText = 0x20;
 const capacityClasses = namesOf(capacityCodes);
 const sources = namesOf(sourceCodes);
 const outcomes = namesOf(outcomeCodes);

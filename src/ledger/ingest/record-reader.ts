@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { hasErrorCode } from "../spool/error-code.ts";
 import type { SpoolRecord } from "../spool/spool-record.ts";
-import { readFrame, type FrameRecords } from "./frame-records.ts";
+import { isOfLaterVersion, readFrame, type FrameRecords } from "./frame-records.ts";
 import { SegmentReader } from "./segment-reader.ts";
 
 /** Reads the records of one spool file and skips what is unreadable. */
@@ -14,6 +14,7 @@ export class RecordReader {
   #unreadableBytes = 0;
   #readBytes = 0;
   #hasFailed = false;
+  #needsLaterVersion = false;
 
   constructor(path: string) {
     this.#path = path;
@@ -30,17 +31,20 @@ export class RecordReader {
 
   /**
    * Undefined at the end of a sealed file, and while a file that is not sealed has no more. Throws
-   * when the file cannot be opened; may then be retried.
+   * when the file cannot be opened; may then be retried. Throws for good at the first record of a
+   * later version, which can store the file.
    */
   next(isSealed: boolean): SpoolRecord | undefined {
     this.#open();
     for (;;) {
+      if (this.#needsLaterVersion) throw new Error(`${this.#path} is of a later version`);
       const record = this.#records?.next();
       if (record !== undefined) return record;
       this.#unreadableBytes += this.#records?.unreadBytes ?? 0;
       const payload = this.#nextPayload(isSealed);
       this.#records = payload && readFrame(payload);
       if (payload === undefined) return undefined;
+      this.#needsLaterVersion = isOfLaterVersion(payload);
       this.#readBytes += payload.length;
     }
   }

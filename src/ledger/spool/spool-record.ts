@@ -20,7 +20,8 @@ export interface Delivered {
 
 /**
  * First byte of a payload of records in binary form. Earlier versions wrote one record as JSON, whose
- * first byte is a brace. A version that changes the form takes another number.
+ * first byte is a brace. A version that changes the form takes the next number: then earlier ones
+ * leave its files to it.
  */
 export const binaryVersion = 1;
 

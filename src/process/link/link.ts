@@ -58,6 +58,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   #isOpen = false;
   #lost: LinkLost | undefined;
   #droppedNotes = 0;
+  #heard = 0;
 
   constructor(options: LinkOptions<Heard>) {
     this.#options = options;
@@ -69,6 +70,21 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   /** Notes that found too many bytes waiting. */
   get droppedNotes(): number {
     return this.#droppedNotes;
+  }
+
+  /** Messages of the other side so far. */
+  get heard(): number {
+    return this.#heard;
+  }
+
+  /** Whether an ask has no answer yet. */
+  get isAsking(): boolean {
+    return this.#asks.count > 0;
+  }
+
+  /** Rejects what calls wait for; an answer that comes is ignored. */
+  giveUpCalls(reason: LinkLost): void {
+    this.#asks.failCalls(reason);
   }
 
   get isLost(): boolean {
@@ -88,8 +104,11 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     if (this.#outbox.isFull) {
       return Promise.reject(new LinkLost("the other process does not read"));
     }
-    return this.#asks.open(timeoutMs, (sequence) =>
-      this.#outbox.add(["ask", sequence, kind, body], this.#encodingOf(kind)),
+    const encoding = this.#encodingOf(kind);
+    return this.#asks.open(
+      timeoutMs,
+      (sequence) => this.#outbox.add(["ask", sequence, kind, body], encoding),
+      encoding === "json",
     );
   }
 
@@ -145,6 +164,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
 
   readonly #hear = ([type, sequence, kind, body]: Message, encoding: Encoding): void => {
     if (this.#lost !== undefined) return;
+    this.#heard += 1;
     if (type === "hello") return this.#greeted(body);
     if (!this.#isOpen) throw new BrokenFrame("a message came before the hello");
     switch (type) {

@@ -17,6 +17,7 @@ import type {
 
 import type {
   PlaceId,
+  WireBound,
   WireEntered,
   WireHeld,
   WireLent,
@@ -214,6 +215,9 @@ export type SharingMessages = {
   readonly "limits.used": { readonly ask: WireUsed };
   /** Places that a worker may not give of its share while control is gone. */
   readonly "places.lent": { readonly ask: readonly WireLent[] };
+  /** Answered once the worker keeps no places there, which it may not before `places.plenty`. */
+  readonly "places.scarce": { readonly ask: readonly WireBound[]; readonly answer: void };
+  readonly "places.plenty": { readonly ask: readonly WireBound[] };
 };
 
 /** Sent by control. */

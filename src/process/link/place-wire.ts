@@ -72,6 +72,9 @@ export interface WireHeld {
   readonly holder?: WireHolder;
 }
 
+/** What bounds places: a pool, an upstream, or the concurrency limit of a target. */
+export type WireBound = readonly [kind: "pool" | "upstream" | "target", name: string];
+
 /** Places that workers hold beyond their shares. */
 export type WireLent = readonly [kind: "pool" | "upstream", name: string, lent: number];
 

@@ -48,6 +48,8 @@ export type ChildMessage =
   | { readonly kind: "waiting" }
   /** The process serves; its successor gets these arguments to listen on the same addresses. */
   | { readonly kind: "started"; readonly addresses: readonly string[] }
+  /** Answers a ping. */
+  | { readonly kind: "pong" }
   /** An uncaught exception ends the worker. */
   | ({ readonly kind: "failure"; readonly residentBytes: number } & FailureFacts);
 
@@ -60,6 +62,8 @@ export type SupervisorMessage =
   | { readonly kind: "replaced" }
   /** The process whose place this one takes has ended. */
   | { readonly kind: "take-over" }
+  /** Asks whether the process answers. */
+  | { readonly kind: "ping" }
   /** Begin in this role, with these additional arguments; until then the process opens nothing. */
   | ({ readonly kind: "begin" } & Beginning);
 
@@ -71,11 +75,11 @@ export interface Beginning {
 
 /** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
 export function isChildMessage(value: unknown): value is ChildMessage {
-  return isOfKind(value, ["settings", "waiting", "started", "failure"]);
+  return isOfKind(value, ["settings", "waiting", "started", "pong", "failure"]);
 }
 
 export function isSupervisorMessage(value: unknown): value is SupervisorMessage {
-  return isOfKind(value, ["signal", "replaced", "take-over", "begin"]);
+  return isOfKind(value, ["signal", "replaced", "take-over", "ping", "begin"]);
 }
 
 function isOfKind(value: unknown, kinds: readonly unknown[]): boolean {

@@ -1,5 +1,7 @@
+import type { Clock } from "../../domain/clock.ts";
 import { exitCodes } from "../exit-codes.ts";
 import type { Crash } from "./crash-report.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import type { Beginning, Role } from "./messages.ts";
 import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
 
@@ -32,6 +34,7 @@ export class ProcessRun {
   /** Another process has its place. */
   isReplaced = false;
   failure: WorkerFailure | undefined;
+  heartbeat: Heartbeat | undefined;
   /** Resolved when it listens, and when it serves. */
   readonly listening = Promise.withResolvers<void>();
   readonly serving = Promise.withResolvers<void>();
@@ -50,6 +53,19 @@ export class ProcessRun {
     return Promise.race([this.serving.promise, this.ended]);
   }
 
+  /** Ends it when it does not answer any more. */
+  watch(clock: Pick<Clock, "schedule">, onSilent: () => void): void {
+    this.heartbeat = new Heartbeat({
+      clock,
+      ask: () => this.worker?.tell("ping"),
+      onSilent: () => {
+        onSilent();
+        this.worker?.kill();
+      },
+    });
+    void this.ended.then(() => this.heartbeat?.stop());
+  }
+
   /** What is reported of its end. */
   crash({ exitCode, signal, peakResidentBytes }: WorkerEnd, at: number, uptimeMs: number): Crash {
     return {
@@ -65,6 +81,15 @@ export class ProcessRun {
       failure: this.failure,
     };
   }
+}
+
+/** With the workers that run, for a control process. */
+export function withLiving(role: Role, runs: Iterable<ProcessRun | undefined>): Role {
+  if (role.kind !== "control") return role;
+  const workers = [...runs].flatMap((run) =>
+    run?.role.kind === "worker" && !run.hasEnded ? run.role.number : [],
+  );
+  return { ...role, workers };
 }
 
 /** The end of a process that was never started. */

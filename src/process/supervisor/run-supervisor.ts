@@ -44,6 +44,8 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
       const fields = { exitCode, signal, reason, nextStartMs };
       loggerOf(settings, log).log("warn", "there is no standby worker for now", fields);
     },
+    onSilent: (settings) =>
+      loggerOf(settings, log).log("error", "control does not answer, and is ended for that"),
     onServing: ({ dataDir }) => restarts.start(dataDir),
   });
   for (const name of ["SIGTERM", "SIGINT"] as const) {

@@ -38,6 +38,7 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
   const begun = Promise.withResolvers<Beginning>();
   const replaced = Promise.withResolvers<void>();
   const mayTakeOver = Promise.withResolvers<void>();
+  const tell = (message: ChildMessage): void => void process.send?.(message);
   process.on("message", (value: unknown) => {
     if (!isSupervisorMessage(value)) return;
     switch (value.kind) {
@@ -47,6 +48,8 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
         return replaced.resolve();
       case "take-over":
         return mayTakeOver.resolve();
+      case "ping":
+        return tell({ kind: "pong" });
       case "signal":
         return onSignal(value.name);
     }
@@ -54,7 +57,6 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
   // Running calls are in the spool, and an orphaned gateway must not go on unseen.
   process.on("disconnect", endNow);
   ignoreOwnSignals();
-  const tell = (message: ChildMessage): void => void process.send?.(message);
   return {
     begun: begun.promise,
     replaced: replaced.promise,

@@ -20,5 +20,7 @@ export interface SupervisorOptions {
   readonly onStartRefused: (error: unknown, after: AfterEnd) => void;
   readonly onStandbyLost: (loss: StandbyLoss, settings: GatewaySettings | undefined) => void;
   /** Called once, when the first worker serves. */
+  /** Called when control does not answer, and is ended for that. */
+  readonly onSilent: (settings: GatewaySettings | undefined) => void;
   readonly onServing: (settings: GatewaySettings) => void;
 }

@@ -40,8 +40,9 @@ class StagedProcess {
     this.beginning = beginning;
   }
 
-  tell(what: "replaced" | "take-over"): void {
-    this.told.push(what);
+  tell(what: "replaced" | "take-over" | "ping"): void {
+    if (what === "ping") this.say({ kind: "pong" });
+    else this.told.push(what);
   }
 
   pass(signal: PassedSignal): void {
@@ -77,6 +78,7 @@ class Stage {
     onCrash: (crash, after) => void this.crashes.push({ ...crash, ...after }),
     onStartRefused: (error, after) => void this.refusals.push({ error, ...after }),
     onStandbyLost: () => undefined,
+    onSilent: () => undefined,
     onServing: () => undefined,
   });
   readonly ended: Promise<number>;

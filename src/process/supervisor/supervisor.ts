@@ -3,7 +3,7 @@ import { exitCodes } from "../exit-codes.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { BackOff } from "./back-off.ts";
 import type { ChildMessage, GatewaySettings, PassedSignal, Role } from "./messages.ts";
-import { ProcessRun, type Place, type RunPlan } from "./process-run.ts";
+import { ProcessRun, withLiving, type Place, type RunPlan } from "./process-run.ts";
 import { Replacement, whyNoDemo } from "./replacement.ts";
 import { Standby, type StandbyLoss } from "./standby.ts";
 import type { SupervisorOptions } from "./supervisor-options.ts";
@@ -206,16 +206,6 @@ export class Supervisor {
     return isFirst ? "first" : "another";
   }
 
-  /** Control is told which workers run. */
-  #withLiving(role: Role): Role {
-    if (role.kind !== "control") return role;
-    const runs = [...this.#places.map(({ run }) => run), ...this.#replacement.leaving];
-    const workers = runs.flatMap((run) =>
-      run?.role.kind === "worker" && !run.hasEnded ? run.role.number : [],
-    );
-    return { ...role, workers };
-  }
-
   #begin(plan: RunPlan): ProcessRun {
     const run = new ProcessRun(plan, this.#options.clock.monotonic());
     try {
@@ -227,7 +217,8 @@ export class Supervisor {
         return end;
       });
       const { portUse } = run;
-      const role = this.#withLiving(run.role);
+      const runs = [...this.#places.map((place) => place.run), ...this.#replacement.leaving];
+      const role = withLiving(run.role, runs);
       worker.begin({ role, portUse, addresses: this.#addresses });
     } catch (error) {
       run.refusal = { error };
@@ -254,17 +245,23 @@ export class Supervisor {
         run.serving.resolve();
         // For options given twice the last one counts. A fixed address is not reported again.
         this.#addresses = [...this.#addresses, ...message.addresses];
-        this.#started(run.role);
+        this.#started(run);
         return;
+      case "pong":
+        return run.heartbeat?.answered();
       case "failure":
         run.failure = message;
         return;
     }
   }
 
-  #started({ kind }: Role): void {
+  #started(run: ProcessRun): void {
     const { workers = 1 } = this.#settings ?? {};
-    if (kind === "control") {
+    if (run.role.kind === "control") {
+      // Calls go on without control, unless it is there and does not decide.
+      if (run.heartbeat === undefined) {
+        run.watch(this.#options.clock, () => this.#options.onSilent(this.#settings));
+      }
       if (!this.#hasWorkers) this.#keepWorkers(1, 1);
       this.#hasWorkers = true;
     } else {

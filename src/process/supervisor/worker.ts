@@ -18,7 +18,7 @@ export interface Worker {
   /** Lets it begin. Does nothing once it has ended. */
   begin(beginning: Beginning): void;
   /** Tells it about the process whose place it takes, or that takes its place. */
-  tell(what: "replaced" | "take-over"): void;
+  tell(what: "replaced" | "take-over" | "ping"): void;
   /** Sends a signal. Does nothing once it has ended. */
   pass(signal: PassedSignal): void;
   /** Kills it. */

@@ -26,7 +26,7 @@ import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 export interface ServiceOptions extends Partial<
   Pick<CallServices, "limits" | "resolveHost" | "random" | "transport">
 > {
-  readonly config: Pick<Config, "limits" | "upstreamRequests">;
+  readonly config: Pick<Config, "limits" | "upstreamRequests" | "workers">;
   /** On the way to upstreams. */
   readonly proxies?: Proxies;
   /** Read at each use: a reload changes it. */
@@ -71,6 +71,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   const limits = options.limits ?? createMemoryLimitStore({ clock, random, ...limitStoreBounds });
   const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
+  const processes = options.sharing === undefined ? 1 : config.workers;
   const transport = options.transport ?? newClient(options);
   const probe = options.probe ?? connectProbe({ resolveHost: resolve, clock });
   const hosts = new HostProbes(probe, clock);
@@ -89,7 +90,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     random,
     transport,
     hosts,
-    imageMemory: new ImageMemory(imageMemoryBytes),
+    imageMemory: new ImageMemory(Math.floor(imageMemoryBytes / processes)),
     resolveHost: resolve,
     limits,
     count: (kind, request) => countRequest(kind, request, { limits, clock }),

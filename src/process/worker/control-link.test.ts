@@ -49,6 +49,7 @@ test("a worker tells at once that it can serve, or cannot any more", async () =>
     onConfig: () => undefined,
     onState: () => undefined,
     onHealthHint: () => undefined,
+    onSilent: () => undefined,
     onLost: () => undefined,
     onBack: () => undefined,
   });

@@ -14,6 +14,7 @@ import {
   type WorkerState,
 } from "../link/messages.ts";
 import { connectToSocket } from "../link/unix-socket.ts";
+import { ControlSilence } from "./control-silence.ts";
 import type { CoordinationLink } from "./coordination/coordination-link.ts";
 import { CoordinationParts } from "./coordination/coordination-parts.ts";
 
@@ -31,6 +32,8 @@ export interface ControlLinkOptions {
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
   readonly onHealthHint: (hint: ControlMessages["health.changed"]["ask"]) => void;
+  /** Called when control, which is connected, does not answer any more, and when it does again. */
+  readonly onSilent: (isSilent: boolean) => void;
   /** Called when control is lost, and when it is back. `isReplaced`: another one takes over. */
   readonly onLost: (reason: LinkLost, isReplaced: boolean) => void;
   readonly onBack: () => void;
@@ -38,6 +41,7 @@ export interface ControlLinkOptions {
 
 type Connection = Link<WorkerMessages, ControlMessages>;
 
+const silent = "control does not answer";
 const retryMs = 50;
 const stateIntervalMs = 1_000;
 /** How soon control knows that the worker can serve, or cannot any more. */
@@ -53,7 +57,10 @@ const toldLimit = 100_000;
 export class ControlLink {
   readonly port: ControlPort;
   readonly coordination: CoordinationLink = {
-    ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
+    ask: async (kind, body, timeoutMs) => {
+      if (this.#silence.isSilent) throw new LinkLost(silent);
+      return this.#linked().ask(kind, body, timeoutMs);
+    },
     tell: (kind, body) => this.#connection?.tell(kind, body),
     join: (part) => this.#parts.join(part),
   };
@@ -61,6 +68,7 @@ export class ControlLink {
   readonly #uses: LastUse;
   readonly #toldUses = new Set<string>();
   readonly #parts = new CoordinationParts();
+  #silence = new ControlSilence();
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
@@ -216,18 +224,32 @@ export class ControlLink {
 
   #lost(reason: LinkLost): void {
     this.#connection = undefined;
+    this.#silence = new ControlSilence();
     this.#parts.lost(reason);
     if (this.#stopping.signal.aborted) return;
     this.#options.onLost(reason, this.#isReplaced);
     void this.#connect();
   }
 
+  /** Nothing waits for a control process that does not answer; others may still be decided for. */
+  #listen(): void {
+    const link = this.#connection;
+    if (link === undefined) return;
+    const wasSilent = this.#silence.isSilent;
+    this.#silence.look(link.heard, link.isAsking);
+    const { isSilent } = this.#silence;
+    if (isSilent) link.giveUpCalls(new LinkLost(silent));
+    if (isSilent !== wasSilent) this.#options.onSilent(isSilent);
+  }
+
   /** Tells the state when it is due, and at once when the worker can serve or cannot any more. */
   #watchReadiness(): void {
     const { clock, whyNotReady } = this.#options;
     this.#stopTimer = clock.schedule(() => {
+      this.#listen();
       const isDue = clock.monotonic() - this.#toldAt >= stateIntervalMs;
-      if (isDue || whyNotReady() !== this.#toldNotReady) this.tellState();
+      const hasChanged = whyNotReady() !== this.#toldNotReady;
+      if (isDue || hasChanged || this.#silence.isProbeDue) this.tellState();
       this.#watchReadiness();
     }, readinessIntervalMs);
   }

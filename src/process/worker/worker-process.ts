@@ -64,6 +64,7 @@ export class WorkerProcess implements AsyncDisposable {
       },
       onHealthHint: (hint) => this.#parts?.data.sharing?.healthChanged(hint),
       onConfig: (feed) => this.#reconfigure(feed),
+      onSilent: (isSilent) => this.#parts?.telemetry.events.controlSilent(isSilent),
       onLost: (reason, isReplaced) => this.#controlLost(reason, isReplaced),
       onBack: () => this.#outage.back(),
     });

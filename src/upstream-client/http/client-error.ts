@@ -2,6 +2,11 @@
 export type FailedStage =
   /** No connection could be opened, so nothing was sent. */
   | "connecting"
+  /**
+   * Sent on a kept connection that the server closed at once, before a byte of an answer: most
+   * likely it was closing the idle connection and has not read the request.
+   */
+  | "closed-idle"
   /** Sent, but not a byte of an answer came: the server may have processed it. */
   | "unanswered"
   /** The answer had begun. */

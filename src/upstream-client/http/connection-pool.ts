@@ -98,11 +98,6 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     this.#give(connection, false);
   }
 
-  onLost(exchange: Exchange): void {
-    exchange.isSecondTry = true;
-    this.#wait(exchange);
-  }
-
   onClosed(connection: Connection): void {
     const at = this.#idle.indexOf(connection);
     if (at !== -1) this.#idle.splice(at, 1);

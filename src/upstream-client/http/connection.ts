@@ -14,8 +14,6 @@ export interface ConnectionOwner {
   onOpenFailed(connection: Connection, error: Error): void;
   /** An answer is complete, and the connection can carry another request. */
   onFree(connection: Connection): void;
-  /** A kept connection was closed before a byte of the answer came: most likely it was idle. */
-  onLost(exchange: Exchange): void;
   /** Called once for each connection that had opened. */
   onClosed(connection: Connection): void;
   nowMs(): number;
@@ -245,8 +243,8 @@ export class Connection implements Carrier {
       return;
     }
     const isKept = this.#answers > 0 && this.#owner.nowMs() - this.#sentAt < lostWithinMs;
-    if (isKept && !exchange.isSecondTry) this.#owner.onLost(exchange);
-    else exchange.fail(new ClientError(codeOf(error), "unanswered", { cause: error }));
+    const stage = isKept ? "closed-idle" : "unanswered";
+    exchange.fail(new ClientError(codeOf(error), stage, { cause: error }));
   }
 
   #destroy(): void {

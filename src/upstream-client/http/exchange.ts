@@ -34,8 +34,6 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   headers: AnswerHeaders = noHeaders;
   /** Set while it waits for a connection, is sent or is answered. */
   carrier: Carrier | undefined;
-  /** Whether a kept connection was closed under it, so that it is sent once more. */
-  isSecondTry = false;
   readonly #answer = Promise.withResolvers<TransportResponse>();
   #request: TransportRequest | undefined;
   #pieces: Uint8Array[] = [];

@@ -224,21 +224,27 @@ describe("a connection", () => {
     expect(told).toEqual(["connecting", "connected"]);
   });
 
-  test("that the server closes when the next request comes: it is sent on a new one", async () => {
-    using server = rawServer({
-      onRequest(peer) {
-        if (peer.requests.length === 1) return counting(peer);
-        if (peer.index % 2 === 0) peer.reset();
-        else peer.end();
-      },
-    });
-    const { ask } = clientHarness();
-    for (let index = 0; index < 4; index += 1) {
-      expect((await ask(server.url)).text).toBe(`${index}.0`);
-    }
-  });
+  test.each([
+    ["closes", "ConnectionClosed"],
+    ["resets", "ECONNRESET"],
+  ])(
+    "that the server %s when the next request comes was idle, and is told so",
+    async (how, code) => {
+      using server = rawServer({
+        onRequest(peer) {
+          if (peer.requests.length === 1) return counting(peer);
+          if (how === "resets") peer.reset();
+          else peer.end();
+        },
+      });
+      const { ask } = clientHarness();
+      expect((await ask(server.url)).text).toBe("0.0");
+      expect(await failureOf(ask(server.url))).toBe(`closed-idle: ${code}`);
+      expect((await ask(server.url)).text).toBe("1.0");
+    },
+  );
 
-  test("that is new, or whose answer had begun, is not replaced: the request may have run", async () => {
+  test("that is new, or whose answer had begun, is told apart: the request may have run", async () => {
     using server = rawServer({
       onRequest(peer, request) {
         if (request.startsWith("POST /first")) return counting(peer);

@@ -47,7 +47,13 @@ const connectLimitMs = 5_000;
 /** Longest wait for what a worker holds, which one that begins says once it is ready to serve. */
 const reportLimitMs = 5_000;
 
-export type NotesToWorker = Pick<Link<ControlMessages, WorkerMessages>, "tell" | "sendFirst">;
+/** Longest wait for a worker that is to give back places which no call uses. */
+const recallLimitMs = 500;
+
+export type NotesToWorker = Pick<
+  Link<ControlMessages, WorkerMessages>,
+  "ask" | "tell" | "sendFirst"
+>;
 
 /**
  * What all workers share, where there are several: decided here, one round trip each. A control
@@ -141,6 +147,8 @@ export class Coordination {
       when: (decide) => member.when(decide),
       // Written before the answer that gives the places.
       tellLent: (lent) => link().sendFirst(encodeNote("places.lent", lent)),
+      askScarce: (bounds) => link().ask("places.scarce", bounds, recallLimitMs),
+      tellPlenty: (bounds) => link().tell("places.plenty", bounds),
     });
     return {
       handlers: {

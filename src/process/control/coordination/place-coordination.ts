@@ -1,12 +1,21 @@
-import { Capacity, type CapacityOptions } from "../../../admission/capacity/capacity.ts";
-import type { ConfiguredPlaces } from "../../../admission/capacity/place.ts";
+import {
+  Capacity,
+  type CapacityOptions,
+  type PoolName,
+} from "../../../admission/capacity/capacity.ts";
+import type {
+  BusyPool,
+  ConfiguredPlaces,
+  PlaceCandidate,
+} from "../../../admission/capacity/place.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { RoutingSettings } from "../../../domain/routing-settings.ts";
 import { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
-import type { WireLent } from "../../link/place-wire.ts";
+import type { WireBound, WireLent } from "../../link/place-wire.ts";
 import { LentPlaces } from "./lent-places.ts";
 import { RoutingDesk } from "./routing-desk.ts";
-import { PlaceDesk, type PlaceDeskOptions } from "./place-desk.ts";
+import { PlaceDesk, type HolderNames, type PlaceDeskOptions } from "./place-desk.ts";
+import { ScarcePlaces, type KeepingWorker } from "./scarce-places.ts";
 
 export interface PlaceCoordinationOptions extends Omit<CapacityOptions, "settings" | "limitOf"> {
   readonly clock: Clock;
@@ -15,7 +24,7 @@ export interface PlaceCoordinationOptions extends Omit<CapacityOptions, "setting
 }
 
 /** A worker that has connected. */
-export interface PlaceWorker extends Pick<PlaceDeskOptions, "when"> {
+export interface PlaceWorker extends Pick<PlaceDeskOptions, "when">, KeepingWorker {
   readonly tellLent: (lent: readonly WireLent[]) => void;
 }
 
@@ -36,6 +45,7 @@ export class PlaceCoordination {
     upstreams: new Map<string, MapValue<ConfiguredPlaces["upstreams"]>>(),
   };
   readonly #lent: { readonly pools: LentPlaces; readonly upstreams: LentPlaces };
+  readonly #scarce: ScarcePlaces;
   readonly #workers = new Set<PlaceWorker>();
   #config: PlaceConfig;
   #desks = 0;
@@ -44,15 +54,18 @@ export class PlaceCoordination {
     const { config, clock } = options;
     this.#clock = clock;
     this.#config = config;
+    this.#scarce = new ScarcePlaces({ clock, isPlenty: (bound) => this.#isPlenty(bound) });
     this.capacity = new Capacity({
       ...options,
       settings: () => this.#config.routing,
       limitOf: (targetId) => this.limitOf(targetId),
+      recall: (target, why) => this.#scarce.recall(boundsOf(target, why)),
     });
     this.routing = new RoutingDesk({
       clock,
       settings: () => this.#config.routing,
       limitOf: (targetId) => this.limitOf(targetId),
+      recall: (targetId) => this.#scarce.recall([["target", targetId]]),
     });
     const { workers } = options;
     this.#lent = {
@@ -99,14 +112,39 @@ export class PlaceCoordination {
       when: worker.when,
       counts: { pools: pools.ofWorker(), upstreams: upstreams.ofWorker() },
       onHeld: () => this.#listen(worker),
-      onEnd: () => void this.#workers.delete(worker),
+      onTaken: (names) => this.#look(names),
+      recall: (upstream) => this.#scarce.recall([["upstream", upstream]]),
+      onEnd: () => {
+        this.#workers.delete(worker);
+        this.#scarce.leave(worker);
+      },
     });
+  }
+
+  /** Places are scarce from half of them, until less than a quarter is in use. */
+  #look({ pool, upstream }: HolderNames): void {
+    this.#lookAt({ kind: "upstream", name: upstream });
+    if (pool !== undefined) this.#lookAt({ kind: "pool", name: pool });
+  }
+
+  #lookAt(name: PoolName): void {
+    const { held, limit } = this.capacity.use(name) ?? { held: 0, limit: 0 };
+    if (held * 2 > limit) void this.#scarce.recall([[name.kind, name.name]]);
+  }
+
+  #isPlenty([kind, name]: WireBound): boolean {
+    if (kind === "target") {
+      return this.limitOf(name).limitAt(this.#clock.monotonic()) === Infinity;
+    }
+    const use = this.capacity.use({ kind, name });
+    return use === undefined || (!use.isWaitedFor && use.held * 4 < use.limit);
   }
 
   /** Tells the worker what is lent, now and whenever it changes. */
   #listen(worker: PlaceWorker): void {
     if (this.#workers.has(worker)) return;
     this.#workers.add(worker);
+    this.#scarce.join(worker);
     const { pools, upstreams } = this.#lent;
     worker.tellLent([
       ...[...pools.told].map(([name, lent]) => ["pool", name, lent] as const),
@@ -117,6 +155,21 @@ export class PlaceCoordination {
   #tell(lent: readonly WireLent[]): void {
     for (const { tellLent } of this.#workers) tellLent(lent);
   }
+}
+
+/** The bounds at which kept places may have caused a refusal, or may hold up a wait. */
+function boundsOf(
+  { id, upstream, pool }: PlaceCandidate["target"],
+  { busy, retryAfterMs }: BusyPool,
+): readonly WireBound[] {
+  if (busy === "limit") return [["target", id]];
+  if (retryAfterMs === Infinity) return [];
+  return pool === undefined
+    ? [["upstream", upstream]]
+    : [
+        ["pool", pool],
+        ["upstream", upstream],
+      ];
 }
 
 type MapValue<Values> = Values extends ReadonlyMap<string, infer Value> ? Value : never;

@@ -35,14 +35,21 @@ export interface PlaceDeskOptions {
   /** The worker has told what it holds, as it does when it connects. */
   readonly onHeld: () => void;
   readonly onEnd: () => void;
+  /** Places were taken there. */
+  readonly onTaken: (names: HolderNames) => void;
+  /** Resolves when places of the upstream that no call uses have been given back, if there are any. */
+  readonly recall: (upstream: string) => Promise<void> | undefined;
   readonly counts: { readonly pools: WorkerCount; readonly upstreams: WorkerCount };
 }
 
-/** What a worker holds by one id. */
-interface Holding {
+export interface HolderNames {
   readonly upstream: string;
   /** Undefined if the target has none. */
   readonly pool: string | undefined;
+}
+
+/** What a worker holds by one id. */
+interface Holding extends HolderNames {
   /** Each of its requests counts as open here, under way or not. */
   readonly requests: RequestPlaces;
   /** Undefined outside any attempt, and once the place was left. */
@@ -173,10 +180,11 @@ export class PlaceDesk {
   async #more(more: WireMore): Promise<number> {
     const { id, outside } = more;
     const holding = this.#holdings.get(id) ?? (outside && this.#hold(id, this.#outside(outside)));
-    if (holding === undefined || holding.isLeft === true || this.#isEnded) return 0;
+    if (holding === undefined || !this.#mayOpen(holding)) return 0;
     try {
       const given = await this.#open(holding, more);
       this.#options.counts.upstreams.add(holding.upstream, given);
+      this.#options.onTaken(holding);
       return given;
     } finally {
       this.#forgetEmpty(id, holding);
@@ -187,7 +195,12 @@ export class PlaceDesk {
     const { requests } = holding;
     let given = 0;
     while (given < count && requests.tryOpen()) given += 1;
-    if (given > 0 || waitMs === 0) return given;
+    const recalled = given < count ? this.#options.recall(holding.upstream) : undefined;
+    if (recalled !== undefined) {
+      await recalled;
+      while (given < count && this.#mayOpen(holding) && requests.tryOpen()) given += 1;
+    }
+    if (given > 0 || waitMs === 0 || !this.#mayOpen(holding)) return given;
     holding.ended ??= new AbortController();
     const { signal: callerSignal } = holding.ended;
     const isOpen = await requests.whenOpen({ callerSignal, waitMs, clock: this.#options.clock });
@@ -195,6 +208,10 @@ export class PlaceDesk {
     if (!callerSignal.aborted) return 1;
     requests.close();
     return 0;
+  }
+
+  #mayOpen({ isLeft = false }: Holding): boolean {
+    return !isLeft && !this.#isEnded;
   }
 
   #adoptOne({ id, upstream, requests: count, isBound, holder }: WireHeld): void {
@@ -230,6 +247,7 @@ export class PlaceDesk {
     const { counts } = this.#options;
     counts.upstreams.add(upstream, requests.taken);
     if (place !== undefined && pool !== undefined) counts.pools.add(pool, 1);
+    this.#options.onTaken(holding);
     return holding;
   }
 

@@ -9,6 +9,8 @@ export interface RoutingDeskOptions {
   readonly clock: Clock;
   readonly settings: () => Pick<RoutingSettings, "retryBudgetPercent" | "retryFloor">;
   readonly limitOf: (targetId: string) => ConcurrencyLimit;
+  /** Resolves when workers have given back places of the target that no call uses. */
+  readonly recall: (targetId: string) => Promise<void> | undefined;
 }
 
 /** What attempts of all workers show of targets, and the extra attempts that they may make. */
@@ -26,7 +28,7 @@ export class RoutingDesk {
   }
 
   #learn({ began, answered, overloaded }: RoutingReport): void {
-    const { clock, limitOf } = this.#options;
+    const { clock, limitOf, recall } = this.#options;
     const nowMs = clock.monotonic();
     for (const kind of ["retries", "hedges"] as const) {
       for (const [name, times] of began[kind]) {
@@ -37,7 +39,13 @@ export class RoutingDesk {
       const limit = limitOf(target);
       repeat(times, () => limit.succeeded(key, nowMs));
     }
-    for (const [target, key] of overloaded) limitOf(target).overloaded(key, nowMs);
+    for (const [target, key] of overloaded) {
+      // The limit follows from what is under way.
+      const learn = (): void => limitOf(target).overloaded(key, clock.monotonic());
+      const recalled = recall(target);
+      if (recalled === undefined) learn();
+      else void recalled.then(learn);
+    }
   }
 }
 

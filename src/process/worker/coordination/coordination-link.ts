@@ -7,7 +7,7 @@ import type {
   HeldReport,
   LimitsState,
 } from "../../link/messages.ts";
-import type { WireLent } from "../../link/place-wire.ts";
+import type { WireBound, WireLent } from "../../link/place-wire.ts";
 
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
 export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
@@ -35,4 +35,6 @@ export interface CoordinationPart {
   used?(told: WireUsed): void;
   seen?(): readonly WireUse[];
   lent?(lent: readonly WireLent[]): void;
+  scarce?(bounds: readonly WireBound[]): void;
+  plenty?(bounds: readonly WireBound[]): void;
 }

@@ -18,6 +18,12 @@ export class CoordinationParts {
     "places.lent": (lent) => {
       for (const part of this.#parts) part.lent?.(lent);
     },
+    "places.scarce": (bounds) => {
+      for (const part of this.#parts) part.scarce?.(bounds);
+    },
+    "places.plenty": (bounds) => {
+      for (const part of this.#parts) part.plenty?.(bounds);
+    },
   };
   readonly #parts: CoordinationPart[] = [];
   readonly #joined = Promise.withResolvers<void>();

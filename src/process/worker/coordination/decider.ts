@@ -49,8 +49,8 @@ export class Decider {
     while (this.#state === "lost") {
       const { change } = this;
       await wait(unknownLimitMs, change, this.#clock);
-      if (!change.aborted)
-        throw new LinkLost(`control does not decide within ${unknownLimitMs} ms`);
+      if (change.aborted) continue;
+      throw new LinkLost(`control does not decide within ${unknownLimitMs} ms`);
     }
   }
 }

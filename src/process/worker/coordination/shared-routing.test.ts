@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { ProcessClock, VirtualTime } from "../../../../test/simulation/virtual-time.ts";
 import { MemoryLink } from "../../../../test/support/memory-link.ts";
+import { virtualClock } from "../../../../test/support/virtual-clock.ts";
 import { plainRouting } from "../../../../test/support/pipeline-fixtures.ts";
 import { HealthHints } from "../../control/coordination/health-hints.ts";
 import { RoutingDesk } from "../../control/coordination/routing-desk.ts";
@@ -15,20 +15,15 @@ const settings = { ...plainRouting, retryBudgetPercent: 20, retryFloor: 4 };
 
 /** Control and two workers. */
 function start() {
-  const time = new VirtualTime();
-  const clock = new ProcessClock(time, { monotonicMs: 0, wallMs: 0 });
-  const pass = (ms: number): void => {
-    const untilMs = time.now + ms;
-    time.schedule(() => undefined, ms);
-    time.runUntil(() => false, { untilMs, steps: Infinity });
-  };
+  const { clock, advance: pass } = virtualClock();
   const limits = new Map<string, ConcurrencyLimit>();
   const limitOf = (target: string): ConcurrencyLimit => {
     const limit = limits.get(target) ?? new ConcurrencyLimit();
     limits.set(target, limit);
     return limit;
   };
-  const desk = new RoutingDesk({ clock, settings: () => settings, limitOf });
+  const recall = () => undefined;
+  const desk = new RoutingDesk({ clock, settings: () => settings, limitOf, recall });
   const hints = new HealthHints();
   const workers = [1, 2].map((number) => {
     const way = new MemoryLink();
@@ -91,14 +86,12 @@ test("control learns the concurrency limit of a target from all workers", () => 
 });
 
 test("a report without news is not sent", () => {
-  const time = new VirtualTime();
-  const clock = new ProcessClock(time, { monotonicMs: 0, wallMs: 0 });
+  const { clock, advance } = virtualClock();
   const told: RoutingReport[] = [];
   const reports = new RoutingReports({ clock, tell: (report) => void told.push(report) });
   reports.began("retries", "t");
   reports.overloaded("t", "k");
-  time.schedule(() => undefined, 1_000);
-  time.runUntil(() => false, { untilMs: 1_000, steps: Infinity });
+  advance(1_000);
   const began = { retries: [["t", 1] as const], hedges: [] };
   expect(told).toEqual([{ began, answered: [], overloaded: [["t", "k"]] }]);
 });

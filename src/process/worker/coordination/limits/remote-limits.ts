@@ -19,6 +19,7 @@ import {
 } from "../../../link/limit-wire.ts";
 import type { HeldReport, LimitsState } from "../../../link/messages.ts";
 import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
+import { notDecided } from "../not-decided.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
@@ -174,7 +175,8 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
         return decision;
       } catch (error) {
         // Without an answer in time control may still be there, and decide for others.
-        if (!(error instanceof LinkLost) || this.#stateChange.promise === changed) throw error;
+        const hasChanged = this.#stateChange.promise !== changed;
+        if (!(error instanceof LinkLost) || !hasChanged) throw notDecided(error);
       }
     }
   }
@@ -232,7 +234,7 @@ interface Ways<Decision> {
 async function within(limitMs: number, change: Promise<void>, clock: Clock): Promise<void> {
   const late = Promise.withResolvers<never>();
   const stop = clock.schedule(
-    () => late.reject(new LinkLost(`control does not decide within ${limitMs} ms`)),
+    () => late.reject(notDecided(new LinkLost(`control does not decide within ${limitMs} ms`))),
     limitMs,
   );
   try {

@@ -3,6 +3,7 @@ import type { PlaceMessages } from "../../../link/messages.ts";
 import type { PlaceId, WireHeld } from "../../../link/place-wire.ts";
 import type { CoordinationLink } from "../coordination-link.ts";
 import { Decider } from "../decider.ts";
+import { KeptPlaces } from "./kept-places.ts";
 
 /** What holds places of this worker. */
 export interface Holder {
@@ -18,6 +19,7 @@ export interface PlaceBookOptions {
 /** All that this worker holds, and who decides about places. */
 export class PlaceBook {
   readonly decider: Decider;
+  readonly kept: KeptPlaces;
   readonly #link: CoordinationLink;
   readonly #holders = new Map<PlaceId, Holder>();
   #lastId = 0;
@@ -25,6 +27,7 @@ export class PlaceBook {
   constructor({ link, clock }: PlaceBookOptions) {
     this.#link = link;
     this.decider = new Decider(clock);
+    this.kept = new KeptPlaces({ clock, giveBack: (id) => this.tell("places.leave", [id, 0]) });
   }
 
   get held(): readonly WireHeld[] {

@@ -18,11 +18,13 @@ import {
   placeAskToWire,
   refusedFromWire,
   type PlaceId,
+  type WireBound,
   type WireEntered,
   type WireLent,
 } from "../../../link/place-wire.ts";
 import type { HeldReport } from "../../../link/messages.ts";
 import type { CoordinationLink, CoordinationPart } from "../coordination-link.ts";
+import { notDecided, throwNotDecided } from "../not-decided.ts";
 import { PlaceBook } from "./place-book.ts";
 import { RemotePlace, type RemotePlaceParts } from "./remote-place.ts";
 import { RemoteRequests } from "./remote-requests.ts";
@@ -40,7 +42,7 @@ const answerMs = 5_000;
 
 /**
  * The places that all workers share, given by control: one round trip for an attempt, and a note when
- * it ends. While control is gone this worker gives places of its share alone.
+ * it ends, unless its place is kept for the next one. While control is gone this worker gives places of its share alone.
  */
 export class RemoteCapacity implements CapacityGate, CoordinationPart {
   readonly #options: RemoteCapacityOptions;
@@ -57,8 +59,8 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     options.link.join(this);
   }
 
-  enter(ask: PlaceAsk): Promise<EnterResult> {
-    return this.#enter(ask, this.#options.clock.monotonic() + ask.waitMs);
+  enter(ask: PlaceAsk): EnterResult | Promise<EnterResult> {
+    return this.#enterKept(ask) ?? this.#enter(ask, this.#options.clock.monotonic() + ask.waitMs);
   }
 
   requestPlaces(upstream: Upstream, terms: RequestTerms): AttemptRequests {
@@ -91,6 +93,14 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     return this.#options.own.at(upstream);
   }
 
+  scarce(bounds: readonly WireBound[]): void {
+    this.#book.kept.scarce(bounds);
+  }
+
+  plenty(bounds: readonly WireBound[]): void {
+    this.#book.kept.plenty(bounds);
+  }
+
   /** Other workers hold more than their shares. */
   lent(lent: readonly WireLent[]): void {
     this.#knowsLent = true;
@@ -103,6 +113,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
   }
 
   lost(): void {
+    this.#book.kept.forget();
     this.#book.decider.lost();
   }
 
@@ -114,11 +125,21 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     if (this.#newest !== undefined) this.follow(this.#newest);
   }
 
+  /** At the first candidate, if an attempt has left a place that control still counts. */
+  #enterKept({ request, candidates, snapshot }: PlaceAsk): EnterResult | undefined {
+    const [candidate] = candidates;
+    const id = candidate && this.#book.kept.take(request, candidate.target);
+    if (candidate === undefined || id === undefined) return undefined;
+    const own = this.#options.own.adopt({ request, candidate, snapshot });
+    const named = { id, holder: request, candidate, hasReservation: false };
+    return { place: this.#newPlace(own, named, notWaited), at: 0, refused: [] };
+  }
+
   async #enter(ask: PlaceAsk, end: number): Promise<EnterResult> {
     const { decider } = this.#book;
     for (;;) {
       if (ask.waitMs > 0 && ask.signal.aborted) return left;
-      if (!decider.isLinked) await decider.known();
+      if (!decider.isLinked) await decider.known().catch(throwNotDecided);
       const waitMs = Math.max(0, end - this.#options.clock.monotonic());
       const result = await (decider.isAlone
         ? this.#enterAlone({ ...ask, waitMs })
@@ -140,7 +161,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
       // Nobody knows whether it gave a place.
       this.#giveUp(id);
       if (error instanceof LinkLost && change.aborted) return undefined;
-      throw error;
+      throw notDecided(error);
     }
   }
 
@@ -227,4 +248,5 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
   }
 }
 
+const notWaited = { waitedMs: 0, position: undefined };
 const left: EnterResult = { refused: [busy("left", 0)] };

@@ -46,10 +46,12 @@ export class RemotePlace extends RemoteRequests implements Place {
     if (!this.#isHeld) return;
     this.#isHeld = false;
     this.isLeft = true;
-    const { id, own, book } = this.#parts;
+    const { id, own, book, holder, candidate, hasReservation } = this.#parts;
+    const isUnused = own.taken === 1 && own.hasSpare && this.unanswered === 0;
     own.leave();
-    book.tell("places.leave", [id, own.taken]);
     this.forgetEmpty();
+    if (isUnused && !hasReservation && book.kept.keep(id, holder, candidate.target)) return;
+    book.tell("places.leave", [id, own.taken]);
   }
 
   protected override outside() {

@@ -1,0 +1,16 @@
+import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { LinkLost } from "../../link/link-errors.ts";
+
+/** What the caller sees where control has not decided about its call; other errors are unchanged. */
+export function notDecided(error: unknown): unknown {
+  if (!(error instanceof LinkLost)) return error;
+  return new GatewayError("model_unavailable", {
+    message: "The limits of your API key cannot be checked right now. Please retry your request.",
+    headers: { "retry-after": "1" },
+    cause: error,
+  });
+}
+
+export function throwNotDecided(error: unknown): never {
+  throw notDecided(error);
+}
