@@ -82,8 +82,9 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
   }
 
   onOpen(connection: Connection): void {
-    this.#leaveOpening(connection);
+    const wasAbandoned = this.#leaveOpening(connection);
     this.#give(connection, true);
+    if (wasAbandoned) this.openMore();
   }
 
   onOpenFailed(connection: Connection, error: Error): void {
@@ -132,10 +133,11 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     connection.open();
   }
 
-  #leaveOpening(connection: Connection): void {
+  /** Whether nobody waited for it any more. */
+  #leaveOpening(connection: Connection): boolean {
     const { openedFor } = connection;
     if (this.#opening.get(openedFor) === connection) this.#opening.delete(openedFor);
-    this.#abandoned.delete(connection);
+    return this.#abandoned.delete(connection);
   }
 
   /** Gives a connection to the exchange that has waited for the longest time, or keeps it. */

@@ -45,6 +45,7 @@ export class Connection implements Carrier {
   #sentAt = 0;
   #idleSince: number | undefined;
   #answers = 0;
+  #isWanted = true;
   #state: "opening" | "open" | "closed" = "opening";
   /** Whether the server has ended its side in order. */
   #isEnded = false;
@@ -110,6 +111,7 @@ export class Connection implements Carrier {
 
   /** Nobody waits for it any more; false if it has to be waited for nevertheless. */
   stopOpening(): boolean {
+    this.#isWanted = false;
     // The runtime cannot end a connection before the other side has accepted it.
     if (this.#socket === undefined) return false;
     this.#destroy();
@@ -140,6 +142,10 @@ export class Connection implements Carrier {
   onSocketOpen(socket: Socket<Connection>): void {
     this.#socket = socket;
     if (this.#state === "closed") return socket.terminate();
+    // No deadline would end a handshake that nobody waits for.
+    if (!this.#isWanted && this.#origin.isSecure) {
+      return this.#failOpening(new ClientError("Cancelled", "connecting"));
+    }
     if (this.#tunnel !== undefined) socket.write(this.#tunnel.request);
     else if (!this.#origin.isSecure) this.#opened(socket);
   }
@@ -161,7 +167,9 @@ export class Connection implements Carrier {
     if (this.#tunnel !== undefined) return this.#readTunnel(this.#tunnel, socket, bytes);
     const exchange = this.#exchange;
     // An answer that nobody asked for.
-    if (exchange === undefined) return this.#destroy();
+    if (exchange === undefined) {
+      return this.#state === "opening" ? this.#failOpening(undefined) : this.#destroy();
+    }
     try {
       this.#reader.push(bytes);
     } catch (error) {

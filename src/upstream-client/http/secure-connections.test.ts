@@ -152,3 +152,26 @@ test("a request that is cancelled during the handshake ends its connection", asy
   expect(await codeOf(asking)).toBe("Cancelled");
   await silent.peers[0]?.closed;
 });
+
+test("requests that are cancelled before their host answers leave no connection in a handshake", async () => {
+  const silent = rawServer({});
+  servers.push(silent);
+  const { send } = clientWith({});
+  const url = `https://localhost:${silent.port}`;
+  const asking = Array.from({ length: 65 }, () => send(url));
+  for (const { answer: refused, cancel } of asking) {
+    cancel();
+    expect(await codeOf(refused)).toBe("Cancelled");
+  }
+  while (silent.peers.length < 64) await Bun.sleep(1);
+  await Promise.all(silent.peers.map(({ closed }) => closed));
+});
+
+test("a server that speaks before it is asked does not hold a request", async () => {
+  const early = rawServer({
+    tls: { cert: tls.serverCertificate, key: tls.serverKey },
+    onOpen: (peer) => peer.write("220 hello\r\n"),
+  });
+  servers.push(early);
+  expect(await codeOf(clientWith({}).ask(early.url))).not.toBe("none");
+});
