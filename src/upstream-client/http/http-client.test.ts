@@ -300,6 +300,21 @@ describe("a connection", () => {
     expect(seen).toEqual(["0", "0", "0", "1", "1"]);
   });
 
+  test("that is old carries none that waits for it", async () => {
+    using server = rawServer({});
+    const { ask, passTime } = clientHarness({
+      mostConnections: 1,
+      connections: { ageMs: 10_000 },
+    });
+    const answers = [ask(server.url), ask(server.url)];
+    for (const index of [0, 1]) {
+      await until(() => server.peers[index]?.requests.length === 1);
+      passTime(11_000);
+      server.peers[index]?.write(ok(`${index}`));
+    }
+    expect((await Promise.all(answers)).map(({ text }) => text)).toEqual(["0", "1"]);
+  });
+
   test("beyond the limit of idle ones is closed", async () => {
     using server = rawServer({ onRequest: counting });
     const { send } = clientHarness({ connections: { mostIdle: 2 } });

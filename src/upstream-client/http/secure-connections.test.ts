@@ -175,3 +175,49 @@ test("a server that speaks before it is asked does not hold a request", async ()
   servers.push(early);
   expect(await codeOf(clientWith({}).ask(early.url))).not.toBe("none");
 });
+
+test("a handshake that never ends is given up once its request was sent on another connection", async () => {
+  const second = Promise.withResolvers<RawPeer>();
+  const { proxy: host, target } = hostThatGoesSilent(second.resolve);
+  const { send, passTime } = clientWith({});
+  const url = `https://localhost:${host.port}`;
+  const asking = [send(url).answer];
+  const answerOnce = async (count: number): Promise<void> => {
+    while (target.peers[0]?.requests.length !== count) await Bun.sleep(1);
+    answer(target.peers[0]);
+  };
+  while (target.peers.length === 0) await Bun.sleep(1);
+  asking.push(send(url).answer);
+  const silent = await second.promise;
+  await answerOnce(1);
+  await asking[0];
+  await answerOnce(2);
+  expect((await asking[1])?.status).toBe(200);
+  passTime(31_000);
+  await silent.closed;
+});
+
+/** Passes on its first connection to a server that answers when told to, and no other. */
+function hostThatGoesSilent(onSilent: (peer: RawPeer) => void) {
+  const cert = tls.serverCertificate;
+  const target = rawServer({ tls: { cert, key: tls.serverKey } });
+  const upstream = Promise.withResolvers<{ write(bytes: Uint8Array): number }>();
+  const proxy = rawServer({
+    onOpen(peer) {
+      if (peer.index > 0) return onSilent(peer);
+      void Bun.connect({
+        hostname: "127.0.0.1",
+        port: target.port,
+        socket: {
+          open: (socket) => upstream.resolve(socket),
+          data: (_, bytes) => peer.write(bytes),
+        },
+      });
+    },
+    onBytes(peer, bytes) {
+      if (peer.index === 0) void upstream.promise.then((socket) => socket.write(bytes));
+    },
+  });
+  servers.push(target, proxy);
+  return { proxy, target };
+}
