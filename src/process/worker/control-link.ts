@@ -62,6 +62,7 @@ export class ControlLink {
       return this.#linked().ask(kind, body, timeoutMs);
     },
     tell: (kind, body) => this.#connection?.tell(kind, body),
+    tellSoon: (kind, body) => this.#connection?.tellSoon(kind, body),
     join: (part) => this.#parts.join(part),
   };
   readonly #options: ControlLinkOptions;

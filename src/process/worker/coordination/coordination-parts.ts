@@ -15,6 +15,12 @@ export class CoordinationParts {
     "limits.used": (told) => {
       for (const part of this.#parts) part.used?.(told);
     },
+    "limits.leased": (lease) => {
+      for (const part of this.#parts) part.leased?.(lease);
+    },
+    "limits.recall": (ids) => {
+      for (const part of this.#parts) part.recall?.(ids);
+    },
     "places.lent": (lent) => {
       for (const part of this.#parts) part.lent?.(lent);
     },
