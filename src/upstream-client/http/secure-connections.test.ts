@@ -114,6 +114,17 @@ test("a client's certificate is shown where the server asks for it", async () =>
   expect(heard).toHaveLength(before);
 });
 
+test("a key that does not fit its certificate is a failure to connect, time and again", async () => {
+  const { url, heard } = secureServer();
+  const key = new Secret(tls.strangerKey);
+  const { send } = clientWith({ certificate: tls.gatewayCertificate, key });
+  for (let time = 0; time < 3; time += 1) {
+    const asking = send(url).answer;
+    expect(await asking.catch((error: unknown) => error)).toMatchObject({ stage: "connecting" });
+  }
+  expect(heard).toEqual([]);
+});
+
 test("a server that does not speak TLS, or ends the handshake, is a failure to connect", async () => {
   const plain = rawServer({ onOpen: (peer) => peer.write("HTTP/1.1 400 Bad Request\r\n\r\n") });
   const rude = rawServer({ onBytes: (peer) => peer.end() });
