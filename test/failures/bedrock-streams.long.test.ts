@@ -11,7 +11,7 @@ import { startServing } from "../support/sluice-process.ts";
 
 /**
  * Many concurrent streams of the bedrock kind. Callers use their own sockets, because the runtime
- * limits concurrent fetches, which the gateway needs.
+ * limits concurrent fetches.
  */
 
 interface Caller {
