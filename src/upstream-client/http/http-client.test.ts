@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { clientHarness, piecesOf, textOf } from "../../../test/support/client-harness.ts";
+import {
+  clientHarness,
+  nextPiece,
+  piecesOf,
+  textOf,
+} from "../../../test/support/client-harness.ts";
 import { rawServer, type RawPeer } from "../../../test/support/raw-server.ts";
 
 const ok = (body: string, more = ""): string =>
@@ -53,7 +58,7 @@ describe("a request", () => {
       );
     }
     const headers = { "content-length": "0", "transfer-encoding": "chunked", host: "other" };
-    await (await send(server.url, { headers }).answer).read();
+    await textOf(await send(server.url, { headers }).answer);
     expect(server.peers[0]?.requests[0]).not.toMatch(/transfer-encoding|other|content-length: 0/);
   });
 
@@ -300,6 +305,21 @@ describe("a connection", () => {
     expect(seen).toEqual(["0", "0", "0", "1", "1"]);
   });
 
+  test("that is old carries none that waits for it", async () => {
+    using server = rawServer({});
+    const { ask, passTime } = clientHarness({
+      mostConnections: 1,
+      connections: { ageMs: 10_000 },
+    });
+    const answers = [ask(server.url), ask(server.url)];
+    for (const index of [0, 1]) {
+      await until(() => server.peers[index]?.requests.length === 1);
+      passTime(11_000);
+      server.peers[index]?.write(ok(`${index}`));
+    }
+    expect((await Promise.all(answers)).map(({ text }) => text)).toEqual(["0", "1"]);
+  });
+
   test("beyond the limit of idle ones is closed", async () => {
     using server = rawServer({ onRequest: counting });
     const { send } = clientHarness({ connections: { mostIdle: 2 } });
@@ -322,8 +342,8 @@ describe("a connection", () => {
     await server.peers[0]?.closed;
     const begun = send(`${server.url}/begun`);
     const response = await begun.answer;
-    await response.read();
-    const read = failureOf(Promise.resolve(response.read()));
+    await nextPiece(response);
+    const read = failureOf(nextPiece(response));
     begun.cancel();
     expect(await read).toBe("answering: Cancelled");
     await server.peers[1]?.closed;
@@ -382,5 +402,20 @@ describe("the limit of connections", () => {
     expect((await waiting).status).toBe(200);
     expect(await refused).toBe("connecting: ECONNREFUSED");
     expect((await ask(server.url)).status).toBe(200);
+  });
+
+  test("is passed on by a server that needs no connection any more", async () => {
+    using one = rawServer({});
+    using other = rawServer({ onRequest: counting });
+    using third = rawServer({ onRequest: counting });
+    const { ask, send } = clientHarness({ mostConnections: 1 });
+    const hanging = send(one.url);
+    const left = send(other.url);
+    const waiting = ask(third.url);
+    for (const { answer, cancel } of [left, hanging]) {
+      cancel();
+      expect(await failureOf(answer)).toBe("unanswered: Cancelled");
+    }
+    expect((await waiting).text).toBe("0.0");
   });
 });
