@@ -399,6 +399,21 @@ describe("the limit of connections", () => {
     expect((await ask(server.url)).status).toBe(200);
   });
 
+  test("is shared by servers in turn, however many requests wait for one", async () => {
+    using busy = rawServer({ onRequest: (peer) => void setTimeout(() => counting(peer), 5) });
+    using other = rawServer({ onRequest: counting });
+    const { ask } = clientHarness({ mostConnections: 2 });
+    const ended: string[] = [];
+    const note = async (url: string, name: string): Promise<void> => {
+      await ask(url);
+      ended.push(name);
+    };
+    const asking = Array.from({ length: 20 }, () => note(busy.url, "busy"));
+    await Promise.all([...asking, note(other.url, "other")]);
+    expect(ended.indexOf("other")).toBeLessThan(10);
+    expect(busy.peers.length).toBeLessThan(6);
+  });
+
   test("is passed on by a server that needs no connection any more", async () => {
     using one = rawServer({});
     using other = rawServer({ onRequest: counting });
