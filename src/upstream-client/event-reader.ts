@@ -9,52 +9,75 @@ export interface EventReaderOptions<Event> {
   readonly onMalformed: (count: number) => void;
 }
 
-/** Reads a streamed answer as batches of events, one batch per network chunk. */
+/** Who waits for the next batch. */
+interface Waiting<Event> {
+  readonly resolve: (events: readonly Event[] | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Reads a streamed answer as batches of events, one batch for what came at once. A batch is decoded
+ * in the turn of the event loop in which its bytes arrive.
+ */
 export class EventReader<Event> implements EventBatches<Event> {
   readonly #options: EventReaderOptions<Event>;
+  readonly #onReady = (): void => this.#advance();
+  #waiting: Waiting<Event> | undefined;
   #isOver = false;
+  #isCancelled = false;
 
   constructor(options: EventReaderOptions<Event>) {
     this.#options = options;
   }
 
-  /** Throws like `UpstreamAnswer.read`. */
-  async next(): Promise<readonly Event[] | undefined> {
-    const { answer, decoder } = this.#options;
-    while (!this.#isOver) {
-      const read = this.#read();
-      const bytes = read instanceof Promise ? await this.#whenRead(read) : read;
-      const events = bytes === undefined ? decoder.end() : decoder.push(bytes);
-      this.#checkEnd(bytes === undefined);
-      if (events.length > 0) return events;
-    }
-    const { failure } = decoder;
-    if (failure !== undefined) throw answer.explained(failure);
-    return undefined;
+  /** Rejects with `UpstreamFailure` or `GatewayError`. */
+  next(): Promise<readonly Event[] | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      this.#advance();
+    });
   }
 
   cancel(): void {
     if (this.#isOver) return;
+    this.#isCancelled = true;
     this.#end();
     this.#options.answer.cancel();
   }
 
-  #read(): ReturnType<UpstreamAnswer["read"]> {
+  /** Goes on as far as bytes have come. */
+  #advance(): void {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
     try {
-      return this.#options.answer.read();
+      const events = this.#read();
+      if (events === "waiting") return;
+      this.#waiting = undefined;
+      waiting.resolve(events);
     } catch (error) {
+      this.#waiting = undefined;
       this.#end();
-      throw error;
+      waiting.reject(error);
     }
   }
 
-  async #whenRead(read: Promise<Uint8Array | undefined>): Promise<Uint8Array | undefined> {
-    try {
-      return await read;
-    } catch (error) {
-      this.#end();
-      throw error;
+  /** The next batch, undefined at the end; `waiting`: goes on when more bytes come. */
+  #read(): readonly Event[] | undefined | "waiting" {
+    const { answer, decoder } = this.#options;
+    while (!this.#isOver) {
+      const bytes = answer.take();
+      if (bytes === undefined && !answer.isOver) {
+        answer.whenReady(this.#onReady);
+        return "waiting";
+      }
+      const events = bytes === undefined ? decoder.end() : decoder.push(bytes);
+      this.#checkEnd(bytes === undefined);
+      if (events.length > 0) return events;
     }
+    // Throws what ended it.
+    if (this.#isCancelled && decoder.failure === undefined) answer.take();
+    if (decoder.failure !== undefined) throw answer.explained(decoder.failure);
+    return undefined;
   }
 
   #checkEnd(isBodyOver: boolean): void {

@@ -1,15 +1,13 @@
 import type { Clock } from "../domain/clock.ts";
-import { errorCode } from "../domain/errors/error-code.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
-import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
-import { ProtocolError } from "./http/answer/protocol-error.ts";
+import { explain } from "./explain-failure.ts";
 import { ClientError } from "./http/client-error.ts";
 import type { Transport, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -139,9 +137,8 @@ export class UpstreamAnswer {
       if (declared > limitBytes) throw tooLong(limitBytes);
       // The headers count as the first byte.
       this.#watchdog.progress();
-      this.#watchdog.awaited();
       const arrived = this.#response.arrived();
-      if (arrived === undefined) return await this.#readChunks(limitBytes);
+      if (arrived === undefined) return await this.#collect(limitBytes);
       if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
       return arrived;
     } catch (error) {
@@ -151,15 +148,27 @@ export class UpstreamAnswer {
     }
   }
 
-  /** Reads the next chunk of the body; undefined at its end. A promise only if it has to wait. */
-  read(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
+  /** The next piece of the body; undefined while there is none. Throws `UpstreamFailure`. */
+  take(): Uint8Array | undefined {
     try {
-      this.#watchdog.awaited();
-      const read = this.#response.read();
-      return read instanceof Promise ? this.#whenRead(read) : this.#took(read);
+      const piece = this.#response.take();
+      if (piece !== undefined) this.#watchdog.progress();
+      else if (this.#response.isOver) this.#watchdog.stop();
+      return piece;
     } catch (error) {
       throw this.#fail(error);
     }
+  }
+
+  /** Whether all of the body was taken. */
+  get isOver(): boolean {
+    return this.#response.isOver;
+  }
+
+  /** As `TransportResponse.whenReady`. */
+  whenReady(call: () => void): void {
+    this.#watchdog.awaited();
+    this.#response.whenReady(call);
   }
 
   /** Closes the upstream connection. Safe at any time. */
@@ -172,21 +181,21 @@ export class UpstreamAnswer {
    * deadlines still apply.
    */
   finish(): void {
-    void this.#drain().catch(() => undefined);
-  }
-
-  async #whenRead(read: Promise<Uint8Array | undefined>): Promise<Uint8Array | undefined> {
-    try {
-      return this.#took(await read);
-    } catch (error) {
-      throw this.#fail(error);
-    }
-  }
-
-  #took(chunk: Uint8Array | undefined): Uint8Array | undefined {
-    if (chunk === undefined) this.#watchdog.stop();
-    else this.#watchdog.progress();
-    return chunk;
+    const cancelTimeout = this.#options.clock.schedule(() => this.cancel(), drainTimeoutMs);
+    let pieces = 0;
+    const drain = (): void => {
+      try {
+        while (this.take() !== undefined) {
+          pieces += 1;
+          if (pieces >= drainPieces) this.cancel();
+        }
+      } catch {
+        return cancelTimeout();
+      }
+      if (this.isOver) cancelTimeout();
+      else this.whenReady(drain);
+    };
+    drain();
   }
 
   /** Once an answer has begun, every failure is a broken answer: the upstream has done the work. */
@@ -197,33 +206,30 @@ export class UpstreamAnswer {
     return explain(error, { watchdog, callerSignal, hasBegun: true });
   }
 
-  async #drain(): Promise<void> {
-    const cancelTimeout = this.#options.clock.schedule(() => this.cancel(), drainTimeoutMs);
-    try {
-      for (let reads = 0; reads < drainReads; reads += 1) {
-        if ((await this.read()) === undefined) return;
-      }
-      this.cancel();
-    } finally {
-      cancelTimeout();
-    }
-  }
-
-  async #readChunks(limitBytes: number): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
+  #collect(limitBytes: number): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
     let size = 0;
-    for (;;) {
-      const chunk = await this.read();
-      if (chunk === undefined) return joinChunks(chunks, size);
-      size += chunk.byteLength;
-      if (size > limitBytes) throw tooLong(limitBytes);
-      chunks.push(chunk);
-    }
+    return new Promise((resolve, reject) => {
+      const read = (): void => {
+        try {
+          for (let piece = this.take(); piece !== undefined; piece = this.take()) {
+            size += piece.byteLength;
+            if (size > limitBytes) throw tooLong(limitBytes);
+            pieces.push(piece);
+          }
+        } catch (error) {
+          return reject(this.#fail(error));
+        }
+        if (this.isOver) resolve(joinChunks(pieces, size));
+        else this.whenReady(read);
+      };
+      read();
+    });
   }
 }
 
 const drainTimeoutMs = 1_000;
-const drainReads = 16;
+const drainPieces = 16;
 
 interface Refusal {
   readonly answer: UpstreamAnswer;
@@ -261,44 +267,4 @@ function tooLong(limitBytes: number): UpstreamFailure {
     kind: "broken-answer",
     message: `the answer is longer than ${limitBytes} bytes`,
   });
-}
-
-interface Broken {
-  readonly watchdog: Watchdog;
-  readonly callerSignal: AbortSignal;
-  readonly hasBegun?: boolean;
-}
-
-/** Tells a disconnected caller, a passed deadline and a network failure apart. */
-function explain(
-  error: unknown,
-  { watchdog, callerSignal, hasBegun = false }: Broken,
-): UpstreamFailure | GatewayError {
-  if (watchdog.failure !== undefined) return watchdog.failure;
-  if (callerSignal.aborted) return whyEnded(callerSignal);
-  if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
-  const kind = hasBegun ? "broken-answer" : kindBeforeAnswer(error);
-  return new UpstreamFailure({ kind, message: messageOf(error) }, { cause: error });
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof ProtocolError) return error.message;
-  const message = `network error ${errorCode(error) ?? "unknown"}`;
-  const isIdle = error instanceof ClientError && error.stage === "closed-idle";
-  return isIdle ? `${message}: the server closed a kept connection` : message;
-}
-
-/** A connection that broke may have carried the request; one that never opened did not. */
-function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
-  if (error instanceof ProtocolError) return "broken-answer";
-  if (!(error instanceof ClientError)) return "connect-failed";
-  switch (error.stage) {
-    case "connecting":
-      return "connect-failed";
-    case "closed-idle":
-    case "unanswered":
-      return "connection-lost";
-    case "answering":
-      return "broken-answer";
-  }
 }

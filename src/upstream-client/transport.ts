@@ -34,8 +34,15 @@ export interface Cancellable {
 export interface TransportResponse {
   readonly status: number;
   readonly headers: AnswerHeaders;
-  /** The whole body, if all of it has come and none was read. */
+  /** The whole body, if all of it has come and none was taken. */
   arrived(): Uint8Array | undefined;
-  /** The next piece of the body; undefined at its end. One call at a time. */
-  read(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
+  /** The next piece of the body; undefined while there is none. Throws once the answer has failed. */
+  take(): Uint8Array | undefined;
+  /** Whether all of the body was taken. */
+  readonly isOver: boolean;
+  /**
+   * Calls back once, when there is something to take, or the answer is over or has failed: at once
+   * when that arrives, in the same turn of the event loop. For when there is nothing to take.
+   */
+  whenReady(call: () => void): void;
 }

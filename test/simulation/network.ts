@@ -14,13 +14,19 @@ export interface ConnectionOptions {
 }
 
 /** One request on its way through a network that has no sockets. */
-export class Connection {
+export class Connection implements TransportResponse {
   readonly #options: ConnectionOptions;
+  status = 0;
+  headers = new Headers();
   #reject: ((error: Error) => void) | undefined;
   #cancelTimer: () => void = () => undefined;
   #error: Error | undefined;
   #isOver = false;
   #piece = 0;
+  /** The piece that the reader was told of. */
+  #ready: Uint8Array | undefined;
+  /** Whether the reader was told of the end. */
+  #isTaken = false;
   /** The arrival of the next piece, by the process's monotonic clock. */
   #nextAt = 0;
 
@@ -66,14 +72,33 @@ export class Connection {
   #respond(): TransportResponse {
     const { script, attempt, clock } = this.#options;
     attempt.headersAt = clock.toVirtual(clock.monotonic());
-    const { status } = script;
     this.#nextAt = this.#options.clock.monotonic();
-    return {
-      status,
-      headers: new Headers(script.headers),
-      arrived: () => undefined,
-      read: () => this.#read(),
-    };
+    this.status = script.status;
+    this.headers = new Headers(script.headers);
+    return this;
+  }
+
+  arrived(): undefined {
+    return undefined;
+  }
+
+  get isOver(): boolean {
+    return this.#isTaken;
+  }
+
+  take(): Uint8Array | undefined {
+    const piece = this.#ready;
+    this.#ready = undefined;
+    if (piece === undefined && this.#error !== undefined) throw this.#error;
+    return piece;
+  }
+
+  whenReady(call: () => void): void {
+    this.#read().then((piece) => {
+      this.#ready = piece;
+      this.#isTaken = piece === undefined;
+      call();
+    }, call);
   }
 
   /** Pieces that arrived while nobody read are buffered. */

@@ -60,8 +60,17 @@ export async function textOf(response: TransportResponse): Promise<string> {
 export async function piecesOf(response: TransportResponse): Promise<readonly Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   for (;;) {
-    const piece = await response.read();
+    const piece = await nextPiece(response);
     if (piece === undefined) return pieces;
     pieces.push(piece);
+  }
+}
+
+/** Undefined at the end. */
+export async function nextPiece(response: TransportResponse): Promise<Uint8Array | undefined> {
+  for (;;) {
+    const piece = response.take();
+    if (piece !== undefined || response.isOver) return piece;
+    await new Promise<void>((resolve) => response.whenReady(resolve));
   }
 }

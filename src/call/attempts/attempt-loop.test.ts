@@ -81,7 +81,9 @@ const transport: CallServices["transport"] = () =>
     status: 200,
     headers: new Headers(),
     arrived: () => new Uint8Array(),
-    read: () => undefined,
+    take: () => undefined,
+    isOver: true,
+    whenReady: () => undefined,
   });
 
 interface Scene {

@@ -120,6 +120,7 @@ export class ControlLink {
     this.#stopTimer();
     await this.#uses.stop();
     this.#stopping.abort();
+    this.#parts.closing();
     this.#connection?.tell("leaving", this.#options.renderMetrics());
     this.#connection?.close();
   }

@@ -177,7 +177,8 @@ export class Connection implements Carrier {
       exchange.fail(asError(error));
       return;
     }
-    if (this.#reader.isOver) this.#finish();
+    // The reader of the answer may have cancelled it meanwhile.
+    if (this.#exchange === exchange && this.#reader.isOver) this.#finish();
   }
 
   onDrain(socket: Socket<Connection>): void {

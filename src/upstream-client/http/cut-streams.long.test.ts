@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { clientHarness } from "../../../test/support/client-harness.ts";
+import { clientHarness, nextPiece } from "../../../test/support/client-harness.ts";
 import { rawServer, type RawPeer } from "../../../test/support/raw-server.ts";
 import { Random } from "../../../test/simulation/random.ts";
 
@@ -25,7 +25,7 @@ test(`${streams} streams that either side cuts leave no descriptor and no memory
           outcomes.left += 1;
           return cancel();
         }
-        if ((await response.read()) === undefined) break;
+        if ((await nextPiece(response)) === undefined) break;
       }
       outcomes.whole += 1;
     } catch {

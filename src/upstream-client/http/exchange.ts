@@ -19,11 +19,6 @@ export interface Carrier {
 /** Bytes that may wait for a slow reader before the socket is paused. */
 const mostWaitingBytes = 128 * 1024;
 
-interface WaitingReader {
-  readonly resolve: (piece: Uint8Array | undefined) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** One request and its answer. */
 export class Exchange implements AnswerReceiver, TransportResponse, Cancellable {
   readonly origin: Origin;
@@ -38,11 +33,11 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   #request: TransportRequest | undefined;
   #pieces: Uint8Array[] = [];
   #waitingBytes = 0;
-  #reader: WaitingReader | undefined;
+  #onReady: (() => void) | undefined;
   #error: Error | undefined;
   #isComplete = false;
   #isPaused = false;
-  #wasRead = false;
+  #wasTaken = false;
 
   /** Throws `ClientError` for a request that would not be valid. */
   constructor(request: TransportRequest, address: Address) {
@@ -71,13 +66,9 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   }
 
   onBody(piece: Uint8Array): void {
-    const reader = this.#reader;
-    if (reader !== undefined) {
-      this.#reader = undefined;
-      return reader.resolve(piece);
-    }
     this.#pieces.push(piece);
     this.#waitingBytes += piece.byteLength;
+    this.#callReady();
     if (this.#waitingBytes < mostWaitingBytes || this.#isPaused) return;
     this.#isPaused = true;
     this.carrier?.pause();
@@ -86,8 +77,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   onEnd(): void {
     this.#isComplete = true;
     this.#leaveCarrier();
-    this.#reader?.resolve(undefined);
-    this.#reader = undefined;
+    this.#callReady();
   }
 
   /** The connection failed, or the exchange was cancelled. What has come can still be read. */
@@ -96,28 +86,27 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
     this.#error = error;
     this.#request = undefined;
     this.#leaveCarrier();
-    if (this.status === 0) return this.#answer.reject(error);
-    this.#reader?.reject(error);
-    this.#reader = undefined;
+    if (this.status === 0) this.#answer.reject(error);
+    else this.#callReady();
   }
 
   cancel(): void {
     const { carrier } = this;
-    this.fail(new ClientError("Cancelled", this.status === 0 ? "unanswered" : "answering"));
     this.#pieces = [];
+    this.fail(new ClientError("Cancelled", this.status === 0 ? "unanswered" : "answering"));
     carrier?.abandon(this);
   }
 
   arrived(): Uint8Array | undefined {
-    if (!this.#isComplete || this.#wasRead) return undefined;
-    this.#wasRead = true;
+    if (!this.#isComplete || this.#wasTaken) return undefined;
+    this.#wasTaken = true;
     const pieces = this.#pieces;
     this.#pieces = [];
     return joinChunks(pieces, this.#waitingBytes);
   }
 
-  read(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
-    this.#wasRead = true;
+  take(): Uint8Array | undefined {
+    this.#wasTaken = true;
     const piece = this.#pieces.shift();
     if (piece !== undefined) {
       this.#waitingBytes -= piece.byteLength;
@@ -125,10 +114,21 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
       return piece;
     }
     if (this.#error !== undefined) throw this.#error;
-    if (this.#isComplete) return undefined;
-    return new Promise((resolve, reject) => {
-      this.#reader = { resolve, reject };
-    });
+    return undefined;
+  }
+
+  get isOver(): boolean {
+    return this.#isComplete && this.#pieces.length === 0;
+  }
+
+  whenReady(call: () => void): void {
+    this.#onReady = call;
+  }
+
+  #callReady(): void {
+    const call = this.#onReady;
+    this.#onReady = undefined;
+    call?.();
   }
 
   #resume(): void {

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { clientHarness, piecesOf, textOf } from "../../../test/support/client-harness.ts";
+import {
+  clientHarness,
+  nextPiece,
+  piecesOf,
+  textOf,
+} from "../../../test/support/client-harness.ts";
 import { rawServer, type RawPeer } from "../../../test/support/raw-server.ts";
 
 const ok = (body: string, more = ""): string =>
@@ -60,7 +65,7 @@ describe("a request", () => {
       );
     }
     const headers = { "content-length": "0", "transfer-encoding": "chunked", host: "other" };
-    await (await send(server.url, { headers }).answer).read();
+    await textOf(await send(server.url, { headers }).answer);
     expect(server.peers[0]?.requests[0]).not.toMatch(/transfer-encoding|other|content-length: 0/);
   });
 
@@ -344,8 +349,8 @@ describe("a connection", () => {
     await server.peers[0]?.closed;
     const begun = send(`${server.url}/begun`);
     const response = await begun.answer;
-    await response.read();
-    const read = failureOf(Promise.resolve(response.read()));
+    await nextPiece(response);
+    const read = failureOf(nextPiece(response));
     begun.cancel();
     expect(await read).toBe("answering: Cancelled");
     await server.peers[1]?.closed;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { ConnectionTls } from "../../domain/upstream-settings.ts";
-import { clientHarness } from "../../../test/support/client-harness.ts";
+import { clientHarness, textOf } from "../../../test/support/client-harness.ts";
 import { rawServer, type RawPeer, type RawServer } from "../../../test/support/raw-server.ts";
 import * as tls from "../../../test/support/tls-certificates.ts";
 
@@ -92,7 +92,7 @@ describe("a server's certificate", () => {
       ...connectionsWith({ ...trusting, authorities: tls.otherAuthority }),
       id: "distrusting",
     };
-    await (await send(url, { connections: trusted }).answer).read();
+    await textOf(await send(url, { connections: trusted }).answer);
     const before = heard.length;
     expect(await codeOf(send(url, { connections: distrusting }).answer)).not.toBe("none");
     expect(heard).toHaveLength(before);

@@ -35,6 +35,8 @@ export interface CoordinationPart {
   alone?(): void;
   used?(told: WireUsed): void;
   seen?(): readonly WireUse[];
+  /** The worker is about to end in order. */
+  closing?(): void;
   leased?(lease: WireLease): void;
   recall?(ids: readonly LeaseId[]): void;
   lent?(lent: readonly WireLent[]): void;

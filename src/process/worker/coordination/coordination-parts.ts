@@ -50,6 +50,10 @@ export class CoordinationParts {
     for (const part of this.#parts) part.lost?.(reason);
   }
 
+  closing(): void {
+    for (const part of this.#parts) part.closing?.();
+  }
+
   alone(): void {
     for (const part of this.#parts) part.alone?.();
   }

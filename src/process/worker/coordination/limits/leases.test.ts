@@ -124,6 +124,16 @@ test("workers are told what was granted, and nothing when nothing was", async ()
   expect(workers.at(1).told).toBe(toldOfGrants);
 });
 
+test("a worker that ends in order returns its leases", async () => {
+  const workers = await new Workers().started();
+  await workers.admit(0, 5);
+  workers.at(0).parts.closing();
+  await workers.world.settle();
+  workers.world.end(workers.at(0));
+  await workers.world.settle();
+  expect(await workers.admit(1, 96)).toEqual(Array.from({ length: 96 }, (_, index) => index < 95));
+});
+
 test("a request that is uncounted goes back to its lease", async () => {
   const workers = await new Workers().started();
   await workers.admit(0, 5);

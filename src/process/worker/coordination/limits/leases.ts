@@ -135,6 +135,11 @@ export class Leases {
     this.#planEnd();
   }
 
+  /** Gives everything back. */
+  end(): void {
+    this.#end([...this.#leases.values()]);
+  }
+
   /** Control wants these back. */
   recall(ids: readonly LeaseId[]): void {
     this.#end(ids.map((id) => this.#leases.get(id)).filter((lease) => lease !== undefined));

@@ -128,6 +128,10 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     this.#leases.granted(lease);
   }
 
+  closing(): void {
+    this.#leases.end();
+  }
+
   recall(ids: readonly LeaseId[]): void {
     this.#leases.recall(ids);
   }

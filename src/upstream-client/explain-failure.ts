@@ -1,0 +1,49 @@
+import { errorCode } from "../domain/errors/error-code.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
+import { GatewayError } from "../domain/errors/gateway-error.ts";
+import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import { whyEnded } from "../domain/waiting/why-ended.ts";
+import { ProtocolError } from "./http/answer/protocol-error.ts";
+import { ClientError } from "./http/client-error.ts";
+import type { Watchdog } from "./watchdog.ts";
+
+export interface BrokenAttempt {
+  readonly watchdog: Pick<Watchdog, "failure">;
+  readonly callerSignal: AbortSignal;
+  /** Whether the answer had begun. */
+  readonly hasBegun?: boolean;
+}
+
+/** Tells a disconnected caller, a passed deadline and a network failure apart. */
+export function explain(
+  error: unknown,
+  { watchdog, callerSignal, hasBegun = false }: BrokenAttempt,
+): UpstreamFailure | GatewayError {
+  if (watchdog.failure !== undefined) return watchdog.failure;
+  if (callerSignal.aborted) return whyEnded(callerSignal);
+  if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
+  const kind = hasBegun ? "broken-answer" : kindBeforeAnswer(error);
+  return new UpstreamFailure({ kind, message: messageOf(error) }, { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof ProtocolError) return error.message;
+  const message = `network error ${errorCode(error) ?? "unknown"}`;
+  const isIdle = error instanceof ClientError && error.stage === "closed-idle";
+  return isIdle ? `${message}: the server closed a kept connection` : message;
+}
+
+/** A connection that broke may have carried the request; one that never opened did not. */
+function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
+  if (error instanceof ProtocolError) return "broken-answer";
+  if (!(error instanceof ClientError)) return "connect-failed";
+  switch (error.stage) {
+    case "connecting":
+      return "connect-failed";
+    case "closed-idle":
+    case "unanswered":
+      return "connection-lost";
+    case "answering":
+      return "broken-answer";
+  }
+}
