@@ -9,6 +9,7 @@ export type Transport = (url: string, request: TransportRequest) => Promise<Tran
 
 export interface TransportRequest {
   readonly method: string;
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | null;
   readonly connections: ConnectionSettings;

@@ -7,8 +7,8 @@ export interface PoolShare {
   nowMs(): number;
   /** Whether one more connection may be opened; counts it. Calls `openMore` later if not. */
   tryOpen(pool: ConnectionPool): boolean;
-  /** Whether pools wait for connections of others to close. */
-  isCrowded(): boolean;
+  /** Whether other pools wait for a connection to close. */
+  areOthersWaiting(pool: ConnectionPool): boolean;
   closed(): void;
   /** Calls `sweep` later. */
   sweepSoon(): void;
@@ -150,8 +150,9 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
   /** Gives a connection to the exchange that has waited for the longest time, or keeps it. */
   #give(connection: Connection, isNew: boolean): void {
     const now = this.#share.nowMs();
+    const isDue = this.#share.areOthersWaiting(this);
     for (const exchange of this.#waiting) {
-      if (!isNew && this.#isStale(connection, now)) {
+      if (!isNew && (isDue || this.#isStale(connection, now))) {
         connection.close();
         return this.openMore();
       }
@@ -162,7 +163,7 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     }
     connection.keep(now);
     const { mostIdle } = this.#origin.settings;
-    const isKept = this.#idle.length < mostIdle && !this.#share.isCrowded();
+    const isKept = this.#idle.length < mostIdle && !isDue;
     if (!isKept || (!isNew && this.#isStale(connection, now))) return connection.close();
     this.#idle.push(connection);
     this.#share.sweepSoon();

@@ -52,7 +52,14 @@ describe("a request", () => {
   test("cannot carry a second one in its headers or its path", async () => {
     using server = rawServer({ onRequest: counting });
     const { send } = clientHarness();
-    for (const headers of [{ a: "b\r\nc: d" }, { "a: b\r\nc": "d" }, { a: "\0" }, { a: "é" }]) {
+    const refused = [
+      { a: "b\r\nc: d" },
+      { "a: b\r\nc": "d" },
+      { a: "\0" },
+      { a: "é" },
+      { "": "a" },
+    ];
+    for (const headers of [...refused, { "Transfer-Encoding": "chunked" }]) {
       expect(await failureOf(send(server.url, { headers }).answer)).toBe(
         "connecting: InvalidRequest",
       );
@@ -402,6 +409,21 @@ describe("the limit of connections", () => {
     expect((await waiting).status).toBe(200);
     expect(await refused).toBe("connecting: ECONNREFUSED");
     expect((await ask(server.url)).status).toBe(200);
+  });
+
+  test("is shared by servers in turn, however many requests wait for one", async () => {
+    using busy = rawServer({ onRequest: (peer) => void setTimeout(() => counting(peer), 5) });
+    using other = rawServer({ onRequest: counting });
+    const { ask } = clientHarness({ mostConnections: 2 });
+    const ended: string[] = [];
+    const note = async (url: string, name: string): Promise<void> => {
+      await ask(url);
+      ended.push(name);
+    };
+    const asking = Array.from({ length: 20 }, () => note(busy.url, "busy"));
+    await Promise.all([...asking, note(other.url, "other")]);
+    expect(ended.indexOf("other")).toBeLessThan(10);
+    expect(busy.peers.length).toBeLessThan(6);
   });
 
   test("is passed on by a server that needs no connection any more", async () => {

@@ -61,8 +61,8 @@ class Pools implements PoolShare {
     return true;
   }
 
-  isCrowded(): boolean {
-    return this.#waiting.size > 0;
+  areOthersWaiting(pool: ConnectionPool): boolean {
+    return this.#waiting.size > (this.#waiting.has(pool) ? 1 : 0);
   }
 
   closed(): void {

@@ -16,7 +16,8 @@ const ownHeaders: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-const invalidName = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/;
+/** In lower case, as the names above are compared. */
+const validName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const invalidValue = /[^\t\x20-\x7e]/;
 const invalidTarget = /[^\x21-\x7e]/;
 
@@ -32,7 +33,7 @@ export function writeRequestHead(
   let hasAccept = false;
   for (const name in headers) {
     const value = headers[name] ?? "";
-    if (invalidName.test(name) || invalidValue.test(value)) {
+    if (!validName.test(name) || invalidValue.test(value)) {
       throw new ClientError("InvalidRequest", "connecting");
     }
     if (name === "user-agent") hasAgent = true;
