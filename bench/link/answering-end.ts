@@ -1,5 +1,6 @@
 /** A program that decides about limits at the socket whose path it is given, as control does. */
 import { systemClock } from "../../src/domain/clock.ts";
+import { Leases } from "../../src/process/control/coordination/leases.ts";
 import { limitHandlers } from "../../src/process/control/coordination/limit-handlers.ts";
 import { Member } from "../../src/process/control/coordination/member.ts";
 import { Link } from "../../src/process/link/link.ts";
@@ -16,6 +17,8 @@ const limits = createMemoryLimitStore({
   random: Math.random,
   ...limitStoreBounds,
 });
+const now = (): number => systemClock.monotonic();
+const leases = new Leases({ store: limits, now, workers: () => 2 }).ofWorker(() => undefined);
 const listener = listenAtSocket(
   process.argv[2] ?? "",
   (channel) =>
@@ -24,7 +27,7 @@ const listener = listenAtSocket(
       clock: systemClock,
       hello: undefined,
       jsonKinds,
-      handlers: { ...limitHandlers(limits, member), cpu: usedMicroseconds },
+      handlers: { ...limitHandlers(limits, leases, member), cpu: usedMicroseconds },
       onOpen: () => undefined,
       onLost: () => listener.stop(),
     }),

@@ -83,13 +83,14 @@ async function askAll(link: BenchLink, asks: number, count: number): Promise<num
     {
       ask: (kind, body) => link.ask(kind, body),
       tell: (kind, body) => link.tell(kind, body),
+      tellSoon: (kind, body) => link.tellSoon(kind, body),
       // Control decides from the start.
       join: (part) => void part.report(),
     },
     { clock: systemClock, random: Math.random, ...limitStoreBounds },
   );
   for (let done = 0; done < count; done += asks) {
-    await Promise.all(Array.from({ length: asks }, () => limits.count(scopes)));
+    await Promise.all(Array.from({ length: asks }, async () => limits.count(scopes)));
   }
   const { user, system } = process.cpuUsage(before);
   return (user + system + (await link.ask("cpu", undefined)) - farBefore) / count;

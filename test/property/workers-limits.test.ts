@@ -3,12 +3,19 @@ import fc from "fast-check";
 import { keyScopeId } from "../../src/admission/plan-scopes.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import type { CountedRequest } from "../../src/domain/limits/limit-scope.ts";
+import type { Limits } from "../../src/domain/limits/plan.ts";
 import type { AdmittedUsage } from "../../src/store/usage-reports.ts";
 import { CoordinationWorld, type WorkerWorld } from "../support/coordination-world.ts";
 import { sizeOf } from "../support/requirement.ts";
 
 const bounds = { reservationTtlMs: 24 * 3_600_000, scopeLimit: 1_000 };
-const limits = { requestsPerMinute: 12, tokensPerMinute: 320 };
+/** Of a key that is always near its limit, and of one of which workers get leases. */
+const plans = [
+  { requestsPerMinute: 12, tokensPerMinute: 320 },
+  { requestsPerMinute: 120, tokensPerMinute: 3_600 },
+] as const;
+/** Of a worker that makes most calls. */
+const busy = 0;
 const keys = ["a", "b"] as const;
 const windowMs = 60_000;
 /** Of a worker and those that replaced it while it still serves. */
@@ -19,19 +26,29 @@ const step = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constant("wait" as const),
-      ms: fc.constantFrom(1, 300, 1_000, 7_000, 30_000, 59_999, 60_001, 61_000),
+      ms: fc.constantFrom(1, 100, 300, 1_000, 7_000, 30_000, 59_000, 59_999, 60_001, 61_000),
     }),
   },
   {
     weight: 12,
     arbitrary: fc.record({
       kind: fc.constant("call" as const),
-      worker: fc.nat(3),
+      worker: fc.oneof(fc.constant(busy), fc.nat(3)),
       key: fc.constantFrom(...keys),
       tokens: fc.integer({ min: 0, max: 40 }),
       most: fc.integer({ min: 0, max: 60 }),
-      count: fc.integer({ min: 1, max: 8 }),
+      count: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 30 })),
       isCounted: fc.boolean(),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant("rush" as const),
+      worker: fc.nat(3),
+      key: fc.constantFrom(...keys),
+      tokens: fc.integer({ min: 0, max: 12 }),
+      count: fc.integer({ min: 2, max: 6 }),
     }),
   },
   {
@@ -68,10 +85,13 @@ const step = fc.oneof(
 
 const history = fc.record({
   workers: fc.integer({ min: 1, max: 4 }),
+  limits: fc.constantFrom(...plans),
   skewMs: fc.constantFrom(0, 7, 333, 100_000),
   steps: fc.array(step, { minLength: 5, maxLength: 60 }),
 });
 
+type Settings = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
+type CallStep = Extract<Step, { kind: "call" }>;
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** One admitted request, at the time at which its caller heard of it. */
@@ -90,12 +110,16 @@ interface Admitted {
 class History {
   readonly #world: CoordinationWorld;
   readonly #workers: number;
+  readonly #limits: Limits;
   readonly admitted: Admitted[] = [];
   readonly #undecided = new Map<string, WorkerWorld>();
   #calls = 0;
+  /** Decisions that a worker made at once. */
+  leased = 0;
 
-  constructor({ workers, skewMs }: { readonly workers: number; readonly skewMs: number }) {
+  constructor({ workers, skewMs, limits }: Pick<Settings, "workers" | "skewMs" | "limits">) {
     this.#workers = workers;
+    this.#limits = limits;
     const ledger = (since: number) => this.#ledger(since);
     this.#world = new CoordinationWorld({ workers, skewMs, bounds, ledger });
   }
@@ -111,6 +135,9 @@ class History {
         return;
       case "call":
         for (let count = 0; count < step.count; count += 1) this.#call(step);
+        return;
+      case "rush":
+        await this.#rush(step);
         return;
       case "use":
       case "settle":
@@ -175,12 +202,14 @@ class History {
     const recent = this.admitted.filter((one) => one.key === key && one.atMs >= now - windowMs);
     const used = recent.reduce((sum, { requests }) => sum + requests, 0);
     let granted = 0;
-    for (let asked = 0; asked < limits.requestsPerMinute; asked += 1) {
-      const counting = this.#world.living()[0]?.limits.count(minuteScopes(keyScopeId(key), limits));
+    const { requestsPerMinute } = this.#limits;
+    const scopes = minuteScopes(keyScopeId(key), this.#limits);
+    for (let asked = 0; asked < requestsPerMinute; asked += 1) {
+      const counting = this.#world.living()[0]?.limits.count(scopes);
       await this.#world.settle();
       if ((await counting)?.isAdmitted === true) granted += 1;
     }
-    return { granted, allowed: limits.requestsPerMinute - used };
+    return { granted, allowed: requestsPerMinute - used };
   }
 
   async #wait(ms: number): Promise<void> {
@@ -189,12 +218,20 @@ class History {
     this.#world.advance(ms);
   }
 
-  #call({ worker, key, tokens, most, isCounted }: Extract<Step, { kind: "call" }>): void {
+  /** Calls after each other, for which the worker gets a lease. */
+  async #rush({ count, ...call }: Extract<Step, { kind: "rush" }>): Promise<void> {
+    for (let each = 0; each < count; each += 1) {
+      this.#call({ ...call, most: call.tokens, isCounted: false });
+      await this.#world.settle();
+    }
+  }
+
+  #call({ worker, key, tokens, most, isCounted }: Omit<CallStep, "kind" | "count">): void {
     const at = this.#workerAt(worker);
     if (at === undefined) return;
     this.#calls += 1;
     const callId = `call ${this.#calls}`;
-    const scopes = minuteScopes(keyScopeId(key), limits, 2);
+    const scopes = minuteScopes(keyScopeId(key), this.#limits, 2);
     const record = (use: { reserved: number; counted?: CountedRequest }): void => {
       if (!at.isAlive) return;
       this.admitted.push({
@@ -211,15 +248,18 @@ class History {
     };
     this.#undecided.set(callId, at);
     if (isCounted) {
-      void Promise.resolve(at.limits.count(scopes)).then((decision) => {
+      const counting = at.limits.count(scopes);
+      if (!(counting instanceof Promise)) this.leased += 1;
+      void Promise.resolve(counting).then((decision) => {
         this.#undecided.delete(callId);
         if (decision.isAdmitted) record({ reserved: 0, counted: decision.counted });
       });
       return;
     }
     const mostTokens = Math.max(tokens, most);
-    const decision = at.limits.acquire({ callId, scopes, tokens, mostTokens });
-    void Promise.resolve(decision).then(({ isAdmitted }) => {
+    const acquiring = at.limits.acquire({ callId, scopes, tokens, mostTokens });
+    if (!(acquiring instanceof Promise)) this.leased += 1;
+    void Promise.resolve(acquiring).then(({ isAdmitted }) => {
       this.#undecided.delete(callId);
       if (isAdmitted) record({ reserved: tokens });
     });
@@ -272,9 +312,10 @@ class History {
 }
 
 test("no window of several workers exceeds its limit, and none loses what was admitted, whatever ends when", async () => {
+  let leased = 0;
   await fc.assert(
-    fc.asyncProperty(history, async ({ workers, skewMs, steps }) => {
-      const run = new History({ workers, skewMs });
+    fc.asyncProperty(history, async ({ steps, limits, ...settings }) => {
+      const run = new History({ limits, ...settings });
       await run.start();
       for (const step of steps) await run.run(step);
       await run.finish();
@@ -285,7 +326,9 @@ test("no window of several workers exceeds its limit, and none loses what was ad
         const { granted, allowed } = await run.left(key);
         expect(granted).toBeLessThanOrEqual(allowed);
       }
+      leased += run.leased;
     }),
     { numRuns: sizeOf({ quick: 100, all: 2_000, measured: 10_000 }) },
   );
+  expect(leased).toBeGreaterThan(0);
 }, 900_000);

@@ -1,3 +1,4 @@
+import { Leases } from "../../src/process/control/coordination/leases.ts";
 import {
   limitHandlers,
   type SyncLimits,
@@ -75,9 +76,19 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
       "limits.yours": () => undefined,
       "limits.seen": () => [],
       "limits.used": () => undefined,
+      "limits.leased": () => undefined,
+      "limits.recall": () => undefined,
     },
     onOpen: () => opened.resolve(),
   });
+  // Each decision is checked, so nothing is leased.
+  const store = {
+    slot: 0,
+    lease: () => undefined,
+    open: () => undefined,
+    giveBack: () => undefined,
+  };
+  const leases = new Leases({ store, now: () => time.now, workers: () => 2 });
   const member = new Member();
   member.admit();
   const control: ControlEnd = new Link<None, LimitMessages>({
@@ -85,7 +96,11 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
     channel: wayTo(() => worker, ends.clock),
     clock: ends.controlClock,
     later: (run) => ends.controlClock.schedule(run, 0),
-    handlers: limitHandlers(ends.limits, member),
+    handlers: limitHandlers(
+      ends.limits,
+      leases.ofWorker(() => undefined),
+      member,
+    ),
     onOpen: () => undefined,
   });
   return new RemoteLimits(
@@ -95,6 +110,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
         return worker.ask(kind, body, timeoutMs);
       },
       tell: (kind, body) => worker.tell(kind, body),
+      tellSoon: (kind, body) => worker.tellSoon(kind, body),
       // Control decides from the start.
       join: (part) => void part.report(),
     },

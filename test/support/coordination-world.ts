@@ -44,15 +44,52 @@ class Way implements ByteChannel {
   }
 }
 
+interface Timer {
+  readonly at: number;
+  readonly run: () => void;
+  /** Of a note that may wait for the next message. */
+  readonly isOfNote: boolean;
+}
+
+/** Longest wait of a note that need not be sent at once. */
+const noteWaitMs = 5;
+/** Longer timers never run: the limits of waits for control are no part of these tests. */
+const longestTimerMs = 2_000;
+
 /** A process that may end at a write. */
 class Process {
   readonly clock: ManualClock;
+  #timers: Timer[] = [];
   isAlive = true;
   /** Writes before its end. */
   writesLeft = Number.POSITIVE_INFINITY;
 
   constructor(clock: ManualClock) {
     this.clock = clock;
+  }
+
+  /** Its time, with timers that run in `runTimers`. */
+  get timedClock(): Clock {
+    return {
+      now: () => this.clock.now(),
+      monotonic: () => this.clock.monotonic(),
+      schedule: (run, delayMs) => {
+        if (delayMs > longestTimerMs) return () => undefined;
+        const at = this.clock.monotonic() + delayMs;
+        const timer: Timer = { at, run, isOfNote: delayMs === noteWaitMs };
+        this.#timers.push(timer);
+        return () => void (this.#timers = this.#timers.filter((other) => other !== timer));
+      },
+    };
+  }
+
+  /** Runs those that are due, and those of notes too; false if there are none. */
+  runTimers(withNotes: boolean): boolean {
+    const now = this.clock.monotonic();
+    const due = this.#timers.filter(({ at, isOfNote }) => at <= now || (withNotes && isOfNote));
+    this.#timers = this.#timers.filter((timer) => !due.includes(timer));
+    if (this.isAlive) for (const { run } of due.toSorted((a, b) => a.at - b.at)) run();
+    return due.length > 0;
   }
 
   mayWrite(): boolean {
@@ -86,11 +123,17 @@ export class WorkerWorld extends Process implements CoordinationLink {
   readonly limits: LimitStore;
   readonly parts = new CoordinationParts();
   connection: Connection | undefined;
+  /** Whether it neither reads nor writes for now. */
+  isHanging = false;
+  /** Asked of control. */
+  asks = 0;
+  /** Notes of what all workers were granted. */
+  told = 0;
 
   constructor(number: number, clock: ManualClock, { bounds, workers, ledger }: WorldOptions) {
     super(clock);
     this.number = number;
-    const options = { clock: withoutTimers(clock), random: () => 0, ...bounds };
+    const options = { clock: this.timedClock, random: () => 0, ...bounds };
     const reports = { admitted: async (since: number) => ledger(since) };
     this.limits =
       workers > 1
@@ -102,6 +145,7 @@ export class WorkerWorld extends Process implements CoordinationLink {
   }
 
   readonly ask: CoordinationLink["ask"] = (kind, body, timeoutMs) => {
+    this.asks += 1;
     const link = this.connection?.near;
     if (link === undefined) return Promise.reject(new LinkLost("there is no control"));
     return link.ask(kind, body, timeoutMs);
@@ -109,6 +153,10 @@ export class WorkerWorld extends Process implements CoordinationLink {
 
   readonly tell: CoordinationLink["tell"] = (kind, body) => {
     this.connection?.near.tell(kind, body);
+  };
+
+  readonly tellSoon: CoordinationLink["tellSoon"] = (kind, body) => {
+    this.connection?.near.tellSoon(kind, body);
   };
 
   join(part: Parameters<CoordinationParts["join"]>[0]): void {
@@ -157,6 +205,7 @@ export class CoordinationWorld {
   advance(durationMs: number): void {
     this.clock.advance(durationMs);
     for (const clock of this.#clocks) clock.advance(durationMs);
+    this.#runTimers(false);
   }
 
   living(): readonly WorkerWorld[] {
@@ -208,7 +257,16 @@ export class CoordinationWorld {
   }
 
   async settle(): Promise<void> {
-    for (let quiet = 0; quiet < 3;) quiet = (await this.step()) ? 0 : quiet + 1;
+    for (let quiet = 0; quiet < 3;) {
+      const hasMoved = (await this.step()) || this.#runTimers(true);
+      quiet = hasMoved ? 0 : quiet + 1;
+    }
+  }
+
+  /** Timers that are due, and those of notes if all is to be delivered. */
+  #runTimers(withNotes: boolean): boolean {
+    const processes = [...(this.control === undefined ? [] : [this.control]), ...this.workers];
+    return processes.filter((process) => process.runTimers(withNotes)).length > 0;
   }
 
   #endDead(connection: Connection): boolean {
@@ -237,10 +295,16 @@ export class CoordinationWorld {
     const toWorker = new Way(control);
     const near: Connection["near"] = new Link<CoordinationMessages, ControlMessages>({
       channel: toControl,
-      clock: withoutTimers(worker.clock),
+      clock: worker.timedClock,
       hello: { number: worker.number, limits: worker.parts.limitsState },
       jsonKinds,
-      handlers: workerHandlers(worker.parts.handlers),
+      handlers: {
+        ...workerHandlers(worker.parts.handlers),
+        "limits.used": (told) => {
+          worker.told += 1;
+          return worker.parts.handlers["limits.used"](told);
+        },
+      },
       onOpen: () => {
         worker.connection = connection;
       },
@@ -248,8 +312,9 @@ export class CoordinationWorld {
     });
     const far: Connection["far"] = new Link<ControlMessages, CoordinationMessages>({
       channel: toWorker,
-      clock: withoutTimers(control.clock),
+      clock: control.timedClock,
       hello: undefined,
+      jsonKinds,
       handlers: shared.handlers,
       beforeFlush: coordination.publish,
       onOpen: (hello) => void shared.opened(far, hello),
@@ -269,6 +334,7 @@ export class CoordinationWorld {
 }
 
 function deliver({ worker, control, toControl, toWorker, near, far }: Connection): boolean {
+  if (worker.isHanging) return false;
   const toFar = toControl.take();
   const toNear = toWorker.take();
   if (control.isAlive) for (const bytes of toFar) far.received(bytes);

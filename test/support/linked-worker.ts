@@ -37,6 +37,7 @@ export class LinkedWorker {
     this.joins = new RemoteJoins({
       ask: (kind, body, timeoutMs) => this.#ask((link) => link.ask(kind, body, timeoutMs)),
       tell: (kind, body) => this.#pair?.near.link.tell(kind, body),
+      tellSoon: (kind, body) => this.#pair?.near.link.tellSoon(kind, body),
       join: () => undefined,
     });
   }

@@ -14,6 +14,7 @@ export class MemoryLink {
     ask: (kind, body) => this.#ask(kind, body),
     join: () => undefined,
     tell: (kind, body) => this.#send(() => void this.#deliver(kind, body)),
+    tellSoon: (kind, body) => this.#send(() => void this.#deliver(kind, body)),
   };
   readonly #later: (run: () => void) => void;
   readonly #failing = new Set<(error: LinkLost) => void>();

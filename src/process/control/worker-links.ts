@@ -4,12 +4,13 @@ import type { Ingest } from "../../ledger/ingest/ingest.ts";
 import type { KeyChanges, UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
 import { Link, type Handlers } from "../link/link.ts";
-import type {
-  ConfigFeed,
-  ControlMessages,
-  CoordinationMessages,
-  WorkerMessages,
-  WorkerState,
+import {
+  jsonKinds,
+  type ConfigFeed,
+  type ControlMessages,
+  type CoordinationMessages,
+  type WorkerMessages,
+  type WorkerState,
 } from "../link/messages.ts";
 import type { ByteChannel } from "../link/outbox.ts";
 import type { Coordination } from "./coordination/coordination.ts";
@@ -135,6 +136,7 @@ export class WorkerLinks {
       channel,
       clock,
       hello: undefined,
+      jsonKinds,
       handlers: { ...shared.handlers, ...this.#handlers(() => link) },
       beforeFlush: coordination.publish,
       onOpen: (hello) => {

@@ -21,30 +21,44 @@ export type WireScope = readonly [
   overrunFactor: number | null,
 ];
 
-export interface WireCounted {
-  readonly scopes: readonly WireScope[];
-  readonly slot: number;
-}
+export type WireCounted = readonly [slot: number, scopes: readonly WireScope[]];
 
-export interface WireLimitRequest extends Omit<LimitRequest, "scopes" | "counted" | "mostTokens"> {
-  readonly scopes: readonly WireScope[];
-  readonly mostTokens: number | null;
-  readonly counted: WireCounted | null;
-}
+/** What a worker would admit by itself under these scopes within a second. */
+export type WireWish = readonly [
+  /** What the worker calls these scopes. */
+  account: number,
+  requests: number,
+  tokens: number,
+  overrun: number,
+];
 
-type WireState = Omit<LimitState, "limitRequests" | "remainingRequests"> & {
-  readonly limitRequests: number | null;
-  readonly remainingRequests: number | null;
-};
+export type WireLimitRequest = readonly [
+  callId: string,
+  tokens: number,
+  mostTokens: number | null,
+  /** In which the request was counted; null: it was not. */
+  countedSlot: number | null,
+  scopes: readonly WireScope[],
+  wish: WireWish | null,
+];
+
+/** What is left of requests, then of tokens. */
+export type WireState = readonly [
+  limitRequests: number | null,
+  remainingRequests: number | null,
+  resetRequestsMs: number,
+  limitTokens: number,
+  remainingTokens: number,
+  resetTokensMs: number,
+];
 
 type WireRefusal = Omit<RefusedByLimit, "state"> & { readonly state: WireState };
 
 /** With the slot of the admission. */
-export type WireAcquired =
-  { readonly isAdmitted: true; readonly state: WireState; readonly slot: number } | WireRefusal;
+export type WireAcquired = readonly [slot: number, state: WireState] | WireRefusal;
 
 /** The slot in which a request was counted. */
-export type WireCountDecision = { readonly isAdmitted: true; readonly slot: number } | WireRefusal;
+export type WireCountDecision = number | WireRefusal;
 
 export function scopesToWire(scopes: readonly LimitScope[]): readonly WireScope[] {
   return scopes.map(({ id, unit, window, limit, isShared = false, overrunFactor }) => [
@@ -69,49 +83,43 @@ export function scopesFromWire(scopes: readonly WireScope[]): readonly LimitScop
 }
 
 export function countedToWire({ scopes, slot }: CountedRequest): WireCounted {
-  return { scopes: scopesToWire(scopes), slot };
+  return [slot, scopesToWire(scopes)];
 }
 
-export function countedFromWire({ scopes, slot }: WireCounted): CountedRequest {
+export function countedFromWire([slot, scopes]: WireCounted): CountedRequest {
   return { scopes: scopesFromWire(scopes), slot };
 }
 
-export function requestToWire(request: LimitRequest): WireLimitRequest {
+export function requestToWire(request: LimitRequest, wish?: WireWish): WireLimitRequest {
   const { callId, scopes, tokens, mostTokens = null, counted } = request;
-  return {
-    callId,
-    scopes: scopesToWire(scopes),
-    tokens,
-    mostTokens,
-    counted: counted === undefined ? null : countedToWire(counted),
-  };
+  return [callId, tokens, mostTokens, counted?.slot ?? null, scopesToWire(scopes), wish ?? null];
 }
 
 export function requestFromWire(request: WireLimitRequest): LimitRequest {
-  const { callId, scopes, tokens, mostTokens, counted } = request;
-  return {
-    callId,
-    scopes: scopesFromWire(scopes),
-    tokens,
-    mostTokens: mostTokens ?? undefined,
-    counted: counted === null ? undefined : countedFromWire(counted),
-  };
+  const [callId, tokens, mostTokens, countedSlot, wireScopes] = request;
+  const scopes = scopesFromWire(wireScopes);
+  const counted = countedSlot === null ? undefined : { scopes, slot: countedSlot };
+  return { callId, scopes, tokens, mostTokens: mostTokens ?? undefined, counted };
+}
+
+export function wishOf([, , , , , wish]: WireLimitRequest): WireWish | undefined {
+  return wish ?? undefined;
 }
 
 export function decisionToWire(decision: LimitDecision, slot: number): WireAcquired {
   const state = stateToWire(decision.state);
-  return decision.isAdmitted ? { isAdmitted: true, state, slot } : { ...decision, state };
+  return decision.isAdmitted ? [slot, state] : { ...decision, state };
 }
 
 export function decisionFromWire(decision: WireAcquired): LimitDecision {
-  return decision.isAdmitted
-    ? { isAdmitted: true, state: stateFromWire(decision.state) }
-    : refusalFromWire(decision);
+  return "isAdmitted" in decision
+    ? refusalFromWire(decision)
+    : { isAdmitted: true, state: stateFromWire(decision[1]) };
 }
 
 export function countDecisionToWire(decision: CountDecision): WireCountDecision {
   return decision.isAdmitted
-    ? { isAdmitted: true, slot: decision.counted.slot }
+    ? decision.counted.slot
     : { ...decision, state: stateToWire(decision.state) };
 }
 
@@ -120,33 +128,39 @@ export function countDecisionFromWire(
   decision: WireCountDecision,
   scopes: readonly LimitScope[],
 ): CountDecision {
-  return decision.isAdmitted
-    ? { isAdmitted: true, counted: { scopes, slot: decision.slot } }
+  return typeof decision === "number"
+    ? { isAdmitted: true, counted: { scopes, slot: decision } }
     : refusalFromWire(decision);
+}
+
+export function stateToWire(state: LimitState): WireState {
+  return [
+    toWire(state.limitRequests),
+    toWire(state.remainingRequests),
+    state.resetRequestsMs,
+    state.limitTokens,
+    state.remainingTokens,
+    state.resetTokensMs,
+  ];
+}
+
+export function stateFromWire(state: WireState): LimitState {
+  const [limitRequests, remainingRequests, resetRequestsMs, ...ofTokens] = state;
+  const [limitTokens, remainingTokens, resetTokensMs] = ofTokens;
+  return {
+    limitRequests: fromWire(limitRequests),
+    remainingRequests: fromWire(remainingRequests),
+    resetRequestsMs,
+    limitTokens,
+    remainingTokens,
+    resetTokensMs,
+  };
 }
 
 function refusalFromWire(refusal: WireRefusal): RefusedByLimit {
   // What is undefined is absent in JSON.
   const { freeAfterMs, retryAfterMs } = refusal;
   return { ...refusal, freeAfterMs, retryAfterMs, state: stateFromWire(refusal.state) };
-}
-
-function stateToWire(state: LimitState): WireState {
-  const { limitRequests, remainingRequests } = state;
-  return {
-    ...state,
-    limitRequests: toWire(limitRequests),
-    remainingRequests: toWire(remainingRequests),
-  };
-}
-
-function stateFromWire(state: WireState): LimitState {
-  const { limitRequests, remainingRequests } = state;
-  return {
-    ...state,
-    limitRequests: fromWire(limitRequests),
-    remainingRequests: fromWire(remainingRequests),
-  };
 }
 
 function toWire(limit: number): number | null {

@@ -43,6 +43,8 @@ export interface LinkOptions<Heard extends Messages> {
   readonly beforeFlush?: () => void;
 }
 
+/** Longest wait of a note that need not be sent at once. */
+const noteWaitMs = 5;
 /** Longest wait for an answer. */
 const answerTimeoutMs = 5_000;
 
@@ -57,19 +59,14 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   readonly #outbox: Outbox;
   #isOpen = false;
   #lost: LinkLost | undefined;
-  #droppedNotes = 0;
   #heard = 0;
 
   constructor(options: LinkOptions<Heard>) {
     this.#options = options;
     this.#asks = new OpenAsks(options.clock);
-    this.#outbox = new Outbox(options);
+    const soon: Later = (run) => options.clock.schedule(run, noteWaitMs);
+    this.#outbox = new Outbox({ ...options, soon });
     this.#outbox.add(["hello", 0, "", { protocol, hello: options.hello }], "clone");
-  }
-
-  /** Notes that found too many bytes waiting. */
-  get droppedNotes(): number {
-    return this.#droppedNotes;
   }
 
   /** Messages of the other side so far. */
@@ -100,10 +97,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     body: Sent[Kind]["ask"],
     timeoutMs: number = answerTimeoutMs,
   ): Promise<Sent[Kind]["answer"]> {
-    if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    if (this.#outbox.isFull) {
-      return Promise.reject(new LinkLost("the other process does not read"));
-    }
+    if (!this.#canSend()) return Promise.reject(this.#lost);
     const encoding = this.#encodingOf(kind);
     return this.#asks.open(
       timeoutMs,
@@ -112,18 +106,19 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     );
   }
 
-  /** Sends a note, unless the link is lost or full. */
+  /** Sends a note, unless the link is lost: a link that cannot carry a message ends. */
   tell<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
-    if (this.#lost !== undefined) return;
-    if (this.#outbox.isFull) this.#droppedNotes += 1;
-    else this.#outbox.add(["note", 0, kind, body], this.#encodingOf(kind));
+    if (this.#canSend()) this.#outbox.add(["note", 0, kind, body], this.#encodingOf(kind));
+  }
+
+  /** Sends a note with the next message, or after a few milliseconds; the order is kept. */
+  tellSoon<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
+    if (this.#canSend()) this.#outbox.addSoon(["note", 0, kind, body], this.#encodingOf(kind));
   }
 
   /** Sends a frame, such as one that is sent over several links, before all that waits. */
   sendFirst(frame: Uint8Array): void {
-    if (this.#lost !== undefined) return;
-    if (this.#outbox.isFull) this.close("the other process does not read");
-    else this.#outbox.addFirst(frame);
+    if (this.#canSend()) this.#outbox.addFirst(frame);
   }
 
   /** For the channel: bytes have arrived. */
@@ -151,6 +146,13 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     if (this.#lost === undefined) this.#outbox.flush();
     this.#lose(new LinkLost(reason));
     this.#options.channel.close();
+  }
+
+  #canSend(): boolean {
+    if (this.#lost === undefined && this.#outbox.isFull) {
+      this.close("the other process does not read");
+    }
+    return this.#lost === undefined;
   }
 
   #lose(reason: LinkLost): void {
@@ -205,7 +207,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   }
 
   #answer(message: Message, encoding: Encoding): void {
-    if (this.#lost !== undefined) return;
+    if (!this.#canSend()) return;
     const [type, sequence] = message;
     try {
       this.#outbox.add(message, type === "failure" ? "json" : encoding);

@@ -6,6 +6,7 @@ import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
+import type { LeaseId, WireLease, WireLeasedCall, WireRest } from "./lease-wire.ts";
 import type { HeldLimits, TakenLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
 import type {
   WireAcquired,
@@ -70,16 +71,17 @@ export type LimitMessages = {
     readonly ask: WireLimitRequest;
     readonly answer: WireAcquired;
   };
+  /** Sent before all other notes of the call. */
+  readonly "limits.opened": { readonly ask: WireLeasedCall };
+  /** Sent for each lease, once. */
+  readonly "limits.returned": { readonly ask: readonly WireRest[] };
   readonly "limits.use": { readonly ask: CallTokens };
   readonly "limits.settle": { readonly ask: CallTokens };
   /** Answered when all notes before it were heard. */
   readonly "limits.heard": { readonly ask: undefined; readonly answer: void };
 };
 
-export interface CallTokens {
-  readonly callId: string;
-  readonly tokens: number;
-}
+export type CallTokens = readonly [callId: string, tokens: number];
 
 /** Which worker makes a call that may be repeated, where there are several. */
 export type JoinMessages = {
@@ -148,10 +150,16 @@ export type CoordinationMessages = LimitMessages &
   HandoverMessages;
 
 /** Small messages on the way of a call, which are sent as JSON. */
-export const jsonKinds: ReadonlySet<string> = new Set<keyof CoordinationMessages>([
+export const jsonKinds: ReadonlySet<string> = new Set<
+  keyof CoordinationMessages | keyof SharingMessages
+>([
+  "limits.leased",
+  "limits.recall",
   "limits.count",
   "limits.uncount",
   "limits.acquire",
+  "limits.opened",
+  "limits.returned",
   "limits.use",
   "limits.settle",
   "limits.heard",
@@ -213,6 +221,9 @@ export type SharingMessages = {
   readonly "limits.seen": { readonly ask: undefined; readonly answer: readonly WireUse[] };
   /** In JSON, and before any answer that depends on it. */
   readonly "limits.used": { readonly ask: WireUsed };
+  readonly "limits.leased": { readonly ask: WireLease };
+  /** Answered once these leases were returned. */
+  readonly "limits.recall": { readonly ask: readonly LeaseId[]; readonly answer: void };
   /** Places that a worker may not give of its share while control is gone. */
   readonly "places.lent": { readonly ask: readonly WireLent[] };
   /** Answered once the worker keeps no places there, which it may not before `places.plenty`. */

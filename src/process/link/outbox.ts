@@ -14,6 +14,8 @@ export interface OutboxOptions {
   readonly channel: ByteChannel;
   /** Default: `setImmediate`. */
   readonly later?: Later | undefined;
+  /** Runs something within a few milliseconds. */
+  readonly soon: Later;
   /** Called before what was added in a turn is sent; may add more. */
   readonly beforeFlush?: (() => void) | undefined;
 }
@@ -27,6 +29,7 @@ const longestJoined = 64 * 1024;
 export class Outbox {
   readonly #channel: ByteChannel;
   readonly #later: Later;
+  readonly #soon: Later;
   readonly #beforeFlush: () => void;
   readonly #frames = new JsonFrames();
   /** Frames before those messages that are in `#json`. */
@@ -35,16 +38,18 @@ export class Outbox {
   /** Messages that become one frame. */
   #json = "";
   #isFlushPlanned = false;
+  #isFlushPlannedSoon = false;
   /** The channel took less than it was given; `drained` follows. */
   #hasPaused = false;
   /** The first of `#waiting` is the rest of what the channel has begun to take. */
   #hasRest = false;
   #isFlushing = false;
 
-  constructor({ channel, later = setImmediate, beforeFlush = () => undefined }: OutboxOptions) {
+  constructor({ channel, later = setImmediate, soon, beforeFlush }: OutboxOptions) {
     this.#channel = channel;
     this.#later = later;
-    this.#beforeFlush = beforeFlush;
+    this.#soon = soon;
+    this.#beforeFlush = beforeFlush ?? (() => undefined);
   }
 
   get isFull(): boolean {
@@ -53,11 +58,21 @@ export class Outbox {
 
   /** Throws a `RangeError` for a message that is too large. */
   add(message: Message, encoding: Encoding): void {
-    if (encoding === "clone") this.#push(encodeClone(message));
-    else this.#addJson(encodeJson(message));
+    this.#put(message, encoding);
     if (this.#isFlushPlanned || this.#hasPaused) return;
     this.#isFlushPlanned = true;
     this.#later(() => this.flush());
+  }
+
+  /** Adds a message that waits for the next one, but only for a few milliseconds. */
+  addSoon(message: Message, encoding: Encoding): void {
+    this.#put(message, encoding);
+    if (this.#isFlushPlanned || this.#isFlushPlannedSoon || this.#hasPaused) return;
+    this.#isFlushPlannedSoon = true;
+    this.#soon(() => {
+      this.#isFlushPlannedSoon = false;
+      this.flush();
+    });
   }
 
   /** Sends a frame before all that waits: at once, or in the write that begins now. */
@@ -94,6 +109,11 @@ export class Outbox {
     this.#waiting = [];
     this.#waitingBytes = 0;
     this.#json = "";
+  }
+
+  #put(message: Message, encoding: Encoding): void {
+    if (encoding === "clone") this.#push(encodeClone(message));
+    else this.#addJson(encodeJson(message));
   }
 
   #addJson(text: string): void {

@@ -5,7 +5,7 @@
 export const runtimeSettings: Readonly<Record<string, string>> = {
   // Milliseconds between two walks through the memory of a waiting thread in search of free pages.
   // The thread cannot go on before another thread has ended the walk, however long that one waits
-  // for a core. Default: 100 or 1000.
+  // for a core. By default there are several a second.
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "60000",
   // Milliseconds between two collections of garbage that nothing but the time asks for.
   // Default: 1000.

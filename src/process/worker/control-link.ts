@@ -62,6 +62,7 @@ export class ControlLink {
       return this.#linked().ask(kind, body, timeoutMs);
     },
     tell: (kind, body) => this.#connection?.tell(kind, body),
+    tellSoon: (kind, body) => this.#connection?.tellSoon(kind, body),
     join: (part) => this.#parts.join(part),
   };
   readonly #options: ControlLinkOptions;
@@ -119,6 +120,7 @@ export class ControlLink {
     this.#stopTimer();
     await this.#uses.stop();
     this.#stopping.abort();
+    this.#parts.closing();
     this.#connection?.tell("leaving", this.#options.renderMetrics());
     this.#connection?.close();
   }

@@ -10,8 +10,8 @@ export interface PoolShare {
   /** Whether pools wait for connections of others to close. */
   isCrowded(): boolean;
   closed(): void;
-  /** A connection is kept idle. */
-  kept(): void;
+  /** Calls `sweep` later. */
+  sweepSoon(): void;
 }
 
 /**
@@ -19,6 +19,9 @@ export interface PoolShare {
  * answers. Above this number requests share them instead of opening more.
  */
 const mostAbandoned = 64;
+
+/** Limit on the opening of a connection whose request was sent on another one. */
+const longestSpareOpeningMs = 30_000;
 
 /** The connections to one server. */
 export class ConnectionPool implements ConnectionOwner, Carrier {
@@ -64,6 +67,10 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     for (const connection of this.#idle.filter((each) => this.#isStale(each, now))) {
       connection.close();
     }
+    for (const [exchange, { openedAt }] of this.#opening) {
+      const isLate = now - openedAt >= longestSpareOpeningMs;
+      if (isLate && !this.#waiting.has(exchange)) this.abandon(exchange);
+    }
   }
 
   /** Closes the connection that was not used for the longest time; false without one. */
@@ -73,8 +80,8 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     return oldest !== undefined;
   }
 
-  get hasIdle(): boolean {
-    return this.#idle.length > 0;
+  get isToSweep(): boolean {
+    return this.#idle.length > 0 || this.#opening.size > 0;
   }
 
   nowMs(): number {
@@ -82,8 +89,9 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
   }
 
   onOpen(connection: Connection): void {
-    this.#leaveOpening(connection);
+    const wasAbandoned = this.#leaveOpening(connection);
     this.#give(connection, true);
+    if (wasAbandoned) this.openMore();
   }
 
   onOpenFailed(connection: Connection, error: Error): void {
@@ -132,26 +140,32 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     connection.open();
   }
 
-  #leaveOpening(connection: Connection): void {
+  /** Whether nobody waited for it any more. */
+  #leaveOpening(connection: Connection): boolean {
     const { openedFor } = connection;
     if (this.#opening.get(openedFor) === connection) this.#opening.delete(openedFor);
-    this.#abandoned.delete(connection);
+    return this.#abandoned.delete(connection);
   }
 
   /** Gives a connection to the exchange that has waited for the longest time, or keeps it. */
   #give(connection: Connection, isNew: boolean): void {
+    const now = this.#share.nowMs();
     for (const exchange of this.#waiting) {
+      if (!isNew && this.#isStale(connection, now)) {
+        connection.close();
+        return this.openMore();
+      }
       this.#waiting.delete(exchange);
+      if (this.#opening.has(exchange)) this.#share.sweepSoon();
       exchange.request?.progress.connected();
       return connection.begin(exchange);
     }
-    const now = this.#share.nowMs();
     connection.keep(now);
     const { mostIdle } = this.#origin.settings;
     const isKept = this.#idle.length < mostIdle && !this.#share.isCrowded();
     if (!isKept || (!isNew && this.#isStale(connection, now))) return connection.close();
     this.#idle.push(connection);
-    this.#share.kept();
+    this.#share.sweepSoon();
   }
 
   #takeIdle(): Connection | undefined {

@@ -5,7 +5,7 @@ import { ClientError } from "./client-error.ts";
 import type { Carrier, Exchange } from "./exchange.ts";
 import { Outgoing } from "./outgoing.ts";
 import { ResponseReader } from "./answer/response-reader.ts";
-import { tlsOptions } from "./tls.ts";
+import { identityError, tlsOptions } from "./tls.ts";
 import { Tunnel } from "./tunnel.ts";
 
 /** Who opened a connection and keeps it. */
@@ -45,6 +45,7 @@ export class Connection implements Carrier {
   #sentAt = 0;
   #idleSince: number | undefined;
   #answers = 0;
+  #isWanted = true;
   #state: "opening" | "open" | "closed" = "opening";
   /** Whether the server has ended its side in order. */
   #isEnded = false;
@@ -67,12 +68,16 @@ export class Connection implements Carrier {
   }
 
   open(): void {
-    try {
-      this.#connect();
-    } catch (error) {
-      // TLS options that the runtime cannot use, such as a key of another certificate.
-      this.#failOpening(error);
-    }
+    const { proxy, isSecure } = this.#origin;
+    const isTunnel = proxy !== undefined && isSecure;
+    if (isTunnel) this.#tunnel = new Tunnel(this.#origin, proxy);
+    const { hostname, port } = proxy ?? this.#origin;
+    const tls = isSecure && !isTunnel ? tlsOptions(this.#origin) : undefined;
+    const options = { hostname, port, data: this, socket: handlers, ...(tls && { tls }) };
+    // It throws for TLS options that the runtime cannot read.
+    Promise.try(() => Bun.connect<Connection>(options)).catch((error: unknown) =>
+      this.#failOpening(error),
+    );
   }
 
   /** Sends a request; the connection must be open and free. */
@@ -106,6 +111,7 @@ export class Connection implements Carrier {
 
   /** Nobody waits for it any more; false if it has to be waited for nevertheless. */
   stopOpening(): boolean {
+    this.#isWanted = false;
     // The runtime cannot end a connection before the other side has accepted it.
     if (this.#socket === undefined) return false;
     this.#destroy();
@@ -136,15 +142,24 @@ export class Connection implements Carrier {
   onSocketOpen(socket: Socket<Connection>): void {
     this.#socket = socket;
     if (this.#state === "closed") return socket.terminate();
+    // No deadline would end a handshake that nobody waits for.
+    if (!this.#isWanted && this.#origin.isSecure) {
+      return this.#failOpening(new ClientError("Cancelled", "connecting"));
+    }
     if (this.#tunnel !== undefined) socket.write(this.#tunnel.request);
     else if (!this.#origin.isSecure) this.#opened(socket);
   }
 
   /** Nothing is written before the server has proved its name. */
   onHandshake(socket: Socket<Connection>, isDone: boolean, error: Error | null): void {
-    if (this.#socket !== socket) return;
-    if (isDone && error === null && socket.authorized) return this.#opened(socket);
-    this.#failOpening(error ?? new ClientError("Unauthorized", "connecting"));
+    // A server may begin another handshake later.
+    if (this.#socket !== socket || this.#state !== "opening") return;
+    if (!isDone || error !== null || !socket.authorized) {
+      return this.#failOpening(error ?? new ClientError("Unauthorized", "connecting"));
+    }
+    const mismatch = identityError(this.#origin, socket);
+    if (mismatch !== undefined) return this.#failOpening(mismatch);
+    this.#opened(socket);
   }
 
   onData(socket: Socket<Connection>, bytes: Buffer): void {
@@ -152,7 +167,9 @@ export class Connection implements Carrier {
     if (this.#tunnel !== undefined) return this.#readTunnel(this.#tunnel, socket, bytes);
     const exchange = this.#exchange;
     // An answer that nobody asked for.
-    if (exchange === undefined) return this.#destroy();
+    if (exchange === undefined) {
+      return this.#state === "opening" ? this.#failOpening(undefined) : this.#destroy();
+    }
     try {
       this.#reader.push(bytes);
     } catch (error) {
@@ -178,16 +195,6 @@ export class Connection implements Carrier {
     const exchange = this.#exchange;
     this.#destroy();
     if (exchange !== undefined) this.#lose(exchange, error);
-  }
-
-  #connect(): void {
-    const { proxy, isSecure } = this.#origin;
-    const isTunnel = proxy !== undefined && isSecure;
-    if (isTunnel) this.#tunnel = new Tunnel(this.#origin, proxy);
-    const { hostname, port } = proxy ?? this.#origin;
-    const tls = isSecure && !isTunnel ? tlsOptions(this.#origin) : undefined;
-    const options = { hostname, port, data: this, socket: handlers, ...(tls && { tls }) };
-    Bun.connect<Connection>(options).catch((error: unknown) => this.#failOpening(error));
   }
 
   #opened(socket: Socket<Connection>): void {

@@ -305,6 +305,21 @@ describe("a connection", () => {
     expect(seen).toEqual(["0", "0", "0", "1", "1"]);
   });
 
+  test("that is old carries none that waits for it", async () => {
+    using server = rawServer({});
+    const { ask, passTime } = clientHarness({
+      mostConnections: 1,
+      connections: { ageMs: 10_000 },
+    });
+    const answers = [ask(server.url), ask(server.url)];
+    for (const index of [0, 1]) {
+      await until(() => server.peers[index]?.requests.length === 1);
+      passTime(11_000);
+      server.peers[index]?.write(ok(`${index}`));
+    }
+    expect((await Promise.all(answers)).map(({ text }) => text)).toEqual(["0", "1"]);
+  });
+
   test("beyond the limit of idle ones is closed", async () => {
     using server = rawServer({ onRequest: counting });
     const { send } = clientHarness({ connections: { mostIdle: 2 } });
@@ -387,5 +402,20 @@ describe("the limit of connections", () => {
     expect((await waiting).status).toBe(200);
     expect(await refused).toBe("connecting: ECONNREFUSED");
     expect((await ask(server.url)).status).toBe(200);
+  });
+
+  test("is passed on by a server that needs no connection any more", async () => {
+    using one = rawServer({});
+    using other = rawServer({ onRequest: counting });
+    using third = rawServer({ onRequest: counting });
+    const { ask, send } = clientHarness({ mostConnections: 1 });
+    const hanging = send(one.url);
+    const left = send(other.url);
+    const waiting = ask(third.url);
+    for (const { answer, cancel } of [left, hanging]) {
+      cancel();
+      expect(await failureOf(answer)).toBe("unanswered: Cancelled");
+    }
+    expect((await waiting).text).toBe("0.0");
   });
 });

@@ -12,7 +12,7 @@ export interface HttpClientOptions {
   readonly monotonic: () => number;
 }
 
-/** How often idle connections are looked at. */
+/** How often connections that carry nothing are looked at. */
 const sweepMs = 1_000;
 
 /** Makes a client of HTTP/1.1 that keeps its connections. It follows no redirect. */
@@ -68,12 +68,14 @@ class Pools implements PoolShare {
   closed(): void {
     this.#count -= 1;
     for (const pool of this.#waiting) {
+      if (this.#count >= this.#options.mostConnections) return;
       this.#waiting.delete(pool);
-      return pool.openMore();
+      // It may need none any more.
+      pool.openMore();
     }
   }
 
-  kept(): void {
+  sweepSoon(): void {
     if (this.#sweeper !== undefined) return;
     this.#sweeper = setTimeout(() => this.#sweep(), sweepMs);
     this.#sweeper.unref();
@@ -97,12 +99,12 @@ class Pools implements PoolShare {
 
   #sweep(): void {
     this.#sweeper = undefined;
-    let hasIdle = false;
+    let isToSweep = false;
     for (const [key, pool] of this.#pools) {
       pool.sweep();
-      hasIdle ||= pool.hasIdle;
+      isToSweep ||= pool.isToSweep;
       if (pool.isUnused) this.#pools.delete(key);
     }
-    if (hasIdle) this.kept();
+    if (isToSweep) this.sweepSoon();
   }
 }

@@ -98,6 +98,30 @@ describe("a proxy", () => {
     expect(server.peers.flatMap(({ requests }) => requests)).toEqual([]);
   });
 
+  test.each(["https://192.0.2.1/", "https://[2001:db8::1]/"])(
+    "cannot stand for a server that is named by its address: %p",
+    async (url) => {
+      // Valid for the host of the proxy.
+      using server = rawServer({ tls: secure, onRequest: answer });
+      const { proxy } = tunnelProxy(server);
+      using _ = proxy;
+      const own = { ...tls, serverName: undefined };
+      const { send } = clientHarness({ proxies: through(proxy), connections: { tls: own } });
+      const failure = await send(url).answer.catch((error: unknown) => error);
+      expect(failure).toMatchObject({ stage: "connecting", code: "ERR_TLS_CERT_ALTNAME_INVALID" });
+      expect(server.peers.flatMap(({ requests }) => requests)).toEqual([]);
+    },
+  );
+
+  test("reaches a server by its address", async () => {
+    using server = rawServer({ tls: secure, onRequest: answer });
+    const { proxy } = tunnelProxy(server);
+    using _ = proxy;
+    const byAddress = { ...tls, serverName: "127.0.0.1" };
+    const { send } = clientHarness({ proxies: through(proxy), connections: { tls: byAddress } });
+    expect((await send("https://192.0.2.1/").answer).status).toBe(200);
+  });
+
   test.each([
     ["HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "ProxyStatus407"],
     ["HTTP/1.1 200 OK\r\n\r\nmore than an answer", "ConnectionClosed"],

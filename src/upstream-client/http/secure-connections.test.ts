@@ -114,15 +114,21 @@ test("a client's certificate is shown where the server asks for it", async () =>
   expect(heard).toHaveLength(before);
 });
 
-test("a key that does not fit its certificate is a failure to connect, time and again", async () => {
-  const { url, heard } = secureServer();
-  const key = new Secret(tls.strangerKey);
-  const { send } = clientWith({ certificate: tls.gatewayCertificate, key });
-  for (let time = 0; time < 3; time += 1) {
-    const asking = send(url).answer;
-    expect(await asking.catch((error: unknown) => error)).toMatchObject({ stage: "connecting" });
+test("a key that does not fit its certificate fails each request, and holds no connection", async () => {
+  const { url } = secureServer();
+  const odd = { ...trusting, certificate: tls.gatewayCertificate, key: new Secret(tls.serverKey) };
+  const { send } = clientHarness({ mostConnections: 1 });
+  for (const body of ["{}", "{}", "a".repeat(100_000)]) {
+    const asking = send(url, { connections: connectionsWith(odd), body });
+    const failure = await asking.answer.catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      stage: "connecting",
+      code: "ERR_OSSL_X509_KEY_VALUES_MISMATCH",
+    });
+    asking.cancel();
   }
-  expect(heard).toEqual([]);
+  const fitting = { ...connectionsWith(trusting), id: "fitting" };
+  expect((await send(url, { connections: fitting }).answer).status).toBe(200);
 });
 
 test("a server that does not speak TLS, or ends the handshake, is a failure to connect", async () => {
@@ -146,3 +152,72 @@ test("a request that is cancelled during the handshake ends its connection", asy
   expect(await codeOf(asking)).toBe("Cancelled");
   await silent.peers[0]?.closed;
 });
+
+test("requests that are cancelled before their host answers leave no connection in a handshake", async () => {
+  const silent = rawServer({});
+  servers.push(silent);
+  const { send } = clientWith({});
+  const url = `https://localhost:${silent.port}`;
+  const asking = Array.from({ length: 65 }, () => send(url));
+  for (const { answer: refused, cancel } of asking) {
+    cancel();
+    expect(await codeOf(refused)).toBe("Cancelled");
+  }
+  while (silent.peers.length < 64) await Bun.sleep(1);
+  await Promise.all(silent.peers.map(({ closed }) => closed));
+});
+
+test("a server that speaks before it is asked does not hold a request", async () => {
+  const early = rawServer({
+    tls: { cert: tls.serverCertificate, key: tls.serverKey },
+    onOpen: (peer) => peer.write("220 hello\r\n"),
+  });
+  servers.push(early);
+  expect(await codeOf(clientWith({}).ask(early.url))).not.toBe("none");
+});
+
+test("a handshake that never ends is given up once its request was sent on another connection", async () => {
+  const second = Promise.withResolvers<RawPeer>();
+  const { proxy: host, target } = hostThatGoesSilent(second.resolve);
+  const { send, passTime } = clientWith({});
+  const url = `https://localhost:${host.port}`;
+  const asking = [send(url).answer];
+  const answerOnce = async (count: number): Promise<void> => {
+    while (target.peers[0]?.requests.length !== count) await Bun.sleep(1);
+    answer(target.peers[0]);
+  };
+  while (target.peers.length === 0) await Bun.sleep(1);
+  asking.push(send(url).answer);
+  const silent = await second.promise;
+  await answerOnce(1);
+  await asking[0];
+  await answerOnce(2);
+  expect((await asking[1])?.status).toBe(200);
+  passTime(31_000);
+  await silent.closed;
+});
+
+/** Passes on its first connection to a server that answers when told to, and no other. */
+function hostThatGoesSilent(onSilent: (peer: RawPeer) => void) {
+  const cert = tls.serverCertificate;
+  const target = rawServer({ tls: { cert, key: tls.serverKey } });
+  const upstream = Promise.withResolvers<{ write(bytes: Uint8Array): number }>();
+  const proxy = rawServer({
+    onOpen(peer) {
+      if (peer.index > 0) return onSilent(peer);
+      void Bun.connect({
+        hostname: "127.0.0.1",
+        port: target.port,
+        socket: {
+          open: (socket) => upstream.resolve(socket),
+          data: (_, bytes) => peer.write(bytes),
+        },
+      });
+    },
+    onBytes(peer, bytes) {
+      if (peer.index === 0) void upstream.promise.then((socket) => socket.write(bytes));
+    },
+  });
+  servers.push(target, proxy);
+  return { proxy, target };
+}

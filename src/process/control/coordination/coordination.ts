@@ -13,7 +13,6 @@ import { restoreWindows } from "../../wiring/restore-windows.ts";
 import { Handover, handoverHandlers } from "./handover.ts";
 import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
-import { limitHandlers } from "./limit-handlers.ts";
 import { Member, numberIn, type MemberLink } from "./member.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 import { SharedLimits, type LimitBounds } from "./shared-limits.ts";
@@ -80,7 +79,7 @@ export class Coordination {
     const { clock, config, living, onWaited } = options;
     this.#options = options;
     this.#awaited = new Set(living);
-    this.#limits = new SharedLimits(options);
+    this.#limits = new SharedLimits({ ...options, workers: () => this.#workers });
     this.#joins = new MemoryJoins(clock);
     this.#keys = new KeyRing({
       store: options.keys,
@@ -141,6 +140,7 @@ export class Coordination {
       places.adopt(held);
       joins.restore(claims);
     });
+    const limits = this.#limits.ofWorker(member);
     const joins = this.#joins.ofProcess();
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
@@ -152,7 +152,7 @@ export class Coordination {
     });
     return {
       handlers: {
-        ...limitHandlers(this.#limits.store, member),
+        ...limits.handlers,
         ...handoverHandlers(this.#handover, member),
         ...places.handlers,
         ...hints.handlers,
@@ -162,7 +162,7 @@ export class Coordination {
       opened: (opened, hello) => this.#opened(member, opened, hello),
       end: () => {
         this.#members.delete(member);
-        this.#limits.abandon(member);
+        limits.end();
         places.end();
         hints.end();
         joins.end();
@@ -173,7 +173,7 @@ export class Coordination {
 
   /** Tells all workers what was granted; to be called before any answer leaves. */
   readonly publish = (): void => {
-    const changes = this.#limits.changes(this.#workers);
+    const changes = this.#limits.changes();
     if (changes !== undefined) this.#tell(this.#admitted(), changes);
   };
 
@@ -260,7 +260,7 @@ export class Coordination {
   #takeIn(members: readonly Member[]): void {
     const there = members.filter((one) => this.#members.has(one) && one.report !== undefined);
     this.publish();
-    this.#tell(there, this.#limits.all(this.#workers));
+    this.#tell(there, this.#limits.all());
     for (const member of there) member.admit();
   }
 

@@ -6,8 +6,10 @@ import {
   decisionToWire,
   requestFromWire,
   scopesFromWire,
+  wishOf,
 } from "../../link/limit-wire.ts";
 import type { LimitMessages } from "../../link/messages.ts";
+import type { WorkerLeases } from "./leases.ts";
 import type { Member } from "./member.ts";
 
 /** A limit store that answers at once. */
@@ -17,20 +19,43 @@ export type SyncLimits = Pick<
 >;
 
 /** Decides for a worker under the limits that all share. */
-export function limitHandlers(limits: SyncLimits, member: Member): Handlers<LimitMessages> {
+export function limitHandlers(
+  limits: SyncLimits,
+  leases: WorkerLeases,
+  member: Member,
+): Handlers<LimitMessages> {
   const { openCalls } = member;
   return {
     "limits.count": (scopes) =>
-      member.when(() => countDecisionToWire(limits.count(scopesFromWire(scopes)))),
+      member.when(() =>
+        leases.decide({
+          decide: () => limits.count(scopesFromWire(scopes)),
+          answer: countDecisionToWire,
+        }),
+      ),
     "limits.uncount": (counted) => member.when(() => limits.uncount(countedFromWire(counted))),
-    "limits.acquire": (request) =>
+    "limits.acquire": (ask) =>
       member.when(() => {
-        const decision = limits.acquire(requestFromWire(request));
-        if (decision.isAdmitted) openCalls.add(request.callId);
-        return decisionToWire(decision, limits.slot);
+        const request = requestFromWire(ask);
+        return leases.decide({
+          decide: () => limits.acquire(request),
+          answer: (decision) => {
+            const answer = decisionToWire(decision, limits.slot);
+            if (!decision.isAdmitted) return answer;
+            openCalls.add(request.callId);
+            const { state } = decision;
+            leases.grant({ scopes: request.scopes, wanted: wishOf(ask), state });
+            return answer;
+          },
+        });
       }),
-    "limits.use": ({ callId, tokens }) => member.when(() => limits.use(callId, tokens)),
-    "limits.settle": ({ callId, tokens }) =>
+    "limits.opened": (call) =>
+      member.when(() => {
+        if (leases.opened(call)) openCalls.add(call[1]);
+      }),
+    "limits.returned": (rests) => member.when(() => leases.returned(rests)),
+    "limits.use": ([callId, tokens]) => member.when(() => limits.use(callId, tokens)),
+    "limits.settle": ([callId, tokens]) =>
       member.when(() => {
         openCalls.delete(callId);
         limits.settle(callId, tokens);

@@ -18,6 +18,10 @@ import {
   type WireUsed,
 } from "../../link/limit-use-wire.ts";
 import { scopesFromWire, scopesToWire } from "../../link/limit-wire.ts";
+import { Leases } from "./leases.ts";
+import { limitHandlers } from "./limit-handlers.ts";
+import type { Handlers } from "../../link/link.ts";
+import type { LimitMessages } from "../../link/messages.ts";
 import type { Member } from "./member.ts";
 
 export type LimitBounds = Pick<MemoryLimitStoreOptions, "reservationTtlMs" | "scopeLimit">;
@@ -26,27 +30,50 @@ export interface SharedLimitsOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly bounds: LimitBounds;
+  /** Workers that would share what is left if control ended now. */
+  readonly workers: () => number;
 }
 
 /** The limits of all workers, and what workers must know of them in case control ends. */
 export class SharedLimits {
   readonly store: MemoryLimitStore;
   readonly #clock: Clock;
+  readonly #workers: () => number;
+  readonly #leases: Leases;
   /** Common time less that of this process. */
   #offsetMs: number;
   #generation = 1;
   #sequence = 0;
   #toldWorkers = 0;
 
-  constructor({ clock, random, bounds }: SharedLimitsOptions) {
+  constructor({ clock, random, bounds, workers }: SharedLimitsOptions) {
     this.#clock = clock;
+    this.#workers = workers;
     this.#offsetMs = -clock.monotonic();
     const common: Clock = {
       now: () => clock.now(),
-      monotonic: () => this.#now(),
+      monotonic: () => this.now(),
       schedule: (run, delayMs) => clock.schedule(run, delayMs),
     };
     this.store = createMemoryLimitStore({ clock: common, random, ...bounds, isFollowed: true });
+    this.#leases = new Leases({ store: this.store, now: () => this.now(), workers });
+  }
+
+  /** Decisions for a worker that has connected. */
+  ofWorker(member: Member): { readonly handlers: Handlers<LimitMessages>; end(): void } {
+    const leases = this.#leases.ofWorker(() => member.link);
+    return {
+      handlers: limitHandlers(this.store, leases, member),
+      end: () => {
+        this.#abandon(member);
+        leases.end();
+      },
+    };
+  }
+
+  /** In common time. */
+  now(): number {
+    return this.#clock.monotonic() + this.#offsetMs;
   }
 
   /** Goes on where the last control process ended, as the worker has seen it that saw most. */
@@ -82,7 +109,7 @@ export class SharedLimits {
       if (left.requests + left.tokens > 0) unknown.push({ ...past, ...left });
     }
     this.store.restore(unknown);
-    const slot = slotAt(this.#now());
+    const slot = slotAt(this.now());
     for (const [use, amount] of missing) {
       if (amount > 0) this.store.include([{ ...use, slot, amounts: [amount], debt: 0 }]);
     }
@@ -96,7 +123,7 @@ export class SharedLimits {
       slot: use.slot + 1,
     });
     this.store.include(own.map((use) => later(useFromWire(use))));
-    const latest = slotAt(this.#now());
+    const latest = slotAt(this.now());
     for (const { callId, scopes, tokens, mostTokens, slot, charged, isOwn } of calls) {
       const known = slot ?? Number.NEGATIVE_INFINITY;
       const at = isOwn ? Math.min(known + 1, latest) : known;
@@ -113,7 +140,7 @@ export class SharedLimits {
   }
 
   /** What a worker that has gone had reserved stays charged. */
-  abandon({ openCalls }: Member): void {
+  #abandon({ openCalls }: Member): void {
     for (const callId of openCalls) this.store.settle(callId, Number.NaN);
     openCalls.clear();
   }
@@ -121,31 +148,29 @@ export class SharedLimits {
   /** Everything, for a worker that decides alone from now on; nothing is left here. */
   giveAway(): Omit<TakenLimits, "isUnknown"> {
     const { uses, calls } = this.store.handOver();
-    const told = this.#told({ uses: uses.map(useToWire), isAll: true }, 1);
+    const told = this.#told({ uses: uses.map(useToWire), isAll: true });
     this.store.clear();
     return { told, calls: calls.map(heldCall) };
   }
 
   /** What has changed since the last call; undefined: nothing. */
-  changes(workers: number): WireUsed | undefined {
+  changes(): WireUsed | undefined {
+    const workers = this.#workers();
     const uses = this.store.takeChanged();
     if (uses.length === 0 && workers === this.#toldWorkers) return undefined;
     this.#toldWorkers = workers;
     this.#sequence += 1;
-    return this.#told({ uses: uses.map(useToWire), isAll: false }, workers);
+    return this.#told({ uses: uses.map(useToWire), isAll: false });
   }
 
-  all(workers: number): WireUsed {
-    return this.#told({ uses: Array.from(this.store.held(), useToWire), isAll: true }, workers);
+  all(): WireUsed {
+    return this.#told({ uses: Array.from(this.store.held(), useToWire), isAll: true });
   }
 
-  #told(uses: Pick<WireUsed, "uses" | "isAll">, workers: number): WireUsed {
+  #told(uses: Pick<WireUsed, "uses" | "isAll">): WireUsed {
     const generation = this.#generation;
-    return { generation, sequence: this.#sequence, now: this.#now(), workers, ...uses };
-  }
-
-  #now(): number {
-    return this.#clock.monotonic() + this.#offsetMs;
+    const workers = this.#workers();
+    return { generation, sequence: this.#sequence, now: this.now(), workers, ...uses };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { LinkLost } from "../../link/link-errors.ts";
+import type { LeaseId, WireLease } from "../../link/lease-wire.ts";
 import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
 import type { Link, Messages } from "../../link/link.ts";
 import type {
@@ -12,7 +13,7 @@ import type { WireBound, WireLent } from "../../link/place-wire.ts";
 /** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
 export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
   Link<Sent, ControlMessages>,
-  "ask" | "tell"
+  "ask" | "tell" | "tellSoon"
 > {
   /** To be called before anything is asked, in the turn in which the first part joins. */
   join(part: CoordinationPart): void;
@@ -34,6 +35,10 @@ export interface CoordinationPart {
   alone?(): void;
   used?(told: WireUsed): void;
   seen?(): readonly WireUse[];
+  /** The worker is about to end in order. */
+  closing?(): void;
+  leased?(lease: WireLease): void;
+  recall?(ids: readonly LeaseId[]): void;
   lent?(lent: readonly WireLent[]): void;
   scarce?(bounds: readonly WireBound[]): void;
   plenty?(bounds: readonly WireBound[]): void;

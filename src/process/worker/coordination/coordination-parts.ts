@@ -15,6 +15,12 @@ export class CoordinationParts {
     "limits.used": (told) => {
       for (const part of this.#parts) part.used?.(told);
     },
+    "limits.leased": (lease) => {
+      for (const part of this.#parts) part.leased?.(lease);
+    },
+    "limits.recall": (ids) => {
+      for (const part of this.#parts) part.recall?.(ids);
+    },
     "places.lent": (lent) => {
       for (const part of this.#parts) part.lent?.(lent);
     },
@@ -42,6 +48,10 @@ export class CoordinationParts {
   lost(reason: LinkLost): void {
     this.#losses += 1;
     for (const part of this.#parts) part.lost?.(reason);
+  }
+
+  closing(): void {
+    for (const part of this.#parts) part.closing?.();
   }
 
   alone(): void {

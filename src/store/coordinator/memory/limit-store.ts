@@ -9,21 +9,12 @@ import type {
   LimitRequest,
   LimitStore,
   PastAdmission,
-  RefusedByLimit,
 } from "../../store.ts";
 import type { HandedOver, OpenCall } from "./handed-over.ts";
 import { isTokenCount, Reservations } from "./reservations.ts";
-import { withJitter } from "./retry-jitter.ts";
-import {
-  findRefusal,
-  isOverLimit,
-  overrunLimit,
-  siblingOf,
-  slotsOf,
-  stateOf,
-  type Demand,
-  type ScopeCharge,
-} from "./scope-charge.ts";
+import { amountsOfLease, type Lease, type LeaseAmounts, type LeasedCall } from "./lease.ts";
+import { overrunRefusal, refusalOf } from "./refusals.ts";
+import { overrunLimit, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { firstOf, ScopeWindows } from "./scope-windows.ts";
 
 export interface MemoryLimitStoreOptions {
@@ -61,6 +52,15 @@ export interface MemoryLimitStore extends LimitStore {
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
   adopt(call: OpenCall): void;
+  /**
+   * Charges a part of what is left, for calls that another process is to admit in this slot.
+   * Undefined: too little is left to be divided by `parts`.
+   */
+  lease(scopes: readonly LimitScope[], wanted: LeaseAmounts, parts: number): Lease | undefined;
+  /** A call was admitted under a lease, which may use `overrun` tokens beyond its charge. */
+  open(lease: Lease, call: LeasedCall): void;
+  /** Reverts what no call got of a lease. */
+  giveBack(lease: Lease, rest: LeaseAmounts): void;
   /** The slot of the last decision. */
   readonly slot: number;
   /** The state of the first scope's id, without charging it or keeping it alive. */
@@ -77,8 +77,6 @@ export function createMemoryLimitStore(options: MemoryLimitStoreOptions): Memory
   return new WindowLimitStore(options);
 }
 
-/** The wait sent to a call that must wait until others end. */
-const overrunWaitMs = 2_000;
 /** A request whose tokens are not known yet. */
 const oneRequest: Demand = { requests: 1, tokens: 0 };
 
@@ -126,12 +124,15 @@ class WindowLimitStore implements MemoryLimitStore {
     const now = this.#advance();
     const charges = this.#windows.prepare(request.scopes);
     const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
-    if (hopeless) return this.#refuseOverrun(hopeless, { charges, overrun, now });
+    const { random } = this.#options;
+    if (hopeless) return overrunRefusal({ refusing: hopeless, charges, overrun, now }, random);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
     const refusal = this.#refusal(charges, demand, now);
     if (refusal !== undefined) return refusal;
     const overrunning = overrun > 0 && charges.find((charge) => isOverrunning(charge, overrun));
-    if (overrunning) return this.#refuseOverrun(overrunning, { charges, overrun, now });
+    if (overrunning) {
+      return overrunRefusal({ refusing: overrunning, charges, overrun, now }, random);
+    }
     this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
       slot: this.#slot,
@@ -217,12 +218,37 @@ class WindowLimitStore implements MemoryLimitStore {
     });
   }
 
+  lease(scopes: readonly LimitScope[], wanted: LeaseAmounts, parts: number): Lease | undefined {
+    this.#advance();
+    const charges = this.#windows.prepare(scopes);
+    const amounts = amountsOfLease(charges, wanted, parts);
+    if (amounts === undefined) return undefined;
+    this.#windows.charge(charges, amounts, amounts.overrun);
+    return { slot: this.#slot, charges, amounts };
+  }
+
+  open({ slot, charges }: Lease, { callId, tokens, overrun }: LeasedCall): void {
+    const expiresAtMs = this.#advance() + this.#options.reservationTtlMs;
+    const reservation = { slot, reserved: tokens, charges, expiresAtMs, tokens, overrun };
+    this.#reservations.set(callId, reservation);
+  }
+
+  giveBack({ slot, charges }: Lease, rest: LeaseAmounts): void {
+    this.#advance();
+    this.#windows.refund(charges, slot, rest);
+  }
+
   get slot(): number {
     return this.#slot;
   }
 
   peek(scopes: readonly LimitScope[]): LimitState {
     return this.#windows.peek(scopes, this.#advance());
+  }
+
+  #refusal(charges: readonly ScopeCharge[], demand: Demand, now: number) {
+    const roomWaitMs = this.#windows.roomWaitMs(charges, now);
+    return refusalOf({ charges, demand, roomWaitMs, now }, this.#options.random);
   }
 
   #noWindows(): ScopeWindows {
@@ -242,52 +268,6 @@ class WindowLimitStore implements MemoryLimitStore {
     this.#reservations.advance(now);
     return now;
   }
-
-  #refusal(
-    charges: readonly ScopeCharge[],
-    demand: Demand,
-    now: number,
-  ): RefusedByLimit | undefined {
-    const roomWaitMs = this.#windows.roomWaitMs(charges, now);
-    const first = firstOf(charges);
-    if (roomWaitMs === 0 && !isOverLimit(charges, demand)) return undefined;
-    const { refusing, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
-    return {
-      ...this.#refusedBy(refusing, charges, now),
-      dimension: refusing.scope.unit,
-      freeAfterMs: waitMs === undefined ? undefined : Math.ceil(waitMs),
-      retryAfterMs: withJitter(waitMs, this.#options.random),
-    };
-  }
-
-  #refuseOverrun(refusing: ScopeCharge, { charges, overrun, now }: Overrunning): RefusedByLimit {
-    const limit = overrunLimit(refusing.scope);
-    // When calls in flight end cannot be foreseen; most end soon.
-    const waitMs = overrun > limit ? undefined : overrunWaitMs;
-    return {
-      ...this.#refusedBy(refusing, charges, now),
-      dimension: "tokens",
-      freeAfterMs: undefined,
-      retryAfterMs: withJitter(waitMs, this.#options.random),
-      overrun: { limit, used: refusing.window.overrun, asked: overrun },
-    };
-  }
-
-  #refusedBy(refusing: ScopeCharge, charges: readonly ScopeCharge[], now: number) {
-    return {
-      isAdmitted: false,
-      scopeId: refusing.scope.id,
-      state: stateOf(refusing, charges, now),
-      debt: siblingOf(refusing, charges, "tokens")?.window.debt ?? 0,
-      slots: slotsOf(refusing, charges, now),
-    } as const;
-  }
-}
-
-interface Overrunning {
-  readonly charges: readonly ScopeCharge[];
-  readonly overrun: number;
-  readonly now: number;
 }
 
 function isOverrunning({ scope, window }: ScopeCharge, overrun: number): boolean {

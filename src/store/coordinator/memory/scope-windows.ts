@@ -10,6 +10,7 @@ import {
 import { UsageWindow, type WindowUse } from "../../../domain/limits/window.ts";
 import type { PastAdmission } from "../../store.ts";
 import { PastUsage } from "./past-usage.ts";
+import type { LeaseAmounts } from "./lease.ts";
 import { heldTo, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { WindowShelf } from "./window-shelf.ts";
 
@@ -33,6 +34,8 @@ export class ScopeWindows {
   readonly #past = new PastUsage();
   /** Windows that may have changed since `takeChanged`; undefined: nobody asks. */
   readonly #changed: Map<UsageWindow, NamedScope> | undefined;
+  /** Since `takeChanged`: what only becomes less can wait to be told. */
+  #hasCharged = false;
   #slot: number;
 
   constructor({ scopeLimit, slot, isFollowed }: ScopeWindowsOptions) {
@@ -58,8 +61,10 @@ export class ScopeWindows {
     this.#past.add(admitted, nowMs);
   }
 
-  /** What has changed since the last call. */
+  /** What has changed since the last call, once anything was charged. */
   takeChanged(): readonly ScopeUse[] {
+    if (!this.#hasCharged) return [];
+    this.#hasCharged = false;
     const uses: ScopeUse[] = [];
     for (const [window, scope] of this.#changed ?? []) {
       const changed = window.takeChanged();
@@ -106,6 +111,7 @@ export class ScopeWindows {
     window.include(use);
     shelf.keep(id, window);
     this.#changed?.set(window, use.scope);
+    this.#hasCharged = true;
   }
 
   /** Opens what a call of another process may use beyond its charge. */
@@ -145,12 +151,26 @@ export class ScopeWindows {
   }
 
   charge(charges: readonly ScopeCharge[], demand: Demand, overrun: number): void {
+    this.#hasCharged = true;
     for (const { scope, shelf, window, origin } of charges) {
       if (origin === "repeated") continue;
       if (origin === "new") shelf.set(scope.id, window);
       window.charge(demand[scope.unit]);
       if (overrun === 0 || scope.unit !== "tokens") continue;
       window.openOverrun(overrun);
+      shelf.keep(scope.id, window);
+    }
+  }
+
+  /** Reverts a part of what a slot was charged, and closes what calls might have used beyond it. */
+  refund(charges: readonly ScopeCharge[], slot: number, rest: LeaseAmounts): void {
+    for (const { scope, shelf, origin } of charges) {
+      const window = shelf.touch(scope.id);
+      if (origin === "repeated" || window === undefined) continue;
+      window.advance(this.#slot);
+      window.adjust(slot, -rest[scope.unit]);
+      if (scope.unit === "tokens") window.openOverrun(-rest.overrun);
+      this.#changed?.set(window, nameOf(scope));
       shelf.keep(scope.id, window);
     }
   }
@@ -173,7 +193,10 @@ export class ScopeWindows {
       const { charged } = window;
       by(window);
       // What is refunded is told with the next charge.
-      if (window.charged > charged) this.#changed?.set(window, nameOf(scope));
+      if (window.charged > charged) {
+        this.#hasCharged = true;
+        this.#changed?.set(window, nameOf(scope));
+      }
       shelf.keep(scope.id, window);
     }
   }

@@ -1,6 +1,7 @@
 import type { LimitRequest } from "../../../../store/store.ts";
 import type { HeldCall, HeldNote } from "../../../link/limit-use-wire.ts";
 import { scopesToWire } from "../../../link/limit-wire.ts";
+import type { LeaseAccount } from "./lease-account.ts";
 
 interface OpenCall {
   readonly request: LimitRequest;
@@ -8,6 +9,8 @@ interface OpenCall {
   slot: number | undefined;
   /** Whether the worker admitted it alone. */
   isOwn: boolean;
+  /** Of its scopes. */
+  readonly account: LeaseAccount | undefined;
   isSettled: boolean;
   /** Tokens that control has charged for certain. */
   charged: number;
@@ -38,7 +41,12 @@ export class OpenCalls {
     return this.#calls.get(callId)?.isOwn === true;
   }
 
-  open(request: LimitRequest, at: { readonly slot: number; readonly isOwn: boolean }): void {
+  /** Whether this worker has a lease of the same scopes. */
+  hasLease(callId: string): boolean {
+    return this.#calls.get(callId)?.account?.lease !== undefined;
+  }
+
+  open(request: LimitRequest, at: Pick<OpenCall, "slot" | "isOwn" | "account">): void {
     const { tokens: charged } = request;
     this.#calls.set(request.callId, { request, ...at, isSettled: false, charged });
   }

@@ -1,4 +1,3 @@
-import type { Clock } from "../../../../domain/clock.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import type { OpenCall } from "../../../../store/coordinator/memory/handed-over.ts";
 import type { MemoryLimitStoreOptions } from "../../../../store/coordinator/memory/limit-store.ts";
@@ -10,6 +9,7 @@ import type {
 } from "../../../../store/store.ts";
 import { LinkLost } from "../../../link/link-errors.ts";
 import type { HeldNote, WireUse, WireUsed } from "../../../link/limit-use-wire.ts";
+import type { LeaseId, WireLease } from "../../../link/lease-wire.ts";
 import {
   countDecisionFromWire,
   countedToWire,
@@ -19,31 +19,34 @@ import {
 } from "../../../link/limit-wire.ts";
 import type { HeldReport, LimitsState } from "../../../link/messages.ts";
 import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
-import { notDecided } from "../not-decided.ts";
+import { Decider } from "../decider.ts";
+import { notDecided, throwNotDecided } from "../not-decided.ts";
+import { Leases, type Leased } from "./leases.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
 
-/** `lost`: control may be there, but it does not decide for this worker yet. */
-type State = "lost" | "linked" | "alone";
-
-/** Longest wait for control to be there again, or to be gone for certain. */
-const unknownLimitMs = 5_000;
 /** Notes after which control is asked whether it has heard them. */
 const unheardLimit = 1_000;
 
+export interface RemoteLimitsOptions extends MemoryLimitStoreOptions {
+  /** False where control decides for a short time only. Default: true. */
+  readonly isLeasing?: boolean;
+}
+
 /**
- * The limits that all workers share, decided by control: each decision is one round trip. While
- * control is gone the worker decides alone, under its part of what it knows to be left.
+ * The limits that all workers share, decided by control: each decision is one round trip, unless
+ * control has leased enough for it to this worker. While control is gone the worker decides alone,
+ * under its part of what it knows to be left.
  */
 export class RemoteLimits implements LimitStore, CoordinationPart {
   readonly #link: CoordinationLink;
   readonly #options: MemoryLimitStoreOptions;
   readonly #calls = new OpenCalls();
+  readonly #leases: Leases;
   /** Requests that were counted alone. */
   readonly #ownCounts = new WeakSet<CountedRequest>();
-  #state: State = "lost";
-  #stateChange = Promise.withResolvers<void>();
+  readonly #decider: Decider;
   #shared: SharedUse | undefined;
   /**
    * What a new control process has told. It replaces `#shared` and `#own` once that process decides,
@@ -54,9 +57,18 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   #isAskingHeard = false;
   #hasReported = false;
 
-  constructor(link: CoordinationLink, options: MemoryLimitStoreOptions) {
+  constructor(link: CoordinationLink, options: RemoteLimitsOptions) {
     this.#link = link;
     this.#options = options;
+    const { clock } = options;
+    this.#decider = new Decider(clock);
+    this.#leases = new Leases({
+      clock,
+      areWanted: options.isLeasing !== false,
+      onEnded: (rests) => {
+        if (this.#decider.isLinked) link.tell("limits.returned", rests);
+      },
+    });
     link.join(this);
   }
 
@@ -64,7 +76,9 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     return this.#hasReported ? "shared" : undefined;
   }
 
-  count(scopes: readonly LimitScope[]): Promise<CountDecision> {
+  count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
+    const counted = this.#leases.count(scopes);
+    if (counted !== undefined) return { isAdmitted: true, counted };
     return this.#decide({
       alone: (own) => {
         const decision = own.count(scopes);
@@ -78,35 +92,26 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
 
   /** Nothing is uncounted that another process has counted: it may have done so already. */
   uncount(counted: CountedRequest): void {
+    if (this.#leases.uncount(counted)) return;
     const isOwn = this.#ownCounts.has(counted);
-    if (isOwn && this.#state !== "linked") this.#own?.uncount(counted);
-    if (!isOwn && this.#state === "linked") {
+    if (isOwn && !this.#decider.isLinked) this.#own?.uncount(counted);
+    if (!isOwn && this.#decider.isLinked) {
       this.#link.tell("limits.uncount", countedToWire(counted));
     }
   }
 
-  acquire(request: LimitRequest): Promise<LimitDecision> {
-    return this.#decide({
-      alone: (own) => {
-        const decision = own.acquire(request);
-        if (decision.isAdmitted) this.#calls.open(request, { slot: own.slot, isOwn: true });
-        return decision;
-      },
-      ask: async () => {
-        const decision = await this.#link.ask("limits.acquire", requestToWire(request));
-        if (decision.isAdmitted) {
-          this.#calls.open(request, { slot: decision.slot, isOwn: false });
-        }
-        return decisionFromWire(decision);
-      },
-    });
+  acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision> {
+    const leased = this.#leases.acquire(request);
+    if (leased === undefined) return this.#acquireUnleased(request);
+    this.#opened(request, leased);
+    return { isAdmitted: true, state: leased.state };
   }
 
   /** Calls that this worker has admitted, of which control is about to hear. */
   adopt(calls: readonly OpenCall[]): void {
     for (const { slot, charged, ...request } of calls) {
       const { callId } = request;
-      this.#calls.open(request, { slot, isOwn: true });
+      this.#calls.open(request, { slot, isOwn: true, account: undefined });
       this.#calls.noteOwn({ callId, tokens: charged, isFinal: false });
     }
   }
@@ -119,9 +124,22 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     this.#note({ callId, tokens, isFinal: true });
   }
 
+  leased(lease: WireLease): void {
+    this.#leases.granted(lease);
+  }
+
+  closing(): void {
+    this.#leases.end();
+  }
+
+  recall(ids: readonly LeaseId[]): void {
+    this.#leases.recall(ids);
+  }
+
   report(): HeldReport {
     this.#hasReported = true;
-    this.#enter("linked");
+    this.#decider.enter("linked");
+    this.#leases.forget();
     const { generation = 0, sequence = -1 } = this.#shared ?? {};
     const now = this.#shared?.now() ?? 0;
     const own = this.#own?.held() ?? [];
@@ -144,30 +162,56 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   lost({ isCut }: LinkLost): void {
     if (isCut) this.#shared?.cut();
     this.#next = undefined;
-    if (this.#state === "linked") this.#enter("lost");
+    this.#decider.lost();
   }
 
   alone(): void {
     this.#own ??= new OwnShare(this.#shared, this.#options);
-    this.#enter("alone");
+    this.#decider.enter("alone");
   }
 
-  #enter(state: State): void {
-    if (this.#state === state) return;
-    this.#state = state;
-    this.#stateChange.resolve();
-    this.#stateChange = Promise.withResolvers();
+  #acquireUnleased(request: LimitRequest): Promise<LimitDecision> {
+    const account = this.#leases.accountOf(request);
+    return this.#decide({
+      alone: (own) => {
+        const decision = own.acquire(request);
+        const { slot } = own;
+        if (decision.isAdmitted) this.#calls.open(request, { slot, isOwn: true, account });
+        return decision;
+      },
+      ask: async () => {
+        const wish = this.#leases.wish(account);
+        try {
+          const decision = await this.#link.ask("limits.acquire", requestToWire(request, wish));
+          if (!("isAdmitted" in decision)) {
+            const [slot] = decision;
+            this.#calls.open(request, { slot, isOwn: false, account });
+          }
+          return decisionFromWire(decision);
+        } finally {
+          if (wish !== undefined) account?.answered();
+        }
+      },
+    });
+  }
+
+  #opened(request: LimitRequest, { lease, overrun }: Leased): void {
+    const { id, slot, account } = lease;
+    const { callId, tokens } = request;
+    this.#calls.open(request, { slot, isOwn: false, account });
+    if (!this.#decider.isLinked) return;
+    this.#link.tellSoon("limits.opened", [id, callId, tokens, overrun]);
   }
 
   async #decide<Decision>({ alone, ask }: Ways<Decision>): Promise<Decision> {
+    const decider = this.#decider;
     for (;;) {
-      const state = this.#state;
-      if (state === "alone" && this.#own !== undefined) return alone(this.#own);
-      const { promise: changed } = this.#stateChange;
-      if (state === "lost") {
-        await within(unknownLimitMs, changed, this.#options.clock);
+      if (decider.isAlone && this.#own !== undefined) return alone(this.#own);
+      if (!decider.isLinked) {
+        await decider.known().catch(throwNotDecided);
         continue;
       }
+      const { change } = decider;
       const { noted } = this.#calls;
       try {
         const decision = await ask();
@@ -175,15 +219,14 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
         return decision;
       } catch (error) {
         // Without an answer in time control may still be there, and decide for others.
-        const hasChanged = this.#stateChange.promise !== changed;
-        if (!(error instanceof LinkLost) || !hasChanged) throw notDecided(error);
+        if (!(error instanceof LinkLost) || !change.aborted) throw notDecided(error);
       }
     }
   }
 
   #note(note: HeldNote): void {
     const { callId, tokens, isFinal } = note;
-    const isLinked = this.#state === "linked";
+    const isLinked = this.#decider.isLinked;
     if (!isLinked && this.#own !== undefined && this.#calls.isOwn(callId)) {
       if (isFinal) this.#own.settle(callId, tokens);
       else this.#own.use(callId, tokens);
@@ -191,7 +234,11 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
       return;
     }
     if (!this.#calls.note(note, isLinked) || !isLinked) return;
-    this.#link.tell(isFinal ? "limits.settle" : "limits.use", { callId, tokens });
+    const mayWait = this.#calls.hasLease(callId);
+    const kind = isFinal ? "limits.settle" : "limits.use";
+    // What waits is sent before control refuses anything under these scopes.
+    if (mayWait) this.#link.tellSoon(kind, [callId, tokens]);
+    else this.#link.tell(kind, [callId, tokens]);
     if (this.#calls.unheard > unheardLimit) void this.#askHeard();
   }
 
@@ -228,18 +275,4 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
 interface Ways<Decision> {
   readonly alone: (own: OwnShare) => Decision;
   readonly ask: () => Promise<Decision>;
-}
-
-/** Rejects when it takes longer. */
-async function within(limitMs: number, change: Promise<void>, clock: Clock): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const stop = clock.schedule(
-    () => late.reject(notDecided(new LinkLost(`control does not decide within ${limitMs} ms`))),
-    limitMs,
-  );
-  try {
-    await Promise.race([change, late.promise]);
-  } finally {
-    stop();
-  }
 }

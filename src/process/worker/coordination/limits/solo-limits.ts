@@ -145,7 +145,8 @@ export class SoloLimits implements LimitStore, CoordinationPart {
 
   #newRemote(): RemoteLimits {
     // This one joins in its place.
-    return new RemoteLimits({ ...this.#link, join: () => undefined }, this.#options);
+    const link = { ...this.#link, join: () => undefined };
+    return new RemoteLimits(link, { ...this.#options, isLeasing: false });
   }
 
   async #askCount(scopes: readonly LimitScope[]): Promise<CountDecision> {

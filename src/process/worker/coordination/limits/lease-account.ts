@@ -1,0 +1,119 @@
+import type { LimitScope } from "../../../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../../../domain/limits/limit-state.ts";
+import type { LeaseId } from "../../../link/lease-wire.ts";
+import type { WireWish } from "../../../link/limit-wire.ts";
+
+/** What calls may use in the rest of a slot. Control has charged it already. */
+export interface Lease extends Amounts {
+  readonly id: LeaseId;
+  readonly account: LeaseAccount;
+  readonly slot: number;
+  /** By the monotonic clock of this process; the slot ends then or later. */
+  readonly endsAt: number;
+  readonly startedAt: number;
+  /** What was left beside the lease when it began. */
+  readonly state: LimitState;
+  readonly granted: Readonly<Amounts>;
+}
+
+export interface Amounts {
+  requests: number;
+  tokens: number;
+  /** What calls may use beyond their tokens. */
+  overrun: number;
+}
+
+/** How much more is wished for than was used in a second. */
+const growth = 1.25;
+/** With less to do, a lease saves nothing. */
+const fewestRequests = 2;
+
+/** Calls of this worker under the same scopes. */
+export class LeaseAccount {
+  readonly number: number;
+  lease: Lease | undefined;
+  #askedAt: number | undefined;
+  #second = Number.NEGATIVE_INFINITY;
+  /** Use in this second and in the one before. */
+  #current: Amounts = nothing();
+  #previous: Amounts = nothing();
+
+  constructor(number: number) {
+    this.number = number;
+  }
+
+  note({ requests, tokens, overrun }: Amounts, nowMs: number): void {
+    this.#advance(nowMs);
+    this.#current.requests += requests;
+    this.#current.tokens += tokens;
+    this.#current.overrun += overrun;
+  }
+
+  leaseAt(nowMs: number): Lease | undefined {
+    return this.lease !== undefined && nowMs < this.lease.endsAt ? this.lease : undefined;
+  }
+
+  /** Undefined: a lease is asked for, is large enough, or would save nothing. */
+  wish(nowMs: number): WireWish | undefined {
+    const lease = this.leaseAt(nowMs);
+    if (this.#askedAt !== undefined || (lease !== undefined && !isMostlyUsed(lease))) {
+      return undefined;
+    }
+    this.#advance(nowMs);
+    const wanted = (unit: keyof Amounts): number =>
+      Math.floor(growth * Math.max(this.#current[unit], this.#previous[unit]));
+    if (wanted("requests") < fewestRequests) return undefined;
+    this.#askedAt = nowMs;
+    return [this.number, wanted("requests"), wanted("tokens"), wanted("overrun")];
+  }
+
+  /** When the lease was asked for that is being answered; undefined: none is. */
+  get askedAt(): number | undefined {
+    return this.#askedAt;
+  }
+
+  /** What was asked with a wish has been answered, or never will be. */
+  answered(): void {
+    this.#askedAt = undefined;
+  }
+
+  isIdle(nowMs: number): boolean {
+    if (this.lease !== undefined || this.#askedAt !== undefined) return false;
+    this.#advance(nowMs);
+    return this.#current.requests + this.#previous.requests === 0;
+  }
+
+  #advance(nowMs: number): void {
+    const second = Math.floor(nowMs / 1_000);
+    if (second === this.#second) return;
+    this.#previous = second === this.#second + 1 ? this.#current : nothing();
+    this.#current = nothing();
+    this.#second = second;
+  }
+}
+
+/**
+ * The same for equal limits of the same owners. Undefined for scopes of which nothing is leased:
+ * only a minute's use ends with its slot.
+ */
+export function accountKey(scopes: readonly LimitScope[]): string | undefined {
+  let key = "";
+  for (const { id, unit, limit, window } of scopes) {
+    if (window !== "minute") return undefined;
+    key += `${id} ${unit} ${limit} `;
+  }
+  return key;
+}
+
+/** Of a second. */
+function nothing(): Amounts {
+  return { requests: 0, tokens: 0, overrun: 0 };
+}
+
+function isMostlyUsed({ granted, ...left }: Lease): boolean {
+  return (
+    left.requests * 2 < granted.requests ||
+    left.tokens * 2 < granted.tokens ||
+    left.overrun * 2 < granted.overrun
+  );
+}

@@ -1,0 +1,221 @@
+import type { Clock } from "../../../../domain/clock.ts";
+import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../../../domain/limits/limit-state.ts";
+import { countedSlots, slotMs } from "../../../../domain/limits/slots.ts";
+import { isTokenCount } from "../../../../store/coordinator/memory/reservations.ts";
+import type { LimitRequest } from "../../../../store/store.ts";
+import type { LeaseId, WireLease, WireRest } from "../../../link/lease-wire.ts";
+import { stateFromWire, type WireWish } from "../../../link/limit-wire.ts";
+import { accountKey, LeaseAccount, type Lease } from "./lease-account.ts";
+
+export interface LeasesOptions {
+  readonly clock: Clock;
+  /** Whether leases are asked for. */
+  readonly areWanted: boolean;
+  /** Called with what no call got of leases that have ended. */
+  readonly onEnded: (rests: readonly WireRest[]) => void;
+}
+
+/** A call that was admitted under a lease. */
+export interface Leased {
+  readonly lease: Lease;
+  readonly overrun: number;
+  readonly state: LimitState;
+}
+
+/** A request that was counted under a lease. */
+class LeasedRequest implements CountedRequest {
+  readonly scopes: readonly LimitScope[];
+  readonly lease: Lease;
+
+  constructor(scopes: readonly LimitScope[], lease: Lease) {
+    this.scopes = scopes;
+    this.lease = lease;
+  }
+
+  get slot(): number {
+    return this.lease.slot;
+  }
+}
+
+/** All leases of a slot end within about this time, so that one timer ends them. */
+const endDelayMs = 5;
+/** Leases at once; with more, none is asked for. */
+const leaseLimit = 10_000;
+const sweepIntervalMs = 1_000;
+
+/** What this worker may admit without asking control. */
+export class Leases {
+  readonly #options: LeasesOptions;
+  readonly #leases = new Map<LeaseId, Lease>();
+  readonly #accounts = new Map<string, LeaseAccount>();
+  readonly #byNumber = new Map<number, LeaseAccount>();
+  #lastNumber = 0;
+  #sweptAt = Number.NEGATIVE_INFINITY;
+  #isEndPlanned = false;
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: no lease has a request left. */
+  count(scopes: readonly LimitScope[]): CountedRequest | undefined {
+    const now = this.#options.clock.monotonic();
+    const account = this.#accountOf(scopes);
+    account?.note({ requests: 1, tokens: 0, overrun: 0 }, now);
+    const lease = account?.leaseAt(now);
+    if (lease === undefined || lease.requests === 0) return undefined;
+    lease.requests -= 1;
+    return new LeasedRequest(scopes, lease);
+  }
+
+  /** Gives a request back to its lease; false when that has ended. */
+  uncount(counted: CountedRequest): boolean {
+    if (!(counted instanceof LeasedRequest)) return false;
+    const { lease } = counted;
+    if (this.#leases.get(lease.id) !== lease) return false;
+    lease.requests += 1;
+    return true;
+  }
+
+  /** Undefined: no lease has enough left. */
+  acquire(request: LimitRequest): Leased | undefined {
+    const { tokens, mostTokens = tokens, counted } = request;
+    const now = this.#options.clock.monotonic();
+    const account = this.accountOf(request);
+    if (account === undefined || !isTokenCount(tokens)) return undefined;
+    const requests = counted === undefined ? 1 : 0;
+    const overrun = Math.max(0, mostTokens - tokens);
+    account.note({ requests, tokens, overrun }, now);
+    const lease = account.leaseAt(now);
+    if (lease === undefined) return undefined;
+    if (lease.requests < requests || lease.tokens < tokens || lease.overrun < overrun) {
+      return undefined;
+    }
+    lease.requests -= requests;
+    lease.tokens -= tokens;
+    lease.overrun -= overrun;
+    return { lease, overrun, state: stateOf(lease, now) };
+  }
+
+  /** Undefined: nothing is leased of its scopes. */
+  accountOf({ scopes, counted }: LimitRequest): LeaseAccount | undefined {
+    return counted instanceof LeasedRequest ? counted.lease.account : this.#accountOf(scopes);
+  }
+
+  /** A lease to ask for with an acquisition that is sent now; undefined: none. */
+  wish(account: LeaseAccount | undefined): WireWish | undefined {
+    if (!this.#options.areWanted || this.#leases.size >= leaseLimit) return undefined;
+    const wish = account?.wish(this.#options.clock.monotonic());
+    // The rest is free before control decides about the next one.
+    if (wish !== undefined && account?.lease !== undefined) this.#end([account.lease]);
+    return wish;
+  }
+
+  granted(granted: WireLease): void {
+    const [id, number, slot, endsInMs, requests, tokens, overrun, state] = granted;
+    const account = this.#byNumber.get(number);
+    const askedAt = account?.askedAt;
+    if (account === undefined || askedAt === undefined) {
+      return this.#options.onEnded([[id, requests, tokens, overrun]]);
+    }
+    const amounts = { requests, tokens, overrun };
+    account.lease = {
+      id,
+      account,
+      slot,
+      // It was asked for before the decision, so it ends before its slot, however long that took.
+      endsAt: askedAt + endsInMs,
+      startedAt: this.#options.clock.monotonic(),
+      state: stateFromWire(state),
+      granted: amounts,
+      ...amounts,
+    };
+    this.#leases.set(id, account.lease);
+    this.#planEnd();
+  }
+
+  /** Gives everything back. */
+  end(): void {
+    this.#end([...this.#leases.values()]);
+  }
+
+  /** Control wants these back. */
+  recall(ids: readonly LeaseId[]): void {
+    this.#end(ids.map((id) => this.#leases.get(id)).filter((lease) => lease !== undefined));
+  }
+
+  /** Another control process decides, which has counted all leases as used. */
+  forget(): void {
+    for (const { account } of this.#leases.values()) account.lease = undefined;
+    this.#leases.clear();
+  }
+
+  #accountOf(scopes: readonly LimitScope[]): LeaseAccount | undefined {
+    const key = accountKey(scopes);
+    if (key === undefined) return undefined;
+    const known = this.#accounts.get(key);
+    if (known !== undefined) return known;
+    this.#sweep();
+    this.#lastNumber += 1;
+    const account = new LeaseAccount(this.#lastNumber);
+    this.#accounts.set(key, account);
+    this.#byNumber.set(account.number, account);
+    return account;
+  }
+
+  #sweep(): void {
+    const nowMs = this.#options.clock.monotonic();
+    if (nowMs < this.#sweptAt + sweepIntervalMs) return;
+    this.#sweptAt = nowMs;
+    for (const [key, account] of this.#accounts) {
+      if (!account.isIdle(nowMs)) continue;
+      this.#accounts.delete(key);
+      this.#byNumber.delete(account.number);
+    }
+  }
+
+  #planEnd(): void {
+    if (this.#isEndPlanned || this.#leases.size === 0) return;
+    this.#isEndPlanned = true;
+    const { clock } = this.#options;
+    let first = Number.POSITIVE_INFINITY;
+    for (const { endsAt } of this.#leases.values()) first = Math.min(first, endsAt);
+    clock.schedule(
+      () => {
+        this.#isEndPlanned = false;
+        const now = clock.monotonic();
+        this.#end([...this.#leases.values()].filter(({ endsAt }) => endsAt <= now));
+        this.#planEnd();
+      },
+      first - clock.monotonic() + endDelayMs,
+    );
+  }
+
+  #end(leases: readonly Lease[]): void {
+    if (leases.length === 0) return;
+    for (const { id, account } of leases) {
+      this.#leases.delete(id);
+      account.lease = undefined;
+    }
+    const rests = leases.map(
+      ({ id, requests, tokens, overrun }) => [id, requests, tokens, overrun] as const,
+    );
+    this.#options.onEnded(rests);
+  }
+}
+
+/** After a call under the lease. */
+function stateOf({ state, granted, ...lease }: Lease, nowMs: number): LimitState {
+  // The use of the slot is the newest.
+  const resetMs = lease.endsAt - nowMs + (countedSlots - 1) * slotMs;
+  const agedMs = (ms: number): number => Math.max(0, ms - (nowMs - lease.startedAt));
+  const hasTokens = lease.tokens < granted.tokens;
+  return {
+    ...state,
+    remainingRequests: state.remainingRequests + lease.requests,
+    remainingTokens: state.remainingTokens + lease.tokens,
+    resetRequestsMs: Math.max(agedMs(state.resetRequestsMs), resetMs),
+    resetTokensMs: Math.max(agedMs(state.resetTokensMs), hasTokens ? resetMs : 0),
+  };
+}
