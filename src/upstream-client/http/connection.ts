@@ -68,12 +68,16 @@ export class Connection implements Carrier {
   }
 
   open(): void {
-    try {
-      this.#connect();
-    } catch (error) {
-      // TLS options that the runtime cannot use, such as a key of another certificate.
-      this.#failOpening(error);
-    }
+    const { proxy, isSecure } = this.#origin;
+    const isTunnel = proxy !== undefined && isSecure;
+    if (isTunnel) this.#tunnel = new Tunnel(this.#origin, proxy);
+    const { hostname, port } = proxy ?? this.#origin;
+    const tls = isSecure && !isTunnel ? tlsOptions(this.#origin) : undefined;
+    const options = { hostname, port, data: this, socket: handlers, ...(tls && { tls }) };
+    // It throws for TLS options that the runtime cannot read.
+    Promise.try(() => Bun.connect<Connection>(options)).catch((error: unknown) =>
+      this.#failOpening(error),
+    );
   }
 
   /** Sends a request; the connection must be open and free. */
@@ -191,16 +195,6 @@ export class Connection implements Carrier {
     const exchange = this.#exchange;
     this.#destroy();
     if (exchange !== undefined) this.#lose(exchange, error);
-  }
-
-  #connect(): void {
-    const { proxy, isSecure } = this.#origin;
-    const isTunnel = proxy !== undefined && isSecure;
-    if (isTunnel) this.#tunnel = new Tunnel(this.#origin, proxy);
-    const { hostname, port } = proxy ?? this.#origin;
-    const tls = isSecure && !isTunnel ? tlsOptions(this.#origin) : undefined;
-    const options = { hostname, port, data: this, socket: handlers, ...(tls && { tls }) };
-    Bun.connect<Connection>(options).catch((error: unknown) => this.#failOpening(error));
   }
 
   #opened(socket: Socket<Connection>): void {

@@ -114,15 +114,21 @@ test("a client's certificate is shown where the server asks for it", async () =>
   expect(heard).toHaveLength(before);
 });
 
-test("a key that does not fit its certificate is a failure to connect, time and again", async () => {
-  const { url, heard } = secureServer();
-  const key = new Secret(tls.strangerKey);
-  const { send } = clientWith({ certificate: tls.gatewayCertificate, key });
-  for (let time = 0; time < 3; time += 1) {
-    const asking = send(url).answer;
-    expect(await asking.catch((error: unknown) => error)).toMatchObject({ stage: "connecting" });
+test("a key that does not fit its certificate fails each request, and holds no connection", async () => {
+  const { url } = secureServer();
+  const odd = { ...trusting, certificate: tls.gatewayCertificate, key: new Secret(tls.serverKey) };
+  const { send } = clientHarness({ mostConnections: 1 });
+  for (const body of ["{}", "{}", "a".repeat(100_000)]) {
+    const asking = send(url, { connections: connectionsWith(odd), body });
+    const failure = await asking.answer.catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      stage: "connecting",
+      code: "ERR_OSSL_X509_KEY_VALUES_MISMATCH",
+    });
+    asking.cancel();
   }
-  expect(heard).toEqual([]);
+  const fitting = { ...connectionsWith(trusting), id: "fitting" };
+  expect((await send(url, { connections: fitting }).answer).status).toBe(200);
 });
 
 test("a server that does not speak TLS, or ends the handshake, is a failure to connect", async () => {
