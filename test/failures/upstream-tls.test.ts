@@ -48,10 +48,13 @@ test("an upstream with a certificate of the configured authority serves", async 
   expect(await response.text()).toContain("hello");
 });
 
-test.each(["unknown", "other"])("another certificate is refused before a request: %s", async (model) => {
-  const before = requests;
-  const response = await ask(model);
-  expect(response.status).toBe(503);
-  expect((await errorOf(response)).message).toContain("could not be reached");
-  expect(requests).toBe(before);
-});
+test.each(["unknown", "other"])(
+  "another certificate is refused before a request: %s",
+  async (model) => {
+    const before = requests;
+    const response = await ask(model);
+    expect(response.status).toBe(503);
+    expect((await errorOf(response)).message).toContain("could not be reached");
+    expect(requests).toBe(before);
+  },
+);

@@ -13,7 +13,7 @@ import { restoreWindows } from "../../wiring/restore-windows.ts";
 import { Handover, handoverHandlers } from "./handover.ts";
 import { HealthHints } from "./health-hints.ts";
 import { joinHandlers } from "./join-handlers.ts";
-import { Member, numberIn, type MemberLink } from "./member.ts";
+import { byMostKnown, knows, Member, numberIn, type MemberLink } from "./member.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 import { SharedLimits, type LimitBounds } from "./shared-limits.ts";
 
@@ -295,14 +295,4 @@ export class Coordination {
     const { config, clock, reports } = this.#options;
     await restoreWindows({ limits: this.#limits.store, clock, reports, plans: config.plans });
   }
-}
-
-function knows({ report }: Member): boolean {
-  return (report?.limits?.sequence ?? -1) >= 0;
-}
-
-function byMostKnown(a: Member, b: Member): number {
-  const { generation: ofA = 0, sequence: inA = 0 } = a.report?.limits ?? {};
-  const { generation: ofB = 0, sequence: inB = 0 } = b.report?.limits ?? {};
-  return ofB - ofA || inB - inA;
 }
