@@ -63,11 +63,12 @@ export function numberIn(hello: unknown): number | undefined {
   return typeof hello.number === "number" ? hello.number : undefined;
 }
 
-/** Whether it has been told what was granted. */
+/** Whether it has heard what all workers were granted. */
 export function knows({ report }: Member): boolean {
   return (report?.limits?.sequence ?? -1) >= 0;
 }
 
+/** Orders members by how much of it they have heard, most first. */
 export function byMostKnown(a: Member, b: Member): number {
   const { generation: ofA = 0, sequence: inA = 0 } = a.report?.limits ?? {};
   const { generation: ofB = 0, sequence: inB = 0 } = b.report?.limits ?? {};
