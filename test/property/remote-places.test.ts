@@ -409,11 +409,15 @@ class Cluster {
   #connect(control: Control, worker: Worker): void {
     const { way, capacity } = worker;
     const member = new Member(({ places = [] }) => desk.adopt(places));
+    // The timers of a control process end with it.
+    const tell = (note: () => void): void => {
+      if (this.#control === control) way.tellBack(note);
+    };
     const desk = control.coordination.newDesk({
       when: (decide) => member.when(decide),
-      tellLent: (lent) => way.tellBack(() => capacity.lent(lent)),
+      tellLent: (lent) => tell(() => capacity.lent(lent)),
       askScarce: (bounds) => way.askBack(() => capacity.scarce(bounds)),
-      tellPlenty: (bounds) => way.tellBack(() => capacity.plenty(bounds)),
+      tellPlenty: (bounds) => tell(() => capacity.plenty(bounds)),
     });
     control.members.set(worker, { member, desk });
     const { handlers } = desk;
