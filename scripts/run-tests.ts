@@ -24,7 +24,11 @@ interface Part {
   readonly workers?: number;
   /** Parts of the names of its files. Default: all files. */
   readonly suites?: readonly string[];
+  /** Parts of the names of files that another part has. */
+  readonly without?: readonly string[];
 }
+/** Files that measure processor time, which other files running beside them would change. */
+const measuring = ["failures/overload.long"];
 /** Suites of the limits, guarantees, fair shares and answers that workers share. */
 const quickShared = ["failures/key-scopes", "failures/ledger-truth.test", "failures/limits"];
 const shared = [
@@ -46,7 +50,10 @@ const choices = {
     { isLong: false, options: inParallel },
     { isLong: false, options: inParallel, workers: 2, suites: quickShared },
   ],
-  "--long": [{ isLong: true, options: inParallel }],
+  "--long": [
+    { isLong: true, options: inParallel, without: measuring },
+    { isLong: true, options: [], suites: measuring },
+  ],
   "--all": [
     { isLong: false, options: [] },
     { isLong: true, options: [] },
@@ -129,10 +136,11 @@ function isChoice(text: string): text is keyof typeof choices {
   return Object.hasOwn(choices, text);
 }
 
-function filesOf({ isLong, suites = [""] }: Part): readonly string[] {
+function filesOf({ isLong, suites = [""], without = [] }: Part): readonly string[] {
   return [...new Bun.Glob("{bench,scripts,src,test}/**/*.test.ts").scanSync(".")]
     .filter((file) => file.endsWith(".long.test.ts") === isLong)
     .filter((file) => suites.some((suite) => file.includes(suite)))
+    .filter((file) => !without.some((other) => file.includes(other)))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
     .toSorted()
     .map((file) => `./${file}`);
