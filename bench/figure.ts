@@ -41,7 +41,7 @@ export interface Comparison {
   readonly nginx?: Summary;
 }
 
-export function judgedValue(figure: Figure): number {
+function judgedValue(figure: Figure): number {
   const compared = figure.judges === "value" ? undefined : figure.comparison;
   return compared?.value.median ?? figure.sluice;
 }

@@ -42,7 +42,7 @@ export async function attemptWhole<Result>(
   const { kind } = candidate.model;
   const body = await answer.readAll(settings.answerLimitBytes[kind]);
   try {
-    // A short answer takes no time, whatever it holds.
+    // A short answer is parsed in no time, so it is not checked first.
     const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
     if (isLong) await checkValues(body, settings.chatAnswerValues);
     return exchange.decode({ headers: answer.headers, body });

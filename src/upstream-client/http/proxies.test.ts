@@ -17,7 +17,7 @@ function through({ port }: RawServer, authorization?: string): Proxies {
   return { forHttp: proxy, forHttps: proxy, except: [] };
 }
 
-/** Opens tunnels to one server, whatever name is asked for. */
+/** A proxy that opens every tunnel to the same server. */
 function tunnelProxy(target: RawServer, reply = "HTTP/1.1 200 Connection established\r\n\r\n") {
   const requests: string[] = [];
   const tunnels = new Map<RawPeer, { write(bytes: Uint8Array): number }>();

@@ -2,7 +2,7 @@ import { carriageReturn, lineFeed } from "./characters.ts";
 import { ProtocolError } from "./protocol-error.ts";
 
 /** More than servers accept themselves (usually 8 to 16 KiB). */
-export const mostHeadBytes = 64 * 1024;
+const mostHeadBytes = 64 * 1024;
 
 const leastBytes = 1024;
 

@@ -22,7 +22,7 @@ const mostLengthDigits = 15;
 
 /**
  * Reads a head: the status line and the fields, each with its line end, without the empty line.
- * Throws `ProtocolError` for whatever could be read in two ways.
+ * Throws `ProtocolError` for an ambiguous head.
  */
 export function readHead(text: string): ResponseHead {
   const statusEnd = text.indexOf("\r\n");
@@ -168,7 +168,7 @@ function bodyOf(status: number, minorVersion: number, framing: Framing): BodyFor
   if (isChunked && minorVersion === 0) {
     throw new ProtocolError("an answer of HTTP/1.0 cannot be chunked");
   }
-  // RFC 9112, section 6.3: these have no body, whatever their head says. 304 may say its length.
+  // RFC 9112, section 6.3: these have no body, even if their head announces one. A 304 may state its length.
   if (status < 200 || status === 204 || status === 304) {
     const isOdd = isChunked || (length !== undefined && length > 0);
     if (isOdd && status !== 304) throw new ProtocolError(`status ${status} has no body`);
