@@ -224,6 +224,8 @@ export class Coordination {
     const seen = this.#handover?.isKnown === true ? undefined : await this.#mostSeen(members);
     this.#limits.goOn(members, seen ?? []);
     this.#takeOver(members);
+    // A worker that has gone since may have admitted calls alone.
+    if (seen !== undefined) await this.#addFromLedger();
     this.#takeIn(members);
   }
 
