@@ -47,7 +47,6 @@ export interface StandardInput {
 
 export interface Command {
   readonly name: string;
-  readonly summary: string;
   /** Whether the command runs until it is asked to end. */
   readonly isService?: boolean;
   /** The text of `--help` for the command, or for the part named by the arguments. */

@@ -12,8 +12,6 @@ import { verbOf, type Typed, type Verb, type VerbSpec } from "./verb.ts";
 /** A command made of the operations of a resource, or of a single operation. */
 export interface ResourceSpec {
   readonly name: string;
-  /** One line for the overview. */
-  readonly summary: string;
   readonly about: string;
   /** A single verb with the name of the command is the command itself. */
   readonly verbs: readonly VerbSpec[];
@@ -30,10 +28,8 @@ interface CommandRun {
 }
 
 export function resourceCommand(resource: ResourceSpec): Command {
-  const { name, summary } = resource;
   return {
-    name,
-    summary,
+    name: resource.name,
     help: (args) => helpOf(resource, args),
     async run(args, io) {
       if (args[0] === "help") {
