@@ -116,7 +116,14 @@ test.each([
   ["a word that is none of the choices", "users list --role king", "operator, account_holder"],
   ["an option without its verb", "accounts --json", "say what to do: create, list,"],
   ["nearly a verb, where there is a default", "usage cals", "did you mean 'calls'?"],
-  ["nearly an option", "keys list --acount x", "--account"],
+  ["nearly an option", "keys list --acount x", "--acount; did you mean --account?"],
+  ["nearly an option, which leaves out one", "keys create --application a --pln b", "--plan?"],
+  [
+    "an option of another program",
+    "keys list --frobnicate",
+    "no option --frobnicate\nSee: npx sluice keys list --help",
+  ],
+  ["nearly an option of a service", "serve --confg x", "--confg; did you mean --config?"],
 ])("%s is a mistake of the command line", async (_, line, told) => {
   const { exitCode, output, errors } = await runHere(line.split(" "));
   expect([exitCode, output]).toEqual([2, ""]);

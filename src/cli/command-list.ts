@@ -6,7 +6,7 @@ export interface CommandEntry {
   readonly name: string;
   /** One line for the overview. */
   readonly summary: string;
-  load(): Promise<Command>;
+  readonly load: () => Promise<Command>;
 }
 
 /** All commands, in the order of the overview. */

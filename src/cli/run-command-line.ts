@@ -1,4 +1,4 @@
-import { suggest } from "../settings/suggest.ts";
+import { suggest } from "../domain/suggest.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { commands } from "./command-list.ts";
 import type { CommandIo } from "./command.ts";
