@@ -10,6 +10,7 @@ import { keys } from "./keys/keys.ts";
 import { tokens, users } from "./resources/access.ts";
 import { accounts, applications } from "./resources/accounts.ts";
 import { audit } from "./resources/audit.ts";
+import { environments, models, plans } from "./resources/configured.ts";
 import { peppers, pools, refusals } from "./resources/platform.ts";
 import { status } from "./resources/status.ts";
 import { usage } from "./usage/usage.ts";
@@ -17,7 +18,8 @@ import { wordOf } from "./verbs/fields.ts";
 import { verbOf } from "./verbs/verb.ts";
 
 const administration = [accounts, applications, keys, pools, peppers, users, tokens, usage];
-const resources = [...administration, audit, refusals, explain, status];
+const configured = [environments, models, plans];
+const resources = [...administration, ...configured, audit, refusals, explain, status];
 const verbs = resources.flatMap(({ name, verbs: all }) =>
   all.map((spec) => ({ title: `${name} ${spec.name}`, verb: verbOf(spec, 0) })),
 );

@@ -42,6 +42,21 @@ export const commands: readonly CommandEntry[] = [
     load: async () => resource((await import("./keys/keys.ts")).keys),
   },
   {
+    name: "environments",
+    summary: "stages with their own address, models and keys",
+    load: async () => resource((await import("./resources/configured.ts")).environments),
+  },
+  {
+    name: "models",
+    summary: "what callers name, and the targets that serve it",
+    load: async () => resource((await import("./resources/configured.ts")).models),
+  },
+  {
+    name: "plans",
+    summary: "sets of limits that keys are issued on",
+    load: async () => resource((await import("./resources/configured.ts")).plans),
+  },
+  {
     name: "pools",
     summary: "capacity for provisioned throughput: what is sold, and what is left",
     load: async () => resource((await import("./resources/platform.ts")).pools),

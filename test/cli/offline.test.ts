@@ -418,6 +418,25 @@ test.each([
   },
 );
 
+test("environments, models and plans of the configuration are listed", async () => {
+  const environments = await folder.run("environments", "list");
+  expect(environments.output).toMatch(/^NAME +HOSTS +MODELS\nlocal +\* +alpha-sonnet-4,/);
+  const models = await folder.run("models", "--environment", "local");
+  expect(models.output).toMatch(/^ALIAS +KIND +ENVIRONMENT +CONTEXT +OUTPUT +TARGETS/);
+  expect(models.output).toMatch(/\nembed-text-v2 +embedding +local +\d+ +- +simulator\/\S+/);
+  const unknown = await folder.run("models", "list", "--environment", "lokal");
+  expect([unknown.exitCode, unknown.output]).toEqual([2, ""]);
+  expect(unknown.errors).toContain("did you mean 'local'?");
+  const { data } = await folder.json("plans", "list");
+  expect((data as JsonRecord[]).map(({ name }) => name)).toEqual([
+    "pilot",
+    "standard",
+    "pro",
+    "enterprise",
+  ]);
+  expect((await folder.run("plans")).output).toMatch(/\nenterprise +custom +custom +yes/);
+});
+
 test("what only a running gateway remembers is told to be so", async () => {
   expect((await folder.run("refusals")).errors).toContain("running gateway");
   const unknown = await folder.run("explain", `req_${"0".repeat(32)}`);
