@@ -11,6 +11,10 @@ export const telemetrySchema = z
       .prefault("info")
       .describe("Least severity that is logged."),
     log_format: z.enum(["text", "json"]).prefault("text").describe("Form of a log line."),
+    access_log: flag(
+      "Whether the log has a line for each request of the API, at the level `info`; else at `debug`.",
+      true,
+    ),
     log_buffer: size({
       about:
         "Most of the log that waits for a slow reader; lines beyond it are dropped and counted.",
@@ -29,6 +33,7 @@ export const telemetrySchema = z
     logLevel: telemetry.log_level,
     logFormat: telemetry.log_format,
     logBufferBytes: telemetry.log_buffer,
+    logsAccess: telemetry.access_log,
     logsUpstreamMessages: telemetry.upstream_messages,
   }));
 
