@@ -19,5 +19,5 @@ for (const page of ["README.md", ...pages]) {
       if (block.kind === "file") walk.write(block.name, block.text);
       else expect(await walk.run(block)).toBeUndefined();
     }
-  });
+  }, 300_000);
 }
