@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { adminErrors } from "../src/domain/errors/admin-error.ts";
 import { gatewayErrors } from "../src/domain/errors/gateway-error.ts";
 import type { AnswerSharing } from "../src/idempotency/repeatable-calls.ts";
@@ -94,16 +95,31 @@ test("every runtime dependency has its reason in docs/decisions/dependencies.md"
   expect(Object.keys(dependencies).length).toBeLessThanOrEqual(15);
 });
 
-test("every link between the documents has a target", () => {
-  const documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
-  documents.push(...new Bun.Glob("docs/**/*.md").scanSync(new URL("..", import.meta.url).pathname));
+const documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
+documents.push(...new Bun.Glob("docs/**/*.md").scanSync(new URL("..", import.meta.url).pathname));
+
+test("every link between the documents has a target, and so has its anchor", () => {
   const broken: string[] = [];
   for (const path of documents) {
-    for (const [, link] of read(path).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)) {
-      if (!existsSync(new URL(link ?? "", new URL(`../${path}`, import.meta.url)))) {
-        broken.push(`${path}: ${link}`);
-      }
+    for (const [, link = ""] of read(path).matchAll(/\]\((?!https?:)([^)\s]+)/g)) {
+      const [file = "", anchor] = link.split("#");
+      const target = file === "" ? path : join(dirname(path), file);
+      const isThere =
+        existsSync(new URL(`../${target}`, import.meta.url)) &&
+        (anchor === undefined || anchorsOf(read(target)).includes(anchor));
+      if (!isThere) broken.push(`${path}: ${link}`);
     }
   }
   expect(broken).toEqual([]);
 });
+
+/** As GitHub derives them from headings. */
+function anchorsOf(markdown: string): readonly string[] {
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
