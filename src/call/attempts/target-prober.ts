@@ -3,6 +3,7 @@ import {
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
+import { nextOf } from "../../domain/waiting/flow.ts";
 import type { CapacityGate } from "../../admission/capacity/place.ts";
 import type { UpstreamRequest } from "../../upstreams/adapter.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
@@ -108,7 +109,7 @@ export class TargetProber {
     const answer = await this.#send(exchange.request, probe);
     const decoder = exchange.newDecoder({ malformedEvents: 0 });
     const events = new EventReader({ answer, decoder, onMalformed: () => undefined });
-    while ((await events.next()) !== undefined);
+    while ((await nextOf(events)) !== undefined);
   }
 
   async #askEmbedding(probe: Probe): Promise<void> {

@@ -14,7 +14,7 @@ export const hooksSchema = z
           .refine((name) => !reserved.test(name), "must not be a header with another meaning")
           .describe(
             "Header whose value tags the call: 1 to 64 letters, digits or any of `._:/-`. " +
-              " It is sent to the upstream and logged as `call tagged` with the usage of " +
+              "It is sent to the upstream and logged as `call tagged` with the usage of " +
               "the call.",
           ),
       })

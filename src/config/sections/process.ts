@@ -11,6 +11,10 @@ export const telemetrySchema = z
       .prefault("info")
       .describe("Minimum severity to log."),
     log_format: z.enum(["text", "json"]).prefault("text").describe("Format of log lines."),
+    access_log: flag(
+      "Whether requests of the API are logged at `info`; otherwise they are logged at `debug`.",
+      true,
+    ),
     log_buffer: size({
       about: "Buffer for a slow reader of the log; further lines are dropped and counted.",
       min: "64KiB",
@@ -28,6 +32,7 @@ export const telemetrySchema = z
     logLevel: telemetry.log_level,
     logFormat: telemetry.log_format,
     logBufferBytes: telemetry.log_buffer,
+    logsAccess: telemetry.access_log,
     logsUpstreamMessages: telemetry.upstream_messages,
   }));
 

@@ -87,3 +87,18 @@ test("a busy pipe is retried, and nothing is lost", async () => {
   expect(files.writes.map(([, text]) => text)).toEqual(["a", "b\n"]);
   expect(ends).toEqual(["ok"]);
 });
+
+test("lines are written together only as far as a pipe of several processes keeps them whole", async () => {
+  const { files, queue, push } = setUp(full);
+  push(2, "lost\n");
+  await queue.idle();
+  for (let line = 0; line < 100; line += 1) push(2, `${"x".repeat(99)}\n`);
+  await queue.idle();
+  const [first = "", ...rest] = files.writes.map(([, text]) => text);
+  expect(first).toStartWith("\n");
+  for (const text of [first, ...rest]) {
+    expect(text.length).toBeLessThanOrEqual(4_096);
+    expect(text).toEndWith("\n");
+  }
+  expect(`${first}${rest.join("")}`).toHaveLength(1 + 100 * 100);
+});

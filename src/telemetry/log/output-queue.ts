@@ -16,8 +16,11 @@ export interface Output {
 /** Writes some of the bytes and resolves to their number. */
 export type WriteSome = (file: number, bytes: Uint8Array) => Promise<number>;
 
-/** Limit on bytes of one file written together. */
-const batchBytes = 64 * 1024;
+/**
+ * Limit on bytes of one file written together. The processes of a gateway share a pipe, in which
+ * longer writes would be mixed up (PIPE_BUF).
+ */
+const batchBytes = 4_096;
 /** Backoff before a non-blocking pipe that is full is retried. */
 const busyMs = 20;
 const lineEnd = 0x0a;
@@ -68,7 +71,8 @@ export class OutputQueue {
   #takeBatch(): readonly Output[] | undefined {
     const [first] = this.#outputs;
     if (first === undefined) return undefined;
-    let bytes = 0;
+    // With a line end before it, if the last line was cut short.
+    let bytes = 1;
     const end = this.#outputs.findIndex((output) => {
       bytes += output.bytes.length;
       return output !== first && (output.file !== first.file || bytes > batchBytes);
