@@ -11,7 +11,9 @@ export function longSentences(markdown: string): readonly string[] {
 
 /** Lines of tables that are wider than the limit. */
 export function wideTableLines(markdown: string): readonly string[] {
-  return markdown.split("\n").filter((line) => line.trimStart().startsWith("|") && line.length > tableColumns);
+  return markdown
+    .split("\n")
+    .filter((line) => line.trimStart().startsWith("|") && line.length > tableColumns);
 }
 
 /** Paragraphs, items of lists and cells of tables, each as one line. */

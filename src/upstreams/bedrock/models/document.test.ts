@@ -20,7 +20,7 @@ function cellsOf(family: ChatFamily, rows: readonly string[][]): Record<string, 
   let titles: readonly string[] = [];
   for (const row of rows) {
     if (row[0] === "family") titles = row;
-    if (row[0] !== family) continue;
+    if (row[0] !== family || row.length !== titles.length) continue;
     for (const [at, cell] of row.entries()) cells[titles[at] ?? ""] = cell;
   }
   return cells;
