@@ -46,6 +46,7 @@ export function createBedrockAdapter(
     embeddings: createEmbeddingCodec(models, endpoint),
     requestIdHeader,
     authorize: (request, ending) => authorizer.authorize(request, ending),
+    whyNoCredential: () => authorizer.whyNoCredential(),
     readFailure(answer, request) {
       const details = readFailure(answer);
       authorizer.noteFailure(answer, request, details.kind);
