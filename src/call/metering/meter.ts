@@ -22,10 +22,15 @@ export interface MeterServices {
   readonly limits: LimitStore;
   readonly estimator: TokenEstimator;
   readonly ledger: CallLedger;
-  /** For metrics and log: the row of the ledger and the error of a failed call. Must not throw. */
-  readonly onCallEnded: (record: UsageRecord, error?: GatewayError) => void;
+  /** For metrics and log: the row of the ledger, and how the call came and failed. Must not throw. */
+  readonly onCallEnded: (record: UsageRecord, about: AboutCall) => void;
   /** Called when a reservation cannot be settled; it expires by itself. */
   readonly onSettleFailed: (callId: string, error: unknown) => void;
+}
+
+export interface AboutCall extends Pick<Call, "origin"> {
+  /** Set for a failed call. */
+  readonly error: GatewayError | undefined;
 }
 
 export interface MeterSubject {
@@ -165,8 +170,9 @@ export class Meter {
     const record = this.#record(end, this.#final);
     this.#recorded = this.#services.ledger.close(record);
     this.path.serving?.release(usage.inputTokens + usage.outputTokens);
-    this.#services.onCallEnded(record, error);
-    this.#subject.call.hooks?.callClosed(record);
+    const { origin, hooks } = this.#subject.call;
+    this.#services.onCallEnded(record, { origin, error });
+    hooks?.callClosed(record);
   }
 
   #finalUsage(outcome: CallOutcome, status: number): CountedUsage {

@@ -98,9 +98,9 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     ledger,
     running,
     overload: new OverloadGuard({ clock, random, ...options.overload }),
-    onCallEnded(record, error) {
+    onCallEnded(record, { origin, error }) {
       running.leave(record);
-      events.callEnded(record);
+      events.callEnded(record, origin);
       const refusal = error && refusalOfStream(record, error, clock.now());
       if (refusal !== undefined) refusals.record(refusal);
     },

@@ -44,8 +44,10 @@ export function createBedrockAdapter(
       onUnknownStopReason: unknownStopReasonReport(services.onTrouble),
     }),
     embeddings: createEmbeddingCodec(models, endpoint),
+    traceHeaders: ["traceparent"],
     requestIdHeader,
     authorize: (request, ending) => authorizer.authorize(request, ending),
+    whyNoCredential: () => authorizer.whyNoCredential(),
     readFailure(answer, request) {
       const details = readFailure(answer);
       authorizer.noteFailure(answer, request, details.kind);
