@@ -11,7 +11,9 @@ export function longSentences(markdown: string): readonly string[] {
 
 /** Lines of tables that are wider than the limit. */
 export function wideTableLines(markdown: string): readonly string[] {
-  return markdown.split("\n").filter((line) => line.startsWith("|") && line.length > tableColumns);
+  return markdown
+    .split("\n")
+    .filter((line) => line.trimStart().startsWith("|") && line.length > tableColumns);
 }
 
 /** Paragraphs, items of lists and cells of tables, each as one line. */
@@ -19,7 +21,7 @@ function blocksOf(markdown: string): readonly string[] {
   const prose = markdown
     .replaceAll(/^ *```[\s\S]*?^ *```$/gm, "\n\n")
     .replaceAll(/<!--[\s\S]*?-->/g, "\n\n")
-    .replaceAll(/^\|.*\|$/gm, (row) => row.replaceAll(/(?<!\\)\|/g, "\n\n"))
+    .replaceAll(/^ *\|.*\|$/gm, (row) => row.replaceAll(/(?<!\\)\|/g, "\n\n"))
     .replaceAll(/^#+ .*$/gm, "\n\n")
     .replaceAll(/^ *(?:[-*]|\d+\.) /gm, "\n\n");
   return prose.split(/\n\s*\n/).map((block) => block.replaceAll(/\s+/g, " ").trim());

@@ -56,6 +56,14 @@ export interface Command {
   run(args: readonly string[], io: CommandIo): Promise<number>;
 }
 
+/** A command by its name; its modules are loaded when it is used. */
+export interface CommandEntry {
+  readonly name: string;
+  /** One line for the overview. */
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
+
 /** A request to end the process: SIGTERM by a machine, SIGINT by a person at a terminal. */
 export class AskedToEnd extends Error {
   override readonly name = "AskedToEnd";
