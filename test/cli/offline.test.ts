@@ -452,6 +452,15 @@ test("without a gateway and without --offline, the message names every way to on
   for (const way of ways) expect(result.errors).toContain(way);
 });
 
+test("a data directory that cannot be used is told, with where to name another", async () => {
+  const file = await folder.write("a-file", "");
+  const line = ["serve", "--unsupervised", "--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  const { exitCode, errors } = await runHere([...line, "--data-dir", `${file}/state`]);
+  expect(exitCode).toBe(1);
+  expect(errors).toContain(`the data directory ${file}/state cannot be used (ENOTDIR).`);
+  expect(errors).toContain("--data-dir");
+});
+
 test("a database of a newer version, or none at all, is told and left alone", async () => {
   using other = createFolder({ isOffline: true });
   await other.write("sluice.db", "this is no database, but a text that is long enough to be seen");
