@@ -19,6 +19,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./check-config.ts")).checkConfigCommand,
   },
   {
+    name: "import",
+    summary: "convert the configuration of another gateway: import litellm FILE",
+    load: async () => (await import("./import.ts")).importCommand,
+  },
+  {
     name: "doctor",
     summary: "look for what keeps a gateway from working, and say what to do",
     load: async () => (await import("./doctor/doctor.ts")).doctorCommand,

@@ -9,6 +9,8 @@ export interface RunOptions {
   readonly environment?: Partial<ProcessEnvironment>;
   /** What is piped into the command. */
   readonly input?: string;
+  /** Whether a person types it. */
+  readonly isTerminal?: boolean;
   /** How many writes the reader of the output takes before it goes. */
   readonly takenWrites?: number;
 }
@@ -41,7 +43,7 @@ export async function runHere(
     outliveReaders: () => undefined,
     tellStarted: () => undefined,
     input: {
-      isTerminal: false,
+      isTerminal: options.isTerminal === true,
       chunks: () => new Response(options.input ?? "").body ?? new ReadableStream<Uint8Array>(),
       setEcho: () => undefined,
     },
