@@ -33,18 +33,14 @@ export async function allCommands(): Promise<readonly Command[]> {
 }
 
 /** Runs the command that the arguments name; resolves with the exit code. */
-export async function runCommandLine(
-  args: readonly string[],
-  version: string,
-  io: CommandIo,
-): Promise<number> {
+export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = args;
   if (name === "--version" || name === "-v" || name === "version") {
-    io.print(version);
+    io.print(io.version);
     return exitCodes.ok;
   }
   // `help keys rotate` means `keys rotate --help`, as in other tools.
-  if (name === "help") return runCommandLine([...rest, "--help"], version, io);
+  if (name === "help") return runCommandLine([...rest, "--help"], io);
   // `serve` does not load the modules of the other commands.
   const own = ownCommands.find((candidate) => candidate.name === name);
   const commands = own === undefined ? await allCommands() : ownCommands;
@@ -62,7 +58,7 @@ export async function runCommandLine(
     return exitCodes.ok;
   }
   if (rest.includes("--version")) {
-    io.print(version);
+    io.print(io.version);
     return exitCodes.ok;
   }
   return runCommand(command, rest, io);
