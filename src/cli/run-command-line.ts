@@ -1,6 +1,8 @@
 import { completionCommand } from "./completion/completion.ts";
 import { suggest } from "../settings/suggest.ts";
 import { exitCodes } from "../process/exit-codes.ts";
+import { backupCommand } from "./backup/backup-command.ts";
+import { restoreCommand } from "./backup/restore-command.ts";
 import { checkConfigCommand } from "./check-config.ts";
 import type { Command, CommandIo } from "./command.ts";
 import { commandLine } from "./program.ts";
@@ -15,6 +17,8 @@ const ownCommands: readonly Command[] = [
   serveCommand,
   restartCommand,
   checkConfigCommand,
+  backupCommand,
+  restoreCommand,
   simulatorCommand,
   completion,
 ];
@@ -26,6 +30,8 @@ export async function allCommands(): Promise<readonly Command[]> {
     serveCommand,
     restartCommand,
     checkConfigCommand,
+    backupCommand,
+    restoreCommand,
     ...resourceCommands,
     simulatorCommand,
     completion,

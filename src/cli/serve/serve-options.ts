@@ -84,7 +84,7 @@ export async function startFailure(error: unknown, dataDir: string): Promise<str
 }
 
 /** Names the gateway that has a data directory. */
-async function whoUses(dataDir: string): Promise<string> {
+export async function whoUses(dataDir: string): Promise<string> {
   const { pid, startedAt, url } = (await readLocalAccess(dataDir)) ?? {};
   const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;
   const who = pid === undefined ? "another process" : `process ${pid}`;
