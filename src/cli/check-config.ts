@@ -6,7 +6,6 @@ import { readConfigFile } from "./serve/load-settings.ts";
 
 export const checkConfigCommand: Command = {
   name: "check-config",
-  summary: "check a configuration file and report all its problems",
   help: () => `Usage: sluice check-config [FILE] [--json]
 
 Checks a configuration file without starting anything. Without FILE: SLUICE_CONFIG, else

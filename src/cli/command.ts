@@ -4,6 +4,7 @@ import type { ProcessEnvironment } from "../config/environment.ts";
 import { errorCode } from "../domain/errors/error-code.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
+import { suggest } from "../domain/suggest.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
 import type { SupervisorLink } from "../process/supervisor/supervisor-link.ts";
 
@@ -49,13 +50,20 @@ export interface StandardInput {
 
 export interface Command {
   readonly name: string;
-  readonly summary: string;
   /** Whether the command runs until it is asked to end. */
   readonly isService?: boolean;
   /** The text of `--help` for the command, or for the part named by the arguments. */
   help(args: readonly string[]): string;
   /** Resolves with the exit code. Throws `UsageError` for invalid arguments. */
   run(args: readonly string[], io: CommandIo): Promise<number>;
+}
+
+/** A command by its name; its modules are loaded when it is used. */
+export interface CommandEntry {
+  readonly name: string;
+  /** One line for the overview. */
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
 }
 
 /** A request to end the process: SIGTERM by a machine, SIGINT by a person at a terminal. */
@@ -91,6 +99,20 @@ export function reasonOf(error: unknown): string {
   return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }
 
+/** Says that there is no such option, and which was probably meant. */
+export function noOption(typed: string, known: readonly string[]): string {
+  const meant = suggest(typed, known);
+  const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
+  return `there is no option ${typed}${hint}`;
+}
+
+function unknownOption(typed: string, options: Options): string {
+  return noOption(
+    typed,
+    Object.keys(options).map((name) => `--${name}`),
+  );
+}
+
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /** Reads options and positionals; throws `UsageError` for unknown ones and missing values. */
@@ -100,6 +122,8 @@ export function readArguments<Wanted extends Options>(args: readonly string[], o
   } catch (error) {
     // The first sentence names the option; the rest is about quoting.
     const message = error instanceof Error ? error.message : String(error);
-    throw new UsageError(message.split(". ", 1)[0] ?? message);
+    const [sentence = message] = message.split(". ", 1);
+    const [, unknown] = /^Unknown option '(--[^']*)'/.exec(sentence) ?? [];
+    throw new UsageError(unknown === undefined ? sentence : unknownOption(unknown, options));
   }
 }

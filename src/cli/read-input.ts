@@ -83,3 +83,12 @@ function readFile(path: string, limitBytes: number): string {
 function tooLarge(what: string, limitBytes: number): CommandError {
   return new CommandError(`${what} is larger than ${limitBytes} bytes`);
 }
+
+/** Reads a file that may be readable only once, such as `<(command)` of a shell. */
+export function readTextFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}

@@ -12,7 +12,6 @@ import { loadSettings, settingsOptions } from "./serve/load-settings.ts";
 
 export const restartCommand: Command = {
   name: "restart",
-  summary: "replace the processes of the gateway on this machine, without a gap",
   help: () => `Usage: sluice restart [--config FILE] [--data-dir DIR]
 
 Replaces control and the workers of the running gateway one by one by processes of the program that

@@ -15,7 +15,7 @@ export async function runCommand(
   } catch (error) {
     if (error instanceof UsageError) {
       io.report(`sluice ${command.name}: ${error.message}`);
-      io.report(`See: ${commandLine(`${command.name} --help`)}`);
+      io.report(`See: ${commandLine(`${helpedWords(command, args)} --help`)}`);
       return exitCodes.usage;
     }
     if (error instanceof CommandError) {
@@ -28,4 +28,10 @@ export async function runCommand(
     if (io.signal.aborted) return exitCodes.failed;
     throw error;
   }
+}
+
+/** The command, with its verb when that has a help of its own. */
+function helpedWords(command: Command, [verb = ""]: readonly string[]): string {
+  const isVerb = verb !== "" && command.help([verb]) !== command.help([]);
+  return isVerb ? `${command.name} ${verb}` : command.name;
 }

@@ -1,3 +1,6 @@
+/** Where the demo keeps its state. */
+export const demoDataDir = "./data/demo";
+
 export interface DemoOptions {
   readonly simulator: DemoSimulator;
   readonly dataDir: string;

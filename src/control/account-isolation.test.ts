@@ -148,6 +148,9 @@ function attacks(): Record<string, FixtureRequest[]> {
     listAudit: [{}, { account_id: accountId }, { subject_id: keyId }].map((query) => ({ query })),
     verifyAudit: [{}],
     getPlatform: [{}],
+    listEnvironments: [{}],
+    listModels: [{}, { query: { environment: "production" } }],
+    listPlans: [{}],
     getStatus: [{}],
   };
 }

@@ -1,7 +1,7 @@
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Pool } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { ModelKind } from "../domain/model.ts";
+import type { Model } from "../domain/model.ts";
 import type { ProcessStatus } from "../domain/process-status.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
@@ -62,8 +62,13 @@ export interface PlatformPool extends Pool {
 export interface PlatformEnvironment {
   readonly name: string;
   readonly hosts: readonly string[];
-  readonly models: readonly { readonly alias: string; readonly kind: ModelKind }[];
+  readonly models: readonly PlatformModel[];
 }
+
+export type PlatformModel = Pick<
+  Model,
+  "alias" | "kind" | "contextWindow" | "maxOutputTokens" | "targets" | "fallbacks"
+>;
 
 /** The last refusals that the gateway decided itself. */
 export interface RefusalFinder {

@@ -310,6 +310,9 @@ const watching: Readonly<Record<string, RouteCase>> = {
     other: undefined,
   },
   "GET /admin/v1/platform": { prepare: at("/platform"), own: read.own, other: undefined },
+  "GET /admin/v1/environments": { prepare: at("/environments"), own: read.own, other: undefined },
+  "GET /admin/v1/models": { prepare: at("/models"), own: read.own, other: undefined },
+  "GET /admin/v1/plans": { prepare: at("/plans"), own: read.own, other: undefined },
   "GET /admin/v1/status": { prepare: at("/status"), own: operated.own, other: undefined },
 };
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
 import { streamOf } from "../support/bodies.ts";
-import { allCommands } from "../../src/cli/run-command-line.ts";
+import { commands } from "../../src/cli/command-list.ts";
 import { runHere } from "./run-here.ts";
 import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
 
@@ -268,7 +268,7 @@ test.each([
 });
 
 test("every command and every verb has help with examples, and a version", async () => {
-  for (const { name } of await allCommands()) {
+  for (const { name } of commands) {
     const help = await runHere([name, "--help"]);
     expect(help.exitCode).toBe(0);
     expect(help.output.toLowerCase()).toContain(`usage: sluice ${name}`);
@@ -281,7 +281,7 @@ test("every command and every verb has help with examples, and a version", async
   }
   expect((await runSluice(["--version"])).output).toMatch(/^\d+\.\d+\.\d+\n$/);
   const overview = (await runSluice(["--help"])).output;
-  for (const { name } of await allCommands()) expect(overview).toContain(`  ${name} `);
+  for (const { name } of commands) expect(overview).toContain(`  ${name} `);
 });
 
 test("words that are nearly commands are answered with what was meant", async () => {
@@ -306,7 +306,7 @@ test("words that are nearly commands are answered with what was meant", async ()
 
 test("every example of the help is a command line that makes sense", async () => {
   const examples = new Set<string>();
-  for (const { name } of await allCommands()) {
+  for (const { name } of commands) {
     const help = await runHere([name, "--help"]);
     const texts = [help.output];
     for (const verb of verbsIn(help.output)) {

@@ -375,6 +375,68 @@ test("the audit tells who changed what, and that the chain is whole", async () =
   expect(verdict.output).toMatch(/intact: \d+ entries, last digest [0-9a-f]{64}/);
 });
 
+test.each([
+  ["an application", ["keys", "list", "--application", "paymnts"], 1, "did you mean 'payments'?"],
+  ["an account", ["accounts", "show", "Paying Shp"], 1, "did you mean 'Paying Shop'?"],
+  [
+    "a plan",
+    ["keys", "list", "--plan", "standrad"],
+    2,
+    "--plan: the configuration has no such plan; did you mean 'standard'?",
+  ],
+  [
+    "a plan of a new key",
+    ["keys", "create", "--application", "payments", "--plan", "gold"],
+    2,
+    "use pilot, standard, pro, enterprise",
+  ],
+  ["an environment", ["applications", "list", "--environment", "loca"], 2, "did you mean 'local'?"],
+  ["a model", ["usage", "calls", "--model", "alpha-sonet-4"], 2, "did you mean 'alpha-sonnet-4'?"],
+  [
+    "a model of a new key",
+    ["keys", "create", "--application", "payments", "--plan", "pilot", "--models", "beta-70b"],
+    2,
+    "(no. 1): environment local has no such model; did you mean 'beta-3-70b'?",
+  ],
+  ["an id", ["keys", "list", "--application", "app_nobody"], 1, "There is no such application."],
+])(
+  "%s that does not exist is an error, with what was probably meant",
+  async (_, line, exitCode, told) => {
+    await folder.run("accounts", "create", "Paying Shop");
+    await folder.run(
+      "applications",
+      "create",
+      "payments",
+      "--account",
+      "Paying Shop",
+      "--environment",
+      "local",
+    );
+    const result = await folder.run(...line);
+    expect([result.exitCode, result.output]).toEqual([exitCode, ""]);
+    expect(result.errors).toContain(told);
+  },
+);
+
+test("environments, models and plans of the configuration are listed", async () => {
+  const environments = await folder.run("environments", "list");
+  expect(environments.output).toMatch(/^NAME +HOSTS +MODELS\nlocal +\* +alpha-sonnet-4,/);
+  const models = await folder.run("models", "--environment", "local");
+  expect(models.output).toMatch(/^ALIAS +KIND +ENVIRONMENT +CONTEXT +OUTPUT +TARGETS/);
+  expect(models.output).toMatch(/\nembed-text-v2 +embedding +local +\d+ +- +simulator\/\S+/);
+  const unknown = await folder.run("models", "list", "--environment", "lokal");
+  expect([unknown.exitCode, unknown.output]).toEqual([2, ""]);
+  expect(unknown.errors).toContain("did you mean 'local'?");
+  const { data } = await folder.json("plans", "list");
+  expect((data as JsonRecord[]).map(({ name }) => name)).toEqual([
+    "pilot",
+    "standard",
+    "pro",
+    "enterprise",
+  ]);
+  expect((await folder.run("plans")).output).toMatch(/\nenterprise +custom +custom +yes/);
+});
+
 test("what only a running gateway remembers is told to be so", async () => {
   expect((await folder.run("refusals")).errors).toContain("running gateway");
   const unknown = await folder.run("explain", `req_${"0".repeat(32)}`);

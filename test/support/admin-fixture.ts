@@ -21,6 +21,7 @@ import type { Refusal } from "../../src/domain/errors/refusal.ts";
 import type { Principal } from "../../src/domain/accounts/user.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { modelOf } from "./pipeline-fixtures.ts";
 import { testPeppers } from "./test-peppers.ts";
 
 export const operator: Principal = localPrincipal();
@@ -191,11 +192,11 @@ const testPlatform: Platform = {
       name: "production",
       hosts: ["models.example.com"],
       models: [
-        { alias: "alpha-sonnet-4", kind: "chat" },
-        { alias: "embed-text-v2", kind: "embedding" },
+        modelOf({ fallbacks: ["gamma-large"] }),
+        modelOf({ alias: "embed-text-v2", kind: "embedding", maxOutputTokens: undefined }),
       ],
     },
-    { name: "staging", hosts: ["*"], models: [{ alias: "gamma-large", kind: "chat" }] },
+    { name: "staging", hosts: ["*"], models: [modelOf({ alias: "gamma-large" })] },
   ],
   plans: new Map<string, Plan>([
     ["pilot", planOf("pilot", 60, false)],

@@ -1,5 +1,6 @@
 import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
 import { scanJson } from "../../domain/chat/json-scan.ts";
+import { nextOf } from "../../domain/waiting/flow.ts";
 import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
 import { traceHeadersFor } from "../../domain/request-trace.ts";
@@ -78,7 +79,7 @@ export async function attemptStream<Event>(
   const decoder = exchange.newDecoder(call.snapshot.settings);
   const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
   const rest = new EventReader({ answer, decoder, onMalformed });
-  const first = await rest.next();
+  const first = await nextOf(rest);
   if (first === undefined) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
   }

@@ -5,7 +5,6 @@ import { makeBackup } from "./make-backup.ts";
 
 export const backupCommand: Command = {
   name: "backup",
-  summary: "copy the database, the pepper and the spool of a gateway, while it runs",
   help: () => `Usage: sluice backup FOLDER [--config FILE] [--data-dir DIR]
 
 Copies what a gateway needs into FOLDER, which must not exist: the database as it is at one moment,

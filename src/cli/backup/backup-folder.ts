@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { errorCode } from "../../domain/errors/error-code.ts";
 import { isObject } from "../../domain/json-object.ts";
 import { CommandError, unreadable } from "../command.ts";
-import { readTextFile } from "../serve/load-settings.ts";
+import { readTextFile } from "../read-input.ts";
 
 /** The parts of a backup, by their names in its folder. */
 export const parts = {

@@ -13,7 +13,6 @@ const options = {
 
 export const restoreCommand: Command = {
   name: "restore",
-  summary: "put a backup where a gateway has its data",
   help: () => `Usage: sluice restore FOLDER [--verify | --replace | --running] [--config FILE]
 
 Verifies a backup that \`sluice backup\` made (every file, the pages of the database, its version, and

@@ -8,7 +8,7 @@ import { schemaOf } from "../../store/sqlite/connection/copy-database.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
 import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
 import { CommandError } from "../command.ts";
-import { readTextFile } from "../serve/load-settings.ts";
+import { readTextFile } from "../read-input.ts";
 import { digestOf, parts, readManifest, type Manifest } from "./backup-folder.ts";
 
 export interface VerifiedBackup {

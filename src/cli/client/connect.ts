@@ -2,11 +2,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../domain/errors/error-code.ts";
 import { Secret } from "../../domain/keys/secret.ts";
+import type { Config } from "../../config/config.ts";
+import { demoDataDir } from "../../config/demo.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
 import { createHttpClient } from "./http-client.ts";
-import { loadSettings, readTextFile, type SettingsArguments } from "../serve/load-settings.ts";
-import { createOfflineClient } from "./offline-client.ts";
+import { readTextFile } from "../read-input.ts";
+import type { SettingsArguments } from "../serve/load-settings.ts";
 import { readRecord, readText } from "../output/reply-fields.ts";
 
 /** Options of every command that uses the control plane, with their help texts. */
@@ -42,9 +44,10 @@ export async function connect(chosen: ConnectionArguments, io: CommandIo): Promi
     if (chosen.url !== undefined || chosen.tokenFile !== undefined) {
       throw new UsageError("--offline works on a database: leave out --url and --token-file");
     }
-    return createOfflineClient(loadSettings(chosen, io).config, io);
+    const { createOfflineClient } = await import("./offline-client.ts");
+    return createOfflineClient(await loadConfig(chosen, io), io);
   }
-  const { url, token, advice } = findGateway(chosen, io);
+  const { url, token, advice } = await findGateway(chosen, io);
   return createHttpClient({ url, token, advice, random: io.random, signal: io.signal });
 }
 
@@ -54,7 +57,7 @@ interface Gateway {
   readonly advice: string;
 }
 
-function findGateway(chosen: ConnectionArguments, io: CommandIo): Gateway {
+async function findGateway(chosen: ConnectionArguments, io: CommandIo): Promise<Gateway> {
   const url = chosen.url ?? io.environment.adminUrl;
   const token = readToken(chosen, io);
   if (url !== undefined) {
@@ -64,8 +67,21 @@ function findGateway(chosen: ConnectionArguments, io: CommandIo): Gateway {
     }
     return { url, token, advice: "Does the gateway run, and is this its admin address?" };
   }
-  const local = readLocalAccess(join(loadSettings(chosen, io).config.dataDir, "admin-access.json"));
+  const local = readLocalAccess(join(await dataDirOf(chosen, io), "admin-access.json"));
   return { ...local, token: token ?? local.token };
+}
+
+async function dataDirOf(chosen: ConnectionArguments, io: CommandIo): Promise<string> {
+  const { "data-dir": named } = chosen;
+  if (named !== undefined) return named;
+  const isDemo = chosen.config === undefined && io.environment.configPath === undefined;
+  return isDemo ? demoDataDir : (await loadConfig(chosen, io)).dataDir;
+}
+
+/** Loads the modules of the configuration, which few commands need. */
+async function loadConfig(chosen: ConnectionArguments, io: CommandIo): Promise<Config> {
+  const { loadSettings } = await import("../serve/load-settings.ts");
+  return loadSettings(chosen, io).config;
 }
 
 function readToken(chosen: ConnectionArguments, io: CommandIo): Secret | undefined {

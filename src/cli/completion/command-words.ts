@@ -1,4 +1,4 @@
-import type { Command } from "../command.ts";
+import type { CommandEntry } from "../command.ts";
 
 /** What may follow a command. */
 export interface CommandWords {
@@ -15,8 +15,8 @@ export interface VerbWords {
 }
 
 /** Reads the words of a command from its help, so that a completion offers what the help says. */
-export function wordsOf(command: Command): CommandWords {
-  const { name, summary } = command;
+export async function wordsOf({ name, summary, load }: CommandEntry): Promise<CommandWords> {
+  const command = await load();
   const text = command.help([]);
   const verbs = verbsIn(text).map((verb) => ({
     name: verb,

@@ -1,13 +1,12 @@
 import { exitCodes } from "../../process/exit-codes.ts";
-import { UsageError, type Command } from "../command.ts";
+import { UsageError, type Command, type CommandEntry } from "../command.ts";
 import { wordsOf } from "./command-words.ts";
 import { completionScript, shells } from "./shell-scripts.ts";
 
 /** `commands`: all that a shell is to complete. */
-export function completionCommand(commands: () => Promise<readonly Command[]>): Command {
+export function completionCommand(commands: readonly CommandEntry[]): Command {
   return {
     name: "completion",
-    summary: "print a script that makes a shell complete commands and options",
     help: () => `Usage: sluice completion ${shells.join("|")}
 
 Prints a script for the shell, in which the program is called \`sluice\` (\`npm link\` makes it so).
@@ -22,7 +21,7 @@ Exit code: 0 done, 2 wrong usage.`,
       if (shell === undefined || others.length > 0) {
         throw new UsageError(`name one shell: ${shells.join(", ")}`);
       }
-      io.print(completionScript(shell, (await commands()).map(wordsOf)));
+      io.print(completionScript(shell, await Promise.all(commands.map(wordsOf))));
       return exitCodes.ok;
     },
   };

@@ -10,7 +10,6 @@ import type { VerbCall } from "../verbs/verb.ts";
 
 export const explain: ResourceSpec = {
   name: "explain",
-  summary: "why a request was refused, or what became of a call",
   about:
     "Every answer of a gateway has its id in the header x-request-id. Of a request that the gateway " +
     "refused by its own rules, tells the rule, what the window held and when there would have been " +

@@ -7,7 +7,6 @@ import { formatLiveSecrets, showIssuedKey, showRotatedKey } from "./show-secret.
 export const keys: ResourceSpec = {
   name: "keys",
   example: "key_0123456789abcdef",
-  summary: "API keys: create, rotate, limit, revoke, check leaks",
   about:
     "Limits, usage and a plan attach to a key. It has one or two live secrets: two while it is rotated. " +
     "A secret is printed once, alone on standard output; only its digest is stored.",

@@ -5,7 +5,6 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 export const users: ResourceSpec = {
   name: "users",
   example: "ada@example.com",
-  summary: "people who sign in to the control plane",
   about:
     "An operator may do everything, an account holder manages one account's applications and keys, " +
     "an auditor reads. Passwords come from a file or standard input.",
@@ -65,7 +64,6 @@ const withoutPassword =
 export const tokens: ResourceSpec = {
   name: "tokens",
   example: "tok_0123456789abcdef",
-  summary: "management tokens, which scripts sign in with",
   about:
     "A management token acts as its user, within its scopes, until it expires. Put it into " +
     "SLUICE_ADMIN_TOKEN or a file for --token-file.",

@@ -7,7 +7,6 @@ import type { VerbCall } from "../verbs/verb.ts";
 export const accounts: ResourceSpec = {
   name: "accounts",
   example: '"Example Shop"',
-  summary: "customers: who owns applications and keys",
   about: "An account owns applications and their keys; its account holders manage them.",
   verbs: [
     {
@@ -68,7 +67,6 @@ function requireSameName({ found = {}, options }: VerbCall): void {
 export const applications: ResourceSpec = {
   name: "applications",
   example: "search --environment production",
-  summary: "programs that keys are issued to",
   about: "An application belongs to an account and an environment; its name is unique there.",
   verbs: [
     {

@@ -1,4 +1,4 @@
-import { readTextFile } from "../serve/load-settings.ts";
+import { readTextFile } from "../read-input.ts";
 import { CommandError } from "../command.ts";
 import { cellOf, formatValue, readPart, type ReplyRecord } from "../output/reply-fields.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
@@ -6,7 +6,6 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const audit: ResourceSpec = {
   name: "audit",
-  summary: "who changed what, and proof that nothing of it was altered",
   about: "Every change of the control plane is an entry; each has a digest over all before it.",
   verbs: [
     {

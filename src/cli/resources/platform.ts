@@ -4,7 +4,6 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 export const pools: ResourceSpec = {
   name: "pools",
   example: "main",
-  summary: "capacity for provisioned throughput: what is sold, and what is left",
   about:
     "Keys buy units of a pool (`keys update KEY --provisioned-units N --provisioned-pool NAME`), which " +
     "guarantee them tokens per minute. Pools are made in the configuration. Without a verb: the list." +
@@ -47,7 +46,6 @@ const poolWarnings: Readonly<Record<string, string>> = {
 
 export const peppers: ResourceSpec = {
   name: "peppers",
-  summary: "what hangs on which pepper, such as before an old one is removed",
   about:
     "A pepper is changed by a new one in front of `auth.peppers`: the first makes what is new, all " +
     "verify. The digest of a key or token comes under the first one when it is used. SECRETS and " +
@@ -93,7 +91,6 @@ function adviceOn(pepper: ReplyRecord, answer: ReplyRecord): readonly string[] {
 
 export const refusals: ResourceSpec = {
   name: "refusals",
-  summary: "the last requests that the gateway refused itself",
   about:
     "Lists what the gateway refused by its own rules, newest first: it remembers the last ones of each " +
     "key while it runs. `explain ID` tells all about one.",

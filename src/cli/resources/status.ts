@@ -32,7 +32,6 @@ function inUnit(record: ReplyRecord, name: string, unit: number): string | numbe
 
 export const status: ResourceSpec = {
   name: "status",
-  summary: "the processes of the running gateway",
   about:
     "Shows each process of the gateway, as of a second ago. In the table, OPEN are the calls under way " +
     "and CALLS those since the process started; DELAY and P99 are the longest delay of its event loop " +

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
-import { demoConfigText } from "../../config/demo.ts";
+import { demoConfigText, demoDataDir } from "../../config/demo.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 import { ProxyProblem, readProxies } from "../../config/proxies.ts";
 import type { Proxies } from "../../domain/upstream-settings.ts";
@@ -78,7 +78,7 @@ export function readAddress(text: string): ListenAddress {
 function demoText(chosen: SettingsArguments, { origin }: Pick<Simulator, "origin">): string {
   return demoConfigText({
     simulator: { endpoint: origin, region: "us-east-1", ...demoCredentials },
-    dataDir: chosen["data-dir"] ?? "./data/demo",
+    dataDir: chosen["data-dir"] ?? demoDataDir,
     listenData: "127.0.0.1:8080",
     listenAdmin: "127.0.0.1:8081",
   });
@@ -108,14 +108,5 @@ export function readConfigFile(path: string): string {
     return readFileSync(path, "utf8");
   } catch (error) {
     throw error instanceof CommandError ? error : unreadable(path, error);
-  }
-}
-
-/** Reads a file that may be readable only once, such as `<(command)` of a shell. */
-export function readTextFile(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw unreadable(path, error);
   }
 }

@@ -6,7 +6,6 @@ import { readServeArguments } from "./serve-options.ts";
 export const serveCommand: Command = {
   name: "serve",
   isService: true,
-  summary: "run the gateway; without a configuration, a demo with a simulated provider",
   help: () => `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
                     [--unsupervised] [--init]
 

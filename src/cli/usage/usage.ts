@@ -14,7 +14,6 @@ const texts: FieldTexts = {
 
 export const usage: ResourceSpec = {
   name: "usage",
-  summary: "calls and tokens: totals, series, single calls, export",
   about:
     "Every call is in the ledger once. Without a verb: totals of the last 24 hours.\n\n" +
     "In tables, CALLS are all; FAILED of them did not complete, those included that a limit refused; " +

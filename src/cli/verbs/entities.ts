@@ -1,4 +1,5 @@
 import type { AdminClient, AdminQuery } from "../client/admin-client.ts";
+import { suggest } from "../../domain/suggest.ts";
 import { CommandError, UsageError } from "../command.ts";
 import {
   cellOf,
@@ -103,10 +104,7 @@ async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRec
   const query = { ...owners, [parameter]: named, limit: 20 };
   const answer = await client.request("GET", `/${noun}s`, { query });
   const [found, ...others] = readRecords(answer, "data");
-  if (found === undefined) {
-    const list = commandLine(`${noun}s list`);
-    throw new CommandError(`there is no ${noun} '${named}'; \`${list}\` shows all`);
-  }
+  if (found === undefined) throw await unknownEntity(client, wanted);
   if (others.length === 0) return found;
   const all = [found, ...others].map(
     (each) =>
@@ -114,6 +112,24 @@ async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRec
   );
   throw new UsageError(
     `several ${noun}s are named '${named}': add --account or --environment, or take the id\n${all.join("\n")}`,
+  );
+}
+
+/** The most names among which one is looked for that was probably meant. */
+const comparedNames = 500;
+
+async function unknownEntity(client: AdminClient, wanted: Wanted): Promise<CommandError> {
+  const { entity, named } = wanted;
+  const { noun, name } = entity;
+  const answer = await client.request("GET", `/${noun}s`, { query: { limit: comparedNames } });
+  const meant = suggest(
+    named,
+    readRecords(answer, "data").map((each) => readText(each, name)),
+  );
+  const hint = meant === undefined ? "" : `; did you mean '${meant}'?`;
+  const list = commandLine(`${noun}s list`);
+  return new CommandError(
+    `there is no ${noun} '${named}'${hint}${hint === "" ? ";" : ""} \`${list}\` shows all`,
   );
 }
 

@@ -47,7 +47,18 @@ async function runOperation(typed: VerbCall): Promise<number> {
   const answer = readRecord(
     operation.method === "GET" && found !== undefined ? found : await ask(call),
   );
+  if (operation.method === "GET") await requireFilters(call, answer);
   return showAnswer(call, answer);
+}
+
+/** An empty list may be empty because a filter names something that does not exist. */
+async function requireFilters(call: VerbCall, answer: ReplyRecord): Promise<void> {
+  const { data } = answer;
+  if (!Array.isArray(data) || data.length > 0) return;
+  for (const [{ entity }, value] of call.values) {
+    if (entity === undefined || typeof value !== "string") continue;
+    await findEntity(call.client, { entity, named: value, owners: ownersOf(call) });
+  }
 }
 
 /** Prints an answer, for scripts or for people. */

@@ -1,10 +1,11 @@
 import { Command as Parser, CommanderError, InvalidArgumentError, Option } from "commander";
 import { connectionOptions } from "../client/connect.ts";
-import { suggest } from "../../settings/suggest.ts";
+import { suggest } from "../../domain/suggest.ts";
 import { UsageError, type Command } from "../command.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { exampleLine } from "../program.ts";
+import { checkOptions } from "./check-options.ts";
 import { Given, type Field } from "./fields.ts";
 import { runVerb } from "./run-verb.ts";
 import { verbOf, type Typed, type Verb, type VerbSpec } from "./verb.ts";
@@ -12,8 +13,6 @@ import { verbOf, type Typed, type Verb, type VerbSpec } from "./verb.ts";
 /** A command made of the operations of a resource, or of a single operation. */
 export interface ResourceSpec {
   readonly name: string;
-  /** One line for the overview. */
-  readonly summary: string;
   readonly about: string;
   /** A single verb with the name of the command is the command itself. */
   readonly verbs: readonly VerbSpec[];
@@ -24,16 +23,13 @@ export interface ResourceSpec {
 }
 
 interface CommandRun {
-  readonly args: readonly string[];
   readonly nowMs: number;
   readonly run: (verb: Verb, typed: Typed) => Promise<void>;
 }
 
 export function resourceCommand(resource: ResourceSpec): Command {
-  const { name, summary } = resource;
   return {
-    name,
-    summary,
+    name: resource.name,
     help: (args) => helpOf(resource, args),
     async run(args, io) {
       if (args[0] === "help") {
@@ -46,7 +42,8 @@ export function resourceCommand(resource: ResourceSpec): Command {
         exitCode = await runVerb(verb, typed, io);
       };
       try {
-        const parser = parserOf(resource, { args, nowMs: io.clock.now(), run });
+        const parser = parserOf(resource, { nowMs: io.clock.now(), run });
+        checkOptions(verbParser(parser, resource, args), args);
         await parser.parseAsync(args, { from: "user" });
       } catch (error) {
         if (!(error instanceof CommanderError)) throw error;
@@ -57,8 +54,14 @@ export function resourceCommand(resource: ResourceSpec): Command {
   };
 }
 
+/** The parser of the verb that the arguments name. */
+function verbParser(made: Parser, { defaultVerb }: ResourceSpec, args: readonly string[]): Parser {
+  const named = made.commands.find((verb) => verb.name() === args[0]);
+  return named ?? made.commands.find((verb) => verb.name() === defaultVerb) ?? made;
+}
+
 function helpOf(resource: ResourceSpec, [first]: readonly string[]): string {
-  const made = parserOf(resource, { args: [], nowMs: 0, run: () => Promise.resolve() });
+  const made = parserOf(resource, { nowMs: 0, run: () => Promise.resolve() });
   const shown = made.commands.find((verb) => verb.name() === first) ?? made;
   let text = "";
   shown.configureOutput({ writeOut: (part) => void (text += part) }).outputHelp();
@@ -103,7 +106,7 @@ interface Named {
   readonly verb: Verb;
 }
 
-function addVerb(made: Parser, { resource, verb }: Named, { args, run }: CommandRun): Parser {
+function addVerb(made: Parser, { resource, verb }: Named, { run }: CommandRun): Parser {
   const { spec, operation, argument } = verb;
   const summary = spec.summary ?? operation.summary.replace(/\.$/, "");
   made.summary(summary).addHelpText("after", endOfHelp(examplesOf(resource, verb)));
@@ -119,23 +122,12 @@ function addVerb(made: Parser, { resource, verb }: Named, { args, run }: Command
     made.addOption(option);
   }
   return made.action(async (typed: unknown) => {
-    requireValues(made, args);
     await run(verb, {
       argument: typeof typed === "string" ? typed : undefined,
       values: valuesOf(made, verb.fields),
       options: optionsOf(made),
     });
   });
-}
-
-/** Refuses an option as the value of the one before it, whose value was forgotten. */
-function requireValues(made: Parser, args: readonly string[]): void {
-  for (const [index, word] of args.entries()) {
-    const option = made.options.find(({ long, short }) => long === word || short === word);
-    const next = args[index + 1] ?? "";
-    if (option?.required !== true || !/^-./.test(next)) continue;
-    throw new UsageError(`${word} lacks its value; one with a dash is given as ${word}=-...`);
-  }
 }
 
 function readArgument(typed: string): string {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { withSuggestion, type SettingProblem } from "../../settings/problem.ts";
-import { suggest } from "../../settings/suggest.ts";
+import { suggest } from "../../domain/suggest.ts";
 import {
   sitesOf,
   type TargetContext,

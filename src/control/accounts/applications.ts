@@ -15,6 +15,7 @@ import {
 import { requireEnvironment } from "../keys/key-rules.ts";
 import { disablingAfter } from "./disabling.ts";
 import type { Operation } from "../operation/operation.ts";
+import { requireKnownNames } from "../operation/known-names.ts";
 import { permissions } from "../operation/permissions.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { maySee, notFound, requireVisible } from "../operation/scope.ts";
@@ -38,7 +39,7 @@ export function applicationOperations(services: AdminServices): readonly Operati
   return [
     applications.create({
       id: "createApplication",
-      summary: "Make an application",
+      summary: "Create an application",
       body: newApplicationSchema,
       answer: applicationSchema,
       run: async ({ changing, call, body, show }) => {
@@ -54,8 +55,11 @@ export function applicationOperations(services: AdminServices): readonly Operati
       id: "listApplications",
       summary: "List applications, newest first",
       query: applicationQuerySchema,
-      find: ({ view, query: { environment, name }, accountId, page }) =>
-        view.applications.list({ accountId, environment, name }, page),
+      async find({ view, query: { environment, name }, accountId, page }) {
+        const found = await view.applications.list({ accountId, environment, name }, page);
+        if (found.items.length === 0) requireKnownNames(services.platform(), { environment });
+        return found;
+      },
     }),
     applications.get({ id: "getApplication", summary: "Show an application" }),
     applications.update({

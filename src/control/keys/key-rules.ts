@@ -5,6 +5,7 @@ import type { Plan } from "../../domain/limits/plan.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { ControlView } from "../../store/control-store.ts";
 import { invalidField } from "../operation/field-error.ts";
+import { unknownName } from "../operation/known-names.ts";
 import type { WantedSettings } from "../contract/keys.ts";
 import type { KeySettings } from "./issue-key.ts";
 import { checkCapacity, namesCapacity } from "./provisioned-rules.ts";
@@ -47,8 +48,8 @@ export function checkKeySettings(
 export function requireEnvironment(platform: Platform, name: string): PlatformEnvironment {
   const environment = platform.environments.find((candidate) => candidate.name === name);
   if (environment !== undefined) return environment;
-  const names = platform.environments.map((candidate) => candidate.name).join(", ");
-  throw invalidField("environment", `the configuration has no such environment; use ${names}`);
+  const known = platform.environments.map((candidate) => candidate.name);
+  throw unknownName("environment", { noun: "environment", written: name, known });
 }
 
 /** Plans open to all keys: with their own limits, without provisioned throughput. */
@@ -112,16 +113,16 @@ function checkPlan(settings: KeySettings, platform: Platform): void {
 export function requirePlan(platform: Platform, name: string, param = "plan"): Plan {
   const plan = platform.plans.get(name);
   if (plan !== undefined) return plan;
-  const names = [...platform.plans.keys()].join(", ");
-  throw invalidField(param, `the configuration has no such plan; use ${names}`);
+  throw unknownName(param, { noun: "plan", written: name, known: [...platform.plans.keys()] });
 }
 
 function checkModels(models: readonly string[], environment: PlatformEnvironment): void {
-  const aliases = new Set(environment.models.map(({ alias }) => alias));
-  const index = models.findIndex((model) => !aliases.has(model));
-  if (index === -1) return;
-  const advice = `environment ${environment.name} has no such model; see GET /admin/v1/platform`;
-  throw invalidField(`allowed_models[${index}]`, advice);
+  const known = environment.models.map(({ alias }) => alias);
+  for (const [index, written] of models.entries()) {
+    if (known.includes(written)) continue;
+    const owner = `environment ${environment.name}`;
+    throw unknownName(`allowed_models[${index}]`, { noun: "model", owner, written, known });
+  }
 }
 
 function checkNetworks(networks: readonly string[]): void {

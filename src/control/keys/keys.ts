@@ -16,6 +16,7 @@ import { applySettings, withExpiry } from "./key-settings.ts";
 import { showKeys, type KeyOperations } from "./key-view.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
+import { requireKnownNames } from "../operation/known-names.ts";
 import { ResourceOperations } from "../operation/resource-operations.ts";
 import { rotateKey } from "./rotate-key.ts";
 import type { AdminServices } from "../services.ts";
@@ -77,12 +78,12 @@ function createKey(keys: KeyOperations, services: AdminServices): Operation {
   });
 }
 
-function listKeys(keys: KeyOperations, { clock }: AdminServices): Operation {
+function listKeys(keys: KeyOperations, { clock, platform }: AdminServices): Operation {
   return keys.list({
     id: "listKeys",
     summary: "List keys, newest first",
     query: keyQuerySchema,
-    find({ view, query, accountId, page }) {
+    async find({ view, query, accountId, page }) {
       const { status } = query;
       const filter = {
         accountId,
@@ -92,7 +93,9 @@ function listKeys(keys: KeyOperations, { clock }: AdminServices): Operation {
         provisionedPool: query.provisioned_pool,
         isActive: status && { value: status === "active", now: clock.now() },
       };
-      return view.keys.list(filter, page);
+      const found = await view.keys.list(filter, page);
+      if (found.items.length === 0) requireKnownNames(platform(), query);
+      return found;
     },
   });
 }
@@ -125,7 +128,7 @@ function revokeKey(keys: KeyOperations): Operation {
   return keys.change({
     id: "revokeKey",
     method: "DELETE",
-    summary: "Revoke a key for good",
+    summary: "Revoke a key permanently",
     description: "Running gateways refuse it within a second. To repeat it changes nothing.",
     answer: keySchema,
     async run({ changing, entity: before, show }) {

@@ -1,33 +1,101 @@
-import { platformSchema } from "../contract/platform.ts";
+import {
+  environmentsSchema,
+  modelQuerySchema,
+  modelSchema,
+  modelsSchema,
+  plansSchema,
+  platformSchema,
+  type PlanView,
+} from "../contract/platform.ts";
+import type { Plan } from "../../domain/limits/plan.ts";
 import { defineOperation } from "../operation/define-operation.ts";
+import { requireKnownNames } from "../operation/known-names.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
-import type { AdminServices } from "../services.ts";
-import { apiForm } from "../values/api-form.ts";
+import type { AdminServices, PlatformEnvironment } from "../services.ts";
+import { viewAs } from "../values/api-form.ts";
+
+const reading = { method: "GET", resource: "Platform", ...permissions.read } as const;
 
 /** The parts of the configuration that keys use. */
 export function platformOperations({ platform }: AdminServices): readonly Operation[] {
   return [
     defineOperation({
+      ...reading,
       id: "getPlatform",
-      method: "GET",
       path: "/admin/v1/platform",
-      resource: "Platform",
       summary: "Show environments, models and plans",
-      ...permissions.read,
       answer: platformSchema,
       run() {
         const { environments, plans } = platform();
         return {
-          environments: apiForm(environments),
-          plans: [...plans.values()].map(({ name, limits, provisioned }) => ({
+          environments: environments.map(({ name, hosts, models }) => ({
             name,
-            requests_per_minute: limits?.requestsPerMinute ?? null,
-            tokens_per_minute: limits?.tokensPerMinute ?? null,
-            provisioned,
+            hosts: [...hosts],
+            models: models.map(({ alias, kind }) => ({ alias, kind })),
           })),
+          plans: [...plans.values()].map(viewPlan),
         };
       },
     }),
+    defineOperation({
+      ...reading,
+      id: "listEnvironments",
+      path: "/admin/v1/environments",
+      summary: "List environments",
+      answer: environmentsSchema,
+      run: () => ({ data: platform().environments.map(viewEnvironment) }),
+    }),
+    listModels({ platform }),
+    defineOperation({
+      ...reading,
+      id: "listPlans",
+      path: "/admin/v1/plans",
+      summary: "List plans",
+      answer: plansSchema,
+      run: () => ({ data: [...platform().plans.values()].map(viewPlan) }),
+    }),
   ];
+}
+
+function listModels({ platform }: Pick<AdminServices, "platform">): Operation {
+  return defineOperation({
+    ...reading,
+    id: "listModels",
+    path: "/admin/v1/models",
+    summary: "List the models of each environment",
+    query: modelQuerySchema,
+    answer: modelsSchema,
+    run({ query, call: { principal } }) {
+      requireKnownNames(platform(), query);
+      const isOfAll = principal.accountId === undefined;
+      const wanted = platform().environments.filter(
+        ({ name }) => query.environment === undefined || name === query.environment,
+      );
+      return { data: wanted.flatMap((environment) => viewModels(environment, isOfAll)) };
+    },
+  });
+}
+
+function viewModels({ name: environment, models }: PlatformEnvironment, isOfAll: boolean) {
+  return models.map((model) =>
+    viewAs(modelSchema, model, {
+      environment,
+      targets: isOfAll ? model.targets.map(({ id }) => id) : null,
+      fallbacks: [...(model.fallbacks ?? [])],
+    }),
+  );
+}
+
+function viewEnvironment({ name, hosts, models }: PlatformEnvironment) {
+  return { name, hosts: [...hosts], models: models.map(({ alias }) => alias) };
+}
+
+function viewPlan({ name, limits, provisioned }: Plan): PlanView {
+  return {
+    name,
+    requests_per_minute: limits?.requestsPerMinute ?? null,
+    tokens_per_minute: limits?.tokensPerMinute ?? null,
+    provisioned,
+  };
 }

@@ -14,6 +14,7 @@ import {
 import { listOf } from "../contract/values.ts";
 import { defineOperation } from "../operation/define-operation.ts";
 import { invalidField } from "../operation/field-error.ts";
+import { requireKnownNames } from "../operation/known-names.ts";
 import { emptyList, listAnswer, pageRequest } from "../operation/list-page.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
@@ -40,7 +41,7 @@ export function usageOperations(services: AdminServices): readonly Operation[] {
   ];
 }
 
-function totals({ reports, clock }: AdminServices): Operation {
+function totals({ reports, clock, platform }: AdminServices): Operation {
   return defineOperation({
     ...reading,
     id: "getUsageTotals",
@@ -52,17 +53,18 @@ function totals({ reports, clock }: AdminServices): Operation {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
       const by = readDimensions(query.by, call.principal);
       const found = isEmpty ? [] : await reports.totals({ filter, by, limit: query.limit });
+      if (found.length === 0) requireKnownNames(platform(), query);
       return { ...rangeOf(filter), data: found.map(viewTotal) };
     },
   });
 }
 
-function series({ reports, clock }: AdminServices): Operation {
+function series({ reports, clock, platform }: AdminServices): Operation {
   return defineOperation({
     ...reading,
     id: "getUsageSeries",
     path: "/admin/v1/usage/series",
-    summary: "Sum up usage for each minute, hour or day",
+    summary: "Sum up usage by minute, hour or day",
     query: seriesQuerySchema,
     answer: seriesSchema,
     async run({ call, query }) {
@@ -71,6 +73,7 @@ function series({ reports, clock }: AdminServices): Operation {
       const step = query.step ?? defaultStep(filter);
       checkSteps(filter, step);
       const found = isEmpty ? [] : await reports.series({ filter, by, step, limit: query.limit });
+      if (found.length === 0) requireKnownNames(platform(), query);
       const data = found.map((point) => ({ at: timeText(point.at), ...viewTotal(point) }));
       return { ...rangeOf(filter), step, data };
     },
@@ -87,7 +90,7 @@ function checkSteps({ since, until }: TimeRange, step: UsageStep): void {
   throw invalidField("step", `that would be more than ${maxSteps} steps; use longer ones`);
 }
 
-function listCalls({ reports, clock }: AdminServices): Operation {
+function listCalls({ reports, clock, platform }: AdminServices): Operation {
   return defineOperation({
     ...reading,
     id: "listCalls",
@@ -99,6 +102,7 @@ function listCalls({ reports, clock }: AdminServices): Operation {
       const { filter, isEmpty } = usageFilter(query, call.principal, clock.now());
       if (isEmpty) return emptyList;
       const page = await reports.calls(filter, pageRequest(query));
+      if (page.items.length === 0) requireKnownNames(platform(), query);
       return listAnswer(page, (record) => viewCall(record, call.principal));
     },
   });

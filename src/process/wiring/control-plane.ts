@@ -140,7 +140,7 @@ export function platformOf({
     environments: environments.map(({ name, hosts, models }) => ({
       name,
       hosts,
-      models: [...models.values()].map(({ alias, kind }) => ({ alias, kind })),
+      models: [...models.values()],
     })),
   };
 }

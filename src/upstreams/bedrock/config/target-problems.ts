@@ -1,5 +1,5 @@
 import { withSuggestion, type SettingProblem } from "../../../settings/problem.ts";
-import { suggest } from "../../../settings/suggest.ts";
+import { suggest } from "../../../domain/suggest.ts";
 import type { TargetContext, WrittenTarget } from "../../kind.ts";
 import { isEmbeddingFamily } from "../models/bedrock-model.ts";
 import { embeddingFamilies, familyOf } from "../models/model-families.ts";

@@ -5,10 +5,21 @@ import { AdminFixture } from "../../test/support/admin-fixture.ts";
 import { runHere } from "../../test/cli/run-here.ts";
 import { fieldRows } from "../control/openapi/field-rows.ts";
 import { columnOf } from "./output/show-reply.ts";
-import { resources } from "./resource-commands.ts";
+import { explain } from "./explain/explain.ts";
+import { keys } from "./keys/keys.ts";
+import { tokens, users } from "./resources/access.ts";
+import { accounts, applications } from "./resources/accounts.ts";
+import { audit } from "./resources/audit.ts";
+import { environments, models, plans } from "./resources/configured.ts";
+import { peppers, pools, refusals } from "./resources/platform.ts";
+import { status } from "./resources/status.ts";
+import { usage } from "./usage/usage.ts";
 import { wordOf } from "./verbs/fields.ts";
 import { verbOf } from "./verbs/verb.ts";
 
+const administration = [accounts, applications, keys, pools, peppers, users, tokens, usage];
+const configured = [environments, models, plans];
+const resources = [...administration, ...configured, audit, refusals, explain, status];
 const verbs = resources.flatMap(({ name, verbs: all }) =>
   all.map((spec) => ({ title: `${name} ${spec.name}`, verb: verbOf(spec, 0) })),
 );
@@ -49,7 +60,8 @@ test("every column of a table is a field of the listed objects", () => {
   }
 });
 
-test("a worker loads neither the parser nor the commands of operations", () => {
+/** The modules that the files load at their start; `import()` loads others when they are used. */
+function modulesOf(...files: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>();
   const walk = (path: string): void => {
     if (seen.has(path)) return;
@@ -61,11 +73,23 @@ test("a worker loads neither the parser nor the commands of operations", () => {
       else seen.add(name);
     }
   };
-  for (const file of ["run-command.ts", "serve/serve.ts"]) {
-    walk(join(import.meta.dir, file));
-  }
+  for (const file of files) walk(join(import.meta.dir, file));
+  return seen;
+}
+
+test("a worker loads neither the parser nor the commands of operations", () => {
+  const seen = modulesOf("run-command.ts", "serve/serve.ts");
   expect(seen).toContain(join(import.meta.dir, "serve/load-settings.ts"));
   expect([...seen].filter((name) => /commander|cli\/verbs/.test(name))).toEqual([]);
+});
+
+test("help and mistakes load no command, and a command neither configuration nor database", () => {
+  const overview = [...modulesOf("run-command-line.ts")];
+  expect(overview.filter((name) => /zod|yaml|kysely|commander/.test(name))).toEqual([]);
+  expect(overview.filter((name) => /src\/(config|control|store)\//.test(name))).toEqual([]);
+  const command = modulesOf("keys/keys.ts", "verbs/verb-command.ts");
+  expect(command).toContain("commander");
+  expect([...command].filter((name) => /yaml|kysely|src\/upstreams/.test(name))).toEqual([]);
 });
 
 test("messages name every field by an existing option or a plain word", () => {
@@ -94,7 +118,14 @@ test.each([
   ["a word that is none of the choices", "users list --role king", "operator, account_holder"],
   ["an option without its verb", "accounts --json", "say what to do: create, list,"],
   ["nearly a verb, where there is a default", "usage cals", "did you mean 'calls'?"],
-  ["nearly an option", "keys list --acount x", "--account"],
+  ["nearly an option", "keys list --acount x", "--acount; did you mean --account?"],
+  ["nearly an option, which leaves out one", "keys create --application a --pln b", "--plan?"],
+  [
+    "an option of another program",
+    "keys list --frobnicate",
+    "no option --frobnicate\nSee: npx sluice keys list --help",
+  ],
+  ["nearly an option of a service", "serve --confg x", "--confg; did you mean --config?"],
 ])("%s is a mistake of the command line", async (_, line, told) => {
   const { exitCode, output, errors } = await runHere(line.split(" "));
   expect([exitCode, output]).toEqual([2, ""]);

@@ -1,0 +1,126 @@
+import type { Command, CommandEntry } from "./command.ts";
+import type { ResourceSpec } from "./verbs/verb-command.ts";
+
+/** All commands, in the order of the overview. */
+export const commands: readonly CommandEntry[] = [
+  {
+    name: "serve",
+    summary: "run the gateway; without a configuration, a demo with a simulated provider",
+    load: async () => (await import("./serve/serve.ts")).serveCommand,
+  },
+  {
+    name: "restart",
+    summary: "replace the processes of the gateway on this machine, without a gap",
+    load: async () => (await import("./restart.ts")).restartCommand,
+  },
+  {
+    name: "check-config",
+    summary: "check a configuration file and report all its problems",
+    load: async () => (await import("./check-config.ts")).checkConfigCommand,
+  },
+  {
+    name: "doctor",
+    summary: "look for what keeps a gateway from working, and say what to do",
+    load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
+  },
+  {
+    name: "backup",
+    summary: "copy the database, the pepper and the spool of a gateway, while it runs",
+    load: async () => (await import("./backup/backup-command.ts")).backupCommand,
+  },
+  {
+    name: "restore",
+    summary: "verify a backup, and put it where a gateway has its data",
+    load: async () => (await import("./backup/restore-command.ts")).restoreCommand,
+  },
+  {
+    name: "accounts",
+    summary: "customers: who owns applications and keys",
+    load: async () => resource((await import("./resources/accounts.ts")).accounts),
+  },
+  {
+    name: "applications",
+    summary: "programs that keys are issued to",
+    load: async () => resource((await import("./resources/accounts.ts")).applications),
+  },
+  {
+    name: "keys",
+    summary: "API keys: create, rotate, limit, revoke, check leaks",
+    load: async () => resource((await import("./keys/keys.ts")).keys),
+  },
+  {
+    name: "environments",
+    summary: "stages with their own address, models and keys",
+    load: async () => resource((await import("./resources/configured.ts")).environments),
+  },
+  {
+    name: "models",
+    summary: "what callers name, and the targets that serve it",
+    load: async () => resource((await import("./resources/configured.ts")).models),
+  },
+  {
+    name: "plans",
+    summary: "sets of limits that keys are issued on",
+    load: async () => resource((await import("./resources/configured.ts")).plans),
+  },
+  {
+    name: "pools",
+    summary: "capacity for provisioned throughput: what is sold, and what is left",
+    load: async () => resource((await import("./resources/platform.ts")).pools),
+  },
+  {
+    name: "peppers",
+    summary: "what hangs on which pepper, such as before an old one is removed",
+    load: async () => resource((await import("./resources/platform.ts")).peppers),
+  },
+  {
+    name: "users",
+    summary: "people who sign in to the control plane",
+    load: async () => resource((await import("./resources/access.ts")).users),
+  },
+  {
+    name: "tokens",
+    summary: "management tokens, which scripts sign in with",
+    load: async () => resource((await import("./resources/access.ts")).tokens),
+  },
+  {
+    name: "usage",
+    summary: "calls and tokens: totals, series, single calls, export",
+    load: async () => resource((await import("./usage/usage.ts")).usage),
+  },
+  {
+    name: "audit",
+    summary: "who changed what, and proof that nothing of it was altered",
+    load: async () => resource((await import("./resources/audit.ts")).audit),
+  },
+  {
+    name: "refusals",
+    summary: "the last requests that the gateway refused itself",
+    load: async () => resource((await import("./resources/platform.ts")).refusals),
+  },
+  {
+    name: "explain",
+    summary: "why a request was refused, or what became of a call",
+    load: async () => resource((await import("./explain/explain.ts")).explain),
+  },
+  {
+    name: "status",
+    summary: "the processes of the running gateway",
+    load: async () => resource((await import("./resources/status.ts")).status),
+  },
+  {
+    name: "simulator",
+    summary: "run the simulated provider alone, to test clients against",
+    load: async () => (await import("./serve/simulator.ts")).simulatorCommand,
+  },
+  {
+    name: "completion",
+    summary: "print a script that makes a shell complete commands and options",
+    load: async () => (await import("./completion/completion.ts")).completionCommand(commands),
+  },
+];
+
+async function resource(spec: ResourceSpec): Promise<Command> {
+  const { resourceCommand } = await import("./verbs/verb-command.ts");
+  return resourceCommand(spec);
+}

@@ -1,0 +1,60 @@
+import { cellOf } from "../output/reply-fields.ts";
+import type { ResourceSpec } from "../verbs/verb-command.ts";
+
+const changed = "The configuration has them; a reload changes them. Without a verb: the list.";
+
+export const environments: ResourceSpec = {
+  name: "environments",
+  about: `Stages with their own address, models and keys. ${changed}`,
+  defaultVerb: "list",
+  verbs: [{ name: "list", operation: "listEnvironments", columns: ["name", "hosts", "models"] }],
+};
+
+export const models: ResourceSpec = {
+  name: "models",
+  about:
+    `What callers name. ${changed}\n\nIn the table, CONTEXT is the most tokens of input and output, ` +
+    "OUTPUT those of output alone, and TARGETS are the upstreams and their own names of the model, in " +
+    "the order in which they are tried.",
+  defaultVerb: "list",
+  verbs: [
+    {
+      name: "list",
+      operation: "listModels",
+      columns: [
+        "alias",
+        "kind",
+        "environment",
+        { title: "CONTEXT", of: "context_window" },
+        { title: "OUTPUT", of: "max_output_tokens" },
+        "targets",
+        "fallbacks",
+      ],
+      examples: ["models list", "models list --environment production"],
+    },
+  ],
+};
+
+export const plans: ResourceSpec = {
+  name: "plans",
+  about:
+    `Named sets of limits, for keys. ${changed}\n\nA plan without limits is custom: each key on it ` +
+    "brings its own.",
+  defaultVerb: "list",
+  verbs: [
+    {
+      name: "list",
+      operation: "listPlans",
+      columns: [
+        "name",
+        { title: "REQUESTS/MIN", of: (plan) => limitOf(cellOf(plan, "requests_per_minute")) },
+        { title: "TOKENS/MIN", of: (plan) => limitOf(cellOf(plan, "tokens_per_minute")) },
+        "provisioned",
+      ],
+    },
+  ],
+};
+
+function limitOf(cell: string | number): string | number {
+  return cell === "-" ? "custom" : cell;
+}

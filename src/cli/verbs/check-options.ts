@@ -1,0 +1,23 @@
+import type { Command as Parser } from "commander";
+import { noOption, UsageError } from "../command.ts";
+
+/**
+ * Refuses unknown options before missing ones, which may be the same mistake, and an option as the
+ * value of the one before it, whose value was forgotten.
+ */
+export function checkOptions({ options }: Parser, args: readonly string[]): void {
+  const known = options.flatMap(({ long }) => long ?? []);
+  let value = "";
+  for (const word of args) {
+    if (word === "--") return;
+    const [name = ""] = word.split("=", 1);
+    if (value !== "" && /^-./.test(word)) {
+      throw new UsageError(`${value} lacks its value; one with a dash is given as ${value}=-...`);
+    }
+    const option = options.find(({ long, short }) => long === name || short === name);
+    const isValue = value !== "";
+    value = option?.required === true && name === word ? word : "";
+    if (isValue || option !== undefined || !name.startsWith("--")) continue;
+    throw new UsageError(noOption(name, known));
+  }
+}

@@ -1,0 +1,57 @@
+import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { suggest } from "../../domain/suggest.ts";
+import type { Platform } from "../services.ts";
+import { invalidField } from "./field-error.ts";
+
+/** A name in a request that must be one of a few. */
+export interface WrittenName {
+  readonly noun: "environment" | "model" | "plan" | "pool";
+  /** What has such names: `the configuration`. */
+  readonly owner?: string;
+  readonly written: string;
+  readonly known: readonly string[];
+}
+
+/** Most names that a message lists. */
+const listedNames = 20;
+
+/** The names are told, and the one that was probably meant. What was written is not repeated. */
+export function unknownName(param: string, name: WrittenName): GatewayError {
+  const { noun, owner = "the configuration", written, known } = name;
+  const problem = `${owner} has no such ${noun}`;
+  const names = known.slice(0, listedNames).join(", ");
+  const rest = known.length > listedNames ? ", ..." : "";
+  const meant = suggest(written, known);
+  if (meant !== undefined) {
+    return invalidField(param, `${problem}; did you mean '${meant}'? It has ${names}${rest}.`);
+  }
+  return invalidField(param, known.length === 0 ? problem : `${problem}; use ${names}${rest}`);
+}
+
+/** Names by which a request filters a list; undefined ones are not checked. */
+export interface FilterNames {
+  readonly environment?: string | undefined;
+  readonly plan?: string | undefined;
+  readonly provisioned_pool?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+/**
+ * Throws 400 for a filter that nothing can fit. Call it for an empty list only: keys and usage may
+ * still have a name that has left the configuration.
+ */
+export function requireKnownNames(platform: Platform, filter: FilterNames): void {
+  const { environments, plans, pools } = platform;
+  const aliases = environments.flatMap(({ models }) => models.map(({ alias }) => alias));
+  const checked = [
+    ["environment", "environment", environments.map(({ name }) => name)],
+    ["plan", "plan", [...plans.keys()]],
+    ["provisioned_pool", "pool", [...pools.keys()]],
+    ["model", "model", [...new Set(aliases)]],
+  ] as const;
+  for (const [param, noun, known] of checked) {
+    const written = filter[param];
+    if (written === undefined || known.includes(written)) continue;
+    throw unknownName(param, { noun, written, known });
+  }
+}
