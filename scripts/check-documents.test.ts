@@ -1,32 +1,48 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { adminErrors } from "../src/domain/errors/admin-error.ts";
-import { gatewayErrors } from "../src/domain/errors/gateway-error.ts";
+import { gatewayErrors, type GatewayErrorRow } from "../src/domain/errors/gateway-error.ts";
 import type { AnswerSharing } from "../src/idempotency/repeatable-calls.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";
 import { plain, readDocument as read, tableRows } from "../test/support/documents.ts";
 import { pipelineOf } from "../test/support/pipeline-fixtures.ts";
 
-test("docs/errors.md lists every error with its status, code, type and cause, and no other", () => {
-  const documented = tableRows("docs/errors.md")
-    .filter(([status]) => /^\d{3}$/.test(status ?? ""))
-    .map(([status, code, type, when]) => [status, plain(code), plain(type), when].join(" | "));
-  const defined = Object.values(gatewayErrors).map(({ status, code, type, when }) =>
-    [status, code ?? "null", type, when].join(" | "),
-  );
-  expect(documented.toSorted()).toEqual(defined.toSorted());
+/** One or two values of `type`, as the cell of a table. */
+const typeCell = /^`\w+`( or `\w+`)?$/;
+
+describe.each([
+  ["docs/errors.md", gatewayErrors],
+  ["docs/admin-api.md", adminErrors],
+] as const)("%s", (path, errors) => {
+  const defined: readonly GatewayErrorRow[] = Object.values(errors);
+
+  test("lists every error with its status, code and cause, and no other", () => {
+    const documented = tableRows(path)
+      .filter(([status]) => /^\d{3}$/.test(status ?? ""))
+      .filter(({ length }) => length === 3)
+      .map((cells) => cells.map(plain).join(" | "));
+    const rows = defined.map(({ status, code, when }) =>
+      [status, code ?? "null", when].join(" | "),
+    );
+    expect(documented.toSorted()).toEqual(rows.map(plain).toSorted());
+  });
+
+  test("says the type of each error by its status", () => {
+    const types = new Map(
+      tableRows(path)
+        .filter(([, type = "", ...rest]) => typeCell.test(type) && rest.length === 0)
+        .map(([status = "", type]) => [status, plain(type).split(" or ")]),
+    );
+    for (const { status, type } of defined) {
+      const documented = types.get(String(status)) ?? types.get(status < 500 ? "others" : "5xx");
+      expect(documented).toContain(type);
+    }
+  });
 });
 
-test("docs/admin-api.md lists every error of the control plane, and no other", () => {
-  const documented = tableRows("docs/admin-api.md")
-    .filter(([status]) => /^\d{3}$/.test(status ?? ""))
-    .map(([status, code, type, when]) => [status, plain(code), plain(type), when].join(" | "));
-  const defined = Object.values(adminErrors).map(({ status, code, type, when }) =>
-    [status, code, type, when].map((cell) => String(cell)).join(" | "),
-  );
-  expect(documented.map(plain).toSorted()).toEqual(defined.map(plain).toSorted());
-});
+const allRoles = "operator, account holder, auditor";
 
 test("docs/admin-api.md lists every operation with its roles, and every way to sign in", async () => {
   await using gateway = await startGateway();
@@ -42,7 +58,10 @@ test("docs/admin-api.md lists every operation with its roles, and every way to s
   );
   const documented = tableRows("docs/admin-api.md")
     .filter(([method, , , roles]) => /^[A-Z]+$/.test(method ?? "") && roles !== undefined)
-    .map((cells) => cells.map(plain).join(" | "));
+    .map((cells) => cells.map(plain))
+    .map(([method, path, what, roles = ""]) =>
+      [method, `/admin/v1${path}`, what, roles.replace("all roles", allRoles)].join(" | "),
+    );
   expect(documented.toSorted()).toEqual(defined.toSorted());
 });
 
@@ -94,16 +113,31 @@ test("every runtime dependency has its reason in docs/decisions/dependencies.md"
   expect(Object.keys(dependencies).length).toBeLessThanOrEqual(15);
 });
 
-test("every link between the documents has a target", () => {
-  const documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
-  documents.push(...new Bun.Glob("docs/**/*.md").scanSync(new URL("..", import.meta.url).pathname));
+const documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
+documents.push(...new Bun.Glob("docs/**/*.md").scanSync(new URL("..", import.meta.url).pathname));
+
+test("every link between the documents has a target, and so has its anchor", () => {
   const broken: string[] = [];
   for (const path of documents) {
-    for (const [, link] of read(path).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)) {
-      if (!existsSync(new URL(link ?? "", new URL(`../${path}`, import.meta.url)))) {
-        broken.push(`${path}: ${link}`);
-      }
+    for (const [, link = ""] of read(path).matchAll(/\]\((?!https?:)([^)\s]+)/g)) {
+      const [file = "", anchor] = link.split("#");
+      const target = file === "" ? path : join(dirname(path), file);
+      const isThere =
+        existsSync(new URL(`../${target}`, import.meta.url)) &&
+        (anchor === undefined || anchorsOf(read(target)).includes(anchor));
+      if (!isThere) broken.push(`${path}: ${link}`);
     }
   }
   expect(broken).toEqual([]);
 });
+
+/** As GitHub derives them from headings. */
+function anchorsOf(markdown: string): readonly string[] {
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}

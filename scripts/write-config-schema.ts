@@ -1,7 +1,11 @@
 import { publishedSchema } from "../src/config/json-schema.ts";
-import { type ReferenceSection, referenceSections } from "../src/config/reference.ts";
+import {
+  type ReferenceRow,
+  type ReferenceSection,
+  referenceSections,
+} from "../src/config/reference.ts";
 
-/** Writes `sluice.schema.json` and the tables of the documentation from the schema. */
+/** Writes `sluice.schema.json` and the reference of the documentation from the schema. */
 
 const begin = "<!-- reference: begin -->";
 const end = "<!-- reference: end -->";
@@ -23,29 +27,26 @@ export function withReference(documentation: string): string {
 }
 
 function formatSection(section: ReferenceSection): string {
-  const head = ["key", "type", "default", "meaning"];
-  const rows = section.rows.map(({ key, type, initial, about }) => [
-    `\`${key}\``,
-    type,
-    initial,
-    about.replaceAll("|", "\\|"),
-  ]);
-  const widths = head.map((_, column) =>
-    Math.max(...[head, ...rows].map((cells) => cells[column]?.length ?? 0)),
-  );
-  const format = (cells: readonly string[], fill: string) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0, fill)).join(" | ")} |`;
-  const lines = [
-    format(head, " "),
-    format(
-      head.map(() => ""),
-      "-",
-    ),
-    ...rows.map((cells) => format(cells, " ")),
-  ];
-  // A section of a single key has its meaning in its row.
+  // A section of a single key has its meaning in its item.
   const about = section.rows[0]?.key === section.key ? "" : `${section.about}\n\n`;
-  return `### \`${section.key}\`\n\n${about}${lines.join("\n")}\n`;
+  return `### \`${section.key}\`\n\n${about}${section.rows.map(formatRow).join("\n")}\n`;
+}
+
+/** An item of a list, which can be as long as it needs to be. */
+function formatRow({ key, type, initial, about }: ReferenceRow): string {
+  const defaults = { required: ", required", none: "" }[initial] ?? `, default ${initial}`;
+  return wrapped(`- \`${key}\` (${type}${defaults}): ${about}`);
+}
+
+/** No line begins with what Markdown would take for another item. */
+function wrapped(item: string): string {
+  const lines = [""];
+  for (const word of item.split(/ (?!(?:\d+[.)]|[-+*])(?:[ `]|$))/)) {
+    const line = lines.at(-1) ?? "";
+    if (line !== "" && line.length + 1 + word.length > 120) lines.push(`  ${word}`);
+    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
+  }
+  return lines.join("\n");
 }
 
 if (import.meta.main) {

@@ -10,6 +10,8 @@ import type { SupervisorLink } from "../process/supervisor/supervisor-link.ts";
 
 /** The parts of the process that a command may use. */
 export interface CommandIo {
+  /** Of the program. */
+  readonly version: string;
   readonly environment: ProcessEnvironment;
   /** Prints a line of results to standard output. */
   readonly print: (line: string) => void;

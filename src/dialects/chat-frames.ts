@@ -1,4 +1,5 @@
 import type { ChatEvent } from "../domain/chat/chat.ts";
+import { WaitingReader } from "../domain/waiting/flow.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 import type { Dialect } from "../edge/dialect.ts";
 import { toGatewayError } from "../edge/replies/error-reply.ts";
@@ -24,26 +25,34 @@ export type OpeningStream = Promise<StartedCall<MeteredStream>>;
  */
 export class ChatFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
-  readonly #opening: OpeningStream;
   readonly #writer: ChatWriter;
   readonly #dialect: Dialect;
+  readonly #reader = new WaitingReader();
   #stream: MeteredStream | undefined;
+  #openFailure: { readonly error: unknown } | undefined;
   #isOver = false;
 
   constructor(opening: OpeningStream, writer: ChatWriter, dialect: Dialect) {
-    this.#opening = opening;
     this.#writer = writer;
     this.#dialect = dialect;
+    opening.then(
+      ({ answer }) => this.#opened(answer),
+      (error: unknown) => {
+        this.#openFailure = { error };
+        this.#reader.wake();
+      },
+    );
   }
 
-  async next(): Promise<string | undefined> {
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  take(): string | undefined {
+    if (this.#isOver) return undefined;
     try {
-      while (!this.#isOver) {
-        this.#stream ??= (await this.#opening).answer;
-        const frames = this.#encode(await this.#stream.next(), this.#stream);
-        if (frames !== "") return frames;
-      }
-      return undefined;
+      if (this.#openFailure !== undefined) throw this.#openFailure.error;
+      return this.#takeFrom(this.#stream);
     } catch (error) {
       this.#isOver = true;
       this.ending = "failed";
@@ -51,17 +60,30 @@ export class ChatFrames implements AnswerFrames {
     }
   }
 
-  cancel(): void {
-    this.#isOver = true;
-    // The caller's signal ends an answer that is still opening; one that opens later ends here.
-    this.#opening.then(
-      ({ answer }) => answer.cancel(),
-      () => undefined,
-    );
+  whenReady(call: () => void): void {
+    if (this.#stream === undefined) this.#reader.whenReady(call);
+    else this.#stream.whenReady(call);
   }
 
-  #encode(events: Awaited<ReturnType<MeteredStream["next"]>>, stream: MeteredStream): string {
-    if (events !== undefined) return this.#writer.write(events);
+  cancel(): void {
+    this.#isOver = true;
+    // The caller's signal ends an answer that is still opening; one that opens later ends then.
+    this.#stream?.cancel();
+  }
+
+  #opened(stream: MeteredStream): void {
+    this.#stream = stream;
+    if (this.#isOver) stream.cancel();
+    else this.#reader.wake();
+  }
+
+  #takeFrom(stream: MeteredStream | undefined): string | undefined {
+    if (stream === undefined) return undefined;
+    for (let events = stream.take(); events !== undefined; events = stream.take()) {
+      const frames = this.#writer.write(events);
+      if (frames !== "") return frames;
+    }
+    if (!stream.isOver) return undefined;
     this.#isOver = true;
     this.ending = "whole";
     return this.#writer.end(stream.usage);

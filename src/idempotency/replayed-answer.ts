@@ -20,13 +20,21 @@ class ReplayedFrames implements FrameSource {
     this.#rest = text;
   }
 
-  next(): Promise<string | undefined> {
-    if (this.#rest === "") return Promise.resolve(undefined);
+  take(): string | undefined {
+    if (this.isOver) return undefined;
     const frameEnd = this.#rest.indexOf("\n\n", pieceCharacters);
     const end = frameEnd < 0 ? this.#rest.length : frameEnd + 2;
     const piece = this.#rest.slice(0, end);
     this.#rest = this.#rest.slice(end);
-    return Promise.resolve(piece);
+    return piece;
+  }
+
+  get isOver(): boolean {
+    return this.#rest === "";
+  }
+
+  whenReady(call: () => void): void {
+    call();
   }
 
   cancel(): void {

@@ -1,6 +1,7 @@
 import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { Caller } from "../domain/keys/key.ts";
 import type { Environment, ModelKind } from "../domain/model.ts";
+import type { RequestTrace } from "../domain/request-trace.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
 import type { RunningHooks } from "./call-hooks.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -17,6 +18,17 @@ export interface CallOptions {
 
 export const plainCall: CallOptions = { capacity: "auto", deadlineAt: undefined };
 
+/** The HTTP request of a call, for the log. */
+export interface RequestOrigin {
+  readonly method: string;
+  /** Path of the route. */
+  readonly route: string;
+  /** Undefined when the caller sent none. */
+  readonly trace: RequestTrace | undefined;
+  /** Called when the request has become a call, whose end is logged instead. */
+  readonly onCall: () => void;
+}
+
 /** One request of a caller. */
 export interface Call {
   /** Request id, also of the reservation and the ledger row. */
@@ -31,6 +43,8 @@ export interface Call {
   /** Monotonic milliseconds. */
   readonly receivedAt: number;
   readonly options: CallOptions;
+  /** Undefined for a call that no request brought. */
+  readonly origin?: RequestOrigin | undefined;
   /** Request headers. */
   readonly headers: Pick<Headers, "get">;
   /** Undefined: no hook follows this call. */

@@ -20,7 +20,8 @@ function setUp(
   const logger = createLogger({ level, format, clock: new ManualClock(), write });
   const gauges = { ...zeroGauges, openRequests: () => 3, queuedUsageRows: () => 4 };
   const metrics = new Metrics(gauges);
-  return { lines, metrics, events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }) };
+  const options = { logger, metrics, logsUpstreamMessages, logsAccess: true };
+  return { lines, metrics, events: new TelemetryEvents(options) };
 }
 
 test("a finished call is counted by model, status and outcome, with its tokens", () => {

@@ -12,6 +12,8 @@ export interface TelemetrySetup {
   readonly level: LoggerOptions["level"];
   readonly format: LoggerOptions["format"];
   readonly logsUpstreamMessages: boolean;
+  /** Whether requests of the API are logged at `info`. */
+  readonly logsAccess: boolean;
   readonly clock: Clock;
   readonly log: LogSink;
   /** The label `worker` of metrics about the process: the number of a worker, or `control`. */
@@ -32,7 +34,7 @@ export interface Telemetry {
 }
 
 export function createTelemetry(setup: TelemetrySetup): Telemetry {
-  const { level, format, logsUpstreamMessages, clock, log } = setup;
+  const { level, format, logsUpstreamMessages, logsAccess, clock, log } = setup;
   log.configure({
     limitBytes: setup.logBufferBytes,
     describeDropped: describeDropped({ format, clock }),
@@ -45,7 +47,7 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
   });
   return {
     metrics,
-    events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages }),
+    events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages, logsAccess }),
     storage: new StorageEvents({ logger, clock }),
     ledger: new LedgerTelemetry({ logger, metrics, clock }),
     overload: new OverloadEvents({ logger, metrics, clock }),

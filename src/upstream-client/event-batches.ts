@@ -1,7 +1,7 @@
-/** An open streamed answer, read in batches of events. */
-export interface EventBatches<Event> {
-  /** Returns the next batch, never empty; undefined at the end. One call at a time. */
-  next(): Promise<readonly Event[] | undefined>;
+import type { Flow } from "../domain/waiting/flow.ts";
+
+/** An open streamed answer, read in batches of events, none of them empty. */
+export interface EventBatches<Event> extends Flow<readonly Event[]> {
   /** Closes the upstream connection, unless the answer is complete. */
   cancel(): void;
 }

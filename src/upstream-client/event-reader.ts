@@ -9,75 +9,59 @@ export interface EventReaderOptions<Event> {
   readonly onMalformed: (count: number) => void;
 }
 
-/** Who waits for the next batch. */
-interface Waiting<Event> {
-  readonly resolve: (events: readonly Event[] | undefined) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/**
- * Reads a streamed answer as batches of events, one batch for what came at once. A batch is decoded
- * in the turn of the event loop in which its bytes arrive.
- */
+/** Decodes a streamed answer as it is taken, one batch of events for what came at once. */
 export class EventReader<Event> implements EventBatches<Event> {
   readonly #options: EventReaderOptions<Event>;
-  readonly #onReady = (): void => this.#advance();
-  #waiting: Waiting<Event> | undefined;
-  #isOver = false;
-  #isCancelled = false;
+  /** Whether nothing more is decoded. */
+  #hasEnded = false;
+  /** Whether it was cancelled, or the connection failed. */
+  #isBroken = false;
 
   constructor(options: EventReaderOptions<Event>) {
     this.#options = options;
   }
 
-  /** Rejects with `UpstreamFailure` or `GatewayError`. */
-  next(): Promise<readonly Event[] | undefined> {
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-      this.#advance();
-    });
-  }
-
-  cancel(): void {
-    if (this.#isOver) return;
-    this.#isCancelled = true;
-    this.#end();
-    this.#options.answer.cancel();
-  }
-
-  /** Goes on as far as bytes have come. */
-  #advance(): void {
-    const waiting = this.#waiting;
-    if (waiting === undefined) return;
-    try {
-      const events = this.#read();
-      if (events === "waiting") return;
-      this.#waiting = undefined;
-      waiting.resolve(events);
-    } catch (error) {
-      this.#waiting = undefined;
-      this.#end();
-      waiting.reject(error);
-    }
-  }
-
-  /** The next batch, undefined at the end; `waiting`: goes on when more bytes come. */
-  #read(): readonly Event[] | undefined | "waiting" {
+  /** Throws `UpstreamFailure` or `GatewayError`. */
+  take(): readonly Event[] | undefined {
     const { answer, decoder } = this.#options;
-    while (!this.#isOver) {
-      const bytes = answer.take();
-      if (bytes === undefined && !answer.isOver) {
-        answer.whenReady(this.#onReady);
-        return "waiting";
-      }
+    while (!this.#hasEnded) {
+      const bytes = this.#takeBytes();
+      if (bytes === undefined && !answer.isOver) return undefined;
       const events = bytes === undefined ? decoder.end() : decoder.push(bytes);
       this.#checkEnd(bytes === undefined);
       if (events.length > 0) return events;
     }
-    // Throws what ended it.
-    if (this.#isCancelled && decoder.failure === undefined) answer.take();
     if (decoder.failure !== undefined) throw answer.explained(decoder.failure);
+    // Throws why it was.
+    if (this.#isBroken) answer.take();
     return undefined;
+  }
+
+  get isOver(): boolean {
+    const { answer, decoder } = this.#options;
+    if (decoder.failure !== undefined) return false;
+    return this.#hasEnded && (!this.#isBroken || answer.isOver);
+  }
+
+  whenReady(call: () => void): void {
+    this.#options.answer.whenReady(call);
+  }
+
+  cancel(): void {
+    if (this.#hasEnded) return;
+    this.#isBroken = true;
+    this.#end();
+    this.#options.answer.cancel();
+  }
+
+  #takeBytes(): Uint8Array | undefined {
+    try {
+      return this.#options.answer.take();
+    } catch (error) {
+      this.#isBroken = true;
+      this.#end();
+      throw error;
+    }
   }
 
   #checkEnd(isBodyOver: boolean): void {
@@ -92,8 +76,7 @@ export class EventReader<Event> implements EventBatches<Event> {
   }
 
   #end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    this.#hasEnded = true;
     const { decoder, onMalformed } = this.#options;
     if (decoder.malformedEvents > 0) onMalformed(decoder.malformedEvents);
   }

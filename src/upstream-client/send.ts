@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { Flow } from "../domain/waiting/flow.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
@@ -103,7 +104,7 @@ interface AnswerParts {
 }
 
 /** The body of an answer, read under the deadlines of its attempt. */
-export class UpstreamAnswer {
+export class UpstreamAnswer implements Flow<Uint8Array> {
   readonly #response: TransportResponse;
   readonly #watchdog: Watchdog;
   readonly #sent: AnswerParts["sent"];
@@ -160,12 +161,10 @@ export class UpstreamAnswer {
     }
   }
 
-  /** Whether all of the body was taken. */
   get isOver(): boolean {
     return this.#response.isOver;
   }
 
-  /** As `TransportResponse.whenReady`. */
   whenReady(call: () => void): void {
     this.#watchdog.awaited();
     this.#response.whenReady(call);

@@ -1,4 +1,5 @@
 import type { ConnectionSettings } from "../domain/upstream-settings.ts";
+import type { Flow } from "../domain/waiting/flow.ts";
 import type { AnswerHeaders } from "../upstreams/adapter.ts";
 
 /**
@@ -31,18 +32,10 @@ export interface Cancellable {
   cancel(): void;
 }
 
-export interface TransportResponse {
+/** An answer, whose body is taken in the pieces that come. */
+export interface TransportResponse extends Flow<Uint8Array> {
   readonly status: number;
   readonly headers: AnswerHeaders;
   /** The whole body, if all of it has come and none was taken. */
   arrived(): Uint8Array | undefined;
-  /** The next piece of the body; undefined while there is none. Throws once the answer has failed. */
-  take(): Uint8Array | undefined;
-  /** Whether all of the body was taken. */
-  readonly isOver: boolean;
-  /**
-   * Calls back once, when there is something to take, or the answer is over or has failed: at once
-   * when that arrives, in the same turn of the event loop. For when there is nothing to take.
-   */
-  whenReady(call: () => void): void;
 }

@@ -2,6 +2,7 @@ import type { AdjustedFields } from "../domain/chat/adjusted-fields.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat/chat.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../domain/chat/embedding.ts";
+import type { TraceHeader } from "../domain/request-trace.ts";
 import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
 
 /** A request to an upstream; `authorize` adds the rest. */
@@ -120,6 +121,8 @@ export interface UpstreamAdapter {
     request: UpstreamRequest,
     ending: { readonly signal: AbortSignal },
   ): Promise<UpstreamRequest> | UpstreamRequest;
+  /** Headers of the caller's trace that requests get. Undefined: none. */
+  readonly traceHeaders?: readonly TraceHeader[];
   /**
    * Why requests cannot be authorized now; undefined when they can, or it is not known yet. Absent
    * where the credential is in the configuration.

@@ -24,6 +24,7 @@ export async function runHere(
   let errors = "";
   let writes = 0;
   const io: CommandIo = {
+    version: "0.0.0",
     environment: {
       configPath: undefined,
       adminUrl: undefined,
@@ -52,6 +53,6 @@ export async function runHere(
     signal: new AbortController().signal,
     onReload: () => undefined,
   };
-  const exitCode = await runCommandLine(commandLine, "0.0.0", io);
+  const exitCode = await runCommandLine(commandLine, io);
   return { exitCode, output, errors };
 }

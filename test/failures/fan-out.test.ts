@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
 import type { Call } from "../../src/snapshot/call.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
+import { nextOf } from "../../src/domain/waiting/flow.ts";
 import type { MeteredStream } from "../../src/call/metering/metered-stream.ts";
 import type { Upstream } from "../../src/snapshot/snapshot.ts";
 import {
@@ -135,7 +136,7 @@ function onceEach(upstreams: readonly Upstream[]): Call {
 
 async function eventsOf(answer: MeteredStream): Promise<ChatEvent[]> {
   const events: ChatEvent[] = [];
-  for (let batch = await answer.next(); batch !== undefined; batch = await answer.next()) {
+  for (let batch = await nextOf(answer); batch !== undefined; batch = await nextOf(answer)) {
     events.push(...batch);
   }
   return events;
@@ -365,7 +366,7 @@ test("a caller that leaves closes the streams of all choices", async () => {
   const upstream = server.upstream("up");
   const { services, records, placesAt } = pipelineOf();
   const { answer } = await openChatStream(callAt([upstream]), chat(6, true), services);
-  await answer.next();
+  await nextOf(answer);
   answer.cancel();
   await until(() => server.closed === 6);
   expect(placesAt(upstream).count).toBe(0);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../support/free-port.ts";
 import { canMount, mountDisk } from "../support/ledger-truth-disk.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { ReadablePipe } from "../support/readable-pipe.ts";
@@ -20,15 +21,6 @@ beforeEach(async () => {
   });
 });
 afterEach(() => bench[Symbol.asyncDispose]());
-
-function freePort(): number {
-  using listener = Bun.listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: { data: () => undefined },
-  });
-  return listener.port;
-}
 
 interface StartOptions {
   readonly arguments?: readonly string[];

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
+import { nextOf } from "../../src/domain/waiting/flow.ts";
 import type { CallServices } from "../../src/call/services.ts";
 import {
   adapterOf,
@@ -68,7 +69,7 @@ async function play({ choices, actions, leavesAfter }: Script) {
   const messages = [{ role: "user" as const, content: "hi" }];
   const request = { model: model.alias, messages, stream: true, n: choices };
   const { answer } = await openChatStream(call, { request, bodyBytes }, services);
-  await answer.next();
+  await nextOf(answer);
   const stream = upstream.last;
   const reported = { input: 0, output: 0 };
   let finished = 0;
@@ -87,7 +88,7 @@ async function play({ choices, actions, leavesAfter }: Script) {
   for (const each of actions.slice(0, leavesAfter)) {
     if (each.type === "finish" && finished >= choices) continue;
     send(each);
-    if (isHeard(each)) await answer.next();
+    if (isHeard(each)) await nextOf(answer);
     if (each.type === "text") delivered += 1;
   }
   const isWhole = finished >= choices;

@@ -5,6 +5,7 @@ import type { ChatEvent, ChatRequest } from "../../src/domain/chat/chat.ts";
 import type { Call } from "../../src/snapshot/call.ts";
 import { openChatStream, runChat } from "../../src/call/chat/chat-call.ts";
 import { runEmbeddings } from "../../src/call/embeddings/embedding-call.ts";
+import { nextOf } from "../../src/domain/waiting/flow.ts";
 import type { MeteredStream } from "../../src/call/metering/metered-stream.ts";
 import type { CallServices } from "../../src/call/services.ts";
 import type { GatewayProcess } from "./gateway-process.ts";
@@ -101,7 +102,7 @@ export class SimulatedCaller {
     const { plan } = this.#record;
     let batches = 0;
     while (!this.#hasLeft()) {
-      const events = await answer.next();
+      const events = await nextOf(answer);
       if (this.#hasLeft()) return;
       if (events === undefined) {
         this.#record.isAnswered = true;

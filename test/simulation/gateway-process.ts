@@ -142,6 +142,7 @@ export class GatewayProcess {
       level: "off",
       format: "text",
       logsUpstreamMessages: false,
+      logsAccess: false,
       clock,
       log: noLog,
       logBufferBytes: 0,

@@ -3,6 +3,7 @@ import { openAi } from "../../src/dialects/openai-dialect.ts";
 import { AnswerMemory } from "../../src/idempotency/shared/answer-memory.ts";
 import type { AnswerReader } from "../../src/idempotency/shared/answer-reader.ts";
 import { SharedCall, type SharedCallOptions } from "../../src/idempotency/shared/shared-call.ts";
+import { nextOf, WaitingReader } from "../../src/domain/waiting/flow.ts";
 import { plainCall } from "../../src/snapshot/call.ts";
 import { ManualClock } from "./manual-clock.ts";
 
@@ -18,24 +19,23 @@ export class SteppedFrames implements AnswerFrames {
   ending: AnswerFrames["ending"];
   /** How often it was cancelled. */
   cancels = 0;
-  /** How often it was pulled. */
+  /** How many frames were taken. */
   asked = 0;
   readonly #frames: string[];
   #allowed = 0;
-  #waiting: (() => void) | undefined;
+  readonly #reader = new WaitingReader();
 
   constructor(frames: readonly string[]) {
     this.#frames = [...frames];
   }
 
-  async next(): Promise<string | undefined> {
+  get isOver(): boolean {
+    return this.cancels > 0 || this.#frames.length === 0;
+  }
+
+  take(): string | undefined {
+    if (this.#allowed === 0 || this.isOver) return undefined;
     this.asked += 1;
-    while (this.#allowed === 0 && this.cancels === 0) {
-      await new Promise<void>((resolve) => {
-        this.#waiting = resolve;
-      });
-    }
-    if (this.cancels > 0) return undefined;
     this.#allowed -= 1;
     const frames = this.#frames.shift();
     if (frames?.endsWith(done) === true) this.ending = "whole";
@@ -43,15 +43,19 @@ export class SteppedFrames implements AnswerFrames {
     return frames;
   }
 
+  whenReady(call: () => void): void {
+    this.#reader.whenReady(call);
+  }
+
   cancel(): void {
     this.cancels += 1;
-    this.#waiting?.();
+    this.#reader.wake();
   }
 
   /** Sends some more frames. */
   allow(count = 1): void {
     this.#allowed += count;
-    this.#waiting?.();
+    this.#reader.wake();
   }
 }
 
@@ -108,6 +112,7 @@ export class Caller {
   hasLeft = false;
   readonly reader: AnswerReader;
   readonly #leaving = new AbortController();
+  #lastRead: Promise<string | undefined> = Promise.resolve(undefined);
 
   constructor(call: SharedCall, deadlineAt?: number) {
     const options = { ...plainCall, deadlineAt };
@@ -115,9 +120,14 @@ export class Caller {
     this.reader = call.join({ signal, options, receivedAt: 0, dialect: openAi });
   }
 
-  /** Reads the next frame. */
-  async read(): Promise<string | undefined> {
-    const text = await this.reader.next();
+  /** Reads the next frame, after the reads before it. */
+  read(): Promise<string | undefined> {
+    this.#lastRead = this.#lastRead.then(() => this.#readNext());
+    return this.#lastRead;
+  }
+
+  async #readNext(): Promise<string | undefined> {
+    const text = await nextOf(this.reader);
     if (text === undefined) this.hasEnded = true;
     else this.text += text;
     return text;

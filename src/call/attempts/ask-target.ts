@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import { nextOf } from "../../domain/waiting/flow.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
 import type { HostProbes } from "../../upstream-client/host-probes.ts";
@@ -41,7 +42,7 @@ async function askChat(asked: AskedTarget, services: AskServices): Promise<void>
   const answer = await sendTo(asked, exchange.request, services);
   const decoder = exchange.newDecoder({ malformedEvents: 0 });
   const events = new EventReader({ answer, decoder, onMalformed: () => undefined });
-  while ((await events.next()) !== undefined);
+  while ((await nextOf(events)) !== undefined);
 }
 
 async function askEmbedding(asked: AskedTarget, services: AskServices): Promise<void> {

@@ -1,9 +1,11 @@
 import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
 import { scanJson } from "../../domain/chat/json-scan.ts";
+import { nextOf } from "../../domain/waiting/flow.ts";
 import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { traceHeadersFor } from "../../domain/request-trace.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { Exchange, StreamExchange } from "../../upstreams/adapter.ts";
+import type { Exchange, StreamExchange, UpstreamRequest } from "../../upstreams/adapter.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
@@ -77,7 +79,7 @@ export async function attemptStream<Event>(
   const decoder = exchange.newDecoder(call.snapshot.settings);
   const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
   const rest = new EventReader({ answer, decoder, onMalformed });
-  const first = await rest.next();
+  const first = await nextOf(rest);
   if (first === undefined) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
   }
@@ -102,9 +104,22 @@ function sendTo(
     places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
   };
   const { hooks, signal } = call;
-  if (hooks === undefined) return send(encoded, options);
-  return untilEnded(hooks.beforeSend(encoded, candidate), signal).then((request) => {
+  const traced = withTrace(encoded, candidate, call);
+  if (hooks === undefined) return send(traced, options);
+  return untilEnded(hooks.beforeSend(traced, candidate), signal).then((request) => {
     onSent?.();
     return send(request, options);
   });
+}
+
+/** With the caller's own id and trace context, as far as the upstream takes them. */
+function withTrace(
+  request: UpstreamRequest,
+  { upstream: { adapter } }: Destination,
+  { origin }: Call,
+): UpstreamRequest {
+  const headers = traceHeadersFor(origin?.trace, adapter.traceHeaders);
+  return headers === undefined
+    ? request
+    : { ...request, headers: { ...request.headers, ...headers } };
 }

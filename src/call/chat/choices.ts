@@ -6,6 +6,7 @@ import type { Call } from "../../snapshot/call.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
+import { nextOf } from "../../domain/waiting/flow.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
 import { possibleTargets } from "../attempts/possible-targets.ts";
@@ -103,7 +104,7 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
     attemptStream(exchange, candidate, { ...context, call: { ...context.call, signal: own } });
   const opened = await openTogether({ count: limit, limit, signal }, open);
   const rest = new MergedChoices({ choices, opened, open, signal });
-  const first = await rest.next();
+  const first = await nextOf(rest);
   if (first === undefined) throw noChoice();
   return { first, rest };
 }

@@ -1,4 +1,5 @@
 import type { ChatEvent } from "../../domain/chat/chat.ts";
+import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { EventBatches, OpenStream } from "../../upstream-client/event-batches.ts";
 import { largest, sumReported, sumUsage } from "../metering/sum-usage.ts";
@@ -12,23 +13,24 @@ export interface MergedChoicesOptions {
   readonly signal: AbortSignal;
 }
 
-/** The next batch of a stream, its end, or its failure. */
-interface Arrival {
+/** The stream of one choice. */
+interface OpenChoice {
   readonly choice: number;
-  readonly batch: Promise<readonly ChatEvent[] | undefined>;
+  readonly rest: EventBatches<ChatEvent>;
+  /** Until it is taken. */
+  first: readonly ChatEvent[] | undefined;
 }
 
-/**
- * Merges one stream per choice into one answer. A stream is read on only after its last batch was
- * taken, so at most one batch of each waits here.
- */
+/** Merges one stream per choice into one answer. Streams that have something take turns. */
 export class MergedChoices implements EventBatches<ChatEvent> {
   readonly #options: MergedChoicesOptions;
-  readonly #open = new Map<number, EventBatches<ChatEvent>>();
+  readonly #open = new Set<OpenChoice>();
+  /** Those that may have something to take. */
+  readonly #ready: OpenChoice[] = [];
   readonly #opening = new AbortController();
   readonly #usages: (TokenUsage | undefined)[] = [];
-  readonly #arrived: Arrival[] = [];
-  #wake: () => void = () => undefined;
+  readonly #reader = new WaitingReader();
+  #openFailure: { readonly error: unknown } | undefined;
   #startedChoices = 0;
   #endedChoices = 0;
   #hasBegun = false;
@@ -36,18 +38,22 @@ export class MergedChoices implements EventBatches<ChatEvent> {
 
   constructor(options: MergedChoicesOptions) {
     this.#options = options;
-    for (const stream of options.opened) this.#start(Promise.resolve(stream));
+    for (const stream of options.opened) this.#follow(this.#startedChoices++, stream);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   /** Returns the next batch of any choice. The first failure ends all choices. */
-  async next(): Promise<readonly ChatEvent[] | undefined> {
+  take(): readonly ChatEvent[] | undefined {
+    if (this.#isOver) return undefined;
     try {
-      while (!this.#isOver) {
-        const { choice, batch } = await this.#nextArrival();
-        const events = await batch;
-        const merged = events === undefined ? this.#end(choice) : this.#accept(choice, events);
+      for (let next = this.#ready.shift(); next !== undefined; next = this.#ready.shift()) {
+        const merged = this.#takeFrom(next);
         if (merged.length > 0) return merged;
       }
+      if (this.#openFailure !== undefined) throw this.#openFailure.error;
       return undefined;
     } catch (error) {
       this.cancel();
@@ -55,56 +61,60 @@ export class MergedChoices implements EventBatches<ChatEvent> {
     }
   }
 
+  whenReady(call: () => void): void {
+    this.#reader.whenReady(call);
+  }
+
   cancel(): void {
     this.#isOver = true;
+    this.#ready.length = 0;
     this.#opening.abort();
-    for (const stream of this.#open.values()) stream.cancel();
+    for (const { rest } of this.#open) rest.cancel();
   }
 
-  #start(opening: Promise<OpenStream<ChatEvent>>): void {
+  #start(): void {
+    const { open, signal } = this.#options;
     const choice = this.#startedChoices;
     this.#startedChoices += 1;
-    const first = opening.then((stream) => {
-      this.#open.set(choice, stream.rest);
-      if (this.#isOver) stream.rest.cancel();
-      return stream.first;
+    open(choice, AbortSignal.any([signal, this.#opening.signal])).then(
+      (stream) => {
+        if (this.#isOver) return stream.rest.cancel();
+        this.#follow(choice, stream);
+        this.#reader.wake();
+      },
+      (error: unknown) => {
+        this.#openFailure ??= { error };
+        this.#reader.wake();
+      },
+    );
+  }
+
+  #follow(choice: number, { first, rest }: OpenStream<ChatEvent>): void {
+    const stream = { choice, first, rest };
+    this.#open.add(stream);
+    this.#ready.push(stream);
+  }
+
+  #takeFrom(stream: OpenChoice): readonly ChatEvent[] {
+    const events = stream.first ?? stream.rest.take();
+    stream.first = undefined;
+    if (events !== undefined) {
+      this.#ready.push(stream);
+      return events.flatMap((event) => this.#translate(stream.choice, event));
+    }
+    if (stream.rest.isOver) return this.#end(stream);
+    stream.rest.whenReady(() => {
+      this.#ready.push(stream);
+      this.#reader.wake();
     });
-    this.#await({ choice, batch: first });
+    return [];
   }
 
-  #await(arrival: Arrival): void {
-    const arrive = (): void => {
-      this.#arrived.push(arrival);
-      this.#wake();
-    };
-    arrival.batch.then(arrive, arrive);
-  }
-
-  async #nextArrival(): Promise<Arrival> {
-    for (;;) {
-      const arrival = this.#arrived.shift();
-      if (arrival !== undefined) return arrival;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-
-  /** Reads on at once, so that all choices stream in parallel. */
-  #accept(choice: number, events: readonly ChatEvent[]): readonly ChatEvent[] {
-    const stream = this.#open.get(choice);
-    if (stream !== undefined) this.#await({ choice, batch: stream.next() });
-    return events.flatMap((event) => this.#translate(choice, event));
-  }
-
-  #end(choice: number): readonly ChatEvent[] {
-    this.#open.delete(choice);
+  #end(stream: OpenChoice): readonly ChatEvent[] {
+    this.#open.delete(stream);
     this.#endedChoices += 1;
-    const { choices, open, signal } = this.#options;
-    if (this.#startedChoices < choices) {
-      const either = AbortSignal.any([signal, this.#opening.signal]);
-      this.#start(open(this.#startedChoices, either));
-    }
+    const { choices } = this.#options;
+    if (this.#startedChoices < choices) this.#start();
     if (this.#endedChoices < choices) return [];
     this.#isOver = true;
     const usage = sumUsage(Array.from({ length: choices }, (_, index) => this.#usages[index]));

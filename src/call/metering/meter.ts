@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
+import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { CallOutcome, OpenedCall, TokenUsage, UsageRecord } from "../../domain/usage/usage.ts";
 import type { LimitStore } from "../../store/store.ts";
@@ -22,10 +23,16 @@ export interface MeterServices {
   readonly limits: LimitStore;
   readonly estimator: TokenEstimator;
   readonly ledger: CallLedger;
-  /** For metrics and log: the row of the ledger and the error of a failed call. Must not throw. */
-  readonly onCallEnded: (record: UsageRecord, error?: GatewayError) => void;
+  /** For metrics and log: the row of the ledger, and how the call came and failed. Must not throw. */
+  readonly onCallEnded: (record: UsageRecord, about: AboutCall) => void;
   /** Called when a reservation cannot be settled; it expires by itself. */
   readonly onSettleFailed: (callId: string, error: unknown) => void;
+}
+
+export interface AboutCall extends Pick<Call, "origin"> {
+  /** Set for a failed call. */
+  readonly error: GatewayError | undefined;
+  readonly attempts: readonly AttemptNote[];
 }
 
 export interface MeterSubject {
@@ -165,8 +172,10 @@ export class Meter {
     const record = this.#record(end, this.#final);
     this.#recorded = this.#services.ledger.close(record);
     this.path.serving?.release(usage.inputTokens + usage.outputTokens);
-    this.#services.onCallEnded(record, error);
-    this.#subject.call.hooks?.callClosed(record);
+    const { origin, hooks } = this.#subject.call;
+    const attempts = record.routing?.attempts ?? this.path.notes;
+    this.#services.onCallEnded(record, { origin, error, attempts });
+    hooks?.callClosed(record);
   }
 
   #finalUsage(outcome: CallOutcome, status: number): CountedUsage {

@@ -19,6 +19,7 @@ import type { CallLedger } from "../../domain/usage/call-ledger.ts";
 import { openChatStream } from "../chat/chat-call.ts";
 import type { Draining } from "../../admission/capacity/place.ts";
 import { UpstreamPlaces } from "../../admission/places/upstream-places.ts";
+import { nextOf } from "../../domain/waiting/flow.ts";
 import type { MeteredStream } from "./metered-stream.ts";
 
 const upstreams: ScriptedUpstream[] = [];
@@ -66,7 +67,7 @@ async function open(opening: Opening = {}) {
   const messages = [{ role: "user" as const, content: "hi" }];
   const request = { model: model.alias, messages, stream: true, n: choices };
   const { answer } = await openChatStream(call, { request, bodyBytes: 240 }, services);
-  if (opening.isRead !== false) await answer.next();
+  if (opening.isRead !== false) await nextOf(answer);
   const leave = (): void => {
     caller.abort();
     answer.cancel();
@@ -90,7 +91,7 @@ function follow(answer: MeteredStream): readonly ChatEvent[] {
 
 async function readAll(answer: MeteredStream, seen: ChatEvent[] = []): Promise<ChatEvent[]> {
   for (;;) {
-    const events = await answer.next();
+    const events = await nextOf(answer);
     if (events === undefined) return seen;
     seen.push(...events);
   }
@@ -156,7 +157,7 @@ test("with a drain the answer is read to the upstream's usage report", async () 
 
 test("a read that is running when the caller leaves is part of the drain", async () => {
   const { upstream, answer, records, leave } = await open({ drain: {} });
-  const reading = answer.next();
+  const reading = nextOf(answer);
   leave();
   upstream.last.usage();
   upstream.last.finish();
@@ -205,7 +206,7 @@ test.each([
 ])("a finished answer is completed even if the caller closes, %s", async (_, drain) => {
   const { upstream, answer, records, leave } = await open({ drain });
   upstream.last.finish();
-  await answer.next();
+  await nextOf(answer);
   leave();
   upstream.last.usage();
   await until(() => records.length === 1);
@@ -218,16 +219,16 @@ test("a close after the end changes nothing", async () => {
   upstream.last.finish();
   upstream.last.usage();
   upstream.last.end();
-  while ((await answer.next()) !== undefined);
+  while ((await nextOf(answer)) !== undefined);
   leave();
   expect(records).toHaveLength(1);
   expect(records[0]).toMatchObject({ outcome: "completed", outputTokens: 700 });
-  expect(await answer.next()).toBeUndefined();
+  expect(await nextOf(answer)).toBeUndefined();
 });
 
 test("a caller that leaves during a read ends the call once, as abandoned", async () => {
   const { answer, records, leave } = await open();
-  const reading = answer.next();
+  const reading = nextOf(answer);
   leave();
   expect(await reading).toBeUndefined();
   expect(records).toHaveLength(1);
@@ -238,8 +239,8 @@ test("the usage of a finished answer is awaited after the caller has left, even 
   const drain = { places: new UpstreamPlaces(0) };
   const { upstream, answer, records, leave, inFlight } = await open({ drain });
   upstream.last.finish();
-  await answer.next();
-  const reading = answer.next();
+  await nextOf(answer);
+  const reading = nextOf(answer);
   leave();
   expect(await reading).toBeUndefined();
   await Bun.sleep(20);
@@ -254,7 +255,7 @@ test("missing usage is awaited only until its timeout", async () => {
   const { timers, clock } = manualTime();
   const { upstream, answer, records, leave } = await open({ clock, usageTimeoutMs: 3_000 });
   upstream.last.finish();
-  await answer.next();
+  await nextOf(answer);
   leave();
   timers.advance(2_999);
   await Bun.sleep(20);
@@ -274,7 +275,7 @@ test.each([
   const { upstream, answer, records, leave, running } = await open({ drain, clock });
   if (state === "finished") {
     upstream.last.finish();
-    await answer.next();
+    await nextOf(answer);
   }
   leave();
   await Bun.sleep(20);
@@ -306,12 +307,12 @@ test("an answer that finishes during a drain gets the usage timeout from then on
 test("a call that the gateway ends after the finish fails at once, and is billed as reported", async () => {
   const { upstream, answer, records, caller } = await open();
   upstream.last.finish();
-  await answer.next();
-  const reading = answer.next();
+  await nextOf(answer);
+  const reading = nextOf(answer);
   const ended = new GatewayError("deadline_exceeded", { message: "too late" });
   caller.abort(ended);
   expect(await reading.catch((error: unknown) => error)).toBe(ended);
-  expect(await answer.next().catch((error: unknown) => error)).toBe(ended);
+  expect(await nextOf(answer).catch((error: unknown) => error)).toBe(ended);
   expect(records).toHaveLength(0);
   upstream.last.usage();
   await until(() => records.length === 1);
@@ -320,7 +321,7 @@ test("a call that the gateway ends after the finish fails at once, and is billed
 
 test("a call that the gateway ends before the finish is closed at once", async () => {
   const { upstream, answer, records, caller } = await open();
-  const reading = answer.next();
+  const reading = nextOf(answer);
   caller.abort(new GatewayError("deadline_exceeded", { message: "too late" }));
   expect(await reading.catch((error: unknown) => error)).toBeInstanceOf(GatewayError);
   expect(records[0]).toMatchObject({ outcome: "failed", status: 408, inputTokens: 80 });
@@ -336,7 +337,7 @@ test("input usage reported at the start is billed when the caller leaves", async
   };
   const { answer, upstream, records, leave } = await open({ begin });
   upstream.last.text(" there, all of you");
-  await answer.next();
+  await nextOf(answer);
   leave();
   expect(records[0]).toMatchObject({ inputTokens: 5_000, outputTokens: 6 });
   expect(records[0]).toMatchObject({ outcome: "abandoned", usageSource: "counted" });

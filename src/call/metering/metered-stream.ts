@@ -1,4 +1,4 @@
-import { abortable } from "../../domain/waiting/abortable.ts";
+import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
@@ -6,7 +6,7 @@ import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { CallerSignal } from "./caller-signal.ts";
 import type { Draining } from "../../admission/capacity/place.ts";
-import type { OpenStream } from "../../upstream-client/event-batches.ts";
+import type { EventBatches, OpenStream } from "../../upstream-client/event-batches.ts";
 import type { RunningHooks } from "../../snapshot/call-hooks.ts";
 import type { Meter } from "./meter.ts";
 import { toCallError } from "../run-call.ts";
@@ -34,15 +34,20 @@ export interface MeteredStreamOptions {
  * A streamed answer that accounts for itself: when it ends, fails or is abandoned, the meter is
  * told once, before the caller. Only a drain is accounted for later.
  */
-export class MeteredStream {
+export class MeteredStream implements EventBatches<ChatEvent> {
   readonly #options: MeteredStreamOptions;
+  readonly #reader = new WaitingReader();
   #first: readonly ChatEvent[] | undefined;
-  /** A batch that was requested and not looked at yet. */
-  #reading: Promise<readonly ChatEvent[] | undefined> | undefined;
+  /** A batch that the hooks have returned. */
+  #given: readonly ChatEvent[] | undefined;
+  /** Whether the hooks have a batch. */
+  #isInHooks = false;
   #finishedChoices = 0;
   /** Whether the upstream has reported the final usage. */
   #isReported = false;
-  #isOver = false;
+  #hasEnded = false;
+  /** Whether its end is in the ledger, as far as that is awaited. */
+  #isRecorded = false;
   #failure: GatewayError | undefined;
 
   constructor(options: MeteredStreamOptions) {
@@ -51,29 +56,28 @@ export class MeteredStream {
     options.caller.handOver((reason) => this.#endFor(reason));
   }
 
-  /** Usage of the whole answer; valid after `next` has returned undefined. */
+  /** Usage of the whole answer; valid once it is over. */
   get usage(): TokenUsage {
     return this.#options.meter.usage;
   }
 
-  /**
-   * The next batch of events; undefined at the end of the answer and once the caller has left.
-   * Throws `GatewayError`.
-   */
-  async next(): Promise<readonly ChatEvent[] | undefined> {
-    if (this.#isOver) return this.#afterEnd();
-    try {
-      const events = await this.#readForCaller();
-      if (!this.#hasEnded()) {
-        const delivered = this.#deliver(events);
-        const { hooks } = this.#options;
-        const given = delivered && hooks ? await this.#throughHooks(hooks, delivered) : delivered;
-        if (!this.#hasEnded()) return given;
-      }
-    } catch (error) {
-      if (!this.#hasEnded()) this.#fail(toCallError(error, this.#options.model));
-    }
-    return this.#afterEnd();
+  /** Whether the answer has ended, or the caller has left. */
+  get isOver(): boolean {
+    return this.#isRecorded && this.#failure === undefined;
+  }
+
+  /** Throws `GatewayError`. */
+  take(): readonly ChatEvent[] | undefined {
+    const given = this.#given ?? this.#takeNext();
+    this.#given = undefined;
+    if (!this.#hasEnded) return given;
+    if (this.#failure !== undefined && this.#isRecorded) throw this.#failure;
+    return undefined;
+  }
+
+  whenReady(call: () => void): void {
+    this.#reader.whenReady(call);
+    if (!this.#hasEnded && !this.#isInHooks) this.#options.open.rest.whenReady(this.#reader.wake);
   }
 
   /**
@@ -81,45 +85,72 @@ export class MeteredStream {
    * finished. Has no effect after the end of the answer.
    */
   cancel(): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     const { drain, usageTimeoutMs } = this.#options;
     const isDelivered = this.#isWhole();
     const account = (): void => this.#leave(isDelivered);
     this.#observeFirst();
     if (this.#awaitsCount()) {
-      this.#end(() => void this.#readOn(usageTimeoutMs, account));
+      this.#end(() => this.#readOn(usageTimeoutMs, account));
     } else if (!this.#isReported && drain?.places.tryTake() === true) {
       const leavePlace = (): void => {
         drain.places.giveBack();
         account();
       };
-      this.#end(() => void this.#readOn(drain.timeoutMs, leavePlace));
+      this.#end(() => this.#readOn(drain.timeoutMs, leavePlace));
     } else {
-      this.#options.open.rest.cancel();
       this.#end(account);
+      this.#options.open.rest.cancel();
     }
   }
 
-  /** Re-reads the state, which may have changed during an await. */
-  #hasEnded(): boolean {
-    return this.#isOver;
+  #takeNext(): readonly ChatEvent[] | undefined {
+    if (this.#hasEnded || this.#isInHooks) return undefined;
+    const { open, hooks, meter, model } = this.#options;
+    try {
+      const events = this.#first ?? open.rest.take();
+      this.#first = undefined;
+      if (events === undefined) {
+        if (open.rest.isOver) this.#end(() => meter.completed());
+        return undefined;
+      }
+      for (const event of events) this.#observe(event, true);
+      if (hooks === undefined) return events;
+      void this.#passThrough(hooks, events);
+    } catch (error) {
+      this.#fail(toCallError(error, model));
+    }
+    return undefined;
   }
 
-  async #afterEnd(): Promise<undefined> {
-    await this.#options.meter.recorded;
-    if (this.#failure !== undefined) throw this.#failure;
-    return undefined;
+  /** Applies the hooks to a batch. A hook that throws ends the answer. */
+  async #passThrough(hooks: RunningHooks, events: readonly ChatEvent[]): Promise<void> {
+    this.#isInHooks = true;
+    try {
+      this.#given = (await hooks.answering({ kind: "events", events })).events;
+    } catch (error) {
+      // After the caller has left, the answer may be read on for its count.
+      if (!this.#hasEnded) {
+        this.#fail(toCallError(error, this.#options.model));
+        this.#options.open.rest.cancel();
+      }
+    }
+    this.#isInHooks = false;
+    this.#reader.wake();
   }
 
   /** The caller has left, or the gateway ends its call for another reason. */
   #endFor(reason: unknown): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     if (!(reason instanceof GatewayError)) return this.cancel();
     const isProcessEnding = reason.row.status >= 500;
-    if (isProcessEnding || !this.#awaitsCount()) return this.#options.caller.abort(reason);
+    const { meter, caller, usageTimeoutMs } = this.#options;
+    if (isProcessEnding || !this.#awaitsCount()) {
+      this.#fail(reason);
+      return caller.abort(reason);
+    }
     this.#failure = reason;
-    const { meter, usageTimeoutMs } = this.#options;
-    this.#end(() => void this.#readOn(usageTimeoutMs, () => meter.failed(reason)));
+    this.#end(() => this.#readOn(usageTimeoutMs, () => meter.failed(reason)));
   }
 
   /** Whether every choice is finished. */
@@ -132,30 +163,22 @@ export class MeteredStream {
   }
 
   #end(account: () => void): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
+    this.#given = undefined;
     this.#options.caller.release();
     account();
+    const { recorded } = this.#options.meter;
+    if (recorded === undefined) this.#tellEnd();
+    else void recorded.then(() => this.#tellEnd());
   }
 
-  #deliver(events: readonly ChatEvent[] | undefined): readonly ChatEvent[] | undefined {
-    this.#reading = undefined;
-    for (const event of events ?? []) this.#observe(event, true);
-    if (events === undefined) this.#end(() => this.#options.meter.completed());
-    return events;
-  }
-
-  /** Applies the hooks to a batch. A hook that throws ends the answer. */
-  async #throughHooks(hooks: RunningHooks, events: readonly ChatEvent[]) {
-    try {
-      return (await hooks.answering({ kind: "events", events })).events;
-    } catch (error) {
-      // After the caller has left, the answer may be read on for its count.
-      if (!this.#isOver) this.#options.open.rest.cancel();
-      throw error;
-    }
+  #tellEnd(): void {
+    this.#isRecorded = true;
+    this.#reader.wake();
   }
 
   #fail(failure: GatewayError): void {
+    if (this.#hasEnded) return;
     this.#failure = failure;
     this.#end(() => {
       if (failure.row.status === 499) this.#leave(this.#isWhole());
@@ -174,45 +197,47 @@ export class MeteredStream {
    * Drains the answer to the upstream's usage report, the timeout or the shutdown. An answer that
    * finishes meanwhile gets the usage timeout from then on.
    */
-  async #readOn(timeoutMs: number, account: () => void): Promise<void> {
+  #readOn(timeoutMs: number, account: () => void): void {
     const { open, clock, usageTimeoutMs, ending } = this.#options;
-    const timeOut = new AbortController();
-    const abort = (): void => timeOut.abort();
-    let cancel = clock.schedule(abort, timeoutMs);
-    const end = AbortSignal.any([ending, timeOut.signal]);
+    const { rest } = open;
+    let isRunning = true;
+    const stop = (): void => {
+      if (!isRunning) return;
+      isRunning = false;
+      cancelTimeout();
+      ending.removeEventListener("abort", stop);
+      rest.cancel();
+      account();
+    };
+    let isWhole = this.#isWhole();
+    let cancelTimeout = clock.schedule(stop, timeoutMs);
+    const advance = (): void => {
+      if (!isRunning) return;
+      if (!this.#observeRest() || this.#isReported || rest.isOver) return stop();
+      if (!isWhole && this.#isWhole()) {
+        isWhole = true;
+        cancelTimeout();
+        cancelTimeout = clock.schedule(stop, usageTimeoutMs);
+      }
+      rest.whenReady(advance);
+    };
+    if (ending.aborted) return stop();
+    ending.addEventListener("abort", stop, { once: true });
+    advance();
+  }
+
+  /** False if the answer has failed: usage that was not reported is counted as delivered. */
+  #observeRest(): boolean {
+    const { rest } = this.#options.open;
     try {
-      let isWhole = this.#isWhole();
-      let events = await abortable(this.#reading ?? this.#read(), end);
-      while (events !== undefined) {
+      for (let events = rest.take(); events !== undefined; events = rest.take()) {
         for (const event of events) this.#observe(event, false);
         if (this.#isReported) break;
-        if (!isWhole && this.#isWhole()) {
-          isWhole = true;
-          cancel();
-          cancel = clock.schedule(abort, usageTimeoutMs);
-        }
-        events = await abortable(open.rest.next(), end);
       }
+      return true;
     } catch {
-      // Usage that was not reported is counted as delivered.
-    } finally {
-      cancel();
-      open.rest.cancel();
-      account();
+      return false;
     }
-  }
-
-  /** Once an answer is finished, a caller that leaves need not wait for its usage. */
-  #readForCaller(): Promise<readonly ChatEvent[] | undefined> {
-    const reading = this.#read();
-    return this.#isWhole() ? abortable(reading, this.#options.caller.source) : reading;
-  }
-
-  #read(): Promise<readonly ChatEvent[] | undefined> {
-    const first = this.#first;
-    this.#first = undefined;
-    this.#reading = first === undefined ? this.#options.open.rest.next() : Promise.resolve(first);
-    return this.#reading;
   }
 
   /** The first batch may hold the usage even if it was never read. */

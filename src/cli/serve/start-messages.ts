@@ -77,7 +77,7 @@ function isAbout(error: unknown, dataDir: string): boolean {
 }
 
 /** Names the gateway that has a data directory. */
-async function whoUses(dataDir: string): Promise<string> {
+export async function whoUses(dataDir: string): Promise<string> {
   const { pid, startedAt, url } = (await readLocalAccess(dataDir)) ?? {};
   const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;
   const who = pid === undefined ? "another process" : `process ${pid}`;

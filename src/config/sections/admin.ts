@@ -10,28 +10,29 @@ const claim = (about: string, initial: string) => text(about).prefault(initial).
 const ssoSchema = z
   .strictObject({
     issuer: httpUrl("Address of the identity provider, as its discovery document names it."),
-    client_id: text("What the provider calls this client."),
-    client_secret: credential("Secret of the client. Without it the client is public.").optional(),
+    client_id: text("Client id at the provider."),
+    client_secret: credential("Client secret. Without it the client is public.").optional(),
     scopes: z
       .array(text("A scope."))
       .max(20)
       .refine((scopes) => scopes.includes("openid"), "must have openid among them")
       .prefault(["openid", "profile", "email"])
-      .describe("What is asked of the provider; `openid` must be among it."),
+      .describe("Scopes to request; must include `openid`."),
     role_claim: claim("Claim of the ID token that holds the user's groups or roles.", "groups"),
     roles: z
       .record(text("A value of `role_claim`."), z.enum(["operator", "account_holder", "auditor"]))
       .prefault({})
       .describe(
-        "Role by a value of `role_claim`; of several, the one that may most. Who has none may not " +
-          "sign in.",
+        "Role for each value of `role_claim`. With several matches the most powerful wins; " +
+          "without one the user may not sign in.",
       ),
     account_claim: claim(
       "Claim that holds the name or id of an account holder's or auditor's account.",
       "account",
     ),
     auditors_see_all: flag(
-      "Whether an auditor without `account_claim` sees all accounts. Else it may not sign in.",
+      "Whether an auditor without `account_claim` sees all accounts. Otherwise it may not " +
+        "sign in.",
       false,
     ),
   })
@@ -55,17 +56,17 @@ const hostProblem =
 const leakReportsSchema = z
   .strictObject({
     public_keys_url: httpUrl(
-      "Where a secret scanner publishes the keys of its signatures, such as " +
+      "URL of a secret scanner's public keys, such as " +
         "`https://api.github.com/meta/public_keys/secret_scanning`.",
     ).optional(),
     public_keys: z
       .record(text("Identifier of the key."), text("The key as PEM: ECDSA on P-256."))
       .prefault({})
-      .describe("Keys by their identifier, beside those of `public_keys_url`."),
-    revoke: flag("Whether a key or management token that is reported is ended at once.", false),
+      .describe("Further public keys, by identifier."),
+    revoke: flag("Whether a reported key or management token is ended at once.", false),
   })
   .prefault({})
-  .describe("Reports of secret scanners. Without keys, only who is signed in can hand them in.")
+  .describe("Reports of secret scanners. Without keys, only signed-in operators can submit them.")
   .transform((reports) => ({
     publicKeysUrl: reports.public_keys_url,
     publicKeys: reports.public_keys,
@@ -75,8 +76,8 @@ const leakReportsSchema = z
 export const adminSchema = z
   .strictObject({
     public_url: httpUrl(
-      "Address at which browsers reach the admin listener: decides cookies, origins and redirects. " +
-        "Without it, `http://` and `listen.admin`.",
+      "Address at which browsers reach the admin listener. It determines cookies, origins " +
+        "and redirects. Default: `http://` and `listen.admin`.",
     ).optional(),
     hosts: z
       .array(
@@ -88,41 +89,41 @@ export const adminSchema = z
       .max(100)
       .prefault([])
       .describe(
-        "Hosts, without port, at which the admin listener answers beside loopback names, that of " +
-          "`listen.admin` and that of `public_url`: names, addresses, networks such as " +
-          "`10.0.0.0/8`, or `*` for any. Others get 421, but for `/healthz` and `/readyz`.",
+        "Hosts, without port, that the admin listener answers to besides loopback names, " +
+          "`listen.admin` and `public_url`: names, addresses, networks such as `10.0.0.0/8`, " +
+          "or `*`. Others get 421, except on `/healthz` and `/readyz`.",
       ),
     bootstrap_token: credential(
-      "One-time token that makes the first operator, at least 16 characters. Without it, one is " +
-        "printed at the first start.",
+      "One-time token for creating the first operator, at least 16 characters. By default " +
+        "one is printed at the first start.",
       16,
     ).optional(),
     session_idle: duration({
-      about: "How long a session may be silent.",
+      about: "A session ends after this long without a request.",
       min: "1m",
       max: "24h",
       initial: "30m",
     }),
     session_absolute: duration({
-      about: "How long a session lives at most.",
+      about: "Maximum lifetime of a session.",
       min: "5m",
       max: "7d",
       initial: "12h",
     }),
     requests_per_minute: wholeNumber({
       about:
-        "Most requests of the control plane by one user, with all its tokens, or from one address; five " +
-        "times as many by all users of an account.",
+        "Maximum requests to the control plane by one user (with all its tokens) or from one " +
+        "address. The users of an account together have five times as many.",
       min: 10,
       max: 1_000_000,
       initial: 600,
     }),
     sign_ins_per_minute: wholeNumber({
       about:
-        "Wrong passwords for one user from one address before further tries have to wait: 30 s, then " +
-        "twice as long each time, up to 15 min. Five times as many from one address for all users, and " +
-        "four times where the user signed in before, with waits up to 1 min. Also a fifth of the " +
-        "single sign-ons that one address may begin in a minute.",
+        "Wrong passwords for one user from one address before further tries must wait: 30 s, " +
+        "then twice as long each time, up to 15 min. One address has five times as many for " +
+        "all users. Where the user signed in before, it is four times as many, with waits up " +
+        "to 1 min. One address may begin five times as many single sign-ons a minute.",
       min: 1,
       max: 1000,
       initial: 5,
@@ -151,18 +152,19 @@ export const adminSchema = z
 export const auditSchema = z
   .strictObject({
     checkpoint_interval: duration({
-      about: "How often the log is told, signed, where the audit ends.",
+      about: "How often a signed checkpoint of the audit is logged.",
       min: "1m",
       max: "24h",
       initial: "1h",
     }),
     checkpoint_file: text(
-      "File that each checkpoint is added to as a line of JSON, relative to the working directory; " +
-        "best where the gateway may add but not change. Without it, checkpoints are in the log only.",
+      "File to which each checkpoint is appended as a line of JSON, relative to the working " +
+        "directory. Preferably the gateway can append to it but not change it. Default: " +
+        "checkpoints are only logged.",
     ).optional(),
   })
   .prefault({})
-  .describe("The record of changes.")
+  .describe("The record of administrative changes.")
   .transform((audit) => ({
     checkpointIntervalMs: audit.checkpoint_interval,
     checkpointFile: audit.checkpoint_file,
@@ -174,19 +176,19 @@ const keep = (about: string, initial: string) =>
 export const retentionSchema = z
   .strictObject({
     calls: keep("Single calls of the ledger.", "90d"),
-    minutes: keep("Sums by the minute.", "7d"),
-    hours: keep("Sums by the hour.", "90d"),
-    days: keep("Sums by the day.", "1825d"),
+    minutes: keep("Sums by minute.", "7d"),
+    hours: keep("Sums by hour.", "90d"),
+    days: keep("Sums by day.", "1825d"),
     audit: keep("Entries of the audit.", "3650d"),
-    revoked_keys: keep("Keys after they were revoked, and secrets after their end.", "90d"),
+    revoked_keys: keep("Revoked keys and ended secrets.", "90d"),
     interval: duration({
-      about: "How often what is too old is removed.",
+      about: "How often expired data is removed.",
       min: "1s",
       max: "24h",
       initial: "10m",
     }),
     batch_rows: wholeNumber({
-      about: "Most rows removed in one transaction.",
+      about: "Maximum rows removed per transaction.",
       min: 1,
       max: 100_000,
       initial: 1000,

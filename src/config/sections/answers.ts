@@ -4,15 +4,15 @@ import { size, wholeNumber } from "../../settings/values.ts";
 export const answersSchema = z
   .strictObject({
     chat_limit: size({
-      about: "Largest answer of a chat model that is read whole; a larger one counts as broken.",
+      about: "Largest non-streamed answer of a chat model; a larger one counts as broken.",
       min: "1MiB",
       max: "1GiB",
       initial: "32MiB",
     }),
     chat_values: wholeNumber({
       about:
-        "Most values of such an answer, counted as `http.json_values` counts them. 4,000 tokens with " +
-        "20 alternatives each take about 6,000,000.",
+        "Maximum number of values in such an answer, weighted like `http.json_values`. 4,000 " +
+        "tokens with 20 alternatives each make about 6,000,000.",
       min: 100_000,
       max: 1_000_000_000,
       initial: 8_000_000,
@@ -26,7 +26,7 @@ export const answersSchema = z
     }),
   })
   .prefault({})
-  .describe("Answers of upstreams that are read whole, not as streams.")
+  .describe("Non-streamed answers of upstreams.")
   .transform((answers) => ({
     chatLimitBytes: answers.chat_limit,
     chatValues: answers.chat_values,

@@ -18,11 +18,11 @@ export const environmentsSchema = z
         )
         .min(1)
         .max(1000)
-        .describe("Hosts that callers use, exactly, without port; `*` is every other host."),
+        .describe("Exact hosts that callers use, without port; `*` is every other host."),
       models: z
         .array(text("Alias."))
         .min(1)
-        .describe("Aliases of the models that this environment offers; `*` is all."),
+        .describe("Aliases that this environment offers; `*` is all."),
     }),
   )
   .min(1)

@@ -13,14 +13,14 @@ export const hooksSchema = z
           .regex(/^[a-z][a-z0-9-]{0,62}$/, "must be the name of a header, in lower case")
           .refine((name) => !reserved.test(name), "must not be a header with another meaning")
           .describe(
-            "Header of the caller whose value tags the call: 1 to 64 letters, digits or any of " +
-              "`. _ : / -`. It goes to the upstream under the same name, and is logged as `call tagged` " +
-              "with what the call used.",
+            "Header whose value tags the call: 1 to 64 letters, digits or any of `._:/-`. " +
+              "It is sent to the upstream and logged as `call tagged` with the usage of " +
+              "the call.",
           ),
       })
       .optional()
       .describe("Tags calls by a header, such as `x-team`. Default: calls are not tagged."),
   })
   .prefault({})
-  .describe("What follows every call. None unless it is configured here.")
+  .describe("Extensions of calls. None run unless configured here.")
   .transform((hooks) => ({ callTagHeader: hooks.call_tag?.header }));

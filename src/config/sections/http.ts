@@ -14,63 +14,63 @@ export const httpSchema = z
     }),
     decompressed_limit: size({
       about:
-        "Largest request body after decompression; also most text that the token ids of an " +
-        "embeddings call are turned into.",
+        "Largest request body after decompression, and largest text decoded from the token " +
+        "ids of an embeddings call.",
       min: "1KiB",
       max: "1GiB",
       initial: "16MiB",
     }),
     decompression_ratio: wholeNumber({
-      about: "Most bytes that one byte of a compressed body expands to; the first MiB is free.",
+      about: "Maximum expansion of a compressed body; the first MiB is exempt.",
       min: 2,
       max: 10_000,
       initial: 100,
     }),
     json_depth: wholeNumber({
-      about: "Deepest nesting of a JSON body.",
+      about: "Maximum nesting depth of a JSON body.",
       min: 8,
       max: 1024,
       initial: 64,
     }),
     json_values: wholeNumber({
       about:
-        "Most values of a JSON body. A list or an object counts as 4, a field as 20, and an " +
-        "escape in a text as one: what they cost to parse. The default takes up to about 50 ms.",
+        "Maximum number of values in a JSON body, weighted by parsing cost: a list or object " +
+        "counts as 4, a field as 20, an escape as 1. Parsing the default takes about 50 ms.",
       min: 1_000,
       max: 10_000_000,
       initial: 600_000,
     }),
     body_memory: size({
       about:
-        "Most memory of the bodies whose requests have no answer yet, in each worker. A body reserves what it may " +
-        "need before it is read: its length, or `body_limit`, and what it may expand to. Bodies up " +
-        "to 64KiB do not count and never wait.",
+        "Memory for bodies of unanswered requests, divided among the workers. A body " +
+        "reserves its length (or `body_limit`) and its possible expansion before it is read. " +
+        "Bodies up to 64KiB do not count and never wait.",
       min: "1MiB",
       max: "1024GiB",
       initial: "512MiB",
     }),
     body_memory_per_key: size({
       about:
-        "Most of it for the bodies of one key; at least `body_limit` and `decompressed_limit` " +
-        "together, so that the largest body fits into it. The same holds for `body_memory`.",
+        "Part of `body_memory` that one key may use. Both must be at least `body_limit` plus " +
+        "`decompressed_limit`, so that the largest body fits.",
       min: "1MiB",
       max: "1024GiB",
       initial: "128MiB",
     }),
     body_memory_wait: duration({
-      about: "How long a body waits, unread, for memory that others hold; then 503.",
+      about: "How long a body waits unread for memory before the request gets 503.",
       min: "0s",
       max: "1m",
       initial: "30s",
     }),
     body_memory_queue: wholeNumber({
-      about: "Most bodies that wait for memory at once; more get 503.",
+      about: "Maximum number of bodies waiting for memory; further ones get 503.",
       min: 0,
       max: 1_000_000,
       initial: 1_000,
     }),
     max_headers: wholeNumber({
-      about: "Most headers of a request.",
+      about: "Maximum number of headers of a request.",
       min: 16,
       max: 1000,
       initial: 100,
@@ -83,8 +83,8 @@ export const httpSchema = z
     }),
     idle_timeout: duration({
       about:
-        "How long a connection is kept for its next request, in whole seconds; longer than that of " +
-        "the balancer in front.",
+        "How long an idle connection is kept, in whole seconds. It must exceed the idle " +
+        "timeout of the balancer in front.",
       min: "1s",
       max: "255s",
       initial: "75s",
@@ -94,14 +94,13 @@ export const httpSchema = z
       .max(100)
       .prefault([])
       .describe(
-        "Proxies in front, as CIDR blocks: what they say in `x-forwarded-for` is believed. Keys and " +
-          "the audit see the caller's address through them.",
+        "CIDR blocks of proxies whose `x-forwarded-for` is trusted for the caller's address.",
       ),
     allowed_origins: z
       .array(z.string().refine(isOrigin, originProblem))
       .max(100)
       .prefault(["*"])
-      .describe("Origins whose browser pages may call the data plane; `*` is any, none is `[]`."),
+      .describe("Origins of browser pages that may call the data plane; `*` is any, `[]` none."),
   })
   .refine((http) => http.decompressed_limit >= http.body_limit, {
     path: ["decompressed_limit"],

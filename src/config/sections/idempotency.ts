@@ -8,30 +8,29 @@ const leastAnswersStored = 2;
 export const idempotencySchema = z
   .strictObject({
     answer_limit: size({
-      about:
-        "Largest answer that is kept. A call whose answer is larger cannot be joined or repeated.",
+      about: "Largest stored answer. A call with a larger one cannot be joined or repeated.",
       min: "1KiB",
       max: "64MiB",
       initial: "1MiB",
     }),
     memory_limit: size({
       about:
-        "Streamed answers under way that are held in memory for callers who join, all together. " +
-        "An answer that finds no room is treated as one that is too large, and callers who read it " +
-        "more slowly than others are left behind.",
+        "Memory for streamed answers in progress that other callers can join. An answer " +
+        "without room counts as too large, and its slower readers are cut off.",
       min: "1MiB",
       max: "64GiB",
       initial: "256MiB",
     }),
     storage_limit: size({
       about:
-        "Answers kept in the database, all together. Of the account that has most, the oldest go first.",
+        "Total size of stored answers in the database. When full, the account with the most " +
+        "loses its oldest.",
       min: "1MiB",
       max: "1024GiB",
       initial: "256MiB",
     }),
     keep: duration({
-      about: "How long an answer is kept.",
+      about: "How long answers are stored.",
       min: "1m",
       max: "7d",
       initial: "24h",
@@ -43,8 +42,7 @@ export const idempotencySchema = z
   })
   .prefault({})
   .describe(
-    "Answers to calls with an `Idempotency-Key`, on plans that have `idempotency`. They are stored " +
-      "encrypted.",
+    "Stored answers for `Idempotency-Key`, on plans with `idempotency`. They are encrypted.",
   )
   .transform((idempotency): IdempotencySettings => ({
     answerLimitBytes: idempotency.answer_limit,

@@ -9,8 +9,8 @@ const hostProblem = "must be a host name without port, such as images.example.co
 export const imageFetchSchema = z
   .strictObject({
     enabled: flag(
-      "Reads http(s) addresses of images for models that take only the images themselves. " +
-        "Without it such requests are refused.",
+      "Fetches http(s) image URLs for models that accept only image data. Otherwise such " +
+        "requests are refused.",
       false,
     ),
     max_bytes: size({
@@ -21,15 +21,16 @@ export const imageFetchSchema = z
     }),
     timeout: duration({
       about:
-        "How long one image may take to arrive, and the hosts of images that a model reads itself " +
-        "to be looked up.",
+        "Timeout for fetching one image, and for resolving the hosts of images that a model " +
+        "fetches itself.",
       min: "100ms",
       max: "1m",
       initial: "5s",
     }),
     max_images: wholeNumber({
       about:
-        "Most images read for one request, and most hosts of images that a model reads itself.",
+        "Maximum images fetched per request, and maximum hosts of images that a model " +
+        "fetches itself.",
       min: 1,
       max: 100,
       initial: 16,
@@ -44,18 +45,18 @@ export const imageFetchSchema = z
       .max(1000)
       .prefault([])
       .describe(
-        "Hosts that images may come from, exactly, without port; `[]` is any host. Named hosts may " +
-          "use any port, others 80 and 443. Holds for images that a model reads itself as well.",
+        "Exact hosts, without port, that images may come from; `[]` is any. Listed hosts may " +
+          "use any port, others 80 and 443. Applies also to images that a model fetches itself.",
       ),
     allow_private: flag(
-      "Whether images may come from loopback and private addresses. Callers then reach what the " +
-        "gateway's network, or that of a model's server, reaches; link-local and metadata " +
-        "addresses stay refused.",
+      "Whether images may come from loopback and private addresses. Callers then reach the " +
+        "network of the gateway or of a model's server. Link-local and metadata addresses are " +
+        "always refused.",
       false,
     ),
   })
   .prefault({})
-  .describe("Reading images by address.")
+  .describe("Fetching images by URL.")
   .transform((images): ImageFetchSettings => ({
     enabled: images.enabled,
     maxBytes: images.max_bytes,

@@ -31,7 +31,7 @@ const targetFields = {
     max: 1_000_000,
     initial: 1,
   }),
-  pool: identifier("Name of the pool whose capacity this target is.").optional(),
+  pool: identifier("Pool to which this target's capacity belongs.").optional(),
 };
 
 /** The common fields of targets, and a section for each upstream kind that has its own. */
@@ -82,7 +82,7 @@ function readCreated(value: string): number | undefined {
 
 const modelFields = {
   context_window: requiredWholeNumber({
-    about: "Most tokens of input and output together.",
+    about: "Maximum tokens of input and output together.",
     min: 1,
     max: mostTokens,
   }),
@@ -96,7 +96,7 @@ const modelFields = {
         example: "5m",
       }),
       idle: optionalDuration({
-        about: "Longest silence within an answer.",
+        about: "Maximum time without a byte within an answer.",
         min: "10ms",
         max: "1h",
         example: "3m",
@@ -125,14 +125,15 @@ function chatModelSchema(kinds: readonly UpstreamKind[]) {
       targets: z.array(targetSchema(kinds, "chat")).min(1).max(mostTargets).describe(targetsAbout),
       max_output_tokens: requiredWholeNumber({
         about:
-          "Most tokens of one answer. Without it: 4096, or the context window when that is smaller.",
+          "Maximum tokens of an answer. Default: 4096, or the context window if that is " +
+          "smaller.",
         min: 1,
         max: mostTokens,
       }).optional(),
       hedge_after: optionalDuration({
         about:
-          "Without the first event of a stream, or a whole answer, after this time, a second target is asked " +
-          "as well. The first to answer serves; the other may be billed. Without it: never.",
+          "Tries a second target if there is no first event or whole answer after this time. " +
+          "The first to answer serves; the other may be billed. Default: never.",
         min: "10ms",
         max: "10m",
         example: "5s",
@@ -142,8 +143,8 @@ function chatModelSchema(kinds: readonly UpstreamKind[]) {
         .max(8)
         .prefault([])
         .describe(
-          "Models whose targets serve when none of this model's own can, and for inputs that are too long " +
-            "for this model and not for them. Keys that may not use them are served without.",
+          "Models that serve if no target of this model can, or if the input is too long for " +
+            "this model only. Ignored for keys that may not use them.",
         ),
     })
     .refine((model) => (model.max_output_tokens ?? 1) <= model.context_window, {
@@ -162,7 +163,7 @@ function embeddingModelSchema(kinds: readonly UpstreamKind[]) {
       .max(mostTargets)
       .describe(targetsAbout),
     fan_out: wholeNumber({
-      about: "Most simultaneous upstream requests of one call with many inputs.",
+      about: "Maximum concurrent upstream requests of one call with many inputs.",
       min: 1,
       max: 64,
       initial: 4,
@@ -177,7 +178,7 @@ export function modelsSchema(kinds: readonly UpstreamKind[]) {
       z.discriminatedUnion("kind", [chatModelSchema(kinds), embeddingModelSchema(kinds)]),
     )
     .refine((models) => Object.keys(models).length > 0, "must have at least one model")
-    .describe("What callers may name, by alias.");
+    .describe("Models by alias.");
 }
 
 export type ModelsFile = z.output<ReturnType<typeof modelsSchema>>;

@@ -13,40 +13,40 @@ const mostPerMinute = 1_000_000_000_000;
 const planSchema = z
   .strictObject({
     requests_per_minute: requiredWholeNumber({
-      about: "Most requests in any 60 seconds.",
+      about: "Maximum requests in any 60 seconds.",
       min: 1,
       max: mostPerMinute,
     }).optional(),
     tokens_per_minute: requiredWholeNumber({
-      about: "Most tokens in any 60 seconds.",
+      about: "Maximum tokens in any 60 seconds.",
       min: 1,
       max: mostPerMinute,
     }).optional(),
-    custom: flag("The plan has no limits of its own: each key brings its values.", false),
+    custom: flag("Whether each key of the plan has its own limits.", false),
     provisioned: flag("Keys on this plan may buy provisioned throughput.", false),
     queue_timeout: duration({
-      about: "How long a call waits for a place when its pool or upstream is full; 0s: not at all.",
+      about: "How long a call waits if its pool or upstream is full; `0s`: not at all.",
       min: "0s",
       max: "10m",
       initial: "0s",
     }),
     idempotency: flag(
-      "Whether `Idempotency-Key` makes a repeated call get the answer of the first. Answers are " +
-        "then stored, encrypted, for 24 hours.",
+      "Whether repeats with the same `Idempotency-Key` get the stored answer. Answers are " +
+        "stored, encrypted, for 24 hours.",
       false,
     ),
     uncapped: z
       .enum(uncappedOutputs)
       .default("debt")
       .describe(
-        "Calls that do not cap their output: `debt` reserves a guess, and what is used beyond the " +
-          "limit is paid by the minutes that follow; `cap` sends the guess upstream as the cap; " +
-          "`maximum` reserves all that the model can answer, so that most callers must set a cap.",
+        "Calls without an output cap. `debt` reserves an estimate, and use beyond the limit " +
+          "is paid back by later minutes. `cap` sends the estimate upstream as the cap. " +
+          "`maximum` reserves the model's longest answer, so most callers must set a cap.",
       ),
     overrun_factor: wholeNumber({
       about:
-        "How many times `tokens_per_minute` all uncapped calls under way may use at most beyond what " +
-        "is counted for them; 429 beyond it. Under `uncapped: debt`.",
+        "With `uncapped: debt`: how many times `tokens_per_minute` all running uncapped " +
+        "calls may together use beyond their reservations. Further calls get 429.",
       min: 0,
       max: 50,
       initial: 3,
@@ -74,9 +74,9 @@ export const plansSchema = z
   .record(identifier("Name of the plan."), planSchema)
   .prefault({})
   .describe(
-    "Sets of limits, by name. Unless the file replaces them there are, with requests and tokens " +
-      "per minute, `pilot` (60, 100000), `standard` (300, 500000), `pro` (1000, 2000000, " +
-      "provisioned) and `enterprise` (custom, provisioned).",
+    "Sets of limits, by name. The defaults, with requests and tokens per minute: `pilot` " +
+      "(60, 100000), `standard` (300, 500000), `pro` (1000, 2000000, provisioned) and " +
+      "`enterprise` (custom, provisioned).",
   )
   .transform(buildPlans);
 

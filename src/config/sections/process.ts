@@ -9,17 +9,20 @@ export const telemetrySchema = z
     log_level: z
       .enum(["debug", "info", "warn", "error", "off"])
       .prefault("info")
-      .describe("Least severity that is logged."),
-    log_format: z.enum(["text", "json"]).prefault("text").describe("Form of a log line."),
+      .describe("Minimum severity to log."),
+    log_format: z.enum(["text", "json"]).prefault("text").describe("Format of log lines."),
+    access_log: flag(
+      "Whether requests of the API are logged at `info`; otherwise they are logged at `debug`.",
+      true,
+    ),
     log_buffer: size({
-      about:
-        "Most of the log that waits for a slow reader; lines beyond it are dropped and counted.",
+      about: "Buffer for a slow reader of the log; further lines are dropped and counted.",
       min: "64KiB",
       max: "1GiB",
       initial: "1MiB",
     }),
     upstream_messages: flag(
-      "Whether the log has the words of upstreams' errors. They may quote prompts.",
+      "Whether to log the error messages of upstreams, which may quote prompts.",
       false,
     ),
   })
@@ -29,11 +32,12 @@ export const telemetrySchema = z
     logLevel: telemetry.log_level,
     logFormat: telemetry.log_format,
     logBufferBytes: telemetry.log_buffer,
+    logsAccess: telemetry.access_log,
     logsUpstreamMessages: telemetry.upstream_messages,
   }));
 
 export const upstreamRequestsSchema = wholeNumber({
-  about: "Most requests to upstreams at one time, of each worker.",
+  about: "Maximum concurrent requests to upstreams in each worker.",
   min: 1,
   max: 65_336,
   initial: 8192,
@@ -42,12 +46,12 @@ export const upstreamRequestsSchema = wholeNumber({
 export const supervisorSchema = z
   .strictObject({
     standby: flag(
-      "Whether a process is started ahead and waits to take the place of one that ends. It needs 30 MB more memory.",
+      "Whether a preloaded process waits to replace one that ends. It needs 30 MB of memory.",
       true,
     ),
   })
   .prefault({})
-  .describe("What starts the process that serves again.")
+  .describe("The process that restarts the others.")
   .transform(({ standby }) => ({ hasStandby: standby }));
 
 /** More than these gain little: control decides for all of them. */
@@ -59,9 +63,9 @@ export const workersSchema = z
   })
   .default("auto")
   .describe(
-    "Processes that serve calls at one address and share all limits. Each has its part of " +
-      "`overload.max_calls`, `http.body_memory` and `idempotency.memory_limit`. `auto`: one for " +
-      "each core, at most 8.",
+    "Number of processes that serve calls. They share all limits and divide " +
+      "`overload.max_calls`, `http.body_memory` and `idempotency.memory_limit`. `auto`: one " +
+      "per core, at most 8.",
   )
   .transform((workers) =>
     workers === "auto" ? Math.min(availableParallelism(), mostWorkers) : workers,

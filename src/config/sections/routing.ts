@@ -14,31 +14,31 @@ import {
 const ejectionSchema = z
   .strictObject({
     failures: wholeNumber({
-      about: "Failures one after the other that eject a target.",
+      about: "Consecutive failures that eject a target.",
       min: 1,
       max: 1000,
       initial: 5,
     }),
     error_percent: wholeNumber({
-      about: "Share of failed attempts, in percent of those of ten seconds, that ejects a target.",
+      about: "Percentage of failed attempts in ten seconds that ejects a target.",
       min: 1,
       max: 100,
       initial: 40,
     }),
     least_attempts: wholeNumber({
-      about: "Attempts in ten seconds from which the share counts.",
+      about: "Minimum attempts in ten seconds for `error_percent` to apply.",
       min: 1,
       max: 1_000_000,
       initial: 20,
     }),
     first: duration({
-      about: "How long a target is ejected the first time; each further time is twice as long.",
+      about: "Duration of the first ejection; each further one lasts twice as long.",
       min: "100ms",
       max: "1h",
       initial: "1s",
     }),
     longest: duration({
-      about: "Longest time until an ejected target is asked again.",
+      about: "Maximum duration of an ejection.",
       min: "100ms",
       max: "24h",
       initial: "5s",
@@ -64,35 +64,36 @@ export const routingSchema = z
   .strictObject({
     attempts: wholeNumber({
       about:
-        "Most attempts of one call, all targets together; each target may be tried once in any case.",
+        "Maximum attempts of a call over all targets; each target may be tried once in any " +
+        "case.",
       min: 1,
       max: 10,
       initial: 3,
     }),
     retry_budget: wholeNumber({
       about:
-        "Attempts at a target that has failed the call before, or is known to fail, in percent of its " +
-        "other attempts of ten seconds. Hedges are bounded alike, in percent of a model's calls.",
+        "Retries at a failing target, in percent of its other attempts in ten seconds. " +
+        "Hedges are limited in the same way, in percent of a model's calls.",
       min: 0,
       max: 100,
       initial: 20,
     }),
     retry_floor: wholeNumber({
-      about: "Retries in ten seconds that a target always gets, and hedges that a model does.",
+      about: "Retries per target, and hedges per model, that are always allowed in ten seconds.",
       min: 0,
       max: 1000,
       initial: 10,
     }),
     first_backoff: duration({
-      about: "Longest wait before a second attempt at the same target; it doubles each time.",
+      about: "Maximum wait before a second attempt at the same target; it doubles each time.",
       min: "1ms",
       max: "1m",
       initial: "1s",
     }),
     longest_backoff: duration({
       about:
-        "Longest wait that a provider may ask for before another attempt. The gateway's own wait, at " +
-        "most as long, comes on top.",
+        "Maximum `retry-after` of a provider that is honoured. The gateway's own back-off, " +
+        "at most as long, is added.",
       min: "1ms",
       max: "5m",
       initial: "5s",
@@ -102,7 +103,7 @@ export const routingSchema = z
       true,
     ),
     queue_limit: wholeNumber({
-      about: "Most calls of one class that wait for one pool or upstream.",
+      about: "Maximum calls of one class waiting for one pool or upstream.",
       min: 0,
       max: 1_000_000,
       initial: 1000,
@@ -110,7 +111,7 @@ export const routingSchema = z
     ejection: ejectionSchema,
   })
   .prefault({})
-  .describe("Retries, and targets that fail.")
+  .describe("Retries and failing targets.")
   .transform((routing): RoutingSettings => ({
     attempts: routing.attempts,
     retryBudgetPercent: routing.retry_budget,
@@ -125,22 +126,20 @@ export const routingSchema = z
 export const overloadSchema = z
   .strictObject({
     loop_delay: duration({
-      about: "Delay of a worker's event loop above which it refuses calls.",
+      about: "Event loop delay above which a worker refuses calls.",
       min: "5ms",
       max: "10s",
       initial: "100ms",
     }),
     max_calls: wholeNumber({
-      about: "Most calls under way at once, in each worker.",
+      about: "Maximum concurrent calls, divided among the workers.",
       min: 1,
       max: 1_000_000,
       initial: 20_000,
     }),
   })
   .prefault({})
-  .describe(
-    "When the process has too much to do. Refused first is spillover, then on-demand, then provisioned.",
-  )
+  .describe("Overload protection. Spillover is refused first, then on-demand, then provisioned.")
   .transform((overload): OverloadSettings => ({
     loopDelayMs: overload.loop_delay,
     maxCalls: overload.max_calls,
@@ -154,8 +153,8 @@ export const poolSchema = z
       .enum(["shared", "dedicated"])
       .prefault("shared")
       .describe(
-        "`dedicated`: for provisioned calls alone, such as a provisioned model of the provider; " +
-          "`shared`: other calls get what is not sold.",
+        "`dedicated`: for provisioned calls only, such as a provisioned model of the " +
+          "provider. `shared`: other calls get what is not sold.",
       ),
     tokens_per_minute: requiredWholeNumber({
       about: "Tokens per minute that its targets can serve together.",
@@ -163,7 +162,7 @@ export const poolSchema = z
       max: mostTokensPerMinute,
     }),
     max_in_flight: requiredWholeNumber({
-      about: "Most calls at once. Without it: as many as come.",
+      about: "Maximum concurrent calls. Default: unlimited.",
       min: 1,
       max: 65_336,
     }).optional(),
@@ -174,7 +173,7 @@ export const poolSchema = z
       initial: 10_000,
     }),
     on_demand_floor: wholeNumber({
-      about: "Share, in percent, that is never sold. Not for a dedicated pool, which sells all.",
+      about: "Percentage that is never sold. Not for a dedicated pool, which sells all.",
       min: 0,
       max: 99,
       initial: 20,

@@ -50,12 +50,14 @@ function storageProblem(url: string): string | undefined {
 }
 
 export const dataDirectorySchema = text(
-  "Folder of the usage spool and of generated secrets, relative to the working directory.",
+  "Folder for the usage spool and generated secrets, relative to the working directory.",
 ).prefault("./data");
 
 export const limitsSchema = z
   .strictObject({
-    store: text("Where requests and tokens are counted: `memory`, for one gateway.")
+    store: text(
+      "Where requests and tokens are counted. Only `memory`, for a single gateway, exists.",
+    )
       .transform((value, context) => {
         if (value === "memory") return "memory" as const;
         const isShared = /^(valkey|redis)s?:/i.test(value);
@@ -66,9 +68,11 @@ export const limitsSchema = z
         return z.NEVER;
       })
       .prefault("memory")
-      .describe("Where requests and tokens are counted: `memory`, for one gateway."),
+      .describe(
+        "Where requests and tokens are counted. Only `memory`, for a single gateway, exists.",
+      ),
     default_output_tokens: wholeNumber({
-      about: "Output tokens reserved for a call that names no cap, until usage teaches better.",
+      about: "Output tokens reserved for a call without a cap until the usual length is known.",
       min: 1,
       max: 10_000_000,
       initial: 1024,
@@ -84,7 +88,7 @@ export const limitsSchema = z
 export const streamsSchema = z
   .strictObject({
     keep_alive_interval: duration({
-      about: "Silence of a stream after which a keep-alive is sent.",
+      about: "A keep-alive is sent after this long without an event.",
       min: "1s",
       max: "5m",
       initial: "15s",
@@ -92,25 +96,23 @@ export const streamsSchema = z
     keep_alive: z
       .enum(["comment", "chunk", "off"])
       .prefault("comment")
-      .describe(
-        "Form of a keep-alive: an SSE comment with an empty line behind it, an empty chunk, or none.",
-      ),
+      .describe("Form of a keep-alive: an SSE comment and an empty line, an empty chunk, or none."),
     hold_headers: duration({
-      about: "How long the answer's headers wait for the first event.",
+      about: "How long the headers of a stream wait for its first event.",
       min: "0s",
       max: "10m",
       initial: "10s",
     }),
     write_timeout: duration({
-      about: "How long a caller may refuse to read before its stream is closed.",
+      about: "A stream is closed after its caller has not read for this long.",
       min: "1s",
       max: "10m",
       initial: "30s",
     }),
     usage_timeout: duration({
       about:
-        "How long the upstream's count of tokens is awaited when an answer is finished and its " +
-        "caller has left.",
+        "How long to wait for the upstream's token count after the caller of a finished " +
+        "answer has left.",
       min: "100ms",
       max: "1m",
       initial: "5s",
@@ -119,8 +121,8 @@ export const streamsSchema = z
       .enum(["skip", "end"])
       .prefault("skip")
       .describe(
-        "What an event of an upstream's stream that makes no sense does: it is skipped, at most ten " +
-          "times in one answer and never inside a tool call, or it ends the answer.",
+        "What a malformed event of an upstream's stream does: it is skipped (at most ten per " +
+          "answer, never inside a tool call), or it ends the answer.",
       ),
   })
   .prefault({})
@@ -138,21 +140,22 @@ export const shutdownSchema = z
   .strictObject({
     pre_stop: duration({
       about:
-        "How long new calls are still served after a request to stop, so that balancers can turn away " +
-        "first. Not ready from the start; every answer closes its connection.",
+        "How long new calls are still served after a request to stop, while `/readyz` " +
+        "already fails and every answer closes its connection. It gives balancers time to " +
+        "notice.",
       min: "0s",
       max: "10m",
       initial: "5s",
     }),
     drain_timeout: duration({
-      about: "How long running calls may go on once new ones are refused.",
+      about: "How long running calls may continue once new ones are refused.",
       min: "0s",
       max: "1h",
       initial: "30s",
     }),
   })
   .prefault({})
-  .describe("Stopping.")
+  .describe("Shutdown.")
   .transform((shutdown) => ({
     preStopMs: shutdown.pre_stop,
     drainTimeoutMs: shutdown.drain_timeout,
@@ -164,9 +167,9 @@ const pepper = z
   .transform((value) => new Secret(value));
 
 const peppersAbout =
-  "Keys of the digests under which API keys are stored and of the seals of the audit, at least 32 " +
-  "characters each. The first makes what is new, all verify what is there: put a new one in front " +
-  "to rotate. Without any, one is generated and kept in `data_dir`.";
+  "Secrets, of at least 32 characters, for the digests of API keys and the seals of the " +
+  "audit. The first one makes new digests and all verify existing ones: to rotate, put a new " +
+  "one in front. By default one is generated and kept in `data_dir`.";
 
 export const authSchema = z
   .strictObject({
@@ -178,7 +181,7 @@ export const authSchema = z
       .describe(peppersAbout),
     pepper: pepper
       .optional()
-      .meta({ title: "secret", description: "The same as `auth.peppers` with this one alone." }),
+      .meta({ title: "secret", description: "Short for `auth.peppers` with a single one." }),
     snapshot_max_age: duration({
       about: "How long known keys work while the database cannot be read.",
       min: "1s",
@@ -201,21 +204,21 @@ export const authSchema = z
 export const ledgerSchema = z
   .strictObject({
     batch_rows: wholeNumber({
-      about: "Most usage records of one database transaction.",
+      about: "Maximum usage records per database transaction.",
       min: 1,
       max: 10_000,
       initial: 500,
     }),
     flush_interval: duration({
-      about: "Longest time between two writes while records wait.",
+      about: "Maximum time between two writes while records wait.",
       min: "10ms",
       max: "1m",
       initial: "1s",
     }),
     queue_rows: requiredWholeNumber({
       about:
-        "Has no effect any more, because all usage records wait in the spool, which `spool_limit` bounds. " +
-        "It is accepted with a warning: remove it.",
+        "Has no effect: usage records wait in the spool, which `spool_limit` bounds. " +
+        "Accepted with a warning; remove it.",
       min: 1000,
       max: 10_000_000,
     }).optional(),
@@ -223,12 +226,14 @@ export const ledgerSchema = z
       .enum(["none", "group"])
       .prefault("group")
       .describe(
-        "Whether the spool is forced to the disk: `group` every 20 ms, which a power cut may cost; " +
-          "`none` leaves it to the system. The end of the process loses nothing either way.",
+        "Whether the spool is synced to disk: `group` every 20 ms (what a power cut can " +
+          "lose), `none` leaves it to the system. A crash of the process loses nothing either " +
+          "way.",
       ),
     spool_limit: size({
       about:
-        "Largest spool of a worker; when it is full, its calls are refused. From 80 % on the log warns.",
+        "Maximum size of a worker's spool. When it is full, its calls are refused; the log " +
+        "warns from 80 % on.",
       min: "64KiB",
       max: "1024GiB",
       initial: "1GiB",

@@ -10,20 +10,20 @@ export function connectionsSchema(idle: string) {
     .strictObject({
       idle: duration({
         about:
-          "How long an unused connection is kept, unless the server names a shorter time. Set it " +
-          "below the server's own.",
+          "How long an idle connection is kept, unless the server announces less. Set it " +
+          "below the server's own timeout.",
         min: "0s",
         max: "10m",
         initial: idle,
       }),
       age: duration({
-        about: "After this time a connection carries no further request.",
+        about: "A connection is not reused after this time.",
         min: "1s",
         max: "24h",
         initial: "5m",
       }),
       most_idle: wholeNumber({
-        about: "Most unused connections that are kept to one host.",
+        about: "Maximum idle connections per host.",
         min: 0,
         max: 65_336,
         initial: 512,
@@ -68,19 +68,18 @@ function canRead(read: () => unknown): boolean {
 export const upstreamTls = z
   .strictObject({
     ca: pemCertificates(
-      "Authorities that the upstream's certificate may come from, in PEM format, instead of the " +
-        "usual ones. `NODE_EXTRA_CA_CERTS` names a file of authorities for all upstreams.",
+      "Authorities for the upstream's certificate, in PEM format, instead of the default " +
+        "ones. `NODE_EXTRA_CA_CERTS` adds a file of authorities for all upstreams.",
     ).optional(),
     certificate: pemCertificates(
-      "Certificate that the gateway shows to the upstream, in PEM format, with those between it " +
-        "and its authority.",
+      "Client certificate for the upstream, in PEM format, with its intermediates.",
     ).optional(),
     key: privateKey.optional(),
     server_name: z
       .string()
       .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/, "must be the name of a host")
       .optional()
-      .describe("Name in the upstream's certificate, where it is not the host of its address."),
+      .describe("Name in the upstream's certificate, if it differs from the host."),
   })
   .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), {
     error: "must have both certificate and key, or neither",

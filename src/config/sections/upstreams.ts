@@ -13,9 +13,7 @@ function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
   return z
     .strictObject({
       connect: duration({
-        about:
-          "From the start of an attempt until a connection must be open, with TLS and a proxy on " +
-          "the way.",
+        about: "From the start of an attempt until a connection is open, including proxy and TLS.",
         min: "10ms",
         max: "1h",
         initial: "3s",
@@ -27,7 +25,7 @@ function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
         initial: firstByte,
       }),
       idle: duration({
-        about: "Longest time without a byte within an answer.",
+        about: "Maximum time without a byte within an answer.",
         min: "10ms",
         max: "1h",
         initial: idle,
@@ -44,7 +42,7 @@ function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
 }
 
 const mostInFlight = wholeNumber({
-  about: "Most simultaneous requests to this upstream.",
+  about: "Maximum concurrent requests to this upstream.",
   min: 1,
   max: 65_336,
   initial: 4096,
@@ -53,13 +51,13 @@ const mostInFlight = wholeNumber({
 const drain = z
   .strictObject({
     timeout: duration({
-      about: "How long an answer is read on.",
+      about: "How long an abandoned answer is read on.",
       min: "100ms",
       max: "5s",
       initial: "5s",
     }),
     limit: wholeNumber({
-      about: "Most answers read on at once; more are aborted.",
+      about: "Maximum abandoned answers read at once; further ones are aborted.",
       min: 1,
       max: 64,
       initial: 64,

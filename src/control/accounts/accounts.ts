@@ -36,7 +36,7 @@ export function accountOperations(services: AdminServices): readonly Operation[]
   return [
     accounts.create({
       id: "createAccount",
-      summary: "Make an account",
+      summary: "Create an account",
       description: "Its account holders issue keys on the plans named here, and on no others.",
       body: newAccountSchema,
       answer: accountSchema,
@@ -67,7 +67,7 @@ export function accountOperations(services: AdminServices): readonly Operation[]
     }),
     accounts.delete({
       id: "deleteAccount",
-      summary: "Remove an account that has nothing",
+      summary: "Remove an empty account",
       description:
         "Refused while it has applications or users; see also the erasure of an account.",
       async run({ changing, entity: before }) {

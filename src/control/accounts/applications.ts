@@ -39,7 +39,7 @@ export function applicationOperations(services: AdminServices): readonly Operati
   return [
     applications.create({
       id: "createApplication",
-      summary: "Make an application",
+      summary: "Create an application",
       body: newApplicationSchema,
       answer: applicationSchema,
       run: async ({ changing, call, body, show }) => {

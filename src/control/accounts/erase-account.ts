@@ -20,7 +20,7 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
       method: "POST",
       path: "/admin/v1/accounts/{id}/erase",
       resource: "Accounts",
-      summary: "Remove an account and all that belongs to it",
+      summary: "Erase an account and everything it owns",
       description:
         "Users, keys, applications and usage go, in steps: its keys stop first, the account goes " +
         "last. After a failure in between, ask again. The audit keeps what was done.",

@@ -62,7 +62,7 @@ function verifyAudit({ store, clock, peppers, auditKeptMs }: AdminServices): Ope
     method: "GET",
     path: "/admin/v1/audit/verify",
     resource: "Audit",
-    summary: "Check the chain of the audit",
+    summary: "Verify the audit",
     description: "Reads every entry. For operators, and auditors who see all accounts.",
     ...permissions.oversee,
     query: auditVerifyQuerySchema,

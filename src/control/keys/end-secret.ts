@@ -14,7 +14,7 @@ export function endSecretOperation(keys: KeyOperations): Operation {
     id: "endSecret",
     method: "DELETE",
     below: "/secrets/{public_id}",
-    summary: "End one secret of a key now",
+    summary: "End one secret of a key",
     description:
       "The other one lives on; the only live one cannot be ended: rotate or revoke the key. To " +
       "repeat it changes nothing. `public_id` may also be `sk-slc_` and the public id.",

@@ -128,7 +128,7 @@ function revokeKey(keys: KeyOperations): Operation {
   return keys.change({
     id: "revokeKey",
     method: "DELETE",
-    summary: "Revoke a key for good",
+    summary: "Revoke a key permanently",
     description: "Running gateways refuse it within a second. To repeat it changes nothing.",
     answer: keySchema,
     async run({ changing, entity: before, show }) {

@@ -16,7 +16,7 @@ export function rotateKey(keys: KeyOperations, services: RotateServices): Operat
     id: "rotateKey",
     method: "POST",
     below: "/rotate",
-    summary: "Give a key a new secret",
+    summary: "Rotate a key",
     description:
       "The new API key works at once; the one in use works on for the overlap. At most two are " +
       "live: of two, a newest one that was never used is replaced and the other keeps its end, or " +

@@ -32,7 +32,7 @@ export function leakReportOperation(services: LeakReportServices): Operation {
     method: "POST",
     path: "/admin/v1/leaks/reports",
     resource: "Keys",
-    summary: "Take the report of a secret scanner",
+    summary: "Submit the report of a secret scanner",
     description:
       "`leaks` is what partners of secret scanning send. What is a key or a management token here " +
       "is noted in the audit; it is ended only with `admin.leak_reports.revoke`.",

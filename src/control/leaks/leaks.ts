@@ -19,7 +19,7 @@ export function leakOperations(services: AdminServices): readonly Operation[] {
       method: "POST",
       path: "/admin/v1/leaks",
       resource: "Keys",
-      summary: "Look up leaked API keys and end their secrets",
+      summary: "Find leaked API keys and end their secrets",
       description:
         "Ends the secret of every text that is a live API key. The key itself stays, with its " +
         "other secret when it has one: rotate it to give its application a new one.",

@@ -19,7 +19,7 @@ export function pepperOperations({ store, peppers, clock }: AdminServices): read
       method: "GET",
       path: "/admin/v1/peppers",
       resource: "Keys",
-      summary: "Show what hangs on which pepper",
+      summary: "Show what still needs each pepper",
       description:
         "After a rotation of `auth.peppers`: digests are renewed when a key or token is used, so that " +
         "what is never used stays under the pepper it was made under.",

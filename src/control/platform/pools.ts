@@ -58,7 +58,7 @@ function getPool({ store, platform, clock }: AdminServices): Operation {
     method: "GET",
     path: "/admin/v1/pools/{name}",
     resource: "Pools",
-    summary: "Show a pool and the keys that have units of it",
+    summary: "Show a pool and the keys with units of it",
     ...permissions.read,
     answer: poolDetailsSchema,
     run: ({ call: { principal }, parameters }) =>

@@ -20,7 +20,7 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
     method: "GET",
     path: "/admin/v1/usage/export",
     resource: "Usage",
-    summary: "Download calls, newest first",
+    summary: "Export calls, newest first",
     description:
       "CSV with a header line, or one JSON object a line. In CSV, a text that a spreadsheet would " +
       "take for a formula begins with an apostrophe.",

@@ -64,7 +64,7 @@ function series({ reports, clock, platform }: AdminServices): Operation {
     ...reading,
     id: "getUsageSeries",
     path: "/admin/v1/usage/series",
-    summary: "Sum up usage for each minute, hour or day",
+    summary: "Sum up usage by minute, hour or day",
     query: seriesQuerySchema,
     answer: seriesSchema,
     async run({ call, query }) {

@@ -53,7 +53,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 function createToken(tokens: TokenOperations, { random, peppers }: TokenServices): Operation {
   return tokens.create({
     id: "createToken",
-    summary: "Make a management token",
+    summary: "Create a management token",
     description:
       "The secret is in this answer only. A token acts as its user, yours or, for operators, any, " +
       "and never allows more than its maker. One that is made with a token ends with that token, and " +
@@ -93,7 +93,7 @@ function createToken(tokens: TokenOperations, { random, peppers }: TokenServices
 function listTokens(tokens: TokenOperations): Operation {
   return tokens.list({
     id: "listTokens",
-    summary: "Management tokens, newest first: your own, for operators those of all.",
+    summary: "List management tokens, newest first",
     query: tokenQuerySchema,
     find({ view, principal, query, page }) {
       const userId = isOperator(principal) ? query.user_id : principal.userId;
@@ -107,7 +107,7 @@ function revokeToken(tokens: TokenOperations): Operation {
   return tokens.change({
     id: "revokeToken",
     method: "DELETE",
-    summary: "Revoke a management token; again, it changes nothing.",
+    summary: "Revoke a management token",
     description: "Tokens that were made with it end too, and what was made with those.",
     answer: tokenSchema,
     async run({ changing: { transaction, now, audit }, entity: before, show }) {

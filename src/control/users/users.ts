@@ -39,16 +39,16 @@ export function userOperations(services: UserServices): readonly Operation[] {
     createUser(services),
     users.list({
       id: "listUsers",
-      summary: "Who may sign in, newest first.",
+      summary: "List users, newest first",
       query: userQuerySchema,
       find: ({ view, query: { role, email }, accountId, page }) =>
         view.users.list({ accountId, role, email }, page),
     }),
-    users.get({ id: "getUser", summary: "One user." }),
+    users.get({ id: "getUser", summary: "Show a user" }),
     changeUser(services),
     users.delete({
       id: "deleteUser",
-      summary: "Remove a user, with sessions and tokens.",
+      summary: "Remove a user with its sessions and tokens",
       run: ({ changing, entity }) => deleteUser(changing, entity),
     }),
   ];
@@ -63,7 +63,7 @@ function createUser(services: UserServices): Operation {
     id: "createUser",
     method: "POST",
     path,
-    summary: "Let somebody sign in.",
+    summary: "Create a user",
     status: 201,
     body: newUserSchema,
     answer: userSchema,
@@ -88,7 +88,7 @@ function changeUser(services: UserServices): Operation {
     id: "updateUser",
     method: "PATCH",
     path: `${path}/{id}`,
-    summary: "Change a user.",
+    summary: "Change a user",
     description:
       "A new role, account or password, and disabling, end the user's sessions; disabling also " +
       "revokes the user's tokens. The last enabled operator stays one.",

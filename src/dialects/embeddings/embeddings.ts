@@ -1,4 +1,8 @@
-import type { EmbeddingResult, EmbeddingVector } from "../../domain/chat/embedding.ts";
+import type {
+  EmbeddingRequest,
+  EmbeddingResult,
+  EmbeddingVector,
+} from "../../domain/chat/embedding.ts";
 import { jsonTextReply, type Reply } from "../../edge/replies/reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import type { Call } from "../../snapshot/call.ts";
@@ -32,39 +36,66 @@ async function reply(call: Call, embedding: EmbeddingCall, services: CallService
   const { request } = embedding;
   const started = await runEmbeddings(call, embedding, services);
   const { answer, meter } = started;
-  const write = request.encodingFormat === "base64" ? writeBase64 : writeNumbers;
+  const form = forms[request.encodingFormat];
   const usage = { prompt_tokens: meter.usage.inputTokens, total_tokens: meter.usage.inputTokens };
-  const body =
-    `{"object":"list","data":[${writeVectors(answer, write)}],` +
-    `"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
+  const end = `],"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
+  const body = joinBytes(vectorList(answer, form), end);
   return jsonTextReply(body, servedHeaders(started, call.snapshot.routing));
 }
 
-/** Joined by hand: the vectors are megabytes that need no escaping. */
-function writeVectors(
-  { vectors }: EmbeddingResult,
-  write: (vector: EmbeddingVector) => string,
-): string {
-  return vectors
-    .map((vector, index) => `{"object":"embedding","index":${index},"embedding":${write(vector)}}`)
-    .join(",");
+/** How a vector is written: between which characters, and its text. */
+interface VectorForm {
+  readonly open: string;
+  readonly textOf: (vector: EmbeddingVector) => string;
+  readonly close: string;
 }
 
-function writeBase64(vector: EmbeddingVector): string {
-  // A base64 text of an upstream is untrusted, so it is escaped.
-  return typeof vector === "string" ? JSON.stringify(vector) : `"${toBase64(vector)}"`;
+const forms: Readonly<Record<EmbeddingRequest["encodingFormat"], VectorForm>> = {
+  base64: { open: '"', textOf: base64Of, close: '"' },
+  float: { open: "[", textOf: numbersOf, close: "]" },
+};
+
+/** Parts of a JSON text in ASCII. */
+function vectorList(
+  { vectors }: EmbeddingResult,
+  { open, textOf, close }: VectorForm,
+): readonly string[] {
+  const parts = ['{"object":"list","data":['];
+  for (const [index, vector] of vectors.entries()) {
+    const separator = index === 0 ? "" : `${close}},`;
+    parts.push(`${separator}{"object":"embedding","index":${index},"embedding":${open}`);
+    parts.push(textOf(vector));
+  }
+  parts.push(`${close}}`);
+  return parts;
+}
+
+/** Copies megabytes of vectors once, as no text of all of them is made. */
+function joinBytes(ascii: readonly string[], end: string): Uint8Array<ArrayBuffer> {
+  const endBytes = Buffer.from(end);
+  const length = ascii.reduce((sum, part) => sum + part.length, endBytes.length);
+  const bytes = Buffer.allocUnsafeSlow(length);
+  let written = 0;
+  for (const part of ascii) written += bytes.write(part, written, "latin1");
+  bytes.set(endBytes, written);
+  return bytes;
+}
+
+/** The upstream's own text has been checked when it was read. */
+function base64Of(vector: EmbeddingVector): string {
+  return typeof vector === "string" ? vector : packed(vector);
 }
 
 /** Padded base64 of float32 values, as OpenAI's clients decode it. */
-function toBase64(vector: readonly number[]): string {
-  return Buffer.from(Float32Array.from(vector).buffer).toString("base64");
+function packed(vector: readonly number[]): string {
+  return new Uint8Array(Float32Array.from(vector).buffer).toBase64();
 }
 
-function writeNumbers(vector: EmbeddingVector): string {
-  return `[${(typeof vector === "string" ? toNumbers(vector) : vector).join(",")}]`;
+function numbersOf(vector: EmbeddingVector): string {
+  return (typeof vector === "string" ? unpacked(vector) : vector).join(",");
 }
 
-function toNumbers(base64: string): Float32Array {
-  const bytes = Uint8Array.from(Buffer.from(base64, "base64"));
-  return new Float32Array(bytes.buffer, 0, Math.floor(bytes.byteLength / 4));
+function unpacked(base64: string): Float32Array {
+  const { buffer, byteLength } = Uint8Array.fromBase64(base64);
+  return new Float32Array(buffer, 0, Math.floor(byteLength / 4));
 }

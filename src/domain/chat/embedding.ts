@@ -44,5 +44,5 @@ export interface EmbeddingResult {
   readonly usage: TokenUsage | undefined;
 }
 
-/** Numbers, or the base64 text of little-endian float32 values. */
+/** Numbers, or the padded base64 text of little-endian float32 values. */
 export type EmbeddingVector = readonly number[] | string;

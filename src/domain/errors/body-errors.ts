@@ -4,13 +4,13 @@ export const bodyErrors = {
     status: 400,
     type: "invalid_request_error",
     code: null,
-    when: "The body is not JSON, nests deeper or holds more values than allowed, or its content encoding cannot be decoded.",
+    when: "The body is not JSON, cannot be decoded, or is too deep or complex.",
   },
   invalid_body: {
     status: 400,
     type: "invalid_request_error",
     code: null,
-    when: "A rule between fields is broken, such as `stream_options` without `stream`; `param` names the field.",
+    when: "Fields contradict each other; `param` names one of them.",
   },
   missing_required_parameter: {
     status: 400,
@@ -34,7 +34,7 @@ export const bodyErrors = {
     status: 400,
     type: "invalid_request_error",
     code: "empty_array",
-    when: "An array that needs at least one item is empty.",
+    when: "An array needs at least one item.",
   },
   array_above_max_length: {
     status: 400,
@@ -46,7 +46,7 @@ export const bodyErrors = {
     status: 400,
     type: "invalid_request_error",
     code: "empty_string",
-    when: "A text that needs at least one character is empty.",
+    when: "A text needs at least one character.",
   },
   string_above_max_length: {
     status: 400,
@@ -58,7 +58,7 @@ export const bodyErrors = {
     status: 400,
     type: "invalid_request_error",
     code: "object_above_max_properties",
-    when: "A map has too many entries.",
+    when: "An object has too many entries.",
   },
   integer_below_min_value: {
     status: 400,
@@ -88,12 +88,12 @@ export const bodyErrors = {
     status: 400,
     type: "invalid_request_error",
     code: "invalid_image_url",
-    when: "An image is at an address that may not be read, or cannot be; `param` names the field.",
+    when: "An image address is not allowed or cannot be read.",
   },
   unsupported_parameter: {
     status: 400,
     type: "invalid_request_error",
     code: "unsupported_parameter",
-    when: "The model's upstream cannot honour a field that would change the meaning of the answer.",
+    when: "The model does not support a field that would change the answer.",
   },
 } as const;

@@ -63,6 +63,16 @@ export interface EdgeSettings {
   readonly trustedProxies: NetworkList;
 }
 
+/** What is known of a request of the API. */
+export interface AccessFacts {
+  /** Undefined when no key was accepted. */
+  readonly keyId: string | undefined;
+  /** Of the request. */
+  readonly headers: Pick<Headers, "get">;
+  /** Whether it is one of many that are refused alike. */
+  readonly isRepeat: boolean;
+}
+
 /** A finished request, for the log and the metrics. */
 export interface HandledRequest {
   readonly id: string;
@@ -77,4 +87,6 @@ export interface HandledRequest {
   readonly refusal: Refusal | undefined;
   /** Set for a refusal that was prepared once and sent again. */
   readonly repeatedOf: "key" | "address" | undefined;
+  /** Set for a request of the API that has not become a call. */
+  readonly access: AccessFacts | undefined;
 }

@@ -2,7 +2,7 @@ import type { Principal } from "../../domain/accounts/user.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
 import { BodyMemory } from "../body/body-memory.ts";
-import type { DispatchOptions } from "./dispatch-options.ts";
+import type { DispatchOptions, HandledRequest } from "./dispatch-options.ts";
 import { hasLeft } from "../replies/edge-refusal.ts";
 import { errorReply, toGatewayError } from "../replies/error-reply.ts";
 import { handleWithKey } from "./handle-with-key.ts";
@@ -56,6 +56,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       error: undefined,
       isExplained: true,
       repeatedOf: undefined,
+      isCall: false,
     };
     let reply: Reply | Promise<Reply>;
     try {
@@ -88,10 +89,20 @@ function finish(reply: Reply, context: RequestContext): Response {
   const isExplained = error !== undefined && context.isExplained;
   const refusal = isExplained ? refusalOf({ id, at, error, caller, accountId }) : undefined;
   const { method } = request;
-  options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf });
+  const access = accessOf(context);
+  options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });
   const isEnding = options.isEnding();
   const answered = { id, request, connections, edge, durationMs, isEnding };
   return toResponse(context.isAdmin ? securedReply(reply) : reply, answered);
+}
+
+/** Undefined for calls, which are told of at their end, and for what is no request of the API. */
+function accessOf(context: RequestContext): HandledRequest["access"] {
+  const { isAdmin, isCall, surface, error, isExplained, repeatedOf, caller, request } = context;
+  const isOfApi = !isAdmin && (surface !== undefined || error !== undefined);
+  if (!isOfApi || isCall) return undefined;
+  const { headers } = request;
+  return { keyId: caller?.key.id, headers, isRepeat: !isExplained || repeatedOf !== undefined };
 }
 
 function requireGate({ routes, gate }: DispatchOptions): void {

@@ -1,6 +1,8 @@
 import type { CountedRequest } from "../../domain/limits/limit-scope.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller } from "../../domain/keys/key.ts";
+import { readTrace } from "../../domain/request-trace.ts";
+import type { RequestOrigin } from "../../snapshot/call.ts";
 import { environmentAt } from "../../snapshot/snapshot.ts";
 import type { CountArrival, HandledRequest } from "./dispatch-options.ts";
 import { draining, unknownHost } from "../replies/edge-refusal.ts";
@@ -116,10 +118,17 @@ function serve(
     environment,
     snapshot,
     counted,
+    origin: originOf(context),
     dialect: route.dialect,
     streamEnded: streamEndOf(context),
     readBody: () => readBodyOf(context),
   };
   // It would cut long answers; the deadlines of the call apply from here.
   return withoutIdleTimer(context, () => route.handle(call));
+}
+
+function originOf(context: RequestContext): RequestOrigin {
+  const { request, route } = context;
+  const { method, headers } = request;
+  return { method, route, trace: readTrace(headers), onCall: () => void (context.isCall = true) };
 }

@@ -36,6 +36,8 @@ export interface RequestContext {
   /** False for a refusal that is not recorded. */
   isExplained: boolean;
   repeatedOf: HandledRequest["repeatedOf"];
+  /** Whether a call has begun, whose end is logged instead of the request. */
+  isCall: boolean;
 }
 
 /** Made as late as possible: the signal is the expensive part of a request. */

@@ -3,6 +3,7 @@ import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Principal, Role, Scope } from "../../domain/accounts/user.ts";
 import type { Dialect } from "../dialect.ts";
+import type { RequestOrigin } from "../../snapshot/call.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 import type { Reply } from "../replies/reply.ts";
@@ -26,6 +27,7 @@ export interface KeyCall extends PublicCall {
   readonly environment: Environment;
   readonly snapshot: Snapshot;
   readonly dialect: Dialect;
+  readonly origin?: RequestOrigin | undefined;
   /** The request as counted by the limits of the key. */
   readonly counted?: CountedRequest | undefined;
   /** Reads the body; only once, only on POST. */

@@ -1,9 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
+import type { Flow } from "../../domain/waiting/flow.ts";
 
-/** Bytes of complete server-sent events; `undefined` ends the stream. */
-export interface FrameSource {
-  /** Never rejects: a failure arrives as an error frame. */
-  next(): Promise<string | undefined>;
+/** Complete server-sent events. Never throws: a failure comes as an error frame. */
+export interface FrameSource extends Flow<string> {
   /** Stops producing. May be called at any time, more than once. */
   cancel(): void;
 }
@@ -38,68 +37,75 @@ export const eventStreamHeaders = {
 export const keepAliveComment = ": keep-alive\n\n";
 
 /**
- * A response body that pulls one batch of events at a time: back-pressure of a slow reader reaches
- * the source.
+ * A response body that is written as its source has something, in the same turn of the event loop.
+ * Nothing is taken while the reader has to read, so its back-pressure reaches the source.
  */
 export function eventStream(
   source: FrameSource,
   options: EventStreamOptions,
 ): ReadableStream<Uint8Array> {
   const writer = new EventStreamWriter(source, options);
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: (controller) => writer.pull(controller),
-      cancel: () => writer.close(),
-    },
-    { highWaterMark: 0 },
-  );
+  return new ReadableStream({
+    type: "direct",
+    pull: (sink) => writer.open(sink),
+    cancel: () => writer.close(),
+  });
 }
-
-const encoder = new TextEncoder();
 
 class EventStreamWriter {
   readonly #source: FrameSource;
   readonly #options: EventStreamOptions;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  readonly #closed = Promise.withResolvers<void>();
+  readonly #onReady = (): void => this.#pass();
+  #sink: ReadableStreamDirectController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastWriteAt: number;
-  /** True while the reader waits for the source, false while the reader has to read. */
-  #isPulling = false;
+  /** Whether the reader waits for the source; else it has to read. */
+  #isAwaiting = false;
   #isClosed = false;
-  #hasGreeting: boolean;
 
   constructor(source: FrameSource, options: EventStreamOptions) {
     this.#source = source;
     this.#options = options;
-    this.#hasGreeting = options.beginsWithKeepAlive;
     this.#lastWriteAt = options.clock.monotonic();
     this.#arm();
   }
 
-  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    this.#controller = controller;
-    if (this.#hasGreeting) {
-      this.#hasGreeting = false;
-      return this.#write(this.#options.keepAlive);
-    }
-    this.#isPulling = true;
-    const frames = await this.#source.next();
-    this.#isPulling = false;
-    if (this.#isClosed) return;
-    if (frames === undefined) {
-      this.close();
-      this.#options.onEnd("whole");
-      controller.close();
-      return;
-    }
-    this.#write(frames);
+  /** The runtime ends the body when this resolves. */
+  open(sink: ReadableStreamDirectController): Promise<void> {
+    this.#sink = sink;
+    this.#isAwaiting = true;
+    if (this.#options.beginsWithKeepAlive) this.#write(this.#options.keepAlive);
+    this.#pass();
+    return this.#closed.promise;
   }
 
+  /** Ends the body. Safe at any time. */
   close(): void {
+    this.#stop();
+    this.#closed.resolve();
+  }
+
+  #stop(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#source.cancel();
+  }
+
+  /** Passes on what has come, as long as the reader has room. */
+  #pass(): void {
+    while (this.#isAwaiting && !this.#isClosed) {
+      const frames = this.#source.take();
+      if (frames !== undefined) this.#write(frames);
+      else if (this.#source.isOver) return this.#finish();
+      else return this.#source.whenReady(this.#onReady);
+    }
+  }
+
+  #finish(): void {
+    this.#options.onEnd("whole");
+    this.close();
   }
 
   /** One timer serves the whole stream: it checks the length of the silence and is armed again. */
@@ -117,25 +123,31 @@ class EventStreamWriter {
   /** Longest silence before a keep-alive while the reader waits, else before the cut. */
   #silenceLimitMs(): number {
     const { keepAliveMs, writeTimeoutMs } = this.#options;
-    return this.#isPulling && keepAliveMs > 0 ? keepAliveMs : writeTimeoutMs;
+    return this.#isAwaiting && keepAliveMs > 0 ? keepAliveMs : writeTimeoutMs;
   }
 
   #onTimer(): void {
     // Timers may fire a fraction of a millisecond early.
     const isDue = this.#silenceMs() + 1 >= this.#silenceLimitMs();
-    if (isDue && !this.#isPulling) return this.#cutOff();
+    if (isDue && !this.#isAwaiting) return this.#cutOff();
     if (isDue && this.#options.keepAliveMs > 0) this.#write(this.#options.keepAlive);
     this.#arm();
   }
 
   #write(frames: string): void {
     this.#lastWriteAt = this.#options.clock.monotonic();
-    this.#controller?.enqueue(encoder.encode(frames));
+    const written = this.#sink?.write(frames);
+    if (!(written instanceof Promise)) return;
+    this.#isAwaiting = false;
+    void written.then(() => {
+      this.#isAwaiting = true;
+      this.#pass();
+    });
   }
 
+  /** The body has no end then: that of a whole answer would hide the cut. */
   #cutOff(): void {
-    this.close();
+    this.#stop();
     this.#options.onEnd("cut");
-    this.#controller?.error(new Error("the reader left a written event unread for too long"));
   }
 }

@@ -11,7 +11,11 @@ export function jsonReply(value: unknown, headers: Readonly<Record<string, strin
   return jsonTextReply(JSON.stringify(value), headers);
 }
 
-export function jsonTextReply(body: string, headers: Readonly<Record<string, string>>): Reply {
+/** `body` is a JSON text, or its bytes. */
+export function jsonTextReply(
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>>,
+): Reply {
   return { status: 200, headers: { "content-type": "application/json", ...headers }, body };
 }
 

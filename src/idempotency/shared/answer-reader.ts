@@ -4,6 +4,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Dialect } from "../../edge/dialect.ts";
 import { toGatewayError } from "../../edge/replies/error-reply.ts";
 import type { FrameSource } from "../../edge/replies/event-stream.ts";
+import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { Call } from "../../snapshot/call.ts";
 import { atDeadline } from "../../domain/waiting/at-deadline.ts";
 import { isStreamed, type Answer } from "./answer.ts";
@@ -30,8 +31,10 @@ export class AnswerReader implements FrameSource, FrameReader {
   readonly #end = new AbortController();
   readonly #onLeft = (): void => this.#endWith(this.#call.signal.reason);
   readonly #cancelDeadline: () => void;
+  readonly #reader = new WaitingReader();
   #hasLeft = false;
-  #hasLastFrame = false;
+  /** The error that ended this caller's reading, until it is taken. */
+  #lastFrame: string | undefined;
 
   constructor(shared: ReadCall, call: ReaderCall, clock: Pick<Clock, "schedule" | "monotonic">) {
     this.#shared = shared;
@@ -56,24 +59,29 @@ export class AnswerReader implements FrameSource, FrameReader {
     }
   }
 
-  async next(): Promise<string | undefined> {
+  get isOver(): boolean {
+    return this.#hasLeft && this.#lastFrame === undefined;
+  }
+
+  take(): string | undefined {
     const { frames } = this.#shared;
-    const { signal } = this.#end;
-    try {
-      while (frames !== undefined && !this.#hasLeft) {
-        const text = frames.read(this);
+    if (!this.#hasLeft && frames !== undefined) {
+      try {
+        const text = frames.take(this);
         if (text !== undefined) return text;
-        if (frames.isEnded) break;
-        await abortable(frames.advance(), signal);
+        if (frames.isEnded) this.cancel();
+      } catch (error) {
+        this.#leaveWith(toGatewayError(error));
       }
-    } catch (error) {
-      if (!signal.aborted) return this.#lastFrame(toGatewayError(error));
     }
-    if (signal.aborted && signal.reason instanceof GatewayError) {
-      return this.#lastFrame(signal.reason);
-    }
-    this.cancel();
-    return undefined;
+    const last = this.#lastFrame;
+    this.#lastFrame = undefined;
+    return last;
+  }
+
+  whenReady(call: () => void): void {
+    this.#reader.whenReady(call);
+    this.#shared.frames?.whenReady(this, this.#reader.wake);
   }
 
   /** Ends this caller's reading only. */
@@ -91,22 +99,23 @@ export class AnswerReader implements FrameSource, FrameReader {
     );
   }
 
-  #lastFrame(error: GatewayError): string | undefined {
-    this.cancel();
-    if (this.#hasLastFrame) return undefined;
-    this.#hasLastFrame = true;
-    return this.#call.dialect.errorFrame(error);
-  }
-
   #endWith(reason: unknown): void {
     if (this.#hasLeft) return;
     this.#end.abort(reason);
-    this.#leave(reason);
+    if (reason instanceof GatewayError) this.#leaveWith(reason);
+    else this.#leave(reason);
+    this.#reader.wake();
+  }
+
+  #leaveWith(error: GatewayError): void {
+    this.#lastFrame = this.#call.dialect.errorFrame(error);
+    this.#leave(error);
   }
 
   #leave(reason: unknown): void {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
+    this.#shared.frames?.forget(this);
     this.#cancelDeadline();
     this.#call.signal.removeEventListener("abort", this.#onLeft);
     this.#shared.leave(this, reason);

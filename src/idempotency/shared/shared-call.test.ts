@@ -197,12 +197,12 @@ describe("an answer that is too large", () => {
     const leaving = bench.join();
     bench.call.start();
     await Promise.all([slow.reader.answer(), leaving.reader.answer()]);
-    source.allow(3);
+    source.allow(2);
     for (let count = 0; count < 2; count += 1) await leaving.read();
     const waiting = leaving.read();
     leaving.leave();
     await waiting;
-    source.allow(21);
+    source.allow(22);
     expect(await slow.readAll()).toBe(longAnswer.join(""));
   });
 

@@ -1,6 +1,4 @@
 import type { Clock } from "../../domain/clock.ts";
-import { GatewayError } from "../../domain/errors/gateway-error.ts";
-
 import type { Reply } from "../../edge/replies/reply.ts";
 import {
   isStreamed,
@@ -99,15 +97,10 @@ export class SharedCall extends SharedWork<Answer, AnswerReader> implements Read
 
   /** The next repeat makes the call anew. */
   #abandonCall(reason: unknown): void {
-    const frames = this.#frames;
-    const stop = (): void => this.#stream?.frames.cancel();
     this.abandon(reason);
-    // Unless the callers just left, the stream must see the signal to record the reason in the
-    // ledger.
-    if (reason instanceof GatewayError && frames !== undefined) frames.advance().then(stop, stop);
-    else stop();
+    this.#stream?.frames.cancel();
     this.end();
-    frames?.release();
+    this.#frames?.release();
   }
 
   protected override end(): void {

@@ -38,12 +38,13 @@ const catchUpCharacters = 16_384;
 const passingBytes = 16_384;
 
 /**
- * The frames of one answer for several readers. A reader that has read everything pulls from the
+ * The frames of one answer for several readers. A reader that has read everything takes from the
  * source, so the fastest sets the pace. All frames are held for readers that join; once the answer
  * outgrows the limit, only the frames that slow readers still need, as far as memory allows.
  */
 export class SharedFrames {
   readonly #options: SharedFramesOptions;
+  readonly #waiting = new Map<FrameReader, () => void>();
   #batches: Batch[] = [];
   /** Number of batches that were dropped before the first that is held. */
   #dropped = 0;
@@ -52,8 +53,11 @@ export class SharedFrames {
   #takenBytes = 0;
   #isReleased = false;
   #isTooLarge = false;
+  /** Whether the last frames are held back until the answer is kept. */
+  #isKeeping = false;
   #isEnded = false;
-  #pulling: Promise<void> | undefined;
+  /** Why the answer could not be kept. */
+  #keepFailure: { readonly error: unknown } | undefined;
 
   constructor(options: SharedFramesOptions) {
     this.#options = options;
@@ -73,25 +77,25 @@ export class SharedFrames {
     return this.#end === 0;
   }
 
-  /** The next unread frames; undefined when the reader has read everything so far. */
-  read(reader: FrameReader): string | undefined {
-    let text: string | undefined;
-    while (reader.position < this.#end && (text?.length ?? 0) < catchUpCharacters) {
-      const batch = this.#batches[reader.position - this.#dropped];
-      if (batch === undefined) break;
-      text = (text ?? "") + batch.text;
-      reader.position += 1;
-    }
-    if (this.#isTooLarge) this.#dropRead();
-    return text;
+  /** The next frames for a reader; undefined while there are none, and at the end. */
+  take(reader: FrameReader): string | undefined {
+    const text = this.#read(reader);
+    if (text !== undefined) return text;
+    if (this.#keepFailure !== undefined) throw this.#keepFailure.error;
+    if (this.#isEnded || this.#isKeeping) return undefined;
+    this.#pull();
+    return this.#read(reader);
   }
 
-  /** Resolves when there is more to read, or at the end. */
-  advance(): Promise<void> {
-    this.#pulling ??= this.#pull().finally(() => {
-      this.#pulling = undefined;
-    });
-    return this.#pulling;
+  /** As `Flow.whenReady`, for each reader. */
+  whenReady(reader: FrameReader, call: () => void): void {
+    this.#waiting.set(reader, call);
+    if (!this.#isKeeping) this.#options.source.whenReady(this.#wake);
+  }
+
+  /** The reader waits no more. */
+  forget(reader: FrameReader): void {
+    this.#waiting.delete(reader);
   }
 
   /** Gives the memory back when no reader is left. */
@@ -106,24 +110,57 @@ export class SharedFrames {
     return this.#dropped + this.#batches.length;
   }
 
-  async #pull(): Promise<void> {
-    const { source, onFailed, onWhole } = this.#options;
-    const text = await source.next();
-    if (this.#isReleased) return;
+  readonly #wake = (): void => {
+    const calls = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const call of calls) call();
+  };
+
+  /** The frames that the reader has not read. */
+  #read(reader: FrameReader): string | undefined {
+    let text: string | undefined;
+    while (reader.position < this.#end && (text?.length ?? 0) < catchUpCharacters) {
+      const batch = this.#batches[reader.position - this.#dropped];
+      if (batch === undefined) break;
+      text = (text ?? "") + batch.text;
+      reader.position += 1;
+    }
+    if (this.#isTooLarge) this.#dropRead();
+    return text;
+  }
+
+  /** Takes what the source has. */
+  #pull(): void {
+    const { source, onFailed } = this.#options;
+    const text = source.take();
+    if (text === undefined && !source.isOver) return;
     if (text === undefined) {
       this.#isEnded = true;
-      onFailed();
-      return;
+      return onFailed();
     }
     const bytes = Buffer.byteLength(text);
     const batch = { text, bytes, isCounted: this.#claim(bytes) };
-    if (source.ending === "whole") {
-      await onWhole(this.#isTooLarge ? undefined : this.#text() + text);
-      this.#isEnded = true;
-    } else if (source.ending === "failed") {
-      this.#isEnded = true;
-      onFailed();
+    if (source.ending === "whole") return void this.#keep(batch);
+    this.#add(batch);
+    if (source.ending !== "failed") return;
+    this.#isEnded = true;
+    onFailed();
+  }
+
+  async #keep(last: Batch): Promise<void> {
+    this.#isKeeping = true;
+    try {
+      await this.#options.onWhole(this.#isTooLarge ? undefined : this.#text() + last.text);
+      this.#add(last);
+    } catch (error) {
+      this.#keepFailure = { error };
     }
+    this.#isKeeping = false;
+    this.#isEnded = true;
+    this.#wake();
+  }
+
+  #add(batch: Batch): void {
     if (this.#isReleased) return;
     this.#batches.push(batch);
     this.#heldBytes += batch.bytes;

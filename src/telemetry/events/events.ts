@@ -2,10 +2,12 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { describeError } from "../log/redact.ts";
+import { AccessLog, type AccessEvent, type CallOrigin } from "./access-log.ts";
 
 export interface HandledRequestEvent {
   readonly id: string;
@@ -17,6 +19,13 @@ export interface HandledRequestEvent {
   readonly refusal?: Refusal | undefined;
   /** Set when the refusal was a cached one, sent again to a flood from one key or address. */
   readonly repeatedOf?: "key" | "address" | undefined;
+  /** Set for a request of the API that did not become a call. */
+  readonly access?: AccessEvent | undefined;
+}
+
+export interface EndedCallEvent {
+  readonly origin?: CallOrigin | undefined;
+  readonly attempts?: readonly AttemptNote[];
 }
 
 export interface TaggedCallEvent {
@@ -38,6 +47,7 @@ export interface TelemetryOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly logsUpstreamMessages: boolean;
+  readonly logsAccess: boolean;
 }
 
 /**
@@ -48,11 +58,13 @@ export class TelemetryEvents {
   readonly #options: TelemetryOptions;
   readonly #logger: Logger;
   readonly #metrics: Metrics;
+  readonly #access: AccessLog;
 
   constructor(options: TelemetryOptions) {
     this.#options = options;
     this.#logger = options.logger;
     this.#metrics = options.metrics;
+    this.#access = new AccessLog(options.logger, options.logsAccess);
   }
 
   requestHandled(event: HandledRequestEvent): void {
@@ -65,21 +77,16 @@ export class TelemetryEvents {
     if (error?.row.code === "internal_error") {
       const cause = describeError(error.cause);
       this.#logger.log("error", "internal error", { id, method, route, cause });
-      return;
     }
+    const { durationMs, access } = event;
+    if (access?.keyId !== undefined) this.#metrics.keys.answered(access.keyId, status);
     const code = error?.code ?? undefined;
-    const durationMs = Math.round(event.durationMs);
-    this.#logger.log("debug", "request", { id, method, route, status, code, durationMs });
+    this.#access.request({ id, method, route, status, code, durationMs }, access);
   }
 
-  callEnded(record: UsageRecord): void {
-    this.#metrics.callEnded(record);
-    const { id, application, keyId, model, target, outcome, status, code } = record;
-    const { inputTokens, outputTokens, attempts } = record;
-    const durationMs = Math.round(record.durationMs);
-    const subject = { id, application, keyId, model, target, outcome, status, code };
-    const counts = { inputTokens, outputTokens, attempts, durationMs };
-    this.#logger.log("debug", "call", { ...subject, ...counts });
+  callEnded(record: UsageRecord, { origin, attempts }: EndedCallEvent = {}): void {
+    this.#metrics.callEnded(record, attempts);
+    this.#access.call(record, origin);
   }
 
   attemptFailed(callId: string, targetId: string, failure: UpstreamFailure): void {

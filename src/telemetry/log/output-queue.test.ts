@@ -53,6 +53,30 @@ test("outputs that wait behind a write are batched by file, in order", async () 
   expect(queue.waitingBytes).toBe(0);
 });
 
+test("lines that follow a write wait for each other, unless they fill a batch", async () => {
+  const { files, clock, queue, push } = setUp();
+  const turns = async (): Promise<void> => {
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+  };
+  const texts = (): readonly string[] => files.writes.map(([, text]) => text);
+  push(2, "first\n");
+  await turns();
+  for (const text of ["a\n", "b\n"]) {
+    push(2, text);
+    await turns();
+  }
+  expect(texts()).toEqual(["first\n"]);
+  clock.advance(20);
+  await turns();
+  expect(texts()).toEqual(["first\n", "a\nb\n"]);
+  push(2, `${"x".repeat(5_000)}\n`);
+  await turns();
+  expect(texts()).toHaveLength(3);
+  push(2, "last\n");
+  await queue.idle();
+  expect(texts().at(-1)).toBe("last\n");
+});
+
 test("a partial write is continued", async () => {
   const { files, queue, ends, push } = setUp(2, 1);
   push(2, "hello\n");
@@ -86,4 +110,19 @@ test("a busy pipe is retried, and nothing is lost", async () => {
   await queue.idle();
   expect(files.writes.map(([, text]) => text)).toEqual(["a", "b\n"]);
   expect(ends).toEqual(["ok"]);
+});
+
+test("lines are written together only as far as a pipe of several processes keeps them whole", async () => {
+  const { files, queue, push } = setUp(full);
+  push(2, "lost\n");
+  await queue.idle();
+  for (let line = 0; line < 100; line += 1) push(2, `${"x".repeat(99)}\n`);
+  await queue.idle();
+  const [first = "", ...rest] = files.writes.map(([, text]) => text);
+  expect(first).toStartWith("\n");
+  for (const text of [first, ...rest]) {
+    expect(text.length).toBeLessThanOrEqual(4_096);
+    expect(text).toEndWith("\n");
+  }
+  expect(`${first}${rest.join("")}`).toHaveLength(1 + 100 * 100);
 });

@@ -44,6 +44,7 @@ export function createBedrockAdapter(
       onUnknownStopReason: unknownStopReasonReport(services.onTrouble),
     }),
     embeddings: createEmbeddingCodec(models, endpoint),
+    traceHeaders: ["traceparent"],
     requestIdHeader,
     authorize: (request, ending) => authorizer.authorize(request, ending),
     whyNoCredential: () => authorizer.whyNoCredential(),

@@ -1,3 +1,4 @@
+import { traceHeaders } from "../../domain/request-trace.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
 import { decodeChat } from "./decode-chat.ts";
 import { ChatStreamDecoder } from "./decode-chat-stream.ts";
@@ -40,6 +41,7 @@ export function createOpenAiAdapter(
         decode: ({ body }) => decodeEmbeddings(body),
       }),
     },
+    traceHeaders,
     requestIdHeader,
     authorize: (request) => ({ ...request, headers: { ...request.headers, ...own } }),
     readFailure: createReadFailure(clock),

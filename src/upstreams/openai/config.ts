@@ -48,7 +48,7 @@ export const fields = {
     (url) => !/\/(chat\/completions|completions|embeddings|responses|models)$/.test(url),
     "must end before the endpoint, usually in /v1: /chat/completions and /embeddings are added",
   ),
-  api_key: credential("Credential for the upstream. Without it none is sent.").optional(),
+  api_key: credential("Credential for the upstream. By default none is sent.").optional(),
   api_key_header: z
     .enum(["authorization", "api-key"])
     .prefault("authorization")
@@ -63,32 +63,32 @@ export const fields = {
     .max(100)
     .prefault([])
     .describe(
-      "Fields of a caller's body that reach this upstream beyond those of OpenAI's public API, at " +
-        "its top level, in messages and in their parts. What such a field makes the upstream do " +
-        "is not bounded by plans: name none that chooses models, addresses or credentials, or " +
-        "asks for more output.",
+      "Request fields forwarded in addition to those of OpenAI's public API, at the top " +
+        "level, in messages and in their parts. Plans do not limit their effect: do not list " +
+        "fields that choose models, addresses or credentials, or extend the output.",
     ),
   drop_fields: z
     .array(text("Name."))
     .max(100)
     .prefault([])
-    .describe("Request fields never sent to this upstream."),
+    .describe("Request fields that are never sent to this upstream."),
   max_tokens_field: z
     .enum(["max_tokens", "max_completion_tokens", "as_sent"])
     .prefault("as_sent")
-    .describe("Name under which the upstream takes the cap of output tokens."),
+    .describe("Name of the field for the output cap."),
   instruction_role: z
     .enum(["system", "developer", "as_sent"])
     .prefault("as_sent")
-    .describe("Role under which the upstream takes instructions."),
+    .describe("Role of instruction messages."),
   flatten_text_parts: flag(
-    "Joins content parts to one text when all are text, for servers that take no parts.",
+    "Joins content parts into one text if all are text, for servers without support for " +
+      "parts.",
     false,
   ),
-  stream_usage: flag("Asks for usage on streams with `stream_options.include_usage`.", true),
+  stream_usage: flag("Requests usage of streams with `stream_options.include_usage`.", true),
   takes_token_ids: flag("Whether embedding inputs may be token ids.", true),
   embedding_batch_limit: wholeNumber({
-    about: "Most inputs of one embedding request.",
+    about: "Maximum inputs per embedding request.",
     min: 1,
     max: 100_000,
     initial: 2048,
@@ -96,7 +96,9 @@ export const fields = {
   embedding_encoding: z
     .enum(["as_sent", "float", "base64"])
     .prefault("as_sent")
-    .describe("Form in which embedding vectors are asked for; callers get what they asked for."),
+    .describe(
+      "Encoding requested for embedding vectors. Callers get the encoding that they asked for.",
+    ),
 };
 
 type Fields = FieldsOf<typeof fields>;

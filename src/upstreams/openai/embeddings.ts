@@ -7,6 +7,7 @@ import {
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { isNumbers, listOf, numberOf, objectOf } from "../shared/json-fields.ts";
 import { brokenAnswer, parseAnswer, readUsage } from "./read-answer.ts";
+import { unpackVectors } from "./packed-vectors.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
 export function encodeEmbeddings(
@@ -41,17 +42,32 @@ function onlyText(): UpstreamFailure {
 
 /** Reads a list of embeddings and sorts it by the `index` fields. */
 export function decodeEmbeddings(body: Uint8Array): EmbeddingResult {
-  const answer = parseAnswer(new TextDecoder().decode(body), "data");
+  const unpacked = unpackVectors(body);
+  if (unpacked !== undefined) {
+    const { json, vectors } = unpacked;
+    const result = readAnswer(json, (place) => vectors[numberOf(place) ?? -1]);
+    if (result !== undefined) return result;
+  }
+  const result = readAnswer(new TextDecoder().decode(body), readVector);
+  if (result === undefined) throw brokenAnswer("vectors are missing");
+  return result;
+}
+
+/** Undefined if vectors are missing. */
+function readAnswer(
+  json: string,
+  vectorOf: (value: unknown) => EmbeddingVector | undefined,
+): EmbeddingResult | undefined {
+  const answer = parseAnswer(json, "data");
   const items = listOf(answer["data"]) ?? [];
   const byIndex = new Map<number, EmbeddingVector>();
   items.forEach((value, position) => {
     const item = objectOf(value);
-    byIndex.set(numberOf(item?.["index"]) ?? position, readVector(item?.["embedding"]));
+    const vector = vectorOf(item?.["embedding"]);
+    if (vector !== undefined) byIndex.set(numberOf(item?.["index"]) ?? position, vector);
   });
   const vectors = inOrder(byIndex);
-  if (items.length === 0 || vectors.length !== items.length) {
-    throw brokenAnswer("vectors are missing");
-  }
+  if (items.length === 0 || vectors.length !== items.length) return undefined;
   return { vectors, usage: readUsage(answer["usage"]) };
 }
 
@@ -65,7 +81,16 @@ function inOrder(byIndex: ReadonlyMap<number, EmbeddingVector>): readonly Embedd
 }
 
 function readVector(value: unknown): EmbeddingVector {
-  const isVector = typeof value === "string" || isNumbers(value);
-  if (isVector && value.length > 0) return value;
+  if (typeof value === "string" && value !== "") return normalizedBase64(value);
+  if (isNumbers(value) && value.length > 0) return value;
   throw brokenAnswer("a vector is not one");
+}
+
+/** Some servers break lines, or leave the padding out. */
+function normalizedBase64(text: string): string {
+  try {
+    return Uint8Array.fromBase64(text).toBase64();
+  } catch (error) {
+    throw brokenAnswer("a vector is not base64", error);
+  }
 }

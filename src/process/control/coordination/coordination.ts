@@ -213,17 +213,18 @@ export class Coordination {
       living: this.#options.living.length,
       limits: this.#limits,
       members: this.#members,
-      include: (members) => this.#include(members),
+      include: (members, isPartial) => this.#include(members, isPartial),
       restore: () => this.#restoreFromLedger(),
     });
   }
 
   /** With what they hold and have seen. */
-  async #include(members: readonly Member[]): Promise<void> {
+  async #include(members: readonly Member[], isPartial: boolean): Promise<void> {
     await Promise.all(members.map((member) => this.#askReport(member, member.link)));
     const seen = this.#handover?.isKnown === true ? undefined : await this.#mostSeen(members);
     this.#limits.goOn(members, seen ?? []);
     this.#takeOver(members);
+    if (isPartial) await this.#addFromLedger();
     this.#takeIn(members);
   }
 

@@ -12,8 +12,11 @@ export interface HandoverOptions {
   readonly members: ReadonlySet<Member>;
   /** How many workers ran when this process began. */
   readonly living: number;
-  /** Lets these workers say what they hold, and decides for them from then on. */
-  readonly include: (members: readonly Member[]) => Promise<void>;
+  /**
+   * Lets these workers say what they hold, and decides for them from then on. `isPartial`: others
+   * that have gone since may have admitted calls alone.
+   */
+  readonly include: (members: readonly Member[], isPartial: boolean) => Promise<void>;
   /** Reads what the ledger has. */
   readonly restore: () => Promise<void>;
 }
@@ -90,7 +93,8 @@ export class Handover {
   async #include(which: (member: Member) => boolean): Promise<void> {
     const reporting = [...this.#options.members].filter((one) => !one.isAdmitted && which(one));
     if (reporting.length === 0) return;
-    await this.#options.include(reporting);
+    const areSharing = reporting.some((member) => this.#states.get(member) === "shared");
+    await this.#options.include(reporting, areSharing && !this.#isKnown);
     for (const member of reporting) {
       this.#states.delete(member);
       if ((member.report?.limits?.generation ?? 0) > 0) this.#isKnown = true;

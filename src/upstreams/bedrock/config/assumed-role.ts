@@ -19,7 +19,7 @@ export const assumedRoleSchema = z
       .string()
       .regex(/^[\w+=,.@:/-]{2,1224}$/, "must be 2 to 1224 letters, digits or any of '_+=,.@:/-'")
       .optional()
-      .describe("What the role's trust policy asks for as `sts:ExternalId`."),
+      .describe("`sts:ExternalId` that the role's trust policy requires."),
     session_name: z
       .string()
       .regex(/^[\w+=,.@-]{2,64}$/, "must be 2 to 64 letters, digits or any of '_+=,.@-'")
@@ -42,8 +42,7 @@ export const assumedRoleSchema = z
       .prefault({})
       .describe("Tags of the session, for policies and cost reports of the provider, at most 50."),
     duration: optionalDuration({
-      about:
-        "How long one set of its credentials lasts, at most what the role allows; without it: an hour.",
+      about: "Lifetime of its credentials, at most what the role allows. Default: one hour.",
       min: "15m",
       max: "12h",
       example: "1h",

@@ -7,73 +7,73 @@ import { flag, requiredWholeNumber, wholeNumber } from "../../../settings/values
  * difference in the table of families comes from a model's refusal.
  */
 const shape = {
-  system: flag("Takes instructions of their own; else they stand before the first words.", true),
-  tools: flag("Takes tools.", true),
+  system: flag("Supports system instructions; otherwise they precede the first message.", true),
+  tools: flag("Supports tools.", true),
   streamingTools: flag(
-    "Takes tools in streamed answers; else the whole answer is replayed as a stream.",
+    "Supports tools in streams; otherwise the whole answer is replayed as a stream.",
     true,
   ),
-  toolChoice: flag("Takes that some tool must be called.", true),
+  toolChoice: flag("Supports forcing a tool call.", true),
   /** Otherwise one tool of several is offered alone. */
-  namedToolChoice: flag("Takes the name of the tool that must be called.", true),
-  toolResultsWithText: flag("Takes tool results and words of the user in one turn.", true),
-  singleToolCalls: flag("Takes `parallel_tool_calls: false`.", false),
-  temperature: flag("Takes `temperature`.", true),
-  topP: flag("Takes `top_p`.", true),
-  topPWithTemperature: flag("Takes `top_p` and `temperature` together.", true),
-  topK: flag("Takes `top_k`, in the place where its family has it.", false),
-  stop: flag("Takes `stop`; else the gateway ends the text itself.", true),
-  prefill: flag("Takes a conversation that ends with the assistant's words.", false),
-  images: flag("Takes images.", false),
-  toolResultImages: flag("Takes images in results of tools.", false),
+  namedToolChoice: flag("Supports forcing a named tool.", true),
+  toolResultsWithText: flag("Supports tool results and user text in one turn.", true),
+  singleToolCalls: flag("Supports `parallel_tool_calls: false`.", false),
+  temperature: flag("Supports `temperature`.", true),
+  topP: flag("Supports `top_p`.", true),
+  topPWithTemperature: flag("Supports `top_p` and `temperature` together.", true),
+  topK: flag("Supports `top_k`.", false),
+  stop: flag("Supports `stop`; otherwise the gateway cuts the text itself.", true),
+  prefill: flag("Supports conversations that end with an assistant message.", false),
+  images: flag("Supports images.", false),
+  toolResultImages: flag("Supports images in tool results.", false),
   // The provider leaves both to the models. The numbers are Claude's, which are the best known:
   // models that take less refuse by themselves, and an operator can allow more.
   maxImages: wholeNumber({
-    about: "Most images of one request.",
+    about: "Maximum images per request.",
     min: 1,
     max: 100_000,
     initial: 100,
   }),
   maxImageBytes: wholeNumber({
-    about: "Most bytes of one image, decoded.",
+    about: "Maximum bytes of one decoded image.",
     min: 1,
     max: 1_000_000_000,
     initial: 5 * 1024 * 1024,
   }),
-  documents: flag("Takes documents.", true),
-  promptCaching: flag("Takes points up to which a prompt may be cached.", false),
+  documents: flag("Supports documents.", true),
+  promptCaching: flag("Supports prompt cache points.", false),
   /** Instead of five minutes. */
-  promptCacheHour: flag("Keeps prompts for an hour if asked to.", false),
-  promptCacheTools: flag("Takes such points among the tools.", true),
+  promptCacheHour: flag("Supports caching prompts for an hour.", false),
+  promptCacheTools: flag("Supports cache points among the tools.", true),
   /** An earlier point has no effect. For a family, the number of the model with the lowest. */
   promptCacheMinTokens: wholeNumber({
-    about: "Fewest tokens of a prompt that the model keeps.",
+    about: "Minimum tokens of a cached prompt.",
     min: 0,
     max: 100_000_000,
     initial: 1_024,
   }),
   /** Also those of a tool's input with `strict`. */
-  jsonSchema: flag("Takes JSON schemas of answers.", false),
+  jsonSchema: flag("Supports JSON schemas for answers.", false),
   reasoning: z
     .enum(["none", "thinking-budget", "adaptive", "effort-field", "nova-effort"])
     .prefault("none")
-    .describe("How `reasoning_effort` is asked for."),
+    .describe("How `reasoning_effort` is sent."),
   thinkingOff: z
     .enum(["omit", "disabled", "between-tools", "never"])
     .prefault("omit")
-    .describe("How the model is kept from thinking: by not asking for it, by a type, or never."),
+    .describe("How thinking is turned off: by omission, by a type, or not at all."),
   /** An effort between `high` and `max`. */
-  xhighEffort: flag("Takes the effort `xhigh`.", false),
-  omitsThoughts: flag("Leaves thoughts out unless a summary of them is asked for.", false),
+  xhighEffort: flag("Supports the effort `xhigh`.", false),
+  omitsThoughts: flag("Omits thoughts unless a summary is requested.", false),
   /** The cap if the caller sets none; undefined where only the model's configuration sets one. */
   maxOutputTokens: requiredWholeNumber({
-    about: "Most tokens of one answer that the model takes; callers who ask for more get 400.",
+    about: "Maximum output tokens that the model accepts; more is 400.",
     min: 1,
     max: 100_000_000,
   }).optional(),
   /** In the history. */
-  nineCharacterToolIds: flag("Wants ids of tool calls of nine letters and digits.", false),
-  countTokens: flag("Counts the tokens of a request without running it.", false),
+  nineCharacterToolIds: flag("Requires tool call ids of nine letters and digits.", false),
+  countTokens: flag("Supports counting the tokens of a request.", false),
 };
 
 const capabilities = z.object(shape);

@@ -19,17 +19,15 @@ export const fields = {
     .optional()
     .meta({
       description:
-        "Regions that are tried in this order. Each is an upstream of its own, `<name>@<region>`, " +
-        "and each target at it a target in every region that knows its model.",
+        "Regions to try, in this order. Each becomes an upstream `<name>@<region>`, and each " +
+        "target of this upstream a target in every region that has its model.",
     }),
-  endpoint: httpUrl(
-    "Replaces the address that follows from the region, such as that of a private endpoint.",
-  ).optional(),
+  endpoint: httpUrl("Address instead of the region's own, such as a private endpoint.").optional(),
   endpoints: z
     .record(regionName("Region."), httpUrl("Address."))
     .prefault({})
-    .describe("With `regions`: addresses that replace those that follow from a region, by region."),
-  fips: flag("Whether the region's FIPS address is used.", false),
+    .describe("With `regions`: addresses instead of the regions' own, by region."),
+  fips: flag("Whether to use the region's FIPS endpoint.", false),
   api_key: credential(
     "API key, sent as Bearer. Without it and `access_key_id`, the provider's standard chain is " +
       "asked: environment, profile, web identity, container, instance.",
@@ -38,13 +36,13 @@ export const fields = {
     .string()
     .regex(/^\w+$/, "must be letters, digits and '_'")
     .optional()
-    .describe("Access key that requests are signed with."),
+    .describe("Access key for signing requests."),
   secret_access_key: credential("Secret of `access_key_id`.").optional(),
   session_token: credential("Session token of a temporary `access_key_id`.").optional(),
   profile: text("Profile of the shared configuration files, for the standard chain.").optional(),
   assume_role: assumedRoleSchema,
   count_tokens: flag(
-    "Counts an input that seems larger than a key's limit before it is refused. Needs the " +
+    "Counts an input that seems to exceed a key's limit before refusing it. Requires the " +
       "permission bedrock:CountTokens.",
     false,
   ),

@@ -9,8 +9,7 @@ import { regionName } from "./sites.ts";
 
 const familyMeta = {
   title: "family",
-  description:
-    "Family of the model. Read from the identifier unless that is an ARN or names an unknown model.",
+  description: "Family of the model. Derived from the identifier unless that is an ARN or unknown.",
 };
 
 const profileArn = z
@@ -26,8 +25,8 @@ const callFields = {
     .record(regionName("Region."), text("Identifier."))
     .prefault({})
     .describe(
-      "At an upstream with `regions`: the model's identifier in a region, where it is another than " +
-        "`model` with the prefix of the region's geography.",
+      "At an upstream with `regions`: the model's identifier by region, if it is not `model` " +
+        "with the prefix of the geography.",
     ),
   profiles: z
     .record(
@@ -36,8 +35,8 @@ const callFields = {
     )
     .prefault({})
     .describe(
-      "ARNs of application inference profiles of the model, by the environment whose calls use " +
-        "them, for cost reports of the provider; of several regions, a list with one for each.",
+      "ARNs of application inference profiles, by environment, for the provider's cost " +
+        "reports; a list with one per region if there are several.",
     ),
 };
 
@@ -55,7 +54,7 @@ const guardrailSchema = z
     trace: z
       .enum(["disabled", "enabled", "enabled_full"])
       .prefault("disabled")
-      .describe("Whether the guardrail tells what it did, for the provider's logs."),
+      .describe("Guardrail trace for the provider's logs."),
     stream_processing: z
       .enum(["sync", "async"])
       .prefault("sync")
@@ -90,31 +89,31 @@ const chatSection = z
     capabilities: capabilitiesSchema,
     default_output_tokens: requiredWholeNumber({
       about:
-        "Cap of answers whose caller gives none; without it, as much as the model can write. The " +
-        "provider reserves the cap from your quota.",
+        "Output cap for calls without one. Default: the model's maximum. The provider " +
+        "reserves the cap from your quota.",
       min: 1,
       max: 100_000_000,
     }).optional(),
     drop_unsupported: flag(
-      "Drops request fields that the model cannot honour, where callers would else get 400.",
+      "Drops request fields that the model does not support, instead of answering 400.",
       false,
     ),
     conversation: z
       .enum(["repair", "strict"])
       .prefault("repair")
       .describe(
-        "Whether conversations that OpenAI takes and the provider does not, for want of a turn of " +
-          "the user, get one; `strict` refuses them.",
+        "`repair` adds a user turn to conversations that the provider would reject without " +
+          "one; `strict` refuses them.",
       ),
     prompt_cache: z
       .enum(["as_sent", "auto"])
       .prefault("as_sent")
       .describe(
-        "`auto` puts cache points behind tools, instructions and the user's last turns where callers put none.",
+        "`auto` adds cache points after tools, instructions and the last user turns if " +
+          "callers set none.",
       ),
     validate_answers: flag(
-      "Checks answers against the `response_format` of their request: one that does not match is " +
-        "asked for again, and then an error.",
+      "Checks answers against `response_format`. A mismatch is retried once, then an error.",
       false,
     ),
     guardrail: guardrailSchema,
@@ -122,15 +121,15 @@ const chatSection = z
     service_tier: z
       .enum(["default", "flex", "priority", "reserved"])
       .optional()
-      .describe("Service tier of every request. Without it callers choose with `service_tier`."),
+      .describe("Service tier of every request. By default callers choose with `service_tier`."),
     latency: z
       .enum(["standard", "optimized"])
       .optional()
-      .describe("Latency of every request, for models that offer a choice."),
+      .describe("Latency mode of every request, for models that offer a choice."),
     additional_fields: z
       .record(z.string(), z.unknown())
       .prefault({})
-      .describe("Fields of the model's own, merged into `additionalModelRequestFields`."),
+      .describe("Model-specific fields, merged into `additionalModelRequestFields`."),
   })
   .optional();
 
@@ -141,13 +140,11 @@ const embeddingSection = z
     input_type: z
       .enum(inputTypes)
       .prefault("search_document")
-      .describe("What embeddings of Cohere's and Nova's models are for, where callers do not say."),
+      .describe("Default purpose of embeddings of Cohere and Nova models."),
     truncate: z
       .enum(["none", "start", "end"])
       .prefault("none")
-      .describe(
-        "Where Cohere's and Nova's models cut inputs that are too long; `none` refuses them.",
-      ),
+      .describe("Where Cohere and Nova models cut long inputs; `none` refuses them."),
   })
   .optional();
 

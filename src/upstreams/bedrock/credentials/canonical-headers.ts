@@ -48,7 +48,11 @@ interface Form {
 }
 
 /** Headers that proxies rewrite. */
-const unsignedHeaders: ReadonlySet<string> = new Set(["accept-encoding", "user-agent"]);
+const unsignedHeaders: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "traceparent",
+  "user-agent",
+]);
 
 const alwaysAdded = ["host", "x-amz-content-sha256", "x-amz-date"] as const;
 const withToken = [...alwaysAdded, "x-amz-security-token"] as const;

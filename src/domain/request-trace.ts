@@ -1,0 +1,57 @@
+import { apiKeyPattern } from "./keys/api-key.ts";
+
+/** In the order in which ids count; only one of them is used. */
+const callerIdHeaders = ["x-client-request-id", "x-request-id"] as const;
+export const traceHeaders = [...callerIdHeaders, "traceparent"] as const;
+export type TraceHeader = (typeof traceHeaders)[number];
+
+/** What a caller sends to find its request again in logs, of the gateway and of upstreams. */
+export interface RequestTrace {
+  /** The caller's own id of the request. It never takes the place of the gateway's. */
+  readonly callerRequestId: string | undefined;
+  /** W3C trace context. */
+  readonly traceparent: string | undefined;
+  /** The same as headers. */
+  readonly headers: Readonly<Partial<Record<TraceHeader, string>>>;
+}
+
+/** Reads the headers of a request; values that are not valid are ignored. Undefined without any. */
+export function readTrace(headers: Pick<Headers, "get">): RequestTrace | undefined {
+  const idHeader = callerIdHeaders.find((name) => isCallerId(headers.get(name)));
+  const callerRequestId = idHeader && (headers.get(idHeader) ?? undefined);
+  const sent = headers.get("traceparent");
+  const traceparent = sent !== null && traceparentPattern.test(sent) ? sent : undefined;
+  if (idHeader === undefined && traceparent === undefined) return undefined;
+  const given = {
+    ...(idHeader !== undefined && { [idHeader]: callerRequestId }),
+    ...(traceparent !== undefined && { traceparent }),
+  };
+  return { callerRequestId, traceparent, headers: given };
+}
+
+/** The headers of a trace that an upstream takes. */
+export function traceHeadersFor(
+  trace: RequestTrace | undefined,
+  taken: readonly TraceHeader[] | undefined,
+): Readonly<Partial<Record<TraceHeader, string>>> | undefined {
+  if (trace === undefined || taken === undefined) return undefined;
+  const { headers } = trace;
+  return Object.fromEntries(
+    taken.flatMap((name) => {
+      const value = headers[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+const callerIdPattern = /^[\w.:/@=+-]{1,128}$/;
+/** A key that was put into the wrong header must not get into logs. */
+const credentialPattern = new RegExp(`${apiKeyPattern.source}|slc-(?:mgt|local)_`);
+
+function isCallerId(value: string | null): boolean {
+  return value !== null && callerIdPattern.test(value) && !credentialPattern.test(value);
+}
+
+/** Version, trace id, parent id and flags, of which neither id may be zero. */
+const traceparentPattern =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;

@@ -1,0 +1,87 @@
+import { readTrace, type RequestTrace } from "../../domain/request-trace.ts";
+import type { UsageRecord } from "../../domain/usage/usage.ts";
+import type { LogFields, Logger } from "../log/logger.ts";
+
+export interface HandledRequestFacts {
+  readonly id: string;
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly durationMs: number;
+}
+
+/** A request of the API that did not become a call. */
+export interface AccessEvent {
+  readonly keyId: string | undefined;
+  readonly headers: Pick<Headers, "get">;
+  /** Whether it is one of many that are refused alike. */
+  readonly isRepeat: boolean;
+}
+
+/** How a call came. */
+export interface CallOrigin {
+  readonly method: string;
+  readonly route: string;
+  readonly trace: RequestTrace | undefined;
+}
+
+/** One line for each request: of a call at its end, of any other when it is answered. */
+export class AccessLog {
+  readonly #logger: Logger;
+  readonly #level: "info" | "debug";
+
+  /** `isOn`: lines of the API are written at `info`, else at `debug` as all others. */
+  constructor(logger: Logger, isOn: boolean) {
+    this.#logger = logger;
+    this.#level = isOn ? "info" : "debug";
+  }
+
+  request(facts: HandledRequestFacts, access: AccessEvent | undefined): void {
+    const isListed = access !== undefined && !access.isRepeat;
+    const level = isListed ? this.#level : "debug";
+    if (!this.#logger.writes(level)) return;
+    const { id, method, route, status, code } = facts;
+    this.#logger.log(level, "request", {
+      id,
+      method,
+      route,
+      status,
+      code,
+      keyId: access?.keyId,
+      durationMs: Math.round(facts.durationMs),
+      ...traceFields(access && readTrace(access.headers)),
+    });
+  }
+
+  call(record: UsageRecord, origin: CallOrigin | undefined): void {
+    if (!this.#logger.writes(this.#level)) return;
+    const { firstEventMs } = record;
+    this.#logger.log(this.#level, "call", {
+      id: record.id,
+      method: origin?.method,
+      route: origin?.route,
+      status: record.status,
+      code: record.code,
+      outcome: record.outcome,
+      application: record.application,
+      keyId: record.keyId,
+      model: record.model,
+      target: record.target,
+      capacityClass: record.capacityClass,
+      inputTokens: record.inputTokens,
+      outputTokens: record.outputTokens,
+      attempts: record.attempts,
+      isStreamed: record.isStreamed,
+      firstEventMs: firstEventMs === undefined ? undefined : Math.round(firstEventMs),
+      durationMs: Math.round(record.durationMs),
+      ...traceFields(origin?.trace),
+    });
+  }
+}
+
+function traceFields(trace: RequestTrace | undefined): LogFields | undefined {
+  if (trace === undefined) return undefined;
+  const { callerRequestId, traceparent } = trace;
+  return { callerRequestId, traceparent };
+}
