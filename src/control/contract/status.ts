@@ -10,6 +10,7 @@ export const processSchema = z
     ready: z.boolean(),
     not_ready: z.string().nullable().describe("Why it cannot serve."),
     pid: z.int().nullable().describe("Null, as all that follows, while the process is not there."),
+    version: z.string().nullable().describe("Of the program that it runs."),
     started_at: timeSchema.nullable(),
     age_ms: z.number().nullable(),
     open_calls: z.int().nullable().describe("Null for control, which serves none."),
