@@ -33,11 +33,11 @@ function inUnit(record: ReplyRecord, name: string, unit: number): string | numbe
 export const status: ResourceSpec = {
   name: "status",
   about:
-    "Shows each process of the gateway, as of a second ago. In the table, OPEN are the calls under way " +
-    "and CALLS those since the process started; DELAY and P99 are the longest delay of its event loop " +
-    "in the last minute and the one that 99 % of its samples did not exceed; SPOOL and ROWS are its " +
-    "spool and the usage rows in it that are not stored yet. KEYS and CONFIGURED are the generations of " +
-    "the keys and of the configuration that it has: soon after a change the same in all processes.",
+    "Shows each process of the gateway, at most a second old. OPEN are the calls in " +
+    "progress, CALLS those since the process started. DELAY is the longest delay of its " +
+    "event loop in the last minute, P99 the 99th percentile. SPOOL is the size of its spool, " +
+    "ROWS the usage rows in it that are not stored yet. KEYS and CONFIGURED are its " +
+    "generations of keys and configuration; soon after a change all processes agree.",
   verbs: [
     {
       name: "status",
