@@ -63,9 +63,9 @@ export const plans: Readonly<Record<PlanName, BenchPlan>> = {
     reportedCalls: 20_000,
   },
   default: {
-    limitMs: 900_000,
-    warmUpCalls: 20_000,
-    warmUpMs: 30_000,
+    limitMs: 1_200_000,
+    warmUpCalls: 40_000,
+    warmUpMs: 60_000,
     rounds: 5,
     peerMs: 30_000,
     callsMs: 2_000,

@@ -1,3 +1,4 @@
+import { readOwnProcess } from "./process/process-readings.ts";
 import type { Config } from "./config/config.ts";
 import { systemClock, type Clock } from "./domain/clock.ts";
 import type { ProcessStatus } from "./domain/process-status.ts";
@@ -150,7 +151,7 @@ class SingleProcess implements App {
     return this.#ledger.countWaiting(ingest.progressOf(this.#ledger.folder));
   }
 
-  #createTelemetry({ clock = systemClock, log = noLog }: AppOverrides): Telemetry {
+  #createTelemetry({ clock = systemClock, log = noLog, version }: AppOverrides): Telemetry {
     const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
     return createTelemetry({
       ...settings,
@@ -165,6 +166,8 @@ class SingleProcess implements App {
         spoolBytes: () => this.#ledger.spoolBytes,
         keysAgeSeconds: () => this.#data.keysAgeMs / 1000,
         residentBytes: () => process.memoryUsage.rss(),
+        version,
+        processes: () => [readOwnProcess("1")],
       },
     });
   }

@@ -35,7 +35,7 @@ async function run(args: readonly string[], environment: ProcessEnvironment): Pr
   // Loaded late to keep the supervisor small.
   if (io.supervisor !== undefined) return runChild(args, { ...io, supervisor: io.supervisor });
   const { runCommandLine } = await import("./cli/run-command-line.ts");
-  return runCommandLine(args, version, io);
+  return runCommandLine(args, io);
 }
 
 interface ChildIo extends CommandIo {
@@ -93,6 +93,7 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
   let isService = false;
   let hasStarted = false;
   return {
+    version: packageJson.version,
     environment,
     print: (line) => streams.print(line),
     report: (line) => streams.report(line),

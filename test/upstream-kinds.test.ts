@@ -35,6 +35,39 @@ describe("a kind of upstream that is added to the list", () => {
     ]);
   });
 
+  test("makes the gateway not ready while no target of any model has credentials", async () => {
+    await using server = startEchoServer();
+    const isLacking = { near: true, far: true };
+    const sides = new Map<unknown, keyof typeof isLacking>();
+    const guarded: typeof echoKind = {
+      ...echoKind,
+      build: (upstream) => {
+        const [near, far] = echoKind.build(upstream);
+        if (near === undefined || far === undefined) throw new Error("a side is missing");
+        sides.set(near.settings, "near").set(far.settings, "far");
+        return [near, far];
+      },
+      createAdapter: (settings, services) => ({
+        ...echoKind.createAdapter(settings, services),
+        whyNoCredential: () => (isLacking[sides.get(settings) ?? "near"] ? "no role" : undefined),
+      }),
+    };
+    await using gateway = await startGateway({
+      sections: sectionsFor(server.url),
+      kinds: [...upstreamKinds, guarded],
+    });
+    const readiness = async () => {
+      const response = await fetch(`${gateway.url}/readyz`);
+      return [response.status, await response.text()];
+    };
+    expect(await readiness()).toEqual([
+      503,
+      "no target of any model has credentials (valley@near, valley@far): run `sluice doctor`\n",
+    ]);
+    isLacking.far = false;
+    expect(await readiness()).toEqual([200, "ready\n"]);
+  });
+
   test("makes of one upstream and target as many as it says", () => {
     const config = read(fileWith({}));
     expect([...config.upstreams.keys()]).toEqual(["valley@near", "valley@far", "local"]);

@@ -97,7 +97,7 @@ export async function callCpu(
 
 /** CPU time that all processes of a gateway use while something happens, in microseconds. */
 export async function cpuDuring<Value>(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "pids">,
   work: () => Promise<Value>,
 ): Promise<{ readonly cpu: number; readonly result: Value }> {
   const before = cpuMicroseconds(gateway.pids());

@@ -45,8 +45,10 @@ export async function startSluice(options: SluiceOptions): Promise<SluiceGateway
   const isAlone = options.workers === "none";
   const workers = options.workers === "none" ? 1 : (options.workers ?? 1);
   const folder = join(options.folder, `sluice-${freePort()}`);
-  mkdirSync(folder);
-  const configPath = join(folder, "sluice.yaml");
+  // The gateway looks at all that is written into the folder of its configuration.
+  const configFolder = join(folder, "config");
+  mkdirSync(configFolder, { recursive: true });
+  const configPath = join(configFolder, "sluice.yaml");
   const [port, adminPort] = [freePort(), freePort()];
   const { upstreamPort } = options;
   writeFileSync(configPath, configText({ folder, port, adminPort, upstreamPort, workers }));

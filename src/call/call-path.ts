@@ -1,4 +1,4 @@
-import type { CallRouting, CandidateNote } from "../domain/usage/call-routing.ts";
+import type { AttemptNote, CallRouting, CandidateNote } from "../domain/usage/call-routing.ts";
 import type { CallOutcome } from "../domain/usage/usage.ts";
 import type { Candidate } from "../routing/candidates.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
@@ -58,8 +58,13 @@ export class CallPath {
     if (candidates.length === 0 || (isAlone && outcome === "completed")) return undefined;
     return {
       candidates: [...candidates.map(noteOf), ...this.#leftOut, ...(this.#skipped?.values() ?? [])],
-      attempts: this.#attempts.map(({ note }) => note),
+      attempts: this.notes,
     };
+  }
+
+  /** Every attempt so far. */
+  get notes(): readonly AttemptNote[] {
+    return this.#attempts.map(({ note }) => note);
   }
 
   /** The call was hedged, so the provider may bill it twice. */

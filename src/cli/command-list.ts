@@ -1,13 +1,5 @@
-import type { Command } from "./command.ts";
+import type { Command, CommandEntry } from "./command.ts";
 import type { ResourceSpec } from "./verbs/verb-command.ts";
-
-/** A command by its name; its modules are loaded when it is used. */
-export interface CommandEntry {
-  readonly name: string;
-  /** One line for the overview. */
-  readonly summary: string;
-  readonly load: () => Promise<Command>;
-}
 
 /** All commands, in the order of the overview. */
 export const commands: readonly CommandEntry[] = [
@@ -25,6 +17,26 @@ export const commands: readonly CommandEntry[] = [
     name: "check-config",
     summary: "check a configuration file and report all its problems",
     load: async () => (await import("./check-config.ts")).checkConfigCommand,
+  },
+  {
+    name: "backup",
+    summary: "copy the database, the pepper and the spool of a gateway, while it runs",
+    load: async () => (await import("./backup/backup-command.ts")).backupCommand,
+  },
+  {
+    name: "restore",
+    summary: "put a backup where a gateway has its data",
+    load: async () => (await import("./backup/restore-command.ts")).restoreCommand,
+  },
+  {
+    name: "import",
+    summary: "convert the configuration of another gateway: import litellm FILE",
+    load: async () => (await import("./import.ts")).importCommand,
+  },
+  {
+    name: "doctor",
+    summary: "look for what keeps a gateway from working, and say what to do",
+    load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   },
   {
     name: "accounts",
@@ -109,7 +121,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "completion",
     summary: "print a shell completion script",
-    load: async () => (await import("./completion/completion.ts")).completionCommand,
+    load: async () => (await import("./completion/completion.ts")).completionCommand(commands),
   },
 ];
 

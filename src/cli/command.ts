@@ -10,6 +10,8 @@ import type { SupervisorLink } from "../process/supervisor/supervisor-link.ts";
 
 /** The parts of the process that a command may use. */
 export interface CommandIo {
+  /** Of the program. */
+  readonly version: string;
   readonly environment: ProcessEnvironment;
   /** Prints a line of results to standard output. */
   readonly print: (line: string) => void;
@@ -54,6 +56,14 @@ export interface Command {
   help(args: readonly string[]): string;
   /** Resolves with the exit code. Throws `UsageError` for invalid arguments. */
   run(args: readonly string[], io: CommandIo): Promise<number>;
+}
+
+/** A command by its name; its modules are loaded when it is used. */
+export interface CommandEntry {
+  readonly name: string;
+  /** One line for the overview. */
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
 }
 
 /** A request to end the process: SIGTERM by a machine, SIGINT by a person at a terminal. */

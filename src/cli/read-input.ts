@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { CommandError, unreadable, type CommandIo } from "./command.ts";
 
-type PasswordIo = Pick<CommandIo, "input" | "report">;
+type AskingIo = Pick<CommandIo, "input" | "report">;
 
 /** A password is at most 256 characters. */
 const passwordLimitBytes = 4096;
@@ -26,14 +26,26 @@ export async function* readChunks(
  * Reads a password, without its line end, from a file or standard input. Other users of the machine
  * and the shell's history could see it on the command line.
  */
-export async function readPassword(file: string | undefined, io: PasswordIo): Promise<string> {
+export async function readPassword(file: string | undefined, io: AskingIo): Promise<string> {
   const text = file === undefined ? await askPassword(io) : readFile(file, passwordLimitBytes);
   const password = text.replace(/\r?\n$/, "");
   if (password !== "" && !/[\r\n]/.test(password)) return password;
   throw new CommandError("the password must be a single, non-empty line");
 }
 
-async function askPassword({ input, report }: PasswordIo): Promise<string> {
+/** Asks a person at a terminal; anything but yes is no. */
+export async function askYes(question: string, { input, report }: AskingIo): Promise<boolean> {
+  report(`${question} [y/N]`);
+  const decoder = new TextDecoder();
+  let typed = "";
+  for await (const chunk of input.chunks()) {
+    typed += decoder.decode(chunk, { stream: true });
+    if (/[\r\n]/.test(typed)) break;
+  }
+  return /^\s*y(es)?\s*$/i.test(typed);
+}
+
+async function askPassword({ input, report }: AskingIo): Promise<string> {
   if (!input.isTerminal) return readBounded(input.chunks(), passwordLimitBytes);
   report("Password (it is not shown):");
   input.setEcho(false);

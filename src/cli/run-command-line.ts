@@ -6,18 +6,14 @@ import { commandLine } from "./program.ts";
 import { runCommand } from "./run-command.ts";
 
 /** Runs the command that the arguments name; resolves with the exit code. */
-export async function runCommandLine(
-  args: readonly string[],
-  version: string,
-  io: CommandIo,
-): Promise<number> {
+export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = args;
   if (name === "--version" || name === "-v" || name === "version") {
-    io.print(version);
+    io.print(io.version);
     return exitCodes.ok;
   }
   // `help keys rotate` means `keys rotate --help`, as in other tools.
-  if (name === "help") return runCommandLine([...rest, "--help"], version, io);
+  if (name === "help") return runCommandLine([...rest, "--help"], io);
   if (name === undefined || name === "--help" || name === "-h") {
     io.print(overview());
     return name === undefined ? exitCodes.usage : exitCodes.ok;
@@ -33,7 +29,7 @@ export async function runCommandLine(
     return exitCodes.ok;
   }
   if (rest.includes("--version")) {
-    io.print(version);
+    io.print(io.version);
     return exitCodes.ok;
   }
   return runCommand(command, rest, io);

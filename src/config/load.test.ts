@@ -317,7 +317,7 @@ models:
     expect(refuse(text)).toBe(`sluice.yaml: 5 problems
 sluice.yaml:1:11 listen.data: must be host:port with a port from 0 to 65535, such as 127.0.0.1:8080 or '[::1]:8080'
 sluice.yaml:3:48 environments[0].models[0]: names a model that is not configured; did you mean 'chat-a'?
-sluice.yaml:5:3 upstreams.local-vllm.kind: must be one of: openai, bedrock
+sluice.yaml:6:5 upstreams.local-vllm.kindd: unknown key; did you mean 'kind'?
 sluice.yaml:7:5 upstreams.local-vllm.base_url: environment variable MISSING is not set
 sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is not configured; did you mean 'local-vllm'?`);
   });

@@ -123,6 +123,11 @@ export interface UpstreamAdapter {
   ): Promise<UpstreamRequest> | UpstreamRequest;
   /** Headers of the caller's trace that requests get. Undefined: none. */
   readonly traceHeaders?: readonly TraceHeader[];
+  /**
+   * Why requests cannot be authorized now; undefined when they can, or it is not known yet. Absent
+   * where the credential is in the configuration.
+   */
+  readonly whyNoCredential?: () => string | undefined;
   /** The header of every answer that contains the provider's id of the request. */
   readonly requestIdHeader: string;
   /** Classifies a non-2xx answer to `request`. The pipeline decides what to do about it. */

@@ -221,7 +221,11 @@ test("what the target drops is dropped here too, and told", async () => {
 test("answers are checked where the operator asks for it, whole and streamed", async () => {
   const asked = { model: "checked", response_format: { type: "json_object" } };
   const ask = async (content: string, stream: boolean): Promise<string> => {
-    const body = { ...asked, messages: [user(content)], stream };
+    const body = {
+      ...asked,
+      messages: [{ role: "system", content: "As JSON." }, user(content)],
+      stream,
+    };
     return (await gateway.post("/v1/chat/completions", body)).text();
   };
   for (const stream of [false, true]) {

@@ -56,7 +56,7 @@ async function asking(texts: readonly string[], more: object, validate = true) {
   const gateway = await gatewayAt(provider.url, validate);
   const response = await gateway.post("/v1/chat/completions", {
     model: "chat-model",
-    messages: [{ role: "user", content: "Rate it." }],
+    messages: [{ role: "user", content: "Rate it in JSON." }],
     ...more,
   });
   const body = (await response.json()) as {

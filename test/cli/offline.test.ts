@@ -206,7 +206,7 @@ describe("keys", () => {
     await folder.run("applications", "enable", "shop-app");
     await folder.run("accounts", "disable", "Key Shop");
     const more = await folder.run("keys", "create", "--application", "shop-app", "--plan", "pilot");
-    expect(more.errors).toContain("does not work now: its account is disabled (`accounts enable`)");
+    expect(more.errors).toContain("does not work: its account is disabled (`accounts enable`)");
     await folder.run("accounts", "enable", "Key Shop");
   });
 
@@ -437,6 +437,42 @@ test("environments, models and plans of the configuration are listed", async () 
   expect((await folder.run("plans")).output).toMatch(/\nenterprise +custom +custom +yes/);
 });
 
+test("a person is asked before a key is revoked; a script is not", async () => {
+  await folder.run("accounts", "create", "Asking Shop");
+  const place = ["--account", "Asking Shop", "--environment", "local"];
+  await folder.run("applications", "create", "asking", ...place);
+  const issue = async (): Promise<string> => {
+    const issued = await folder.json(
+      "keys",
+      "create",
+      "--application",
+      "asking",
+      "--plan",
+      "pilot",
+    );
+    return String((issued["key"] as JsonRecord)["id"]);
+  };
+  const id = await issue();
+  for (const input of ["n\n", "\n", "", "yesterday\n"]) {
+    const answered = await folder.runWith({ isTerminal: true, input }, "keys", "revoke", id);
+    expect([answered.exitCode, answered.output]).toEqual([1, ""]);
+    expect(answered.errors).toContain(`Key ${id} of application 'asking': revoke, for good? [y/N]`);
+    expect(answered.errors).toContain("nothing was done");
+  }
+  const yes = await folder.runWith({ isTerminal: true, input: "Yes\n" }, "keys", "revoke", id);
+  expect([yes.exitCode, yes.errors.includes("is revoked")]).toEqual([0, true]);
+  const other = await folder.runWith(
+    { isTerminal: true },
+    "keys",
+    "revoke",
+    await issue(),
+    "--yes",
+  );
+  expect([other.exitCode, other.errors.includes("[y/N]")]).toEqual([0, false]);
+  const script = await folder.run("keys", "revoke", await issue());
+  expect([script.exitCode, script.errors.includes("[y/N]")]).toEqual([0, false]);
+});
+
 test("what only a running gateway remembers is told to be so", async () => {
   expect((await folder.run("refusals")).errors).toContain("running gateway");
   const unknown = await folder.run("explain", `req_${"0".repeat(32)}`);
@@ -450,6 +486,15 @@ test("without a gateway and without --offline, the message names every way to on
   expect(result.exitCode).toBe(1);
   const ways = ["npm start", "--url", "--offline", "--data-dir", "--config"];
   for (const way of ways) expect(result.errors).toContain(way);
+});
+
+test("a data directory that cannot be used is told, with where to name another", async () => {
+  const file = await folder.write("a-file", "");
+  const line = ["serve", "--unsupervised", "--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  const { exitCode, errors } = await runHere([...line, "--data-dir", `${file}/state`]);
+  expect(exitCode).toBe(1);
+  expect(errors).toContain(`the data directory ${file}/state cannot be used (ENOTDIR).`);
+  expect(errors).toContain("--data-dir");
 });
 
 test("a database of a newer version, or none at all, is told and left alone", async () => {

@@ -9,6 +9,8 @@ export interface RunOptions {
   readonly environment?: Partial<ProcessEnvironment>;
   /** What is piped into the command. */
   readonly input?: string;
+  /** Whether a person types it. */
+  readonly isTerminal?: boolean;
   /** How many writes the reader of the output takes before it goes. */
   readonly takenWrites?: number;
 }
@@ -22,6 +24,7 @@ export async function runHere(
   let errors = "";
   let writes = 0;
   const io: CommandIo = {
+    version: "0.0.0",
     environment: {
       configPath: undefined,
       adminUrl: undefined,
@@ -41,7 +44,7 @@ export async function runHere(
     outliveReaders: () => undefined,
     tellStarted: () => undefined,
     input: {
-      isTerminal: false,
+      isTerminal: options.isTerminal === true,
       chunks: () => new Response(options.input ?? "").body ?? new ReadableStream<Uint8Array>(),
       setEcho: () => undefined,
     },
@@ -50,6 +53,6 @@ export async function runHere(
     signal: new AbortController().signal,
     onReload: () => undefined,
   };
-  const exitCode = await runCommandLine(commandLine, "0.0.0", io);
+  const exitCode = await runCommandLine(commandLine, io);
   return { exitCode, output, errors };
 }

@@ -147,8 +147,19 @@ const refusals: readonly Refusal[] = [
     status: 404,
     code: "unknown_url",
     param: null,
-    message: /^Unknown request URL: POST \/v1\/completions\. Please check the URL for typos/,
-    send: (target) => target.post("/v1/completions", {}),
+    message: /^Unknown request URL: POST \/v1\/complete\. Please check the URL for typos/,
+    send: (target) => target.post("/v1/complete", {}),
+  },
+  {
+    name: "an API that is not served",
+    status: 404,
+    code: "unknown_url",
+    param: null,
+    message:
+      "Unknown request URL: POST /v1/responses. The Responses API is not served; use POST " +
+      "/v1/chat/completions instead. In OpenAI's SDKs that is `client.chat.completions.create`; " +
+      "other clients have a setting for the API they use.",
+    send: (target) => target.post("/v1/responses", { model: "chat-model", input: "hi" }),
   },
   {
     name: "a method that the URL does not take",

@@ -88,8 +88,9 @@ describe("of a chat request", () => {
   });
 
   test("every field of OpenAI's public API reaches the upstream", async () => {
-    const sent = await sentFor(plain, publicFields);
-    expect(sent).toMatchObject(publicFields);
+    const messages = [{ role: "user", content: "Hi, in JSON." }];
+    const sent = await sentFor(plain, { messages, ...publicFields });
+    expect(sent).toMatchObject({ messages, ...publicFields });
   });
 
   test("so it is within messages and their parts, where addresses could hide as well", async () => {

@@ -179,6 +179,29 @@ describe("paths and methods", () => {
     test(`${path} is not there`, async () => expectError(await gateway.get(path), 404));
   }
 
+  const others = [
+    ["/v1/responses/resp_1", "The Responses API is not served; use POST /v1/chat/completions"],
+    ["/responses", "The Responses API is not served"],
+    ["/v1/messages", "use an OpenAI client with POST /v1/chat/completions"],
+    ["/v1/messages/count_tokens", "Messages API is not served"],
+    ["/v1/completions", "with the prompt as a user message"],
+    ["/openai/deployments/gpt/chat/completions", "a base URL that ends in /v1"],
+    ["/api/generate", "Ollama's API is not served"],
+    ["/v1beta/models/x:generateContent", "Gemini's API is not served"],
+    ["/v1/audio/speech", "Only chat completions, embeddings and the list of models"],
+    ["/v1/images/generations", "Only chat completions, embeddings and the list of models"],
+    ["/v1/files/", "Only chat completions, embeddings and the list of models"],
+    ["/v1/chat", "The base URL must end in /v1"],
+    ["/v1/filesystem", "Please check the URL for typos"],
+  ] as const;
+  for (const [path, advice] of others) {
+    test(`${path} is told what to do instead`, async () => {
+      const response = await gateway.post(path, hello);
+      expect(response.status).toBe(404);
+      expect((await errorOf(response)).message).toContain(advice);
+    });
+  }
+
   test("a base URL with the endpoint in it is explained", async () => {
     const response = await gateway.post("/v1/chat/completions/chat/completions", hello);
     expect(response.status).toBe(404);

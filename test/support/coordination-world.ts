@@ -125,8 +125,9 @@ export class WorkerWorld extends Process implements CoordinationLink {
   connection: Connection | undefined;
   /** Whether it neither reads nor writes for now. */
   isHanging = false;
-  /** Asked of control. */
+  /** Asked of control, and told to it. */
   asks = 0;
+  notes = 0;
   /** Notes of what all workers were granted. */
   told = 0;
 
@@ -152,10 +153,12 @@ export class WorkerWorld extends Process implements CoordinationLink {
   };
 
   readonly tell: CoordinationLink["tell"] = (kind, body) => {
+    this.notes += 1;
     this.connection?.near.tell(kind, body);
   };
 
   readonly tellSoon: CoordinationLink["tellSoon"] = (kind, body) => {
+    this.notes += 1;
     this.connection?.near.tellSoon(kind, body);
   };
 

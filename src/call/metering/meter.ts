@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
+import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { CallOutcome, OpenedCall, TokenUsage, UsageRecord } from "../../domain/usage/usage.ts";
 import type { LimitStore } from "../../store/store.ts";
@@ -31,6 +32,7 @@ export interface MeterServices {
 export interface AboutCall extends Pick<Call, "origin"> {
   /** Set for a failed call. */
   readonly error: GatewayError | undefined;
+  readonly attempts: readonly AttemptNote[];
 }
 
 export interface MeterSubject {
@@ -171,7 +173,8 @@ export class Meter {
     this.#recorded = this.#services.ledger.close(record);
     this.path.serving?.release(usage.inputTokens + usage.outputTokens);
     const { origin, hooks } = this.#subject.call;
-    this.#services.onCallEnded(record, { origin, error });
+    const attempts = record.routing?.attempts ?? this.path.notes;
+    this.#services.onCallEnded(record, { origin, error, attempts });
     hooks?.callClosed(record);
   }
 

@@ -1,4 +1,4 @@
-import type { CommandEntry } from "../command-list.ts";
+import type { CommandEntry } from "../command.ts";
 
 /** What may follow a command. */
 export interface CommandWords {

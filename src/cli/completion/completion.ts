@@ -1,12 +1,13 @@
 import { exitCodes } from "../../process/exit-codes.ts";
-import { commands } from "../command-list.ts";
-import { UsageError, type Command } from "../command.ts";
+import { UsageError, type Command, type CommandEntry } from "../command.ts";
 import { wordsOf } from "./command-words.ts";
 import { completionScript, shells } from "./shell-scripts.ts";
 
-export const completionCommand: Command = {
-  name: "completion",
-  help: () => `Usage: sluice completion ${shells.join("|")}
+/** `commands`: all that a shell is to complete. */
+export function completionCommand(commands: readonly CommandEntry[]): Command {
+  return {
+    name: "completion",
+    help: () => `Usage: sluice completion ${shells.join("|")}
 
 Prints a script for the shell, in which the program is called \`sluice\` (\`npm link\` makes it so).
 
@@ -15,12 +16,13 @@ Prints a script for the shell, in which the program is called \`sluice\` (\`npm 
   fish   sluice completion fish > ~/.config/fish/completions/sluice.fish
 
 Exit code: 0 done, 2 wrong usage.`,
-  async run([name, ...others], io) {
-    const shell = shells.find((each) => each === name);
-    if (shell === undefined || others.length > 0) {
-      throw new UsageError(`name one shell: ${shells.join(", ")}`);
-    }
-    io.print(completionScript(shell, await Promise.all(commands.map(wordsOf))));
-    return exitCodes.ok;
-  },
-};
+    async run([name, ...others], io) {
+      const shell = shells.find((each) => each === name);
+      if (shell === undefined || others.length > 0) {
+        throw new UsageError(`name one shell: ${shells.join(", ")}`);
+      }
+      io.print(completionScript(shell, await Promise.all(commands.map(wordsOf))));
+      return exitCodes.ok;
+    },
+  };
+}

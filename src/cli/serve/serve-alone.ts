@@ -35,6 +35,7 @@ async function start(
   try {
     return await createApp(config, {
       log: io.log,
+      version: io.version,
       proxies: proxiesOf(io.environment),
       configPath: settings.path,
       onBootstrapToken: (token) => printBootstrap(token, args, io),

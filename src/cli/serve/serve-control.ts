@@ -113,6 +113,7 @@ async function start(
       socket,
       workers,
       log: io.log,
+      overrides: { version: io.version },
       portUse,
       door,
       shownToken: args.shownToken,

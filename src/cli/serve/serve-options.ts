@@ -1,7 +1,9 @@
+import { resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { AskedToEnd, readArguments, reasonOf, UsageError, type CommandIo } from "../command.ts";
 import type { IssuedToken, ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { readLocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
+import { errorCode } from "../../domain/errors/error-code.ts";
 import { FolderInUse } from "../../ledger/spool/folder-lock.ts";
 import { commandLine } from "../program.ts";
 import { readAddress, settingsOptions, type SettingsArguments } from "./load-settings.ts";
@@ -80,11 +82,23 @@ or on this machine:
 /** The message for a start that failed. */
 export async function startFailure(error: unknown, dataDir: string): Promise<string> {
   if (error instanceof FolderInUse) return `cannot start: ${await whoUses(dataDir)}`;
+  if (isAbout(error, dataDir)) {
+    return (
+      `cannot start: the data directory ${dataDir} cannot be used (${errorCode(error)}).\n` +
+      "Let the user of the gateway write there, or name another: --data-dir, or `data_dir`."
+    );
+  }
   return `cannot start: ${reasonOf(error)}${adviceFor(error)}`;
 }
 
+/** Whether an operation on a file of the data directory failed. */
+function isAbout(error: unknown, dataDir: string): boolean {
+  if (!(error instanceof Error) || !("path" in error)) return false;
+  return resolve(String(error.path)).startsWith(resolve(dataDir)) && errorCode(error) !== undefined;
+}
+
 /** Names the gateway that has a data directory. */
-async function whoUses(dataDir: string): Promise<string> {
+export async function whoUses(dataDir: string): Promise<string> {
   const { pid, startedAt, url } = (await readLocalAccess(dataDir)) ?? {};
   const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;
   const who = pid === undefined ? "another process" : `process ${pid}`;

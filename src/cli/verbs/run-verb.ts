@@ -1,14 +1,14 @@
 import type { AdminRequestDetails } from "../client/admin-client.ts";
-import { UsageError, type CommandIo } from "../command.ts";
+import { CommandError, UsageError, type CommandIo } from "../command.ts";
 import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
-import { readPassword } from "../read-input.ts";
+import { askYes, readPassword } from "../read-input.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { connectLate } from "./connect-late.ts";
 import { findEntity, findId, titleOf, type Owners } from "./entities.ts";
 import { assemble } from "./fields.ts";
 import { readList } from "./read-list.ts";
-import type { Typed, Verb, VerbCall } from "./verb.ts";
+import { asksFirst, type Typed, type Verb, type VerbCall } from "./verb.ts";
 
 /** Runs a verb; resolves with the exit code. */
 export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<number> {
@@ -44,11 +44,20 @@ async function runOperation(typed: VerbCall): Promise<number> {
   const found = wanted && (await findEntity(client, wanted));
   const call = { ...typed, found };
   spec.check?.(call);
+  if (asksFirst(verb)) await confirm(call);
   const answer = readRecord(
     operation.method === "GET" && found !== undefined ? found : await ask(call),
   );
   if (operation.method === "GET") await requireFilters(call, answer);
   return showAnswer(call, answer);
+}
+
+/** What ends for good is asked about, of a person at a terminal. */
+async function confirm({ verb, found, io, options }: VerbCall): Promise<void> {
+  const { entity, spec } = verb;
+  if (entity === undefined || !io.input.isTerminal || options["yes"] === true) return;
+  const isSure = await askYes(`${titleOf(entity, found ?? {})}: ${spec.name}, for good?`, io);
+  if (!isSure) throw new CommandError("nothing was done");
 }
 
 /** An empty list may be empty because a filter names something that does not exist. */

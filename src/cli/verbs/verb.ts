@@ -96,7 +96,14 @@ export function verbOf(spec: VerbSpec, nowMs: number): Verb {
   const [, parameter] = /\{(\w+)\}/.exec(operation.path) ?? [];
   const entity = parameter === "id" ? entityOf(operation.path) : undefined;
   const argument = spec.argument ?? entity?.noun ?? parameter;
-  return { spec, operation, fields, entity, argument, options: optionsOf(spec, fields, entity) };
+  const verb = { spec, operation, fields, entity, argument };
+  const yes = asksFirst(verb) ? [new Option("-y, --yes", "Do not ask whether to do it.")] : [];
+  return { ...verb, options: [...optionsOf(spec, fields, entity), ...yes] };
+}
+
+/** Whether the verb ends something for good, and so asks first. */
+export function asksFirst({ operation, entity, spec }: Omit<Verb, "options">): boolean {
+  return operation.method === "DELETE" && entity !== undefined && spec.run === undefined;
 }
 
 function entityOf(path: string): Entity | undefined {

@@ -167,8 +167,10 @@ function fallbackProblems({ models = {} }: Outline): readonly SettingProblem[] {
       if (fallback === alias) problems.push({ path, message: "is the model itself" });
       else if (fallbacks.indexOf(fallback) < index) {
         problems.push({ path, message: "stands twice in the list" });
-      } else if (!chatAliases.includes(fallback)) {
+      } else if (!Object.hasOwn(models, fallback)) {
         problems.push(missing(path, fallback, chatAliases));
+      } else if (models[fallback]?.kind === "embedding") {
+        problems.push({ path, message: "is a model of kind embedding; use one of kind chat" });
       }
     }
   }

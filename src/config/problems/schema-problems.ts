@@ -12,22 +12,38 @@ export function schemaProblems(
   kinds: readonly UpstreamKind[],
 ): readonly SettingProblem[] {
   const schema = configInputSchema(kinds);
-  return issues.flatMap((issue): readonly SettingProblem[] => {
+  const problems = issues.flatMap((issue): readonly SettingProblem[] => {
     const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
     const { message } = issue;
     if (issue.code === "unrecognized_keys") {
       const known = knownKeys(schema, path, tree);
-      return issue.keys.map((key) => unknownKey([...path, key], suggest(key, known)));
+      return issue.keys.map((key) => unknownKey([...path, key], known));
     }
     if (issue.code === "invalid_value") {
       return [withSuggestion({ path, message }, nearest(issue.values, tree, path))];
     }
     if (issue.code === "invalid_union" && "options" in issue) {
+      const misspelt = misspeltKey(tree, path);
+      if (misspelt !== undefined) return [unknownKey(misspelt, [String(path.at(-1))])];
       return [withSuggestion({ path, message }, nearest(issue.options, tree, path))];
     }
     return [{ path, message }];
   });
+  return problems.filter((problem) => !isSaidBy(problem, problems));
 }
+
+/** Whether a missing key follows from a key beside it: one that is misspelt, or of another program. */
+function isSaidBy({ path, message }: SettingProblem, all: readonly SettingProblem[]): boolean {
+  if (!message.startsWith(required)) return false;
+  const parent = JSON.stringify(path.slice(0, -1));
+  return all
+    .filter((other) => JSON.stringify(other.path.slice(0, -1)) === parent)
+    .some((other) => other.suggestion === path.at(-1) || other.message === foreignSection);
+}
+
+const required = "is required";
+const unknown = "unknown key";
+const foreignSection = "is LiteLLM's: `sluice import litellm FILE` converts such a file";
 
 /** Texts for issues without a text in the schema. They never quote a value. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
@@ -45,7 +61,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
 }
 
 function describeType(expected: string, input: unknown): string {
-  if (input === undefined) return "is required";
+  if (input === undefined) return required;
   if (input === null) return "is empty; give it a value or remove it";
   switch (expected) {
     case "string":
@@ -65,7 +81,7 @@ function describeType(expected: string, input: unknown): string {
 function describeSize(origin: string, bound: string): string {
   switch (origin) {
     case "string":
-      return `have ${bound} characters`;
+      return `have ${bound} ${bound.endsWith(" 1") ? "character" : "characters"}`;
     case "array":
       return `have ${bound} ${bound.endsWith(" 1") ? "item" : "items"}`;
     default:
@@ -77,10 +93,54 @@ function describeChoices(choices: unknown): string | undefined {
   return Array.isArray(choices) ? `must be one of: ${choices.map(String).join(", ")}` : undefined;
 }
 
-function unknownKey(path: ConfigPath, suggestion: string | undefined): SettingProblem {
-  const isGlued = String(path.at(-1)).includes(":");
-  const message = isGlued ? "unknown key; write a space after its colon" : "unknown key";
-  return withSuggestion({ path, message }, suggestion);
+function unknownKey(path: ConfigPath, known: readonly string[]): SettingProblem {
+  const key = String(path.at(-1));
+  if (path.length === 1 && foreignSections.has(key)) {
+    return { path, message: foreignSection };
+  }
+  const message = key.includes(":") ? `${unknown}; write a space after its colon` : unknown;
+  const meant = foreignNames.get(key)?.find((name) => known.includes(name));
+  return withSuggestion({ path, message }, meant ?? suggest(key, known));
+}
+
+const foreignSections: ReadonlySet<string> = new Set([
+  "model_list",
+  "litellm_settings",
+  "router_settings",
+  "general_settings",
+]);
+
+/** Names that other gateways and SDKs have for keys, which no likeness of letters finds. */
+const foreignNames: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    api_base: ["base_url", "endpoint"],
+    api_url: ["base_url", "endpoint"],
+    url: ["base_url", "endpoint"],
+    base_url: ["endpoint"],
+    endpoint: ["base_url"],
+    aws_region_name: ["region"],
+    aws_access_key_id: ["access_key_id"],
+    aws_secret_access_key: ["secret_access_key"],
+    key: ["api_key"],
+    token: ["api_key"],
+    max_tokens: ["max_output_tokens"],
+    max_input_tokens: ["context_window"],
+    context_length: ["context_window"],
+    rpm: ["requests_per_minute"],
+    tpm: ["tokens_per_minute"],
+    provider: ["kind"],
+    type: ["kind"],
+    domains: ["hosts"],
+  }),
+);
+
+/** The key that was probably meant to be the missing one that a path ends with. */
+function misspeltKey(tree: unknown, path: ConfigPath): ConfigPath | undefined {
+  const parent = path.slice(0, -1);
+  const map = valueAt(tree, parent);
+  if (!isObject(map) || Object.hasOwn(map, String(path.at(-1)))) return undefined;
+  const key = Object.keys(map).find((each) => suggest(each, [String(path.at(-1))]) !== undefined);
+  return key === undefined ? undefined : [...parent, key];
 }
 
 function nearest(choices: unknown, tree: unknown, path: ConfigPath): string | undefined {

@@ -1,5 +1,7 @@
 /** `${NAME}`, `${NAME:-text}` and the escape `$${`. */
 const placeholderPattern = /\$\$\{|\$\{([^}]*)(\}?)/g;
+/** A whole value in the form of LiteLLM, or of a shell. */
+const foreignPlaceholder = /^(?:os\.environ\/(\w+)|\$([A-Z][A-Z0-9_]*))$/;
 const contentPattern = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -12,6 +14,11 @@ export interface ExpandedText {
 
 /** Replaces placeholders by values of the environment. Values are not expanded again. */
 export function expandPlaceholders(text: string, environment: Environment): ExpandedText {
+  const foreign = foreignPlaceholder.exec(text);
+  if (foreign !== null) {
+    const name = foreign[1] ?? foreign[2] ?? "";
+    return { text, problems: [`is not replaced in this form: write $\{${name}} for the variable`] };
+  }
   if (!text.includes("${")) return { text, problems: [] };
   const problems: string[] = [];
   const expanded = text.replaceAll(

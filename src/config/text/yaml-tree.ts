@@ -7,6 +7,7 @@ import {
   isSeq,
   LineCounter,
   parseDocument,
+  visit,
 } from "yaml";
 import { isObject } from "../../domain/json-object.ts";
 import { hidePlaceholders, type HiddenPlaceholders } from "./placeholder.ts";
@@ -88,13 +89,49 @@ function syntaxProblems(
   for (const error of [...document.errors, ...document.warnings]) {
     const position = locate(error.pos[0]);
     if (byLine.has(position.line) || byLine.size >= mostSyntaxProblems) continue;
-    byLine.set(position.line, { path: "", ...position, message: describeSyntaxError(error.code) });
+    const message =
+      error.code === "DUPLICATE_KEY"
+        ? duplicateKey(document, error.pos[0], locate)
+        : describeSyntaxError(error.code);
+    byLine.set(position.line, { path: "", ...position, message });
   }
   const version = document.directives?.yaml;
   if (version?.explicit === true && version.version !== "1.2") {
     byLine.set(1, { path: "", line: 1, column: 1, message: "must be YAML 1.2" });
   }
   return [...byLine.values()];
+}
+
+/** Names the place of the first key, because the second one may be far below it. */
+function duplicateKey(
+  document: Document,
+  offset: number,
+  locate: (offset: number) => Position,
+): string {
+  const message = describeSyntaxError("DUPLICATE_KEY");
+  let first: number | undefined;
+  visit(document, {
+    Map(_, { items }) {
+      const again = items.find(({ key }) => startOf(key) === offset);
+      if (again === undefined) return undefined;
+      const name = nameOf(again.key);
+      first = items
+        .map(({ key }) => (nameOf(key) === name ? startOf(key) : undefined))
+        .find(isNumber);
+      return visit.BREAK;
+    },
+  });
+  return first === undefined
+    ? message
+    : `${message}; the first one is in line ${locate(first).line}`;
+}
+
+function nameOf(key: unknown): string | undefined {
+  return isScalar(key) ? String(key.value) : undefined;
+}
+
+function isNumber(value: number | undefined): value is number {
+  return value !== undefined;
 }
 
 function refuse(message: string): YamlResult {

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { isObject } from "../../domain/json-object.ts";
 import { operationErrors } from "./operation-errors.ts";
+import { asPlain } from "./plain-schema.ts";
 import type { OperationDescription } from "../operation/operation.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -91,8 +93,8 @@ function pathParameters({ path }: OperationDescription): readonly JsonObject[] {
 function queryParameters({ query }: OperationDescription): readonly JsonObject[] {
   if (query === undefined) return [];
   const made = z.toJSONSchema(query, { io: "input", override: simplify });
-  return Object.entries(made.properties ?? {}).map(([name, schema]) => {
-    const { description, ...rest } = typeof schema === "object" ? schema : {};
+  return Object.entries(asPlain(made.properties ?? {})).map(([name, schema]) => {
+    const { description, ...rest } = isObject(schema) ? schema : {};
     return {
       name,
       in: "query",
@@ -150,17 +152,9 @@ function errorResponses(operation: OperationDescription): JsonObject {
 /** A schema; the schemas that it names are added to the document's. */
 function jsonSchema(schema: z.ZodType, schemas: Record<string, unknown>): JsonObject {
   const made = z.toJSONSchema(schema, { io: "input", override: simplify });
-  const { $schema: _version, $defs = {}, ...rest } = shareReferences(made);
+  const { $schema: _version, $defs = {}, ...rest } = asPlain(made);
   Object.assign(schemas, $defs);
   return rest;
-}
-
-/** Moves the definitions of one schema to the document. */
-function shareReferences(made: object): JsonObject;
-function shareReferences(made: object): unknown {
-  const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
-  const shared: unknown = JSON.parse(text);
-  return shared;
 }
 
 function simplify({ jsonSchema: made }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {

@@ -128,6 +128,13 @@ export function onlyAllowedWith(path: string, other: string): string {
   return `The '${path}' parameter is only allowed when '${other}' is enabled.`;
 }
 
+export function jsonNotAsked(): string {
+  return (
+    "'messages' must contain the word 'json' in some form, " +
+    "to use 'response_format' of type 'json_object'."
+  );
+}
+
 /** `list` is the field that should contain the name. */
 export function choiceNotOffered(name: string, choice: "Tool" | "Function", list: string): string {
   return `${choice} choice '${clip(name)}' not found in '${list}' parameter.`;

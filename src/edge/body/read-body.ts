@@ -43,10 +43,6 @@ export async function readBody(
   const wireBytes = length ?? limits.bodyLimitBytes;
   const mostBytes = wireBytes + (isEncoded ? mostExpandedBytes(wireBytes, limits) : 0);
   const body = await readBytes(request, limits, { length, reserve: () => hold.reserve(mostBytes) });
-  // Bytes in the same packet as the end of the body are parsed by the runtime after this turn of
-  // the loop. A second request, trailers or an empty line make it close the connection; a call
-  // without a reader must not start.
-  await nextTurn();
   request.signal.throwIfAborted();
   if (isEncoded) return readEncoded({ body, encoding }, limits, hold);
   hold.shrinkTo(body.byteLength);
@@ -124,12 +120,33 @@ interface Reading {
   reserve(): void | Promise<void>;
 }
 
-function readBytes(request: Request, limits: BodyLimits, reading: Reading): Promise<Uint8Array> {
+/**
+ * Resolves in a later turn of the event loop than the one in which the body ended: bytes in the same
+ * packet as its end are parsed by the runtime after that turn. A second request, trailers or an
+ * empty line make it close the connection, and a call without a reader must not start.
+ */
+async function readBytes(
+  request: Request,
+  limits: BodyLimits,
+  reading: Reading,
+): Promise<Uint8Array> {
   const { length } = reading;
-  if (length === undefined || length > smallBytes) return readPieces(request, limits, reading);
+  if (length === undefined || length > smallBytes) {
+    const body = await readPieces(request, limits, reading);
+    await nextTurn();
+    return body;
+  }
   // The runtime reads a whole body fastest, but does not report progress. Looking at `body` would
   // make a stream of it.
-  return withDeadline(() => request.bytes(), request, limits);
+  const whole = request.bytes();
+  // A failure is reported below.
+  whole.catch(() => undefined);
+  await nextTurn();
+  // Most bodies come with their head, and need no deadline.
+  if (Bun.peek.status(whole) === "fulfilled") return whole;
+  const body = await withDeadline(() => whole, request, limits);
+  await nextTurn();
+  return body;
 }
 
 async function readPieces(

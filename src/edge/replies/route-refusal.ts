@@ -1,4 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { otherApiAdvice } from "./other-apis.ts";
 import type { Route } from "../dispatch/route.ts";
 
 export interface UnknownUrl {
@@ -43,6 +44,8 @@ function dataHint(path: string, routes: readonly Route[]): string {
   if (doubled !== null) {
     return `The base URL must end before '${doubled[2]}': clients add that part themselves.`;
   }
+  const advice = otherApiAdvice(path);
+  if (advice !== undefined) return advice;
   const names = endpoints.map((route) => `${route.method} ${route.path}`);
   const list = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
   return `Please check the URL for typos; the endpoints are ${list}.`;

@@ -1,3 +1,4 @@
+import { readOwnProcess, readProcess } from "../process-readings.ts";
 import { LoopMeter } from "../../admission/overload/loop-meter.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
@@ -59,7 +60,7 @@ export class ControlProcess implements AsyncDisposable {
     const { clock = systemClock, random = Math.random, passwords } = overrides;
     this.#config = config;
     this.#feed = { ...feed, generation: systemClock.now() };
-    const telemetry = (this.#telemetry = this.#createTelemetry(log));
+    const telemetry = (this.#telemetry = this.#createTelemetry(log, overrides.version));
     telemetry.metrics.measureDelay(() => this.#loop.longestMs);
     this.#server = new ControlServer({
       config,
@@ -216,7 +217,7 @@ export class ControlProcess implements AsyncDisposable {
     return states[0]?.notReady ?? "no worker serves";
   }
 
-  #createTelemetry(log: LogSink): Telemetry {
+  #createTelemetry(log: LogSink, version: string | undefined): Telemetry {
     const { logLevel: level, logFormat: format, ...settings } = this.#config.telemetry;
     return createTelemetry({
       ...settings,
@@ -227,6 +228,11 @@ export class ControlProcess implements AsyncDisposable {
       worker: "control",
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
+        version,
+        processes: () => [
+          readOwnProcess("control"),
+          ...[readProcess(process.ppid, "supervisor")].filter((reading) => reading !== undefined),
+        ],
       },
     });
   }

@@ -21,13 +21,20 @@ export type WireLease = readonly [
   state: WireState,
 ];
 
-/** A call that was admitted under a lease. */
+/** A call that was admitted under a lease and is not settled. */
 export type WireLeasedCall = readonly [
-  id: LeaseId,
   callId: string,
+  /** That it has of the lease. */
   tokens: number,
+  /** What it may use beyond them. */
   overrun: number,
 ];
 
-/** What no call got of a lease that has ended. */
-export type WireRest = readonly [id: LeaseId, requests: number, tokens: number, overrun: number];
+/** What no call got of a lease that has ended, and the calls that go on. */
+export type WireRest = readonly [
+  id: LeaseId,
+  requests: number,
+  tokens: number,
+  overrun: number,
+  open: readonly WireLeasedCall[],
+];

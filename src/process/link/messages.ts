@@ -6,7 +6,7 @@ import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
-import type { LeaseId, WireLease, WireLeasedCall, WireRest } from "./lease-wire.ts";
+import type { LeaseId, WireLease, WireRest } from "./lease-wire.ts";
 import type { HeldLimits, TakenLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
 import type {
   WireAcquired,
@@ -71,9 +71,7 @@ export type LimitMessages = {
     readonly ask: WireLimitRequest;
     readonly answer: WireAcquired;
   };
-  /** Sent before all other notes of the call. */
-  readonly "limits.opened": { readonly ask: WireLeasedCall };
-  /** Sent for each lease, once. */
+  /** Sent for each lease, once, and before all other notes of the calls in it. */
   readonly "limits.returned": { readonly ask: readonly WireRest[] };
   readonly "limits.use": { readonly ask: CallTokens };
   readonly "limits.settle": { readonly ask: CallTokens };
@@ -158,7 +156,6 @@ export const jsonKinds: ReadonlySet<string> = new Set<
   "limits.count",
   "limits.uncount",
   "limits.acquire",
-  "limits.opened",
   "limits.returned",
   "limits.use",
   "limits.settle",

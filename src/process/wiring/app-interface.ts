@@ -33,6 +33,8 @@ export interface App extends AsyncDisposable {
 
 /** Replacements for tests and simulations, and what the command line adds. */
 export interface AppOverrides {
+  /** Of the program, for the metrics. */
+  readonly version?: string;
   /** Path of the configuration, for the log. */
   readonly configPath?: string | undefined;
   readonly clock?: Clock;

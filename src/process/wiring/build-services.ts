@@ -98,9 +98,9 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     ledger,
     running,
     overload: new OverloadGuard({ clock, random, ...options.overload }),
-    onCallEnded(record, { origin, error }) {
+    onCallEnded(record, { error, ...about }) {
       running.leave(record);
-      events.callEnded(record, origin);
+      events.callEnded(record, about);
       const refusal = error && refusalOfStream(record, error, clock.now());
       if (refusal !== undefined) refusals.record(refusal);
     },

@@ -20,6 +20,7 @@ import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import { linkedLimits } from "./linked-limits.ts";
+import { whyNoTarget } from "./why-no-target.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
 import { followConfig } from "../wiring/build-routing.ts";
@@ -155,9 +156,8 @@ export class DataServer implements DataPort, AsyncDisposable {
   whyNotReady(): string | undefined {
     const { ledger, shutdown, whyNotReady } = this.#options;
     if (shutdown.hasBegun) return "shutting down";
-    const ofControl = whyNotReady();
-    if (ofControl !== undefined) return ofControl;
-    return this.#keyRing.isLoaded ? ledger.whyNotReady() : "keys are not loaded yet";
+    const keys = this.#keyRing.isLoaded ? undefined : "keys are not loaded yet";
+    return whyNotReady() ?? keys ?? ledger.whyNotReady() ?? whyNoTarget(this.#snapshot);
   }
 
   /** Ends the calls that still run, with the error that callers of a draining gateway get. */

@@ -1,3 +1,4 @@
+import { readOwnProcess } from "../process-readings.ts";
 import type { Config } from "../../config/config.ts";
 import { systemClock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
@@ -201,6 +202,7 @@ export class WorkerProcess implements AsyncDisposable {
         spoolBytes: () => this.#parts?.ledger.spoolBytes ?? 0,
         keysAgeSeconds: () => (this.#parts?.data.keysAgeMs ?? 0) / 1000,
         residentBytes: () => process.memoryUsage.rss(),
+        processes: () => [readOwnProcess(String(this.#options.number))],
       },
     });
   }

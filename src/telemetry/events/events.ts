@@ -2,6 +2,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -20,6 +21,11 @@ export interface HandledRequestEvent {
   readonly repeatedOf?: "key" | "address" | undefined;
   /** Set for a request of the API that did not become a call. */
   readonly access?: AccessEvent | undefined;
+}
+
+export interface EndedCallEvent {
+  readonly origin?: CallOrigin | undefined;
+  readonly attempts?: readonly AttemptNote[];
 }
 
 export interface TaggedCallEvent {
@@ -73,12 +79,13 @@ export class TelemetryEvents {
       this.#logger.log("error", "internal error", { id, method, route, cause });
     }
     const { durationMs, access } = event;
+    if (access?.keyId !== undefined) this.#metrics.keys.answered(access.keyId, status);
     const code = error?.code ?? undefined;
     this.#access.request({ id, method, route, status, code, durationMs }, access);
   }
 
-  callEnded(record: UsageRecord, origin?: CallOrigin): void {
-    this.#metrics.callEnded(record);
+  callEnded(record: UsageRecord, { origin, attempts }: EndedCallEvent = {}): void {
+    this.#metrics.callEnded(record, attempts);
     this.#access.call(record, origin);
   }
 

@@ -53,6 +53,30 @@ test("outputs that wait behind a write are batched by file, in order", async () 
   expect(queue.waitingBytes).toBe(0);
 });
 
+test("lines that follow a write wait for each other, unless they fill a batch", async () => {
+  const { files, clock, queue, push } = setUp();
+  const turns = async (): Promise<void> => {
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+  };
+  const texts = (): readonly string[] => files.writes.map(([, text]) => text);
+  push(2, "first\n");
+  await turns();
+  for (const text of ["a\n", "b\n"]) {
+    push(2, text);
+    await turns();
+  }
+  expect(texts()).toEqual(["first\n"]);
+  clock.advance(20);
+  await turns();
+  expect(texts()).toEqual(["first\n", "a\nb\n"]);
+  push(2, `${"x".repeat(5_000)}\n`);
+  await turns();
+  expect(texts()).toHaveLength(3);
+  push(2, "last\n");
+  await queue.idle();
+  expect(texts().at(-1)).toBe("last\n");
+});
+
 test("a partial write is continued", async () => {
   const { files, queue, ends, push } = setUp(2, 1);
   push(2, "hello\n");

@@ -21,6 +21,8 @@ export type WriteSome = (file: number, bytes: Uint8Array) => Promise<number>;
  * longer writes would be mixed up (PIPE_BUF).
  */
 const batchBytes = 4_096;
+/** Shortest time between two writes, unless a batch is full: many lines share a write. */
+const gatherMs = 20;
 /** Backoff before a non-blocking pipe that is full is retried. */
 const busyMs = 20;
 const lineEnd = 0x0a;
@@ -39,6 +41,9 @@ export class OutputQueue {
   readonly #torn = new Set<number>();
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
+  #endGathering = (): void => undefined;
+  /** Callers that wait until the queue is empty. */
+  #awaited = 0;
 
   constructor(clock: Pick<Clock, "schedule">, writeSome: WriteSome = writeToFile) {
     this.#clock = clock;
@@ -53,19 +58,35 @@ export class OutputQueue {
   push(output: Output): void {
     this.#outputs.push(output);
     this.#waitingBytes += output.bytes.length;
-    this.#writing ??= this.#writeAll();
+    if (this.#writing === undefined) this.#writing = this.#writeAll();
+    else if (this.#waitingBytes >= batchBytes) this.#endGathering();
   }
 
   /** Resolves when the queue is empty. */
   async idle(): Promise<void> {
+    this.#awaited += 1;
+    this.#endGathering();
     while (this.#writing !== undefined) await this.#writing;
+    this.#awaited -= 1;
   }
 
   async #writeAll(): Promise<void> {
     for (let batch = this.#takeBatch(); batch !== undefined; batch = this.#takeBatch()) {
       await this.#writeBatch(batch);
+      await this.#gather();
     }
     this.#writing = undefined;
+  }
+
+  #gather(): Promise<void> | undefined {
+    if (this.#awaited > 0 || this.#waitingBytes >= batchBytes) return undefined;
+    return new Promise((resolve) => {
+      const stop = this.#clock.schedule(resolve, gatherMs);
+      this.#endGathering = () => {
+        stop();
+        resolve();
+      };
+    });
   }
 
   #takeBatch(): readonly Output[] | undefined {

@@ -1,10 +1,18 @@
 import { formatLabels } from "./text-format.ts";
 
+/** Series whose first label values are the same. */
+interface Branch<Series> {
+  readonly byValue: Map<string, Branch<Series>>;
+  series: Series | undefined;
+}
+
 /** The series of a metric by label values. */
 export class LabelledSeries<Series> {
   readonly #labelNames: readonly string[];
   readonly #create: () => Series;
-  readonly #byValues = new Map<string, readonly [labels: string, series: Series]>();
+  /** Looked up value by value: a call counts a dozen series, and a joined key costs more. */
+  readonly #root: Branch<Series> = { byValue: new Map(), series: undefined };
+  readonly #all: (readonly [labels: string, series: Series])[] = [];
 
   constructor(labelNames: readonly string[], create: () => Series) {
     this.#labelNames = labelNames;
@@ -13,17 +21,27 @@ export class LabelledSeries<Series> {
 
   /** The series of these label values, in the order of the names. */
   of(labelValues: readonly string[]): Series {
-    const key = labelValues.join("\n");
-    let found = this.#byValues.get(key);
-    if (found === undefined) {
-      found = [formatLabels(this.#labelNames, labelValues), this.#create()];
-      this.#byValues.set(key, found);
+    let branch = this.#root;
+    for (const value of labelValues) {
+      let next = branch.byValue.get(value);
+      if (next === undefined) {
+        next = { byValue: new Map(), series: undefined };
+        branch.byValue.set(value, next);
+      }
+      branch = next;
     }
-    return found[1];
+    branch.series ??= this.#begin(labelValues);
+    return branch.series;
   }
 
   /** The series with their formatted labels. */
   [Symbol.iterator](): Iterator<readonly [labels: string, series: Series]> {
-    return this.#byValues.values();
+    return this.#all.values();
+  }
+
+  #begin(labelValues: readonly string[]): Series {
+    const series = this.#create();
+    this.#all.push([formatLabels(this.#labelNames, labelValues), series]);
+    return series;
   }
 }

@@ -3,6 +3,7 @@ const largestCounts = new Set([
   "sluice_keys_age_seconds",
   "sluice_event_loop_delay_seconds",
   "sluice_target_ejected",
+  "sluice_build_info",
 ]);
 
 interface Family {

@@ -1,9 +1,13 @@
 import type { AnswerResult } from "../../domain/idempotency-settings.ts";
+import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
+import { AttemptMetrics } from "./attempt-metrics.ts";
 import { CapacityMetrics } from "./capacity-metrics.ts";
 import { Counters } from "./counters.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { EjectedTargets } from "./ejected-targets.ts";
+import { KeyMetrics } from "./key-metrics.ts";
+import { renderBuild, renderProcesses, type ProcessReading } from "./process-metrics.ts";
 import { formatLabels, renderMetric } from "./text-format.ts";
 
 /** Values read at each scrape, of what the process has. */
@@ -16,6 +20,10 @@ export interface Gauges {
   /** Age of the key snapshot; it grows during an outage. */
   readonly keysAgeSeconds?: () => number;
   readonly residentBytes?: () => number;
+  /** Of the program; undefined in a process whose page another one joins. */
+  readonly version?: string | undefined;
+  /** What the system says of this process, and of others that have no page. */
+  readonly processes?: () => readonly ProcessReading[];
   /** Since the start; never decreases. */
   readonly droppedLogLines?: () => number;
 }
@@ -25,6 +33,8 @@ export class Metrics {
   readonly counters = new Counters();
   readonly targets = new EjectedTargets();
   readonly capacity = new CapacityMetrics(this.counters);
+  readonly keys = new KeyMetrics();
+  readonly #attempts = new AttemptMetrics();
   readonly #durations = new DurationHistogram({
     name: "sluice_call_duration_seconds",
     help: "Time from the arrival of a call to its end.",
@@ -46,9 +56,14 @@ export class Metrics {
 
   /** Renders the page in the Prometheus text format, version 0.0.4. */
   render(): string {
-    const { counters, targets, capacity } = this;
-    const parts = [counters, this.#durations, this.#firstEvents, targets, capacity];
-    return [...parts.map((part) => part.render()), ...this.#renderGauges()].join("\n");
+    const { counters, targets, capacity, keys } = this;
+    const times = [this.#durations, this.#firstEvents, this.#attempts];
+    const parts = [counters, keys, ...times, targets, capacity];
+    const processes = renderProcesses(this.#gauges.processes?.() ?? []);
+    const pages = parts.map((part) => part.render());
+    const { version } = this.#gauges;
+    const build = version === undefined ? [] : [renderBuild(version)];
+    return [...pages, ...this.#renderGauges(), ...build, ...processes].join("\n");
   }
 
   /** Sets the source of the delay of the event loop, read at each scrape. */
@@ -56,7 +71,7 @@ export class Metrics {
     this.#loopDelayMs = delayMs;
   }
 
-  callEnded(record: UsageRecord): void {
+  callEnded(record: UsageRecord, attempts: readonly AttemptNote[] = []): void {
     const { environment, model, status, outcome, usageSource: source } = record;
     this.counters.add("sluice_calls_total", [environment, model, String(status), outcome]);
     this.counters.add("sluice_tokens_total", [model, "input", source], record.inputTokens);
@@ -66,6 +81,8 @@ export class Metrics {
     const { firstEventMs } = record;
     if (firstEventMs !== undefined) this.#firstEvents.series([model]).observe(firstEventMs / 1000);
     this.capacity.callEnded(record);
+    this.keys.answered(record.keyId, status);
+    for (const attempt of attempts) this.#attempts.ended(attempt);
   }
 
   /** Counts answers to calls with an `Idempotency-Key`. */

@@ -47,6 +47,7 @@ export function createBedrockAdapter(
     traceHeaders: ["traceparent"],
     requestIdHeader,
     authorize: (request, ending) => authorizer.authorize(request, ending),
+    whyNoCredential: () => authorizer.whyNoCredential(),
     readFailure(answer, request) {
       const details = readFailure(answer);
       authorizer.noteFailure(answer, request, details.kind);

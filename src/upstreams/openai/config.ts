@@ -44,7 +44,10 @@ function hasDistinctNames(names: readonly string[]): boolean {
 
 /** The keys of an upstream of this kind in the file. */
 export const fields = {
-  base_url: httpUrl("Address of the API, with its version path, such as `/v1`."),
+  base_url: httpUrl("Address of the API, with its version path, such as `/v1`.").refine(
+    (url) => !/\/(chat\/completions|completions|embeddings|responses|models)$/.test(url),
+    "must end before the endpoint, usually in /v1: /chat/completions and /embeddings are added",
+  ),
   api_key: credential("Credential for the upstream. By default none is sent.").optional(),
   api_key_header: z
     .enum(["authorization", "api-key"])

@@ -16,6 +16,7 @@ import {
   readUsage,
 } from "./read-answer.ts";
 import { readChunk } from "./read-chunk.ts";
+import { RepeatedChunk } from "./repeated-chunk.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
 /** The largest event that is read; a delta has a few hundred bytes, a whole tool call more. */
@@ -35,6 +36,7 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #parser = new SseParser(eventLimitCharacters);
   readonly #jsonBody = new JsonBody();
   readonly #malformed: MalformedEvents;
+  readonly #repeated = new RepeatedChunk();
   readonly #choices = new Map<number, ChoiceState>();
   #systemFingerprint: string | undefined;
   #serviceTier: string | undefined;
@@ -95,8 +97,14 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   }
 
   #readEvent(data: string, events: ChatEvent[]): void {
+    const delta = this.#repeated.read(data);
+    if (delta !== undefined) return void events.push(delta);
     const chunk = readChunk(data, this.#parser);
-    if (chunk !== undefined) return this.#readChunk(chunk, events);
+    if (chunk !== undefined) {
+      const before = events.length;
+      this.#readChunk(chunk, events);
+      return this.#repeated.learn(data, events.slice(before));
+    }
     // Before any content another target can still answer; a tool call whose arguments are
     // incomplete could do harm.
     this.#malformed.skip({ mayGoOn: this.#hasStarted && !this.#isWithinCall() });

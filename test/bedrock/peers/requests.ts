@@ -213,7 +213,11 @@ const rows: readonly Row[] = [
       tools: [{ type: "function", function: { name: "a.b", parameters: noParameters() } }],
     },
   ],
-  ["json_object", sonnet4, { messages: hi, response_format: { type: "json_object" } }],
+  [
+    "json_object",
+    sonnet4,
+    { messages: [user("Say hi in JSON.")], response_format: { type: "json_object" } },
+  ],
   ["json_schema", sonnet4, { messages: hi, ...schema(answer) }],
   ["json_schema, 4.5", sonnet45, { messages: hi, ...schema(answer) }],
   ["bounded json_schema, 4.5", sonnet45, { messages: hi, ...schema(bounded) }],

@@ -3,6 +3,7 @@ import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { chatFields } from "./chat-fields.ts";
 import type { JsonObject } from "../../../domain/json-object.ts";
 import { dropEmptyFields } from "./drop-empty-fields.ts";
+import { refuseSilentJsonMode } from "./json-mode.ts";
 import * as messages from "../../request/messages.ts";
 import { requireModel, requireObject } from "../../request/request-body.ts";
 
@@ -17,6 +18,7 @@ export function parseChatRequest(body: unknown): ChatRequest {
   refuseResponsesBody(fields);
   assertChatFields(fields);
   refuseFieldsAlone(fields);
+  refuseSilentJsonMode(fields);
   const request = dropEmptyFields(fields);
   refuseUnknownChoice(request);
   return request;

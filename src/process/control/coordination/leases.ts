@@ -1,10 +1,10 @@
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { slotMs } from "../../../domain/limits/slots.ts";
-import type { Lease, LeasedCall } from "../../../store/coordinator/memory/lease.ts";
+import type { Lease } from "../../../store/coordinator/memory/lease.ts";
 import type { MemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
 import type { LimitDecision, RefusedByLimit } from "../../../store/store.ts";
-import type { LeaseId, WireLease, WireLeasedCall, WireRest } from "../../link/lease-wire.ts";
+import type { LeaseId, WireLease, WireRest } from "../../link/lease-wire.ts";
 import { stateToWire, type WireWish } from "../../link/limit-wire.ts";
 import type { MemberLink } from "./member.ts";
 
@@ -28,8 +28,6 @@ interface GivenLease {
   readonly lease: Lease;
   readonly holder: WorkerLeases;
   readonly scopeIds: ReadonlySet<string>;
-  /** What its calls may still use beyond their tokens. */
-  overrun: number;
   recall: Promise<void> | undefined;
 }
 
@@ -173,8 +171,7 @@ export class WorkerLeases {
 
   add(lease: Lease, scopeIds: ReadonlySet<string>): GivenLease {
     this.#lastId += 1;
-    const { overrun } = lease.amounts;
-    const given = { id: this.#lastId, lease, holder: this, scopeIds, overrun, recall: undefined };
+    const given = { id: this.#lastId, lease, holder: this, scopeIds, recall: undefined };
     this.#leases.set(given.id, given);
     return given;
   }
@@ -183,21 +180,16 @@ export class WorkerLeases {
     this.#link()?.tell("limits.leased", lease);
   }
 
-  /** The worker has admitted a call; false if its lease is not known. */
-  opened([id, callId, tokens, overrun]: WireLeasedCall): boolean {
-    const given = this.#leases.get(id);
-    if (given === undefined) return false;
-    given.overrun -= overrun;
-    const call: LeasedCall = { callId, tokens, overrun };
-    this.#store.open(given.lease, call);
-    return true;
-  }
-
-  returned(rests: readonly WireRest[]): void {
-    for (const [id, requests, tokens, overrun] of rests) {
+  /** `opened` is called with each call that was admitted under them and goes on. */
+  returned(rests: readonly WireRest[], opened: (callId: string) => void): void {
+    for (const [id, requests, tokens, overrun, open] of rests) {
       const given = this.#leases.get(id);
       if (given === undefined) continue;
       this.#remove(given);
+      for (const [callId, ofCall, overrunOfCall] of open) {
+        this.#store.open(given.lease, { callId, tokens: ofCall, overrun: overrunOfCall });
+        opened(callId);
+      }
       this.#store.giveBack(given.lease, { requests, tokens, overrun });
     }
   }
@@ -217,7 +209,8 @@ export class WorkerLeases {
     this.#hasEnded = true;
     for (const given of this.#leases.values()) {
       this.#remove(given);
-      this.#store.giveBack(given.lease, { requests: 0, tokens: 0, overrun: given.overrun });
+      const { overrun } = given.lease.amounts;
+      this.#store.giveBack(given.lease, { requests: 0, tokens: 0, overrun });
     }
   }
 

@@ -49,11 +49,8 @@ export function limitHandlers(
           },
         });
       }),
-    "limits.opened": (call) =>
-      member.when(() => {
-        if (leases.opened(call)) openCalls.add(call[1]);
-      }),
-    "limits.returned": (rests) => member.when(() => leases.returned(rests)),
+    "limits.returned": (rests) =>
+      member.when(() => leases.returned(rests, (callId) => openCalls.add(callId))),
     "limits.use": ([callId, tokens]) => member.when(() => limits.use(callId, tokens)),
     "limits.settle": ([callId, tokens]) =>
       member.when(() => {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { SettingProblem } from "../../../settings/problem.ts";
 import { credential, flag, httpUrl, text } from "../../../settings/values.ts";
 import type { FieldsOf } from "../../kind.ts";
+import { unknownRegion } from "../regions/known-regions.ts";
 import { assumedRoleSchema } from "./assumed-role.ts";
 import { regionName } from "./sites.ts";
 
@@ -66,7 +67,17 @@ export function contradictions(upstream: Fields): readonly SettingProblem[] {
   needs("access_key_id", "secret_access_key");
   needs("secret_access_key", "access_key_id");
   needs("session_token", "access_key_id");
-  return [...found, ...addressProblems(upstream)];
+  return [...found, ...regionProblems(upstream), ...addressProblems(upstream)];
+}
+
+/** A region with an address of its own may be any. */
+function regionProblems({ region, regions, endpoint, endpoints }: Fields): SettingProblem[] {
+  const one = region === undefined || endpoint !== undefined ? undefined : unknownRegion(region);
+  const several = (regions ?? []).flatMap((name, index) => {
+    const message = Object.hasOwn(endpoints, name) ? undefined : unknownRegion(name);
+    return message === undefined ? [] : [{ path: ["regions", index], message }];
+  });
+  return [...(one === undefined ? [] : [{ path: ["region"], message: one }]), ...several];
 }
 
 function addressProblems(upstream: Fields): readonly SettingProblem[] {

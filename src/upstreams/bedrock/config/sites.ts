@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { TargetSite, WrittenTarget } from "../../kind.ts";
+import { regionPattern } from "../regions/known-regions.ts";
 import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
 
 /** Where an upstream is: `regions` for one that is in several. */
@@ -35,7 +36,7 @@ export interface Site extends TargetSite {
 export function regionName(about: string) {
   return z
     .string()
-    .regex(/^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$/, "must be a region such as us-east-1")
+    .regex(regionPattern, "must be a region such as us-east-1")
     .meta({ title: "region", description: about });
 }
 

@@ -18,6 +18,7 @@ import { readSignature, RequestSigner } from "./sign.ts";
 export interface Authorizer {
   /** Rejects with `UpstreamFailure` `bad-credential`, or the signal's reason. */
   authorize: UpstreamAdapter["authorize"];
+  whyNoCredential: NonNullable<UpstreamAdapter["whyNoCredential"]>;
   /** `request` is the one that was sent. After `stale-credential` the next is signed anew. */
   noteFailure(answer: FailedAnswer, request: UpstreamRequest, kind: UpstreamFailureKind): void;
 }
@@ -50,6 +51,7 @@ function bearerAuthorizer({
   const authorization = `Bearer ${apiKey.reveal()}`;
   return {
     authorize: (request) => ({ ...request, headers: { ...request.headers, authorization } }),
+    whyNoCredential: () => undefined,
     noteFailure: () => undefined,
   };
 }
@@ -70,7 +72,7 @@ function loaderOf({ region, credentials, chain }: LoaderOptions): LoadCredential
   return role === undefined ? base : assumeRole({ role, region, base });
 }
 
-interface CredentialSource extends Pick<CredentialCache, "refuse"> {
+interface CredentialSource extends Pick<CredentialCache, "refuse" | "whyNone"> {
   get(ending: Ending): AwsCredentials | Promise<AwsCredentials>;
 }
 
@@ -80,13 +82,14 @@ type StaticCredentials = Extract<BedrockCredentials, { source: "static" }>;
 
 function fixedSource(settings: StaticCredentials): CredentialSource {
   const credentials = fixedCredentials(settings);
-  return { get: () => credentials, refuse: () => undefined };
+  return { get: () => credentials, whyNone: () => undefined, refuse: () => undefined };
 }
 
 function cachedSource(options: ConstructorParameters<typeof CredentialCache>[0]): CredentialSource {
   const cache = new CredentialCache(options);
   return {
     get: (ending) => cache.get(ending.signal),
+    whyNone: () => cache.whyNone(),
     refuse: (refused) => cache.refuse(refused),
   };
 }
@@ -114,6 +117,10 @@ class SigningAuthorizer implements Authorizer {
     return whenKnown(source.get(ending), (credentials) =>
       signer.sign(request, credentials, skew.nowMs()),
     );
+  }
+
+  whyNoCredential(): string | undefined {
+    return this.#parts.source.whyNone();
   }
 
   noteFailure(

@@ -289,3 +289,31 @@ describe("refused credentials", () => {
     expect(source.loads).toBe(0);
   });
 });
+
+describe("whether there are credentials", () => {
+  test("is told only once it is known, and then looked for again without any call", async () => {
+    const { clock, source, cache, settle } = setUp();
+    expect(cache.whyNone()).toBeUndefined();
+    source.fail("no role");
+    await settle();
+    expect(cache.whyNone()).toBe("no role");
+    expect(source.loads).toBe(1);
+    clock.advance(30 * second);
+    expect(cache.whyNone()).toBe("no role");
+    expect(source.loads).toBe(2);
+    source.give("K1");
+    await settle();
+    expect(cache.whyNone()).toBeUndefined();
+  });
+
+  test("is no question while those of before are valid", async () => {
+    const { clock, source, cache, keyId, settle } = await withKey("K1", 10 * minute);
+    clock.advance(6 * minute);
+    expect(await keyId()).toBe("K1");
+    source.fail("no role");
+    await settle();
+    expect(cache.whyNone()).toBeUndefined();
+    clock.advance(5 * minute);
+    expect(cache.whyNone()).toBe("no role");
+  });
+});

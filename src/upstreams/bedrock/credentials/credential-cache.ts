@@ -62,6 +62,16 @@ export class CredentialCache {
     throw this.#failure ?? new UpstreamFailure(nothingLoaded);
   }
 
+  /**
+   * Why there are no valid credentials; undefined when there are, or it is not known yet. Fetches
+   * some again at times, because a gateway that is not ready gets no calls.
+   */
+  whyNone(): string | undefined {
+    if (this.#valid() !== undefined) return undefined;
+    if (this.#sinceTry() >= backgroundFloorMs) void this.#refresh();
+    return this.#failure?.message;
+  }
+
   /** The provider refused these credentials. A late refusal of older ones is ignored. */
   refuse(signedBy: Pick<Signature, "accessKeyId" | "sessionToken">): void {
     const held = this.#held;

@@ -14,6 +14,15 @@ export interface Lease extends Amounts {
   /** What was left beside the lease when it began. */
   readonly state: LimitState;
   readonly granted: Readonly<Amounts>;
+  /** Calls under it that are not settled, by their ids. */
+  readonly calls: Map<string, LeasedCall>;
+}
+
+/** What a call has of its lease. */
+export interface LeasedCall {
+  tokens: number;
+  /** What it may use beyond them. */
+  overrun: number;
 }
 
 export interface Amounts {

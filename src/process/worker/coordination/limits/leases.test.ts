@@ -51,6 +51,79 @@ test("a worker that is busy admits calls at once, until the slot ends", async ()
   expect(workers.acquire(0)).toBeInstanceOf(Promise);
 });
 
+test("control hears nothing of calls that begin and end under one lease", async () => {
+  const workers = await new Workers().started();
+  await workers.admit(0, 5);
+  const { limits, asks, notes } = workers.at(0);
+  for (let call = 6; call <= 9; call += 1) {
+    expect(workers.acquire(0)).not.toBeInstanceOf(Promise);
+    void limits.use(`call ${call}`, 8);
+    void limits.settle(`call ${call}`, 9);
+  }
+  expect(workers.at(0)).toMatchObject({ asks, notes });
+  workers.world.advance(1_100);
+  await workers.world.settle();
+  const decision = workers.acquire(1);
+  await workers.world.settle();
+  // Five calls of 10 tokens, four that used 9, and this one.
+  expect(await decision).toMatchObject({
+    state: { remainingRequests: 90, remainingTokens: 10_000 - 50 - 36 - 10 },
+  });
+});
+
+test("what a call used beyond its tokens is charged to its lease", async () => {
+  const workers = await new Workers().started();
+  await workers.admit(0, 5);
+  const { limits, notes } = workers.at(0);
+  void workers.acquire(0);
+  void limits.use("call 6", 12);
+  void limits.settle("call 6", 15);
+  expect(workers.at(0).notes).toBe(notes);
+  expect(workers.acquire(0)).toMatchObject({ state: { remainingTokens: 10_000 - 50 - 15 - 10 } });
+});
+
+test("control charges what a lease is too small for", async () => {
+  const workers = await new Workers().started();
+  await workers.admit(0, 5);
+  void workers.acquire(0);
+  void workers.at(0).limits.use("call 6", 3_000);
+  await workers.world.settle();
+  void workers.at(0).limits.settle("call 6", 4_000);
+  await workers.world.settle();
+  const decision = workers.acquire(1);
+  await workers.world.settle();
+  expect(await decision).toMatchObject({ state: { remainingTokens: 10_000 - 50 - 4_000 - 10 } });
+});
+
+test("a call that outlasts its lease is settled by control", async () => {
+  const workers = await new Workers().started();
+  await workers.admit(0, 5);
+  for (const _ of [6, 7]) expect(workers.acquire(0)).not.toBeInstanceOf(Promise);
+  workers.world.advance(1_100);
+  await workers.world.settle();
+  void workers.at(0).limits.settle("call 6", 2);
+  void workers.at(0).limits.settle("call 7", 30);
+  await workers.world.settle();
+  const decision = workers.acquire(1);
+  await workers.world.settle();
+  expect(await decision).toMatchObject({
+    state: { remainingRequests: 92, remainingTokens: 10_000 - 50 - 2 - 30 - 10 },
+  });
+});
+
+test("what calls of a worker that is killed had reserved stays charged", async () => {
+  const workers = await new Workers().started();
+  await workers.admit(0, 5);
+  for (const _ of [6, 7]) expect(workers.acquire(0)).not.toBeInstanceOf(Promise);
+  workers.world.end(workers.at(0));
+  await workers.world.settle();
+  const decision = workers.acquire(1);
+  await workers.world.settle();
+  const { state } = await decision;
+  expect(state.remainingRequests).toBeLessThanOrEqual(92);
+  expect(state.remainingTokens).toBeLessThanOrEqual(10_000 - 80);
+});
+
 test("a key with a call a second has no lease", async () => {
   const workers = await new Workers().started();
   for (let second = 0; second < 5; second += 1) {

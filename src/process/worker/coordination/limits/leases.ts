@@ -4,6 +4,7 @@ import type { LimitState } from "../../../../domain/limits/limit-state.ts";
 import { countedSlots, slotMs } from "../../../../domain/limits/slots.ts";
 import { isTokenCount } from "../../../../store/coordinator/memory/reservations.ts";
 import type { LimitRequest } from "../../../../store/store.ts";
+import type { HeldNote } from "../../../link/limit-use-wire.ts";
 import type { LeaseId, WireLease, WireRest } from "../../../link/lease-wire.ts";
 import { stateFromWire, type WireWish } from "../../../link/limit-wire.ts";
 import { accountKey, LeaseAccount, type Lease } from "./lease-account.ts";
@@ -12,14 +13,13 @@ export interface LeasesOptions {
   readonly clock: Clock;
   /** Whether leases are asked for. */
   readonly areWanted: boolean;
-  /** Called with what no call got of leases that have ended. */
+  /** Called with what no call got of leases that have ended, and with the calls that go on. */
   readonly onEnded: (rests: readonly WireRest[]) => void;
 }
 
-/** A call that was admitted under a lease. */
+/** A call was admitted under a lease. */
 export interface Leased {
   readonly lease: Lease;
-  readonly overrun: number;
   readonly state: LimitState;
 }
 
@@ -80,7 +80,7 @@ export class Leases {
 
   /** Undefined: no lease has enough left. */
   acquire(request: LimitRequest): Leased | undefined {
-    const { tokens, mostTokens = tokens, counted } = request;
+    const { callId, tokens, mostTokens = tokens, counted } = request;
     const now = this.#options.clock.monotonic();
     const account = this.accountOf(request);
     if (account === undefined || !isTokenCount(tokens)) return undefined;
@@ -95,7 +95,34 @@ export class Leases {
     lease.requests -= requests;
     lease.tokens -= tokens;
     lease.overrun -= overrun;
-    return { lease, overrun, state: stateOf(lease, now) };
+    lease.calls.set(callId, { tokens, overrun });
+    return { lease, state: stateOf(lease, now) };
+  }
+
+  /**
+   * Charges what a call has used to its lease, which gets back what a settled call did not use. False
+   * for a call without a lease; one whose lease is too small or over for that ends it.
+   */
+  note(account: LeaseAccount | undefined, { callId, tokens, isFinal }: HeldNote): boolean {
+    const lease = account?.lease;
+    const call = lease?.calls.get(callId);
+    if (lease === undefined || call === undefined) return false;
+    // An invalid count keeps the charge.
+    const more = isTokenCount(tokens) ? tokens - call.tokens : 0;
+    if (!isFinal && more <= 0) return true;
+    // What a call uses before it is settled counts in the slot in which it is used.
+    const isOver = !isFinal && this.#options.clock.monotonic() >= lease.endsAt;
+    if (isOver || more > lease.tokens) {
+      this.#end([lease]);
+      return false;
+    }
+    const overrun = isFinal ? call.overrun : Math.min(more, call.overrun);
+    lease.tokens -= more;
+    lease.overrun += overrun;
+    call.tokens += more;
+    call.overrun -= overrun;
+    if (isFinal) lease.calls.delete(callId);
+    return true;
   }
 
   /** Undefined: nothing is leased of its scopes. */
@@ -117,7 +144,7 @@ export class Leases {
     const account = this.#byNumber.get(number);
     const askedAt = account?.askedAt;
     if (account === undefined || askedAt === undefined) {
-      return this.#options.onEnded([[id, requests, tokens, overrun]]);
+      return this.#options.onEnded([[id, requests, tokens, overrun, []]]);
     }
     const amounts = { requests, tokens, overrun };
     account.lease = {
@@ -129,6 +156,7 @@ export class Leases {
       startedAt: this.#options.clock.monotonic(),
       state: stateFromWire(state),
       granted: amounts,
+      calls: new Map(),
       ...amounts,
     };
     this.#leases.set(id, account.lease);
@@ -198,24 +226,28 @@ export class Leases {
       this.#leases.delete(id);
       account.lease = undefined;
     }
-    const rests = leases.map(
-      ({ id, requests, tokens, overrun }) => [id, requests, tokens, overrun] as const,
-    );
-    this.#options.onEnded(rests);
+    this.#options.onEnded(leases.map(restOf));
   }
 }
 
+function restOf({ id, requests, tokens, overrun, calls }: Lease): WireRest {
+  const open = Array.from(calls, ([callId, call]) => [callId, call.tokens, call.overrun] as const);
+  return [id, requests, tokens, overrun, open];
+}
+
 /** After a call under the lease. */
-function stateOf({ state, granted, ...lease }: Lease, nowMs: number): LimitState {
+function stateOf(lease: Lease, nowMs: number): LimitState {
+  const { state, granted } = lease;
   // The use of the slot is the newest.
   const resetMs = lease.endsAt - nowMs + (countedSlots - 1) * slotMs;
   const agedMs = (ms: number): number => Math.max(0, ms - (nowMs - lease.startedAt));
   const hasTokens = lease.tokens < granted.tokens;
   return {
-    ...state,
+    limitRequests: state.limitRequests,
     remainingRequests: state.remainingRequests + lease.requests,
-    remainingTokens: state.remainingTokens + lease.tokens,
     resetRequestsMs: Math.max(agedMs(state.resetRequestsMs), resetMs),
+    limitTokens: state.limitTokens,
+    remainingTokens: state.remainingTokens + lease.tokens,
     resetTokensMs: Math.max(agedMs(state.resetTokensMs), hasTokens ? resetMs : 0),
   };
 }

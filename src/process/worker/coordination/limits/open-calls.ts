@@ -41,9 +41,9 @@ export class OpenCalls {
     return this.#calls.get(callId)?.isOwn === true;
   }
 
-  /** Whether this worker has a lease of the same scopes. */
-  hasLease(callId: string): boolean {
-    return this.#calls.get(callId)?.account?.lease !== undefined;
+  /** Of the scopes of a call; undefined: nothing is leased of them. */
+  accountOf(callId: string): LeaseAccount | undefined {
+    return this.#calls.get(callId)?.account;
   }
 
   open(request: LimitRequest, at: Pick<OpenCall, "slot" | "isOwn" | "account">): void {
@@ -51,7 +51,7 @@ export class OpenCalls {
     this.#calls.set(request.callId, { request, ...at, isSettled: false, charged });
   }
 
-  /** The worker itself has charged this much for a call, or has settled it. */
+  /** The worker itself has charged this much for a call, or has settled it, alone or in a lease. */
   noteOwn({ callId, tokens, isFinal }: HeldNote): void {
     const call = this.#calls.get(callId);
     if (isFinal) this.#calls.delete(callId);

@@ -21,7 +21,7 @@ import type { HeldReport, LimitsState } from "../../../link/messages.ts";
 import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
 import { Decider } from "../decider.ts";
 import { notDecided, throwNotDecided } from "../not-decided.ts";
-import { Leases, type Leased } from "./leases.ts";
+import { Leases } from "./leases.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
@@ -103,7 +103,8 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision> {
     const leased = this.#leases.acquire(request);
     if (leased === undefined) return this.#acquireUnleased(request);
-    this.#opened(request, leased);
+    const { slot, account } = leased.lease;
+    this.#calls.open(request, { slot, isOwn: false, account });
     return { isAdmitted: true, state: leased.state };
   }
 
@@ -195,14 +196,6 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     });
   }
 
-  #opened(request: LimitRequest, { lease, overrun }: Leased): void {
-    const { id, slot, account } = lease;
-    const { callId, tokens } = request;
-    this.#calls.open(request, { slot, isOwn: false, account });
-    if (!this.#decider.isLinked) return;
-    this.#link.tellSoon("limits.opened", [id, callId, tokens, overrun]);
-  }
-
   async #decide<Decision>({ alone, ask }: Ways<Decision>): Promise<Decision> {
     const decider = this.#decider;
     for (;;) {
@@ -233,8 +226,14 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
       this.#calls.noteOwn(note);
       return;
     }
+    const account = this.#calls.accountOf(callId);
+    if (isLinked && this.#leases.note(account, note)) {
+      // Control hears of the call when its lease ends before it.
+      this.#calls.noteOwn(note);
+      return;
+    }
     if (!this.#calls.note(note, isLinked) || !isLinked) return;
-    const mayWait = this.#calls.hasLease(callId);
+    const mayWait = account?.lease !== undefined;
     const kind = isFinal ? "limits.settle" : "limits.use";
     // What waits is sent before control refuses anything under these scopes.
     if (mayWait) this.#link.tellSoon(kind, [callId, tokens]);

@@ -1,0 +1,86 @@
+import type { Clock } from "../../domain/clock.ts";
+import { nextOf } from "../../domain/waiting/flow.ts";
+import type { Destination } from "../../routing/candidates.ts";
+import { EventReader } from "../../upstream-client/event-reader.ts";
+import type { HostProbes } from "../../upstream-client/host-probes.ts";
+import { send, type RequestPlaces, type UpstreamAnswer } from "../../upstream-client/send.ts";
+import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
+import type { Transport } from "../../upstream-client/transport.ts";
+import type { UpstreamRequest } from "../../upstreams/adapter.ts";
+
+export interface AskedTarget extends Destination {
+  /** Until the first event. */
+  readonly timeoutMs: number;
+  /** Limit on an answer of an embedding model. */
+  readonly answerLimitBytes: number;
+}
+
+export interface AskServices {
+  readonly transport: Transport;
+  readonly hosts: Pick<HostProbes, "canConnect">;
+  readonly clock: Clock;
+  readonly places: RequestPlaces;
+}
+
+const answerTokens = 16;
+/** Time limits after the first event. */
+const restMs = 5_000;
+const leastIdleMs = 1_000;
+
+/** Asks a target for a few tokens and reads the answer to its end. Throws `UpstreamFailure`. */
+export async function askTarget(asked: AskedTarget, services: AskServices): Promise<void> {
+  if (asked.model.kind === "chat") await askChat(asked, services);
+  else await askEmbedding(asked, services);
+}
+
+async function askChat(asked: AskedTarget, services: AskServices): Promise<void> {
+  const { chat } = asked.upstream.adapter;
+  if (chat === undefined) return;
+  const messages = [{ role: "user", content: "ping" } as const];
+  const request = { model: asked.model.alias, messages, max_tokens: answerTokens, stream: true };
+  const exchange = chat.encodeStream(request, asked.target.model);
+  const answer = await sendTo(asked, exchange.request, services);
+  const decoder = exchange.newDecoder({ malformedEvents: 0 });
+  const events = new EventReader({ answer, decoder, onMalformed: () => undefined });
+  while ((await nextOf(events)) !== undefined);
+}
+
+async function askEmbedding(asked: AskedTarget, services: AskServices): Promise<void> {
+  const { embeddings } = asked.upstream.adapter;
+  if (embeddings === undefined) return;
+  const request = {
+    model: asked.model.alias,
+    inputs: ["ping"],
+    dimensions: undefined,
+    user: undefined,
+    encodingFormat: "float",
+  } as const;
+  const exchange = embeddings.encode(request, asked.target.model);
+  const answer = await sendTo(asked, exchange.request, services);
+  const body = await answer.readAll(asked.answerLimitBytes);
+  exchange.decode({ headers: answer.headers, body });
+}
+
+function sendTo(
+  { model, upstream, timeoutMs }: AskedTarget,
+  request: UpstreamRequest,
+  { clock, transport, hosts, places }: AskServices,
+): Promise<UpstreamAnswer> {
+  const timeouts = timeoutsOf({ model, upstream });
+  const firstByteMs = Math.min(timeouts.firstByteMs, timeoutMs);
+  return send(request, {
+    upstream,
+    timeouts: {
+      ...timeouts,
+      firstByteMs,
+      idleMs: Math.min(timeouts.idleMs, Math.max(leastIdleMs, timeoutMs)),
+    },
+    endsAt: clock.monotonic() + firstByteMs + restMs,
+    clock,
+    transport,
+    // There is no caller: it ends by itself.
+    callerSignal: new AbortController().signal,
+    hosts,
+    places,
+  });
+}

@@ -1,0 +1,147 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Config } from "../../config/config.ts";
+import { FolderInUse, lockFolder, type FolderLock } from "../../ledger/spool/folder-lock.ts";
+import { WrongDatabase } from "../../store/errors.ts";
+import { DataFolder } from "../../store/installation/data-folder.ts";
+import { Installation } from "../../store/installation/installation.ts";
+import { CommandError, type CommandIo } from "../command.ts";
+import { whoUses } from "../serve/serve-options.ts";
+import { copyFile, filesIn, parts, syncFile } from "./backup-folder.ts";
+import { verifyBackup, type VerifiedBackup } from "./verify-backup.ts";
+
+export interface RestoreOptions {
+  readonly config: Config;
+  readonly folder: string;
+  /** Whether what is there is moved aside. */
+  readonly replaces: boolean;
+  /** Whether the gateway runs, which then gets the database alone. */
+  readonly isRunning: boolean;
+}
+
+export interface Restored extends VerifiedBackup {
+  /** Where what was there is now. */
+  readonly aside: readonly string[];
+}
+
+/** Puts a verified backup where the configuration has its data. Throws `CommandError`. */
+export async function restoreBackup(options: RestoreOptions, io: CommandIo): Promise<Restored> {
+  const { config, folder, isRunning } = options;
+  if (config.storage.path === ":memory:") {
+    throw new CommandError("a database in memory cannot be restored");
+  }
+  const verified = await verifyBackup(folder, config);
+  const stamp = new Date(io.clock.now()).toISOString().replaceAll(/[-:.]/g, "");
+  if (isRunning) {
+    requireGateway(config);
+    requireSame(config, verified, io);
+    return { ...verified, aside: await putDatabase(options, stamp) };
+  }
+  const lock = await lockData(config.dataDir);
+  try {
+    requireRoom(options);
+    const aside = moveAside(config.dataDir, stamp);
+    await putData(options, verified);
+    return { ...verified, aside: [...aside, ...(await putDatabase(options, stamp))] };
+  } finally {
+    lock.release();
+  }
+}
+
+/** A running gateway keeps its pepper and its installation, and refuses a database of others. */
+function requireSame(config: Config, { facts }: VerifiedBackup, io: CommandIo): void {
+  try {
+    new Installation(config, io).check({ ...facts, path: config.storage.path });
+  } catch (error) {
+    if (!(error instanceof WrongDatabase)) throw error;
+    throw new CommandError(`not restored: the database of the backup ${error.what}`);
+  }
+}
+
+function requireGateway({ dataDir }: Config): void {
+  const { spoolPath, hasSpool } = new DataFolder(dataDir);
+  try {
+    if (hasSpool) lockFolder(spoolPath).release();
+  } catch (error) {
+    if (error instanceof FolderInUse) return;
+    throw error;
+  }
+  throw new CommandError(`not restored: no gateway runs on ${dataDir}; leave out --running`);
+}
+
+async function lockData(dataDir: string): Promise<FolderLock> {
+  const { spoolPath } = new DataFolder(dataDir);
+  mkdirSync(spoolPath, { recursive: true, mode: 0o700 });
+  try {
+    return lockFolder(spoolPath);
+  } catch (error) {
+    if (!(error instanceof FolderInUse)) throw error;
+    const who = await whoUses(dataDir);
+    throw new CommandError(
+      `not restored: ${who}\nTo replace only its database while it runs: --running.`,
+    );
+  }
+}
+
+function requireRoom({ config, replaces }: RestoreOptions): void {
+  const { dataDir, storage } = config;
+  const data = new DataFolder(dataDir);
+  if (replaces) return;
+  const found = [
+    ...databaseFiles(storage.path),
+    ...[parts.pepper, parts.installation].map((name) => join(dataDir, name)),
+  ].filter((path) => existsSync(path));
+  if (found.length === 0 && !data.hasCalls) return;
+  const what = found.length === 0 ? data.spoolPath : found.join(", ");
+  throw new CommandError(
+    `not restored: there is data (${what}). To move it aside and restore: --replace`,
+  );
+}
+
+function databaseFiles(path: string): readonly string[] {
+  return [path, `${path}-wal`, `${path}-shm`];
+}
+
+/** Moves the data into a folder beside it, all but the lock that this process holds. */
+function moveAside(dataDir: string, stamp: string): readonly string[] {
+  const folder = join(dataDir, `before-restore-${stamp}`);
+  const found = [
+    ...[parts.pepper, parts.installation].filter((name) => existsSync(join(dataDir, name))),
+    ...filesIn(join(dataDir, parts.spool)).map((name) => join(parts.spool, name)),
+  ];
+  for (const name of found) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true, mode: 0o700 });
+    renameSync(join(dataDir, name), join(folder, name));
+  }
+  return found.length === 0 ? [] : [folder];
+}
+
+async function putData({ config, folder }: RestoreOptions, { manifest }: VerifiedBackup) {
+  const { dataDir, auth } = config;
+  for (const name of Object.keys(manifest.files)) {
+    const isPepper = name === parts.pepper;
+    if (name === parts.database || (isPepper && auth.peppers.length > 0)) continue;
+    await copyFile(join(folder, name), join(dataDir, name));
+  }
+}
+
+/** The last step, and atomic: until then a start finds that the database is missing. */
+async function putDatabase(
+  { config, folder }: RestoreOptions,
+  stamp: string,
+): Promise<readonly string[]> {
+  const path = resolve(config.storage.path);
+  const next = `${path}.restoring`;
+  rmSync(next, { force: true });
+  await copyFile(join(folder, parts.database), next);
+  const aside = databaseFiles(path)
+    .filter((file) => existsSync(file))
+    .map((file) => {
+      const to = file.replace(path, `${path}.before-restore-${stamp}`);
+      renameSync(file, to);
+      return to;
+    });
+  renameSync(next, path);
+  await syncFile(dirname(path));
+  return aside;
+}

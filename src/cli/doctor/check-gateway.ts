@@ -1,0 +1,50 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { CommandError, type CommandIo } from "../command.ts";
+import { cellOf, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import { connect } from "../client/connect.ts";
+import type { SettingsArguments } from "../serve/load-settings.ts";
+import { commandLine } from "../program.ts";
+import type { Finding } from "./finding.ts";
+
+const subject = "gateway";
+
+/** Whether a gateway runs on the data directory, and which of its processes do not serve. */
+export async function checkGateway(
+  dataDir: string,
+  chosen: SettingsArguments,
+  io: CommandIo,
+): Promise<Finding[]> {
+  if (!existsSync(join(dataDir, "admin-access.json"))) {
+    return [{ state: "note", subject, text: "none runs on this configuration" }];
+  }
+  const local = { ...chosen, url: undefined, tokenFile: undefined, isOffline: false };
+  const environment = { ...io.environment, adminUrl: undefined, adminToken: undefined };
+  try {
+    await using client = await connect(local, { ...io, environment });
+    const processes = readRecords(await client.request("GET", "/status"), "data");
+    const idle = processes.filter(({ ready }) => ready !== true);
+    if (idle.length > 0) return idle.map(notReady);
+    return [
+      {
+        state: "ok",
+        subject,
+        text: `runs, and ${processes.length === 1 ? "its process is" : `all its ${processes.length} processes are`} ready`,
+      },
+    ];
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    const advice = `start it again with \`${commandLine("serve", chosen)}\``;
+    return [{ state: "failed", subject, text: error.message, advice }];
+  }
+}
+
+function notReady(process: ReplyRecord): Finding {
+  const name = `${cellOf(process, "process")} ${cellOf(process, "number")}`.replace(" -", "");
+  return {
+    state: "failed",
+    subject,
+    text: `${name} is not ready: ${cellOf(process, "not_ready")}`,
+    advice: "what is wrong is among these findings, or at the end of the gateway's log",
+  };
+}

@@ -1,0 +1,73 @@
+import type { Config } from "../../config/config.ts";
+import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import { askTargets, type AskedTargetReport } from "../../process/doctor/ask-targets.ts";
+import type { CommandIo } from "../command.ts";
+import { printable } from "../output/reply-fields.ts";
+import { proxiesOf } from "../serve/load-settings.ts";
+import type { Finding } from "./finding.ts";
+
+const timeoutMs = 20_000;
+/** Signed requests of a clock that is further off are refused by some providers. */
+const wrongClockMs = 60_000;
+
+/** Credentials, reachability and access: every target is asked for a few tokens. */
+export async function checkTargets(config: Config, io: CommandIo): Promise<readonly Finding[]> {
+  const { clock, random } = io;
+  const proxies = proxiesOf(io.environment);
+  const reports = await askTargets(config, { proxies, clock, random, timeoutMs });
+  return [...checkClock(reports), ...reports.map(findingOf)];
+}
+
+function checkClock(reports: readonly AskedTargetReport[]): readonly Finding[] {
+  const subject = "clock";
+  const differences = reports.flatMap(({ aheadMs }) => aheadMs ?? []);
+  // One server may be wrong; all of them are not.
+  const least = differences.toSorted((one, other) => Math.abs(one) - Math.abs(other))[0];
+  if (least === undefined) return [{ state: "note", subject, text: "no target told the time" }];
+  if (Math.abs(least) < wrongClockMs) {
+    return [{ state: "ok", subject, text: "agrees with the targets" }];
+  }
+  const text = `${Math.round(Math.abs(least) / 1000)} s ${least > 0 ? "behind" : "ahead of"} the targets`;
+  const advice = "set the clock by NTP: signatures and the limits per minute depend on it";
+  return [{ state: "failed", subject, text, advice }];
+}
+
+function findingOf({ alias, target, failure }: AskedTargetReport): Finding {
+  const subject = "target";
+  const name = `${alias} at ${target.id}`;
+  if (failure === undefined) return { state: "ok", subject, text: `${name} answers` };
+  const { kind, message, status, code, hint } = failure;
+  const facts = [status, code].filter((fact) => fact !== undefined).join(" ");
+  const text = `${name}: ${printable(message)}${facts === "" ? "" : ` (${facts})`}`;
+  const state = isPassing(failure) ? "warning" : "failed";
+  return { state, subject, text, advice: hint ?? adviceOn[kind] };
+}
+
+/** Failures that a busy provider has too. */
+function isPassing({ kind }: UpstreamFailureDetails): boolean {
+  return kind === "throttled" || kind === "overloaded";
+}
+
+const theAnswer = "look at the provider's status page, then at its answer in the message";
+
+const adviceOn: Readonly<Record<UpstreamFailureKind, string>> = {
+  throttled: "nothing now; ask the provider for a larger quota when it goes on",
+  overloaded: "nothing now; add a target in another region or at another provider",
+  unavailable: theAnswer,
+  "connect-failed":
+    "check the address, the name server, firewalls, and HTTPS_PROXY and NO_PROXY; `curl` from this machine must reach it",
+  "timed-out": "check that the server works on it at all, and timeouts of the upstream",
+  "connection-lost": theAnswer,
+  "broken-answer": "check that the address is that of an API of this kind",
+  "unfit-answer": "check that the address is that of an API of this kind",
+  "bad-credential":
+    "set the credential of the upstream (its variable, its file or its role), or give it the right to call this model",
+  "stale-credential": "get a new credential, and check the clock",
+  "unknown-model":
+    "check the identifier of the model and the region, and whether the provider's account has access to it",
+  "context-overflow": "raise context_window to what the model has",
+  unsupported: "check the kind of the model: chat or embedding",
+  "invalid-request": "check the identifier of the model and the target's settings",
+  "content-refused": "a guardrail refuses even this test; check its settings",
+};

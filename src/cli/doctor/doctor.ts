@@ -1,0 +1,123 @@
+import { formatProblems, parseConfig } from "../../config/load.ts";
+import type { Config } from "../../config/config.ts";
+import { checkWarnings } from "../../config/problems/warnings.ts";
+import { exitCodes } from "../../process/exit-codes.ts";
+import {
+  CommandError,
+  readArguments,
+  UsageError,
+  type Command,
+  type CommandIo,
+} from "../command.ts";
+import {
+  loadSettings,
+  readConfigFile,
+  settingsOptions,
+  type SettingsArguments,
+} from "../serve/load-settings.ts";
+import { checkGateway } from "./check-gateway.ts";
+import { checkMachine } from "./check-machine.ts";
+import { checkTargets } from "./check-targets.ts";
+import { formatFinding, type Finding } from "./finding.ts";
+
+export const doctorCommand: Command = {
+  name: "doctor",
+  help: () => `Usage: sluice doctor [--config FILE] [--data-dir DIR] [--no-targets] [--json]
+
+Looks for what keeps a gateway from working, and says what to do: the configuration, the data
+directory, disk, open files, the gateway if one runs, and each target: its credential, whether it is
+reached, and whether it answers. It asks each target for up to 16 tokens. Run it as the user of the
+gateway and with its environment, since credentials depend on both.
+
+Options:
+  -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo)
+  --data-dir DIR      where state is kept, instead of the configured directory
+  --no-targets        send nothing to any provider
+  --json              print {"ok": ..., "findings": [...]} instead of text
+
+Exit code: 0 nothing is wrong, 1 something is, 2 wrong usage. Warnings are not wrong.`,
+  async run(args, io) {
+    const { values, positionals } = readArguments(args, {
+      ...settingsOptions,
+      "no-targets": { type: "boolean" },
+      json: { type: "boolean" },
+    });
+    if (positionals.length > 0) throw new UsageError(`doctor does not take '${positionals[0]}'`);
+    const isJson = values.json === true;
+    const findings: Finding[] = [];
+    const tell = (found: readonly Finding[]): void => {
+      findings.push(...found);
+      if (!isJson) for (const finding of found) io.print(formatFinding(finding));
+    };
+    await examine({ chosen: values, asksTargets: values["no-targets"] !== true, tell }, io);
+    const failed = findings.filter(({ state }) => state === "failed").length;
+    if (isJson) io.print(JSON.stringify({ ok: failed === 0, findings }));
+    else io.print(`\n${summaryOf(findings)}`);
+    return failed === 0 ? exitCodes.ok : exitCodes.failed;
+  },
+};
+
+interface Examination {
+  readonly chosen: SettingsArguments;
+  readonly asksTargets: boolean;
+  readonly tell: (findings: readonly Finding[]) => void;
+}
+
+async function examine({ chosen, asksTargets, tell }: Examination, io: CommandIo): Promise<void> {
+  const path = chosen.config ?? io.environment.configPath;
+  const read = checkConfiguration(path, io);
+  tell(read);
+  if (read.some(({ state }) => state === "failed")) return;
+  const config = readSettings(chosen, io);
+  if (config instanceof CommandError) {
+    return tell([{ state: "failed", subject: "environment", text: config.message }]);
+  }
+  tell(checkMachine(config));
+  tell(await checkGateway(config.dataDir, chosen, io));
+  if (asksTargets && path !== undefined) tell(await checkTargets(config, io));
+}
+
+/** The configuration, or what else keeps a gateway from starting, such as a wrong proxy. */
+function readSettings(chosen: SettingsArguments, io: CommandIo): Config | CommandError {
+  try {
+    return loadSettings(chosen, io).config;
+  } catch (error) {
+    if (error instanceof CommandError) return error;
+    throw error;
+  }
+}
+
+function checkConfiguration(path: string | undefined, io: CommandIo): readonly Finding[] {
+  const subject = "configuration";
+  if (path === undefined) {
+    const text = "there is no sluice.yaml here: the demo, whose provider is simulated";
+    return [{ state: "note", subject, text }];
+  }
+  const fix = `correct it; \`sluice check-config ${path}\` checks it again`;
+  try {
+    const source = { name: path, env: io.environment.variables };
+    const result = parseConfig(readConfigFile(path), source);
+    if (!result.ok) {
+      const [, ...lines] = formatProblems(path, result.problems).split("\n");
+      return lines.map((text) => ({ state: "failed", subject, text, advice: fix }));
+    }
+    const warnings = checkWarnings(result.config, io.clock.now());
+    return [
+      { state: "ok", subject, text: `${path} is good` },
+      ...warnings.map((text) => ({ state: "warning", subject, text }) as const),
+    ];
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    return [{ state: "failed", subject, text: error.message, advice: "name another --config" }];
+  }
+}
+
+function summaryOf(findings: readonly Finding[]): string {
+  const count = (wanted: Finding["state"]): number =>
+    findings.filter(({ state }) => state === wanted).length;
+  const [failed, warnings] = [count("failed"), count("warning")];
+  if (failed === 0 && warnings === 0) return "Nothing is wrong.";
+  const warned = warnings === 1 ? "1 warning" : `${warnings} warnings`;
+  if (failed === 0) return `Nothing is wrong; ${warned}.`;
+  return warnings === 0 ? `${failed} failed.` : `${failed} failed, ${warned}.`;
+}

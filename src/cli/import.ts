@@ -1,0 +1,53 @@
+import { convertLiteLlm } from "../config/litellm/convert-litellm.ts";
+import { formatProblems, parseConfig } from "../config/load.ts";
+import { writeYaml } from "../config/text/write-yaml.ts";
+import { parseYaml } from "../config/text/yaml-tree.ts";
+import { exitCodes } from "../process/exit-codes.ts";
+import {
+  CommandError,
+  readArguments,
+  UsageError,
+  type Command,
+  type CommandIo,
+} from "./command.ts";
+import { readTextFile } from "./read-input.ts";
+
+export const importCommand: Command = {
+  name: "import",
+  help: () => `Usage: sluice import litellm FILE > sluice.yaml
+
+Converts the configuration of a LiteLLM proxy and prints it as a configuration of Sluice: models,
+their targets with credentials and order, and fallbacks. What has no counterpart is named at the top
+of the result and on standard error. Keys, users and budgets are in LiteLLM's database and are not
+converted.
+
+Exit code: 0 the result passes check-config, 1 it does not, 2 wrong usage.`,
+  run(args, io) {
+    const { positionals } = readArguments(args, {});
+    const [source, path, ...others] = positionals;
+    if (source !== "litellm" || path === undefined || others.length > 0) {
+      throw new UsageError("say from what to import, and which file: import litellm FILE");
+    }
+    return Promise.resolve(importLiteLlm(path, io));
+  },
+};
+
+function importLiteLlm(path: string, io: CommandIo): number {
+  const yaml = parseYaml(readTextFile(path));
+  if (!yaml.ok) throw new CommandError(formatProblems(path, yaml.problems));
+  const { value } = yaml.tree;
+  if (!Object.hasOwn(value, "model_list")) {
+    throw new CommandError(`${path}: is no configuration of LiteLLM: it has no model_list`);
+  }
+  const { file, notes } = convertLiteLlm(value);
+  const text = writeYaml(file, ["Converted from LiteLLM's configuration.", ...notes]);
+  io.print(text.trimEnd());
+  for (const note of notes) io.report(note);
+  // Variables are set where the gateway will run.
+  const env: Record<string, string> = {};
+  for (const [, name = ""] of text.matchAll(/\$\{(\w+)\}/g)) env[name] = "set";
+  const result = parseConfig(text, { name: "the result", env });
+  if (result.ok) return exitCodes.ok;
+  io.report(formatProblems("the result", result.problems));
+  return exitCodes.failed;
+}

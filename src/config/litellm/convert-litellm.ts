@@ -1,0 +1,186 @@
+import type { JsonObject } from "../../domain/json-object.ts";
+import { isSameValue } from "../../domain/same-value.ts";
+import { convertTarget } from "./convert-target.ts";
+import { Entry } from "./entry.ts";
+
+export interface Converted {
+  readonly file: JsonObject;
+  /** What was not carried over, or has to be looked at: a sentence each. */
+  readonly notes: readonly string[];
+}
+
+interface ConvertedModel {
+  readonly kind: "chat" | "embedding";
+  context_window: number | undefined;
+  max_output_tokens: number | undefined;
+  fallbacks: string[];
+  readonly targets: JsonObject[];
+}
+
+const guessedWindow = { chat: 128_000, embedding: 8_192 } as const;
+
+/** Converts a parsed configuration of LiteLLM's proxy. Names each setting that has no counterpart. */
+export function convertLiteLlm(tree: JsonObject): Converted {
+  return new Conversion(new Entry(tree)).convert();
+}
+
+class Conversion {
+  readonly #file: Entry;
+  readonly #upstreams = new Map<string, JsonObject>();
+  readonly #models = new Map<string, ConvertedModel>();
+  readonly #notes = new Set<string>();
+
+  constructor(file: Entry) {
+    this.#file = file;
+  }
+
+  convert(): Converted {
+    for (const [index, value] of this.#file.list("model_list").entries()) {
+      this.#addDeployment(new Entry(value), `model_list[${index}]`);
+    }
+    const settings = this.#file.map("litellm_settings");
+    const router = this.#file.map("router_settings");
+    for (const each of [settings, router]) this.#addFallbacks(each.list("fallbacks"));
+    this.#noteUnread(settings, "litellm_settings");
+    this.#noteUnread(router, "router_settings");
+    this.#noteUnread(this.#file.map("general_settings"), "general_settings");
+    this.#noteUnread(this.#file);
+    const file = {
+      environments: [{ name: "production", hosts: ["*"], models: ["*"] }],
+      upstreams: Object.fromEntries(this.#upstreams),
+      models: Object.fromEntries([...this.#models].map(([alias, model]) => [alias, plain(model)])),
+    };
+    return { file, notes: [...this.#notes] };
+  }
+
+  #addDeployment(deployment: Entry, place: string): void {
+    const alias = deployment.text("model_name") ?? "";
+    const params = deployment.map("litellm_params");
+    const info = deployment.map("model_info");
+    const target = alias === "" || alias.includes("*") ? undefined : convertTarget(params);
+    if (target === undefined) {
+      const advice = "a wildcard, or a provider that needs its api_base here";
+      this.#notes.add(`${place} (${alias || "without a name"}) is left out: ${advice}.`);
+      return;
+    }
+    const model = this.#modelOf(alias, kindOf(info, target.model));
+    this.#readSizes(alias, model, info);
+    model.targets.push({
+      upstream: this.#upstreamOf(target.place, target.upstream),
+      model: target.model,
+      ...orderOf(params),
+    });
+    this.#noteUnread(params, `${place}.litellm_params`);
+    info.value("id");
+    this.#noteUnread(info, `${place}.model_info`);
+    this.#noteUnread(deployment, place);
+  }
+
+  #modelOf(alias: string, kind: ConvertedModel["kind"]): ConvertedModel {
+    const sizes = { context_window: undefined, max_output_tokens: undefined };
+    const model = this.#models.get(alias) ?? { kind, ...sizes, fallbacks: [], targets: [] };
+    this.#models.set(alias, model);
+    return model;
+  }
+
+  #readSizes(alias: string, model: ConvertedModel, info: Entry): void {
+    const input = info.number("max_input_tokens");
+    const output = info.number("max_output_tokens");
+    const either = info.number("max_tokens");
+    model.context_window ??= input ?? (model.kind === "embedding" ? either : undefined);
+    if (model.kind === "chat") model.max_output_tokens ??= output ?? either;
+    if (model.context_window !== undefined) return;
+    model.context_window = guessedWindow[model.kind];
+    const guess = `context_window of ${alias} is a guess (${model.context_window})`;
+    this.#notes.add(`${guess}: LiteLLM's file does not have it, so look it up.`);
+  }
+
+  /** The name of an upstream with these fields. */
+  #upstreamOf(place: string, fields: JsonObject): string {
+    for (const [name, known] of this.#upstreams) if (isSameValue(known, fields)) return name;
+    const base = place.toLowerCase().replaceAll(/[^a-z0-9-]+/g, "-");
+    let name = base;
+    for (let number = 2; this.#upstreams.has(name); number += 1) name = `${base}-${number}`;
+    this.#upstreams.set(name, fields);
+    const isInFile = ["api_key", "secret_access_key"].some((key) => isPlain(fields[key]));
+    if (isInFile) {
+      this.#notes.add(`upstreams.${name} has a secret in the file: better put it in a variable.`);
+    }
+    return name;
+  }
+
+  /** Entries such as `{ chat: [other] }`. */
+  #addFallbacks(fallbacks: readonly unknown[]): void {
+    for (const entry of fallbacks) {
+      const map = new Entry(entry);
+      for (const alias of map.unread()) {
+        const wanted = map.list(alias).filter((each) => typeof each === "string");
+        const model = this.#models.get(alias);
+        for (const other of wanted) this.#addFallback(model, alias, other);
+      }
+    }
+  }
+
+  #addFallback(model: ConvertedModel | undefined, alias: string, other: string): void {
+    const isChat = model?.kind === "chat" && this.#models.get(other)?.kind === "chat";
+    if (!isChat || alias === other) {
+      this.#notes.add(`The fallback ${alias} -> ${other} is left out: both must be chat models.`);
+    } else if (!model.fallbacks.includes(other)) model.fallbacks.push(other);
+  }
+
+  #noteUnread(entry: Entry, place = ""): void {
+    for (const key of entry.unread()) {
+      const name = place === "" ? key : `${place}.${key}`;
+      const advice = counterparts.get(key);
+      this.#notes.add(`${name} is not carried over${advice === undefined ? "" : `: ${advice}`}.`);
+    }
+  }
+}
+
+function kindOf(info: Entry, model: string): ConvertedModel["kind"] {
+  const mode = info.text("mode");
+  if (mode === undefined) return /embed|bge-|e5-/i.test(model) ? "embedding" : "chat";
+  return mode === "embedding" ? "embedding" : "chat";
+}
+
+const mostWeight = 1000;
+
+/** LiteLLM picks deployments by `weight`, or else by their limits. */
+function orderOf(params: Entry): JsonObject {
+  const order = params.number("order");
+  const [rpm, tpm] = [params.number("rpm"), params.number("tpm")];
+  const share = params.number("weight") ?? rpm ?? (tpm && tpm / 1000);
+  const weight = share && Math.min(mostWeight, Math.max(1, Math.round(share)));
+  return { ...(order && { priority: order }), ...(weight && { weight }) };
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value === "string" && !/^\$\{\w+\}$/.test(value);
+}
+
+function plain({ fallbacks, max_output_tokens: output, ...model }: ConvertedModel): JsonObject {
+  const { context_window: window = 0, targets, kind } = model;
+  const most = output && { max_output_tokens: Math.min(output, window) };
+  const next = fallbacks.length > 0 && { fallbacks };
+  return { kind, context_window: window, ...most, ...next, targets };
+}
+
+/** What does the work of a setting here. */
+const counterparts: ReadonlyMap<string, string> = new Map([
+  ["master_key", "operators sign in, or make tokens with `sluice tokens create`"],
+  ["database_url", "`storage.url`; keys of LiteLLM cannot be imported, because it keeps digests"],
+  ["num_retries", "targets and fallbacks are tried by `routing`"],
+  ["max_retries", "targets and fallbacks are tried by `routing`"],
+  ["timeout", "`timeouts` of an upstream or a model"],
+  ["stream_timeout", "`timeouts` of an upstream or a model"],
+  ["request_timeout", "`timeouts` of an upstream or a model"],
+  ["routing_strategy", "targets are chosen by priority, weight and health"],
+  ["drop_params", "each upstream gets the fields that it knows"],
+  ["cache", "Sluice keeps no answers"],
+  ["cache_params", "Sluice keeps no answers"],
+  ["redis_host", "`limits.store`"],
+  ["success_callback", "/metrics, the usage ledger and the log"],
+  ["failure_callback", "/metrics, the usage ledger and the log"],
+  ["callbacks", "/metrics, the usage ledger and the log"],
+  ["guardrails", "the guardrail of a target, and `hooks`"],
+]);

@@ -1,0 +1,119 @@
+import { askTarget } from "../../call/attempts/ask-target.ts";
+import type { Config } from "../../config/config.ts";
+import type { Clock } from "../../domain/clock.ts";
+import {
+  UpstreamFailure,
+  type UpstreamFailureDetails,
+} from "../../domain/errors/upstream-failure.ts";
+import type { RandomBytes } from "../../domain/keys/base62.ts";
+import type { Model, Target } from "../../domain/model.ts";
+import type { Proxies } from "../../domain/upstream-settings.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
+import { connectProbe } from "../../upstream-client/connect-probe.ts";
+import { HostProbes } from "../../upstream-client/host-probes.ts";
+import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
+import { resolveHost } from "../../upstream-client/resolve-host.ts";
+import type { Transport } from "../../upstream-client/transport.ts";
+import { adapterServices } from "../wiring/adapter-services.ts";
+import { buildSnapshot } from "../wiring/build-snapshot.ts";
+
+export interface AskOptions {
+  readonly proxies: Proxies;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  /** Of each target, until its first event. */
+  readonly timeoutMs: number;
+}
+
+/** How a target answered. */
+export interface AskedTargetReport {
+  readonly alias: string;
+  readonly target: Target;
+  /** Undefined: it answered. */
+  readonly failure: UpstreamFailureDetails | undefined;
+  /** How far its clock is ahead of ours, in milliseconds; undefined when it told no time. */
+  readonly aheadMs: number | undefined;
+}
+
+/** So many are asked at once. */
+const askedAtOnce = 8;
+
+/** Asks every target of the configuration for a few tokens, each once, as a gateway would. */
+export async function askTargets(
+  config: Config,
+  options: AskOptions,
+): Promise<readonly AskedTargetReport[]> {
+  const { clock, random: randomBytes } = options;
+  const telemetry = { events: { upstreamTrouble: () => undefined } };
+  const services = adapterServices({ clock, randomBytes, telemetry });
+  const snapshot = buildSnapshot(config, { services, hooks: [] });
+  const waiting = targetsOf(config);
+  const reports: AskedTargetReport[] = [];
+  while (waiting.length > 0) {
+    const asked = waiting.splice(0, askedAtOnce).map((one) => ask(one, snapshot, options));
+    reports.push(...(await Promise.all(asked)));
+  }
+  return reports;
+}
+
+interface ModelTarget {
+  readonly model: Model;
+  readonly target: Target;
+}
+
+function targetsOf({ environments }: Config): ModelTarget[] {
+  const found = new Map<string, ModelTarget>();
+  for (const { models } of environments) {
+    for (const model of models.values()) {
+      for (const target of model.targets) {
+        if (!found.has(target.id)) found.set(target.id, { model, target });
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+async function ask(
+  { model, target }: ModelTarget,
+  snapshot: Snapshot,
+  { proxies, clock, timeoutMs }: AskOptions,
+): Promise<AskedTargetReport> {
+  const upstream = snapshot.upstreams.get(target.upstream);
+  if (upstream === undefined) throw new Error(`there is no upstream ${target.upstream}`);
+  // An unused connection would keep the process alive.
+  const connections = { ...upstream.connections, mostIdle: 0 };
+  let aheadMs: number | undefined;
+  const client = createUpstreamClient({
+    proxies,
+    mostConnections: 2,
+    monotonic: () => clock.monotonic(),
+  });
+  const transport: Transport = async (url, request) => {
+    const response = await client(url, request);
+    const time = Date.parse(response.headers.get("date") ?? "");
+    if (!Number.isNaN(time)) aheadMs = time - clock.now();
+    return response;
+  };
+  const hosts = new HostProbes(connectProbe({ resolveHost, clock }), clock);
+  const answerLimitBytes = snapshot.settings.answerLimitBytes.embedding;
+  const asked = {
+    model,
+    target,
+    upstream: { ...upstream, connections },
+    timeoutMs,
+    answerLimitBytes,
+  };
+  try {
+    await askTarget(asked, { transport, hosts, clock, places: anyPlace });
+    return { alias: model.alias, target, failure: undefined, aheadMs };
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    return { alias: model.alias, target, failure: error.details, aheadMs };
+  }
+}
+
+const anyPlace = {
+  tryOpen: () => true,
+  whenOpen: () => Promise.resolve(true),
+  close: () => undefined,
+};

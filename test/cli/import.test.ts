@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { formatProblems, parseConfig } from "../../src/config/load.ts";
+import { runHere } from "./run-here.ts";
+import { createFolder, type SluiceFolder } from "./sluice-folder.ts";
+
+let folder: SluiceFolder;
+beforeAll(() => {
+  folder = createFolder({ isOffline: true });
+});
+afterAll(() => folder[Symbol.dispose]());
+
+const proxy = `
+model_list:
+  - model_name: chat
+    litellm_params:
+      model: bedrock/us.anthropic.claude-sonnet-4-20250514-v1:0
+      aws_region_name: us-west-2
+      aws_access_key_id: os.environ/AWS_ACCESS_KEY_ID
+      aws_secret_access_key: os.environ/AWS_SECRET_ACCESS_KEY
+      rpm: 60
+      max_retries: 2
+    model_info: { mode: chat, max_input_tokens: 200000, max_output_tokens: 64000, input_cost_per_token: 0.1 }
+  - model_name: chat
+    litellm_params: { model: bedrock/converse/eu-west-1/eu.anthropic.claude-sonnet-4-20250514-v1:0, rpm: 30, order: 2 }
+  - model_name: small
+    litellm_params: { model: openai/tiny, api_base: "http://10.0.0.1:8000/v1", api_key: sk-in-the-file }
+  - model_name: spare
+    litellm_params: { model: gpt-x, api_key: os.environ/OPENAI_API_KEY }
+  - model_name: local
+    litellm_params: { model: ollama/llama, api_base: "http://10.0.0.2:11434" }
+  - model_name: sky
+    litellm_params: { model: azure/large, api_base: "https://sky.example.com/", api_key: os.environ/AZURE, api_version: "2025-01-01" }
+  - model_name: vectors
+    litellm_params: { model: hosted_vllm/bge-m3, api_base: "http://10.0.0.1:8000/v1", api_key: sk-in-the-file }
+    model_info: { mode: embedding, max_tokens: 8192 }
+  - model_name: "openai/*"
+    litellm_params: { model: openai/* }
+  - model_name: odd
+    litellm_params: { model: cohere/command }
+litellm_settings:
+  drop_params: true
+  fallbacks: [{ chat: [small, nobody] }]
+router_settings:
+  routing_strategy: least-busy
+  fallbacks: [{ small: [spare] }, { chat: [spare] }, { vectors: [chat] }]
+general_settings: { master_key: sk-1234 }
+environment_variables: { A: b }
+`;
+
+async function convert(text: string) {
+  const path = await folder.write("litellm.yaml", text);
+  const { exitCode, output, errors } = await runHere(["import", "litellm", path]);
+  return { exitCode, output, notes: errors.trimEnd().split("\n") };
+}
+
+test("models, targets, credentials and fallbacks are carried over, and the result is valid", async () => {
+  const { exitCode, output } = await convert(proxy);
+  expect(exitCode).toBe(0);
+  const names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY", "AZURE"];
+  const env = Object.fromEntries(names.map((name) => [name, `value_of_${name}`]));
+  const result = parseConfig(output, { name: "sluice.yaml", env });
+  if (!result.ok) throw new Error(formatProblems("sluice.yaml", result.problems));
+  const models = result.config.environments[0]?.models;
+  const shown = [...(models ?? [])].map(([alias, model]) => [
+    alias,
+    model.kind,
+    model.contextWindow,
+    model.targets.map(({ id, priority, weight }) => `${id} ${priority} ${weight}`).join(", "),
+    (model.fallbacks ?? []).join(" "),
+  ]);
+  const claude = "anthropic.claude-sonnet-4-20250514-v1:0";
+  expect(shown).toEqual([
+    [
+      "chat",
+      "chat",
+      200_000,
+      `bedrock-us-west-2/us.${claude} 1 60, bedrock-eu-west-1/eu.${claude} 2 30`,
+      "small spare",
+    ],
+    ["small", "chat", 128_000, "openai/tiny 1 1", "spare"],
+    ["spare", "chat", 128_000, "openai-2/gpt-x 1 1", ""],
+    ["local", "chat", 128_000, "ollama/llama 1 1", ""],
+    ["sky", "chat", 128_000, "azure-large/large 1 1", ""],
+    ["vectors", "embedding", 8_192, "openai/bge-m3 1 1", ""],
+  ]);
+  expect(output).toContain("access_key_id: ${AWS_ACCESS_KEY_ID}");
+  expect(output).toContain("base_url: http://10.0.0.2:11434/v1");
+  expect(output).toContain("base_url: https://sky.example.com/openai/deployments/large");
+});
+
+test("each setting without a counterpart is named, in the result too", async () => {
+  const { output, notes } = await convert(proxy);
+  const told = [
+    "model_list[0].litellm_params.max_retries is not carried over: targets and fallbacks are tried by `routing`.",
+    "model_list[0].model_info.input_cost_per_token is not carried over.",
+    "context_window of small is a guess (128000): LiteLLM's file does not have it, so look it up.",
+    "upstreams.openai has a secret in the file: better put it in a variable.",
+    "model_list[7] (openai/*) is left out: a wildcard, or a provider that needs its api_base here.",
+    "model_list[8] (odd) is left out: a wildcard, or a provider that needs its api_base here.",
+    "The fallback chat -> nobody is left out: both must be chat models.",
+    "The fallback vectors -> chat is left out: both must be chat models.",
+    "litellm_settings.drop_params is not carried over: each upstream gets the fields that it knows.",
+    "router_settings.routing_strategy is not carried over: targets are chosen by priority, weight and health.",
+    "general_settings.master_key is not carried over: operators sign in, or make tokens with `sluice tokens create`.",
+    "environment_variables is not carried over.",
+  ];
+  for (const note of told) {
+    expect(notes).toContain(note);
+    expect(output).toContain(`# ${note}\n`);
+  }
+});
+
+test("a file that is not LiteLLM's, or that gives no model, is told", async () => {
+  const other = await convert("models: {}\n");
+  expect([other.exitCode, other.output]).toEqual([1, ""]);
+  expect(other.notes[0]).toContain("it has no model_list");
+  const empty = await convert("model_list: []\n");
+  expect(empty.exitCode).toBe(1);
+  expect(empty.notes.join("\n")).toContain("the result");
+  expect((await convert("model_list: [\n")).notes[0]).toContain("1 problem");
+  expect((await runHere(["import", "portkey", "x"])).exitCode).toBe(2);
+  expect((await runHere(["import", "litellm"])).exitCode).toBe(2);
+});
