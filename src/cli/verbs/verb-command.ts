@@ -74,8 +74,9 @@ function requireVerb({ name, verbs, defaultVerb }: ResourceSpec, first = "-"): v
   const isVerb = names.includes(first) || (isOption && defaultVerb !== undefined);
   if (isVerb || names[0] === name) return;
   const meant = isOption ? undefined : suggest(first, names);
-  if (meant !== undefined)
+  if (meant !== undefined) {
     throw new UsageError(`unknown verb '${first}'; did you mean '${meant}'?`);
+  }
   const unknown = isOption ? "" : `; not '${first}'`;
   throw new UsageError(`choose a verb: ${names.join(", ")}${unknown}`);
 }

@@ -88,8 +88,9 @@ class PrincipalFinder {
     const authorization = request.headers.get("authorization");
     if (authorization !== null) return this.#findByToken(readBearer(authorization), address);
     const secret = readCookie(request, "session", publicUrl());
-    if (secret === undefined)
+    if (secret === undefined) {
       throw notSignedIn("nothing", "neither a session nor a token was sent");
+    }
     if (isUnsafe(request)) requireOrigin(request, publicUrl());
     const id = sessionId(secret);
     if (id === undefined) throw notSignedIn("session", "the session is malformed");

@@ -68,8 +68,9 @@ async function findUser(view: ControlView, signOn: SignOnClaims): Promise<User |
 /** Reads a new user from the claims. Throws 403 without a trustworthy email address. */
 function describeUser({ issuer, subject, claims }: SignOnClaims) {
   const email = readEmail(claims);
-  if (email === undefined)
+  if (email === undefined) {
     throw notPermitted("The identity provider did not send an email address.");
+  }
   if (claims.email_verified === false) throw notPermitted("The email address is not verified.");
   const name = typeof claims.name === "string" ? claims.name.slice(0, 100) : "";
   return { email, name, identity: { issuer, subject } };
