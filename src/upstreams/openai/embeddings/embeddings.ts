@@ -3,12 +3,12 @@ import {
   type EmbeddingRequest,
   type EmbeddingResult,
   type EmbeddingVector,
-} from "../../domain/chat/embedding.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { isNumbers, listOf, numberOf, objectOf } from "../shared/json-fields.ts";
-import { brokenAnswer, parseAnswer, readUsage } from "./read-answer.ts";
+} from "../../../domain/chat/embedding.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { isNumbers, listOf, numberOf, objectOf } from "../../shared/json-fields.ts";
+import { brokenAnswer, parseAnswer, readUsage } from "../read-answer.ts";
 import { unpackVectors } from "./packed-vectors.ts";
-import type { OpenAiSettings } from "./settings.ts";
+import type { OpenAiSettings } from "../settings.ts";
 
 export function encodeEmbeddings(
   request: EmbeddingRequest,
