@@ -9,6 +9,7 @@ const steps: readonly { readonly name: string; readonly command: readonly string
     command: [
       "bun",
       "test",
+      "--timeout=60000",
       "scripts/check-documents.test.ts",
       "src/config/reference.test.ts",
       "src/upstreams/bedrock/models/document.test.ts",

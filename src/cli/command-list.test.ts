@@ -103,12 +103,12 @@ test("messages name every field by an existing option or a plain word", () => {
 });
 
 test.each([
-  ["a value that was forgotten", "keys list --account --json", "--account lacks its value"],
+  ["a value that was forgotten", "keys list --account --json", "--account needs a value"],
   ["a range that ends before it begins", "audit list --since 1h --until 2h", "before --until"],
   [
     "limits and none at once",
     "accounts update Shop --no-limits --requests-per-minute 1 --tokens-per-minute 1",
-    "--no-limits and other limits exclude each other",
+    "--no-limits cannot be combined with other limits",
   ],
   [
     "half of the limits",
@@ -116,14 +116,14 @@ test.each([
     "--requests-per-minute and --tokens-per-minute go together",
   ],
   ["a word that is none of the choices", "users list --role king", "operator, account_holder"],
-  ["an option without its verb", "accounts --json", "say what to do: create, list,"],
+  ["an option without its verb", "accounts --json", "choose a verb: create, list,"],
   ["nearly a verb, where there is a default", "usage cals", "did you mean 'calls'?"],
   ["nearly an option", "keys list --acount x", "--acount; did you mean --account?"],
   ["nearly an option, which leaves out one", "keys create --application a --pln b", "--plan?"],
   [
     "an option of another program",
     "keys list --frobnicate",
-    "no option --frobnicate\nSee: npx sluice keys list --help",
+    "unknown option --frobnicate\nSee: npx sluice keys list --help",
   ],
   ["nearly an option of a service", "serve --confg x", "--confg; did you mean --config?"],
 ])("%s is a mistake of the command line", async (_, line, told) => {

@@ -65,12 +65,12 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "environments",
-    summary: "stages with their own address, models and keys",
+    summary: "deployment stages with their own hosts, models and keys",
     load: async () => resource((await import("./resources/configured.ts")).environments),
   },
   {
     name: "models",
-    summary: "what callers name, and the targets that serve it",
+    summary: "models that callers can use, and their targets",
     load: async () => resource((await import("./resources/configured.ts")).models),
   },
   {
@@ -85,7 +85,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "peppers",
-    summary: "what hangs on which pepper, such as before an old one is removed",
+    summary: "what still needs each pepper, for its rotation",
     load: async () => resource((await import("./resources/platform.ts")).peppers),
   },
   {
@@ -105,17 +105,17 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "audit",
-    summary: "who changed what, and proof that nothing of it was altered",
+    summary: "who changed what, and whether the record is intact",
     load: async () => resource((await import("./resources/audit.ts")).audit),
   },
   {
     name: "refusals",
-    summary: "the last requests that the gateway refused itself",
+    summary: "the last requests that the gateway refused",
     load: async () => resource((await import("./resources/platform.ts")).refusals),
   },
   {
     name: "explain",
-    summary: "why a request was refused, or what became of a call",
+    summary: "why a request was refused, or how a call went",
     load: async () => resource((await import("./explain/explain.ts")).explain),
   },
   {
@@ -125,12 +125,12 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "simulator",
-    summary: "run the simulated provider alone, to test clients against",
+    summary: "run only the simulated provider, for testing clients",
     load: async () => (await import("./serve/simulator.ts")).simulatorCommand,
   },
   {
     name: "completion",
-    summary: "print a script that makes a shell complete commands and options",
+    summary: "print a shell completion script",
     load: async () => (await import("./completion/completion.ts")).completionCommand(commands),
   },
 ];

@@ -72,7 +72,7 @@ export class AskedToEnd extends Error {
   readonly by: EndSignal;
 
   constructor(by: EndSignal) {
-    super(`asked to end by ${by}`);
+    super(`stopped by ${by}`);
     this.by = by;
   }
 }
@@ -103,7 +103,7 @@ export function reasonOf(error: unknown): string {
 export function noOption(typed: string, known: readonly string[]): string {
   const meant = suggest(typed, known);
   const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
-  return `there is no option ${typed}${hint}`;
+  return `unknown option ${typed}${hint}`;
 }
 
 function unknownOption(typed: string, options: Options): string {

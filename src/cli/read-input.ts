@@ -30,7 +30,7 @@ export async function readPassword(file: string | undefined, io: AskingIo): Prom
   const text = file === undefined ? await askPassword(io) : readFile(file, passwordLimitBytes);
   const password = text.replace(/\r?\n$/, "");
   if (password !== "" && !/[\r\n]/.test(password)) return password;
-  throw new CommandError("the password must be one line that is not empty");
+  throw new CommandError("the password must be a single, non-empty line");
 }
 
 /** Asks a person at a terminal; anything but yes is no. */

@@ -38,8 +38,8 @@ export async function runCommandLine(args: readonly string[], io: CommandIo): Pr
 function noCommand(name: string): string {
   const names = commands.map((command) => command.name);
   const meant = suggest(name, names);
-  if (meant === undefined) return `there is no command '${name}'\n\n${overview()}`;
-  return `there is no command '${name}'; did you mean \`${commandLine(meant)}\`?`;
+  if (meant === undefined) return `unknown command '${name}'\n\n${overview()}`;
+  return `unknown command '${name}'; did you mean \`${commandLine(meant)}\`?`;
 }
 
 function overview(): string {

@@ -69,7 +69,7 @@ describe("the pool of units", () => {
     const staging = { models: [{ environment: "staging", alias: "gamma-large" }] };
     configure(poolOf("main"), poolOf("far", staging));
     for (const [provisioned_pool, advice] of [
-      ["none", "the configuration has no such pool; use main"],
+      ["none", "unknown pool; use main"],
       ["far", "pool far serves no model of environment production; use main"],
     ] as const) {
       const refusal = await refuse({ provisioned_units: 1, provisioned_pool });
@@ -228,9 +228,11 @@ describe("overselling", () => {
     configure(poolOf("other"));
     const request = await changeOf(id, { expires_at: null });
     const ofOperator = await admin.refusal("updateKey", request);
-    expect(ofOperator.message).toContain("no pool main any more; set units of another, or 0");
+    expect(ofOperator.message).toContain(
+      "pool main is no longer configured; set units of another, or 0",
+    );
     const ofHolder = await admin.refusal("updateKey", { as: holderOf(accountId), ...request });
-    expect(ofHolder.message).toContain("no pool main any more; ask an operator");
+    expect(ofHolder.message).toContain("pool main is no longer configured; ask an operator");
     expect(ofHolder.param).toBe("provisioned_pool");
   });
 

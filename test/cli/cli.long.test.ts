@@ -180,7 +180,7 @@ test("a second gateway on a data directory says which process has it, and what t
   await using first = await startDemo();
   const second = await runSluice(["serve", "--data-dir", folder, ...anyPort]);
   expect(second.exitCode).toBe(1);
-  const told = /process (\d+) has used the data directory (\S+) since (\S+)/.exec(second.errors);
+  const told = /process (\d+) is using the data directory (\S+) since (\S+)/.exec(second.errors);
   expect(Number(told?.[1])).toBe(first.pid);
   expect(told?.[2]).toBe(folder);
   expect(Date.parse(told?.[3] ?? "")).toBeLessThanOrEqual(Date.now());
@@ -292,10 +292,10 @@ test("words that are nearly commands are answered with what was meant", async ()
   const [code, errors] = await errorsOf("key", "list");
   expect([code, errors]).toEqual([
     2,
-    "sluice: there is no command 'key'; did you mean `npx sluice keys`?\n",
+    "sluice: unknown command 'key'; did you mean `npx sluice keys`?\n",
   ]);
   expect((await errorsOf("keys", "lst"))[1]).toContain("did you mean 'list'?");
-  expect((await errorsOf("keys", "weather"))[1]).toContain("say what to do: create, list,");
+  expect((await errorsOf("keys", "weather"))[1]).toContain("choose a verb: create, list,");
   expect((await errorsOf("weather"))[1]).toContain("Commands:\n");
   const help = await runHere(["keys", "rotate", "--help"]);
   expect(await runHere(["help", "keys", "rotate"])).toEqual(help);

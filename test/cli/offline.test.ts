@@ -101,7 +101,7 @@ describe("keys", () => {
   test("a new one is alone on standard output; the rest is said beside it", async () => {
     const made = await folder.run("keys", "create", "--application", "shop-app", "--plan", "pilot");
     expect(made.output).toMatch(new RegExp(`^${apiKeyPattern.source}\n$`));
-    expect(made.errors).toContain("only time");
+    expect(made.errors).toContain("not shown again");
     expect(made.errors).not.toContain(made.output.trim());
   });
 
@@ -184,7 +184,7 @@ describe("keys", () => {
     expect((await folder.run("keys", "end-secret", id)).exitCode).toBe(2);
     const ended = await folder.run("keys", "end-secret", old);
     expect(ended.exitCode).toBe(0);
-    expect(ended.errors).toStartWith(`${old.slice(0, 15)} is ended. Key ${id} `);
+    expect(ended.errors).toStartWith(`${old.slice(0, 15)} has ended. Key ${id} `);
     expect(ended.errors).not.toContain(old.slice(16));
     const last = await folder.run("keys", "end-secret", String(fresh).slice(0, 15));
     expect([last.exitCode, last.output]).toEqual([1, ""]);
@@ -199,19 +199,19 @@ describe("keys", () => {
     await folder.run("keys", "disable", id);
     const rotated = await folder.run("keys", "rotate", id);
     expect(rotated.output).toMatch(new RegExp(`^${apiKeyPattern.source}\n$`));
-    expect(rotated.errors).toContain("Warning: the key does not work now: it is disabled");
+    expect(rotated.errors).toContain("Warning: the key does not work: it is disabled");
     await folder.run("applications", "disable", "shop-app");
     const made = await folder.run("keys", "create", "--application", "shop-app", "--plan", "pilot");
-    expect(made.errors).toContain("does not work now: its application is disabled (`applications");
+    expect(made.errors).toContain("does not work: its application is disabled (`applications");
     await folder.run("applications", "enable", "shop-app");
     await folder.run("accounts", "disable", "Key Shop");
     const more = await folder.run("keys", "create", "--application", "shop-app", "--plan", "pilot");
-    expect(more.errors).toContain("does not work now: its account is disabled (`accounts enable`)");
+    expect(more.errors).toContain("does not work: its account is disabled (`accounts enable`)");
     await folder.run("accounts", "enable", "Key Shop");
   });
 
   test.each([
-    ["--plan enterprise", "it needs --requests-per-minute and --tokens-per-minute"],
+    ["--plan enterprise", "each key needs --requests-per-minute and --tokens-per-minute"],
     ["--plan gold", "Invalid value for --plan: "],
     ["--plan pilot --networks 10.0.0.0/8,nowhere", "Invalid value for --networks (no. 2): "],
     ["--plan pilot --models unheard-of", "Invalid value for --models (no. 1): "],
@@ -331,7 +331,7 @@ test("a user without a password is told to have only one way in", async () => {
   const role = ["--role", "auditor"];
   const made = await folder.run("users", "create", "sso@example.com", ...role);
   expect(made.exitCode).toBe(0);
-  expect(made.errors).toContain("single sign-on alone");
+  expect(made.errors).toContain("can only use single sign-on");
   const input = { input: "a long enough passphrase\n" };
   const file = ["--password-file", "-"];
   const both = await folder.runWith(input, "users", "create", "both@example.com", ...role, ...file);
@@ -398,7 +398,7 @@ test.each([
     2,
     "(no. 1): environment local has no such model; did you mean 'beta-3-70b'?",
   ],
-  ["an id", ["keys", "list", "--application", "app_nobody"], 1, "There is no such application."],
+  ["an id", ["keys", "list", "--application", "app_nobody"], 1, "This application does not exist."],
 ])(
   "%s that does not exist is an error, with what was probably meant",
   async (_, line, exitCode, told) => {

@@ -161,7 +161,7 @@ test("a call that was not refused is explained by its row of the ledger", async 
   const explained = await folder.run("explain", id);
   expect(explained.output).toContain("did not refuse");
   expect(explained.output).toMatch(/Model +embed-text-v2/);
-  expect(explained.output).toContain("as the upstream said");
+  expect(explained.output).toContain("by the upstream");
 });
 
 test("a key that nobody issued is explained without a word of its secret", async () => {
@@ -179,7 +179,7 @@ test("a key that nobody issued is explained without a word of its secret", async
 test("a request that nobody knows is told to be unknown", async () => {
   const unknown = await folder.run("explain", `req_${"0".repeat(32)}`);
   expect(unknown.exitCode).toBe(1);
-  expect(unknown.errors).toContain("nothing is known");
+  expect(unknown.errors).toContain("unknown request");
 });
 
 /** Signs in as people do, and makes the first management token. */
@@ -244,7 +244,7 @@ test("a token that is none is refused, and an address without a token is a mista
   expect((await folder.run("keys", "list", ...both)).exitCode).toBe(2);
   const empty = await folder.write("empty.txt", "\n");
   const none = await folder.run("keys", "list", "--url", gateway.adminUrl, "--token-file", empty);
-  expect(none.errors).toContain("no management token");
+  expect(none.errors).toContain("does not contain a management token");
 });
 
 test("changes of the database itself reach a running gateway too", async () => {
@@ -264,6 +264,6 @@ test("a gateway that was killed is told from one that was never started", async 
   await killed[Symbol.asyncDispose]();
   const result = await other.run("keys", "list");
   expect(result.exitCode).toBe(1);
-  expect(result.errors).toContain("seems to have ended");
+  expect(result.errors).toContain("is not running");
   expect(result.errors).toContain("--offline");
 });

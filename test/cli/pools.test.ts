@@ -79,7 +79,7 @@ test("a pool that does not fit is a mistake of the command line, told in its opt
   const unnamed = await create("production", ...units);
   expect([unnamed.exitCode, unnamed.errors]).toEqual([
     2,
-    "Invalid value for --provisioned-pool: there are several pools; name one that serves environment production: main.\n",
+    "Invalid value for --provisioned-pool: there are several pools; choose one that serves environment production: main.\n",
   ]);
   const elsewhere = await create("production", ...units, "--provisioned-pool", "spare");
   expect(elsewhere.exitCode).toBe(2);
@@ -102,7 +102,7 @@ test("a pool that a changed configuration made too small is warned of", async ()
   const { output, errors, exitCode } = await folder.run("pools", "list", ...smaller);
   expect(exitCode).toBe(0);
   expect(output).toContain("oversold");
-  expect(errors).toContain("Warning: pool main is smaller than what is sold of it");
+  expect(errors).toContain("Warning: pool main is smaller than what is sold");
 });
 
 test("without pools the list says how they are made", async () => {
@@ -110,6 +110,6 @@ test("without pools the list says how they are made", async () => {
   const { output, errors } = await other.run("pools");
   expect([output, errors]).toEqual([
     "",
-    "There are no pools: the configuration's section `pools` makes them.\n",
+    "There are no pools. Define them under `pools` in the configuration.\n",
   ]);
 });

@@ -15,13 +15,13 @@ import { readRecord, readText } from "../output/reply-fields.ts";
 export const connectionOptions = [
   [
     "--url <url>",
-    "Admin address of a gateway (default: SLUICE_ADMIN_URL, else the one that runs here).",
+    "Admin address of a gateway (default: SLUICE_ADMIN_URL, else the local gateway).",
   ],
   [
     "--token-file <file>",
     "Management token for it (default: SLUICE_ADMIN_TOKEN, else the local one).",
   ],
-  ["--offline", "Work on the database of the configuration, without a gateway."],
+  ["--offline", "Work on the configured database, without a gateway."],
   [
     "-c, --config <file>",
     "Configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo).",
@@ -42,7 +42,7 @@ export interface ConnectionArguments extends SettingsArguments {
 export async function connect(chosen: ConnectionArguments, io: CommandIo): Promise<AdminClient> {
   if (chosen.isOffline) {
     if (chosen.url !== undefined || chosen.tokenFile !== undefined) {
-      throw new UsageError("--offline works on a database: leave out --url and --token-file");
+      throw new UsageError("--offline works on the database; omit --url and --token-file");
     }
     const { createOfflineClient } = await import("./offline-client.ts");
     return createOfflineClient(await loadConfig(chosen, io), io);
@@ -65,7 +65,7 @@ async function findGateway(chosen: ConnectionArguments, io: CommandIo): Promise<
     if (token === undefined) {
       throw new UsageError(`${url} needs a management token: --token-file or SLUICE_ADMIN_TOKEN`);
     }
-    return { url, token, advice: "Does the gateway run, and is this its admin address?" };
+    return { url, token, advice: "Is the gateway running, and is this its admin address?" };
   }
   const local = readLocalAccess(join(await dataDirOf(chosen, io), "admin-access.json"));
   return { ...local, token: token ?? local.token };
@@ -89,7 +89,7 @@ function readToken(chosen: ConnectionArguments, io: CommandIo): Secret | undefin
   const text = readTextFile(chosen.tokenFile).trim();
   // Other characters are invalid in a header; the message does not repeat the token.
   if (/^[\x21-\x7e]{1,300}$/.test(text)) return new Secret(text);
-  throw new CommandError(`${chosen.tokenFile} holds no management token`);
+  throw new CommandError(`${chosen.tokenFile} does not contain a management token`);
 }
 
 function checkUrl(text: string): void {
@@ -103,8 +103,8 @@ function checkUrl(text: string): void {
 function readLocalAccess(path: string): Gateway {
   const { url, token } = parseAccess(readAccessFile(path), path);
   const advice =
-    `The gateway that wrote ${path} seems to have ended. Start it again with \`npm start\`, ` +
-    "or add --offline to work on the database.";
+    `The gateway that wrote ${path} is not running. Start it with \`npm start\`, or add ` +
+    "--offline to work on the database.";
   return { url, token: new Secret(token), advice };
 }
 
@@ -126,6 +126,6 @@ function parseAccess(text: string, path: string): { url: string; token: string }
     const access = readRecord(JSON.parse(text));
     return { url: readText(access, "url"), token: readText(access, "token") };
   } catch {
-    throw new CommandError(`${path}: holds no address and token of a gateway`);
+    throw new CommandError(`${path}: does not contain the address and token of a gateway`);
   }
 }

@@ -115,13 +115,14 @@ async function* readStream(
   } catch (error) {
     if (signal.aborted) throw error;
     // The output is incomplete, which a script has to notice.
-    throw new CommandError(`the connection was lost in the middle: ${reasonOf(error)}`);
+    throw new CommandError(`the connection broke: ${reasonOf(error)}`);
   }
 }
 
 function notSluice(status: number, { url }: HttpClientOptions): CommandError {
   return new CommandError(
-    `${url} answered with status ${status} and nothing of a control plane's; is it the admin address of a gateway?`,
+    `${url} answered with status ${status}, but not like a control plane; is it the admin ` +
+      "address of a gateway?",
   );
 }
 

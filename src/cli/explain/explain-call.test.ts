@@ -44,16 +44,16 @@ test("the routing of a call is explained: candidates with reasons, every attempt
       ],
     },
   });
-  expect(text).toContain("Billing      the provider may bill it twice");
+  expect(text).toContain("Billing      possibly twice");
   expect(text).toEndWith(`
-Targets, in the order in which they were to be tried:
+Targets, in order of preference:
      TARGET  MODEL           WHY
   1  east/m  alpha-sonnet-4  priority 1
   2  west/m  alpha-sonnet-4  priority 2; ejected for 12 s
 
 Attempts:
-     TARGET  MODEL           AT MS  MS    OUTCOME                                    THEN
-  1  east/m  alpha-sonnet-4    0.4  2000  connection-lost; the provider may bill it  tried the next target
+     TARGET  MODEL           AT MS  MS    OUTCOME                         THEN
+  1  east/m  alpha-sonnet-4    0.4  2000  connection-lost; may be billed  tried the next target
   2  west/m  alpha-sonnet-4   2103    80  answered`);
 });
 

@@ -11,8 +11,8 @@ export function formatCall(call: ReplyRecord): string {
   // A call that failed without an attempt was refused.
   const isRefused = call["outcome"] === "failed" && call["attempts"] === 0;
   const head = isRefused
-    ? `The gateway refused this call. ${came} got ${status}. The reason is not known any more: it is ` +
-      "kept in memory, for the latest refusals of a key, until the gateway restarts."
+    ? `The gateway refused this call. ${came} got ${status}. The reason is no longer known: ` +
+      "only the latest refusals of a key are kept, in memory, until the gateway restarts."
     : `The gateway did not refuse this call. ${came} ${outcomes[of("outcome")] ?? "ended"}: ${status}.`;
   const first = typeof call["first_event_ms"] === "number" ? `${of("first_event_ms")} ms` : "-";
   const facts = formatFacts([
@@ -37,15 +37,15 @@ export function formatCall(call: ReplyRecord): string {
 const outcomes: Readonly<Record<string, string>> = {
   completed: "was answered",
   failed: "failed",
-  abandoned: "was left by its caller",
-  interrupted: "was cut off when the gateway's process ended",
+  abandoned: "was abandoned by its caller",
+  interrupted: "was interrupted when the gateway's process ended",
 };
 
 const sources: Readonly<Record<string, string>> = {
-  upstream: "as the upstream said",
-  counted: "of what was delivered: the upstream did not say",
-  estimated: "estimated: the upstream did not say",
+  upstream: "by the upstream",
+  counted: "of what was delivered; the upstream did not count",
+  estimated: "estimated; the upstream did not count",
 };
 
 const billedTwice =
-  "the provider may bill it twice: an attempt that brought nothing may have been done all the same";
+  "possibly twice: the provider may have completed an attempt that did not answer";

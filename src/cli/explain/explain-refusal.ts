@@ -46,7 +46,7 @@ function windowFacts(refusal: ReplyRecord, window: ReplyRecord): readonly Fact[]
     [
       "Free",
       typeof free === "string"
-        ? `${formatDuration(waitMs)} later, at ${of("free_at")} UTC, if nothing else came`
+        ? `${formatDuration(waitMs)} later, at ${of("free_at")} UTC, without other requests`
         : "never: the request is larger than the limit itself",
     ],
   ];
@@ -59,6 +59,6 @@ function formatChart(refusal: ReplyRecord, window: ReplyRecord): readonly string
     amount: Number(slot[unit]),
   }));
   if (slots.length === 0) return [];
-  const title = `  What the window held, ${unit} by the second of their admission:`;
+  const title = `  The window: ${unit} by the second of their admission:`;
   return ["", title, "", formatWindowChart(slots)];
 }

@@ -19,7 +19,7 @@ export function formatRouting(call: ReplyRecord): readonly string[] {
   if (routing === undefined) return [];
   const candidates = readRecords(routing, "candidates");
   const attempts = readRecords(routing, "attempts");
-  const order = "Targets, in the order in which they were to be tried:";
+  const order = "Targets, in order of preference:";
   return [
     ...(candidates.length === 0 ? [] : formatSteps(order, ["target", "model", "why"], candidates)),
     ...(attempts.length === 0
@@ -32,5 +32,5 @@ function describeOutcome(attempt: ReplyRecord): string {
   const outcome = String(cellOf(attempt, "outcome"));
   // Older rows mark answers too, which are the call's own bill.
   const isBilledBeside = attempt["may_be_billed"] === true && outcome !== "answered";
-  return isBilledBeside ? `${outcome}; the provider may bill it` : outcome;
+  return isBilledBeside ? `${outcome}; may be billed` : outcome;
 }

@@ -11,9 +11,9 @@ import type { VerbCall } from "../verbs/verb.ts";
 export const explain: ResourceSpec = {
   name: "explain",
   about:
-    "Every answer of a gateway has its id in the header x-request-id. Of a request that the gateway " +
-    "refused by its own rules, tells the rule, what the window held and when there would have been " +
-    "room. Of any other call, tells what the ledger has.",
+    "Every response has its id in the header x-request-id. For a request that the gateway " +
+    "refused, this shows the rule, the content of the window and when the request would have " +
+    "fitted. For any other call, it shows the ledger's row.",
   verbs: [
     {
       name: "explain",
@@ -27,7 +27,7 @@ export const explain: ResourceSpec = {
 
 async function explainRequest({ argument = "", client, io, isJson }: VerbCall): Promise<number> {
   if (!/^req_[0-9a-f]{32}$/.test(argument)) {
-    throw new UsageError("a request's id is req_ and 32 hexadecimal digits");
+    throw new UsageError("a request id is req_ and 32 hexadecimal digits");
   }
   const refusal = await findOne(client, `/refusals/${argument}`);
   // A call refused because of its targets was attempted, so the ledger has its attempts.
@@ -57,7 +57,7 @@ async function findOne(client: AdminClient, path: string): Promise<ReplyRecord |
 
 function unknown({ isOffline }: AdminClient): string {
   return isOffline
-    ? "no call has this id; only a running gateway remembers what it refused (leave out --offline)"
-    : "nothing is known of this request: it was no call, it was refused too long ago, before the " +
-        "gateway's last restart or by another gateway, or it ended just now (ask again in a second)";
+    ? "no call has this id; only a running gateway knows what it refused (omit --offline)"
+    : "unknown request: it was not a call, was refused too long ago or before a restart, " +
+        "belongs to another gateway, or ended just now (try again in a second)";
 }

@@ -12,7 +12,7 @@ const batchSize = 1000;
 export async function checkLeak(call: VerbCall): Promise<number> {
   const { argument, client, io, options } = call;
   const texts = await findKeys(readChunks(argument === "-" ? undefined : argument, io));
-  if (texts.length === 0) throw new CommandError("no text in it has the form of a key");
+  if (texts.length === 0) throw new CommandError("it contains no API keys");
   const disable = options["keep"] !== true;
   const data: ReplyRecord[] = [];
   for (let start = 0; start < texts.length; start += batchSize) {

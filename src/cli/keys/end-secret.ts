@@ -12,7 +12,7 @@ export async function endSecret({ argument, client, io, isJson }: VerbCall): Pro
   if (isJson) io.print(JSON.stringify(answer));
   else {
     const title = titleOf(entities.key, key);
-    io.report(`${secret} is ended. ${title} works with its other secret.`);
+    io.report(`${secret} has ended. ${title} works with its other secret.`);
   }
   return exitCodes.ok;
 }

@@ -8,8 +8,8 @@ export const keys: ResourceSpec = {
   name: "keys",
   example: "key_0123456789abcdef",
   about:
-    "Limits, usage and a plan attach to a key. It has one or two live secrets: two while it is rotated. " +
-    "A secret is printed once, alone on standard output; only its digest is stored.",
+    "A key has a plan, limits and usage. It has one live secret, or two during a rotation. A " +
+    "secret is printed once, alone on standard output; only its digest is stored.",
   verbs: [
     {
       name: "create",
@@ -53,7 +53,7 @@ export const keys: ResourceSpec = {
     {
       name: "rotate",
       operation: "rotateKey",
-      summary: "Give a key a new secret; the old one works on for a while",
+      summary: "Give a key a new secret; the old one keeps working for a while",
       conflict: ["compromised", "overlap"],
       show: showRotatedKey,
       examples: [
@@ -65,27 +65,27 @@ export const keys: ResourceSpec = {
     {
       name: "end-secret",
       operation: "endSecret",
-      summary: "End one of two live secrets now, such as the old one of a rotation",
+      summary: "End one of two live secrets now, such as the old one after a rotation",
       argument: "secret",
       run: endSecret,
       examples: ["keys end-secret sk-slc_1a2B3c4D"],
     },
     ...switches("updateKey", {
-      disable: ["Stop a key; it may be enabled again", "Gateways refuse it within a second."],
-      enable: ["Let a disabled key work again", "Gateways take it again within a second."],
+      disable: ["Stop a key; it can be enabled again", "All gateways refuse it within a second."],
+      enable: ["Let a disabled key work again", "All gateways accept it within a second."],
     }),
     {
       name: "revoke",
       operation: "revokeKey",
-      done: "is revoked. Gateways refuse it within a second.",
+      done: "is revoked. All gateways refuse it within a second.",
     },
     {
       name: "check-leak",
       operation: "reportLeaks",
-      summary: "Find keys in a text and end the secrets that work",
+      summary: "Find keys in a text and end the live ones",
       argument: "[file]",
       only: [],
-      options: [["--keep", "Only tell; end nothing."]],
+      options: [["--keep", "Only report; end nothing."]],
       columns: ["hint", "key_id", "application", "outcome"],
       run: checkLeak,
       examples: ["keys check-leak paste.txt --keep", "git log -p | keys check-leak"],

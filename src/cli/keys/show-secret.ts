@@ -18,20 +18,23 @@ export function showIssuedKey({ io }: VerbCall, answer: ReplyRecord): void {
     `Key ${cellOf(key, "id")} for application '${cellOf(key, "application")}' ` +
       `on plan ${cellOf(key, "plan")} in ${cellOf(key, "environment")}.`,
   );
-  io.report("This is the only time it is shown: keep it now. Gateways take it in a second.");
+  io.report("Store it now: it is not shown again. All gateways accept it within a second.");
   warnOfStatus(io, key);
 }
 
 export function showRotatedKey({ io }: VerbCall, answer: ReplyRecord): void {
   io.print(readText(answer, "api_key"));
   const key = readPart(answer, "key") ?? {};
-  io.report(`${titleOf(entities.key, key)} has a new secret, which works at once. Keep it now.`);
+  io.report(
+    `${titleOf(entities.key, key)} has a new secret, which works at once. Store it now: it is ` +
+      "not shown again.",
+  );
   const ended = formatValue(answer["ended"]);
-  if (ended !== "-") io.report(`Ended now: ${ended}`);
+  if (ended !== "-") io.report(`Ended: ${ended}`);
   const until = answer["overlap_until"];
   if (typeof until === "string") {
     const left = formatDuration(Date.parse(until) - io.clock.now());
-    io.report(`The secret of before works until ${formatValue(until)} UTC, in ${left}.`);
+    io.report(`The previous secret works until ${formatValue(until)} UTC, in ${left}.`);
   }
   warnOfStatus(io, key);
 }
@@ -41,7 +44,7 @@ function warnOfStatus(io: VerbCall["io"], key: ReplyRecord): void {
   const { status } = key;
   if (typeof status !== "string" || status === "active") return;
   const reason = statusReasons[status] ?? `its status is ${cellOf(key, "status")}`;
-  io.report(`Warning: the key does not work now: ${reason}.`);
+  io.report(`Warning: the key does not work: ${reason}.`);
 }
 
 const statusReasons: Readonly<Record<string, string>> = {

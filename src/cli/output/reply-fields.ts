@@ -6,21 +6,21 @@ export type ReplyRecord = JsonObject;
 
 export function readRecord(value: unknown): ReplyRecord {
   if (isObject(value)) return value;
-  throw new CommandError("the control plane answered something that is no object");
+  throw new CommandError("the control plane's response is not an object");
 }
 
 /** The objects in a field of an answer, such as `data`. */
 export function readRecords(value: unknown, name: string): readonly ReplyRecord[] {
   const list = readRecord(value)[name];
   if (Array.isArray(list)) return list.map(readRecord);
-  throw new CommandError(`the answer of the control plane has no list '${name}'`);
+  throw new CommandError(`the control plane's response has no list '${name}'`);
 }
 
 /** A required text of the answer. */
 export function readText(record: ReplyRecord, name: string): string {
   const value = record[name];
   if (typeof value === "string") return value;
-  throw new CommandError(`the answer of the control plane has no text '${name}'`);
+  throw new CommandError(`the control plane's response has no text '${name}'`);
 }
 
 /** An object in a field; undefined when it is null or absent. */

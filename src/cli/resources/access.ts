@@ -6,8 +6,8 @@ export const users: ResourceSpec = {
   name: "users",
   example: "ada@example.com",
   about:
-    "An operator may do everything, an account holder manages one account's applications and keys, " +
-    "an auditor reads. Passwords come from a file or standard input.",
+    "An operator can do everything, an account holder manages the applications and keys of " +
+    "one account, an auditor only reads. Passwords are read from a file or standard input.",
   verbs: [
     {
       name: "create",
@@ -37,10 +37,10 @@ export const users: ResourceSpec = {
     },
     ...switches("updateUser", {
       disable: [
-        "End all sessions and tokens of a user and let nobody sign in as it",
-        "Its sessions and tokens are ended.",
+        "Stop a user: end all sessions and tokens, and refuse sign-ins",
+        "Its sessions and tokens have ended.",
       ],
-      enable: ["Let a disabled user sign in again", "It may sign in again."],
+      enable: ["Let a disabled user sign in again", "It can sign in again."],
     }),
     { name: "delete", operation: "deleteUser", done: "is deleted." },
     {
@@ -49,7 +49,7 @@ export const users: ResourceSpec = {
       summary: "Give a user a new password, which ends the user's sessions",
       only: ["password"],
       texts: { password: { default: "-" } },
-      done: "has a new password; all its sessions are ended.",
+      done: "has a new password; all its sessions have ended.",
       examples: [
         "users set-password ada@example.com",
         "users set-password ada@example.com --password-file ada-password.txt",
@@ -59,14 +59,14 @@ export const users: ResourceSpec = {
 };
 
 const withoutPassword =
-  "Without a password it signs in by single sign-on alone; see `users set-password`.";
+  "Without a password it can only use single sign-on; see `users set-password`.";
 
 export const tokens: ResourceSpec = {
   name: "tokens",
   example: "tok_0123456789abcdef",
   about:
-    "A management token acts as its user, within its scopes, until it expires. Put it into " +
-    "SLUICE_ADMIN_TOKEN or a file for --token-file.",
+    "A management token acts as its user, within its scopes, until it expires. Set " +
+    "SLUICE_ADMIN_TOKEN, or put it into a file for --token-file.",
   verbs: [
     {
       name: "create",
@@ -79,7 +79,7 @@ export const tokens: ResourceSpec = {
         io.report(
           `Token ${cellOf(token, "id")} of ${cellOf(token, "user")}, until ${cellOf(token, "expires_at")}.`,
         );
-        io.report("This is the only time it is shown: keep it now.");
+        io.report("Store it now: it is not shown again.");
       },
       examples: ["tokens create deployment --user ada@example.com --scopes read --expires-in 30d"],
     },
@@ -94,7 +94,7 @@ export const tokens: ResourceSpec = {
     {
       name: "revoke",
       operation: "revokeToken",
-      summary: "End a management token for good",
+      summary: "Revoke a management token",
       done: "is revoked.",
     },
   ],

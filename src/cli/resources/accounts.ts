@@ -7,7 +7,7 @@ import type { VerbCall } from "../verbs/verb.ts";
 export const accounts: ResourceSpec = {
   name: "accounts",
   example: '"Example Shop"',
-  about: "An account owns applications and their keys; its account holders manage them.",
+  about: "An account owns applications and their keys. Its account holders manage them.",
   verbs: [
     {
       name: "create",
@@ -37,17 +37,17 @@ export const accounts: ResourceSpec = {
       ],
     },
     ...switches("updateAccount", {
-      disable: ["Stop all keys of an account", "Gateways refuse its keys within a second."],
+      disable: ["Stop all keys of an account", "All gateways refuse its keys within a second."],
       enable: [
         "Let a disabled account's keys work again",
-        "Gateways take its keys again within a second.",
+        "All gateways accept its keys within a second.",
       ],
     }),
     { name: "delete", operation: "deleteAccount", done: "is deleted." },
     {
       name: "erase",
       operation: "eraseAccount",
-      summary: "Remove an account with its users, applications, keys and usage, for good",
+      summary: "Permanently remove an account with its users, applications, keys and usage",
       check: requireSameName,
       done: "is erased.",
       examples: ['accounts erase acct_0123456789abcdef --confirm "Example Shop"'],
@@ -56,7 +56,8 @@ export const accounts: ResourceSpec = {
 };
 
 const withoutPlans =
-  "Its account holders can issue no keys until it has plans: `accounts update ACCOUNT --plans A,B`.";
+  "Its account holders cannot issue keys until it has plans: `accounts update ACCOUNT " +
+  "--plans A,B`.";
 
 function requireSameName({ found = {}, options }: VerbCall): void {
   const confirm = readText(options, "confirm");
@@ -89,10 +90,10 @@ export const applications: ResourceSpec = {
       examples: ["applications update app_0123456789abcdef --name search-service"],
     },
     ...switches("updateApplication", {
-      disable: ["Stop all keys of an application", "Gateways refuse its keys within a second."],
+      disable: ["Stop all keys of an application", "All gateways refuse its keys within a second."],
       enable: [
         "Let a disabled application's keys work again",
-        "Gateways take its keys again within a second.",
+        "All gateways accept its keys within a second.",
       ],
     }),
     {

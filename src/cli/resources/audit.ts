@@ -6,7 +6,7 @@ import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const audit: ResourceSpec = {
   name: "audit",
-  about: "Every change of the control plane is an entry; each has a digest over all before it.",
+  about: "Every change is an entry. Each entry has a digest over all earlier ones.",
   verbs: [
     {
       name: "list",
@@ -26,7 +26,7 @@ export const audit: ResourceSpec = {
     {
       name: "verify",
       operation: "verifyAudit",
-      summary: "Check that no entry was changed or removed; exit code 1 when one was",
+      summary: "Check that no entry was changed or removed; exit code 1 if one was",
       texts: {
         expect: { value: "digest" },
         checkpoint: {
@@ -51,7 +51,7 @@ function readLastCheckpoint(path: string): string {
   const last = readTextFile(path)
     .split("\n")
     .findLast((line) => line.trim() !== "");
-  if (last === undefined) throw new CommandError(`${path} holds no checkpoint`);
+  if (last === undefined) throw new CommandError(`${path} contains no checkpoint`);
   return last;
 }
 
@@ -61,7 +61,7 @@ function isIntact(verdict: ReplyRecord): boolean {
 
 function notesOn(verdict: ReplyRecord): readonly string[] {
   const removed = readPart(verdict, "removed");
-  const digest = "Note the digest elsewhere, for --expect: it tells an older copy.";
+  const digest = "Store the digest elsewhere, for --expect: it detects an older copy.";
   return [
     ...(removed === undefined ? [] : [describeRemoved(removed)]),
     ...(isIntact(verdict) ? [digest] : []),
@@ -73,10 +73,10 @@ function describeRemoved(removed: ReplyRecord): string {
   const { kept_hours: kept, configured_hours: configured } = removed;
   const days = (hours: unknown): string => `${Number((Number(hours) / 24).toFixed(1))} days`;
   const line =
-    `Retention removed the entries until ${cellOf(removed, "until")}, at ${cellOf(removed, "at")}, ` +
-    `when entries were kept for ${days(kept)}`;
+    `Retention removed the entries until ${cellOf(removed, "until")}, at ` +
+    `${cellOf(removed, "at")}, when it was ${days(kept)}`;
   const isShorter = Number(kept) < Number(configured);
-  return isShorter ? `${line}: less than the ${days(configured)} of now.` : `${line}.`;
+  return isShorter ? `${line}, less than the ${days(configured)} configured.` : `${line}.`;
 }
 
 function describeVerdict(verdict: ReplyRecord): string {

@@ -1,11 +1,11 @@
 import { cellOf } from "../output/reply-fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
-const changed = "The configuration has them; a reload changes them. Without a verb: the list.";
+const changed = "They are defined in the configuration. Without a verb: the list.";
 
 export const environments: ResourceSpec = {
   name: "environments",
-  about: `Stages with their own address, models and keys. ${changed}`,
+  about: `Deployment stages with their own hosts, models and keys. ${changed}`,
   defaultVerb: "list",
   verbs: [{ name: "list", operation: "listEnvironments", columns: ["name", "hosts", "models"] }],
 };

@@ -26,7 +26,7 @@ export const pools: ResourceSpec = {
         { title: "LEFT", of: "units_left" },
         "status",
       ],
-      whenEmpty: "There are no pools: the configuration's section `pools` makes them.",
+      whenEmpty: "There are no pools. Define them under `pools` in the configuration.",
       notes: (_, answer) => readRecords(answer, "data").flatMap(warningsOf),
     },
     { name: "show", operation: "getPool" },
@@ -40,17 +40,17 @@ function warningsOf(pool: ReplyRecord): readonly string[] {
 }
 
 const poolWarnings: Readonly<Record<string, string>> = {
-  oversold: "is smaller than what is sold of it: its guarantees may not be kept",
-  not_configured: "is not configured any more: units of it guarantee nothing",
+  oversold: "is smaller than what is sold: its guarantees may be broken",
+  not_configured: "is no longer configured: its units guarantee nothing",
 };
 
 export const peppers: ResourceSpec = {
   name: "peppers",
   about:
-    "A pepper is changed by a new one in front of `auth.peppers`: the first makes what is new, all " +
-    "verify. The digest of a key or token comes under the first one when it is used. SECRETS and " +
-    "TOKENS are the live ones by the pepper of their digest; AUDIT SEALS need no pepper but the first. " +
-    "Without a verb: the list.",
+    "To rotate the pepper, put a new one in front of `auth.peppers`. The first one makes new " +
+    "digests, and all verify existing ones. Using a key or token renews its digest. SECRETS " +
+    "and TOKENS are the live ones by the pepper of their digest; AUDIT SEALS need only the " +
+    "first pepper. Without a verb: the list.",
   defaultVerb: "list",
   verbs: [
     {
@@ -80,20 +80,24 @@ function adviceOn(pepper: ReplyRecord, answer: ReplyRecord): readonly string[] {
   }
   if (needing > 0) {
     return [
-      `${mark} is needed: ${needing} secrets and tokens were not used since. Rotate or revoke them, or keep it.`,
+      `${mark} is still needed: ${needing} secrets and tokens have not been used since. ` +
+        "Rotate or revoke them, or keep the pepper.",
     ];
   }
   const kept = Number(answer["kept_answers"] ?? 0);
   return kept > 0
-    ? [`${mark} is needed for ${kept} kept answers, which go within a day of the rotation.`]
-    : [`${mark} is needed no more: remove it from auth.peppers.`];
+    ? [
+        `${mark} is still needed for ${kept} stored answers, which expire within a day of the ` +
+          "rotation.",
+      ]
+    : [`${mark} is no longer needed: remove it from auth.peppers.`];
 }
 
 export const refusals: ResourceSpec = {
   name: "refusals",
   about:
-    "Lists what the gateway refused by its own rules, newest first: it remembers the last ones of each " +
-    "key while it runs. `explain ID` tells all about one.",
+    "Lists what the gateway refused, newest first. It keeps the last refusals of each key in " +
+    "memory. `explain ID` shows all about one.",
   verbs: [
     {
       name: "refusals",
@@ -101,7 +105,7 @@ export const refusals: ResourceSpec = {
       columns: ["at", "id", "status", "rule", "application", "model", "summary"],
       whenEmpty: "Nothing was refused lately.",
       notes: ({ client }) =>
-        client.isOffline ? ["Only a running gateway remembers what it refused."] : [],
+        client.isOffline ? ["Only a running gateway knows what it refused."] : [],
       examples: ["refusals", "refusals --key sk-slc_1a2B3c4D"],
     },
   ],

@@ -38,12 +38,12 @@ function inUnit(record: ReplyRecord, name: string, unit: number): string | numbe
 export const status: ResourceSpec = {
   name: "status",
   about:
-    "Shows each process of the gateway, as of a second ago, and the last calls that failed by no fault " +
-    "of their callers. In the table, OPEN are the calls under way and CALLS those since the process " +
-    "started; MB is its memory; DELAY and P99 are the longest delay of its event loop in the last minute " +
-    "and the one that 99 % of its samples did not exceed, in milliseconds; KB is its spool, and ROWS are " +
-    "the usage rows in it that are not stored yet. A process with other keys or another configuration " +
-    "than control is told: soon after a change there is none.",
+    "Shows each process of the gateway, at most a second old, and the last calls that failed through no " +
+    "fault of their callers. OPEN are the calls in progress, CALLS those since the process started. MB " +
+    "is its memory. DELAY is the longest delay of its event loop in the last minute, P99 the 99th " +
+    "percentile, in milliseconds. KB is the size of its spool, ROWS the usage rows in it that are not " +
+    "stored yet. A process with other keys or another configuration than control is named; soon after " +
+    "a change all agree.",
   verbs: [
     {
       name: "status",

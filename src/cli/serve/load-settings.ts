@@ -72,7 +72,7 @@ function checkConfig(text: string, path: string | undefined, { environment }: Co
 export function readAddress(text: string): ListenAddress {
   const result = listenAddress("", text).safeParse(text);
   if (result.success) return result.data;
-  throw new UsageError(`'${text}' is no address; write HOST:PORT, such as 127.0.0.1:8080`);
+  throw new UsageError(`'${text}' is not an address; use HOST:PORT, such as 127.0.0.1:8080`);
 }
 
 function demoText(chosen: SettingsArguments, { origin }: Pick<Simulator, "origin">): string {

@@ -40,7 +40,7 @@ export async function serveAs(
 ): Promise<number> {
   const values = readServeArguments(args);
   const { supervisor } = io;
-  if (supervisor === undefined) throw new Error("a role is given by a supervisor");
+  if (supervisor === undefined) throw new Error("only the supervisor assigns a role");
   // A worker must not load what opens the database.
   if (role.kind === "control") {
     const { serveControl } = await import("./serve-control.ts");

@@ -19,7 +19,7 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   const isOther = installation.isLost(facts) || installation.isForeign(facts);
   const hasWrongPepper = installation.hasWrongPepper(facts);
   if (!isOther && !hasWrongPepper) {
-    io.report("--init: nothing is missing, and nothing was changed. Leave it out from now on.");
+    io.report("--init: nothing is missing, and nothing was changed. Omit it from now on.");
     return;
   }
   const report = (line: string): void => io.report(`--init: ${line}`);
@@ -30,13 +30,11 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   await connection.use(forgetPepper);
   if (!hasWrongPepper) return;
   await connection.change((queries) => new AuditEnds(queries, connection.seals).sealAll());
-  report(
-    "the audit is sealed anew as it is: nothing tells any more whether it was changed before.",
-  );
+  report("the audit is sealed as it is: earlier changes can no longer be detected.");
   const keys = facts.hasSecrets
-    ? " None of the API keys in it works any more: rotate each (`keys rotate`)."
+    ? " None of its API keys works any more: rotate each (`keys rotate`)."
     : "";
-  report(`${path} goes with the pepper of ${installation.pepper.source} from now on.${keys}`);
+  report(`${path} now belongs to the pepper of ${installation.pepper.source}.${keys}`);
 }
 
 function inspect(path: string): DatabaseFacts {
@@ -45,14 +43,15 @@ function inspect(path: string): DatabaseFacts {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandError(
-      `--init: the database ${path} cannot be read (${reason}). Restore it, or move it away for a new one.`,
+      `--init: the database ${path} cannot be read (${reason}). Restore it, or move it away ` +
+        "to create a new one.",
     );
   }
 }
 
 function describe({ path, state }: DatabaseFacts): string {
-  if (state === "filled") return `${path} is used from now on, with all that is in it.`;
-  return `the database ${path} was ${state}; a new one is made, without accounts and keys.`;
+  if (state === "filled") return `${path} is used from now on, with its content.`;
+  return `the database ${path} was ${state}; a new one is created, without accounts and keys.`;
 }
 
 /** Moves away files that belong to the previous database. */
@@ -63,7 +62,7 @@ function putAside({ folder }: Installation, io: CommandIo): string {
     const { path, went } = folder.putAside(name);
     return went.length === 0
       ? ""
-      : `What was kept for the one before (${went.join(", ")}) is in ${path}.`;
+      : `Files of the previous database (${went.join(", ")}) are in ${path}.`;
   } finally {
     lock?.release();
   }

@@ -82,9 +82,9 @@ export async function whoUses(dataDir: string): Promise<string> {
   const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;
   const who = pid === undefined ? "another process" : `process ${pid}`;
   return (
-    `${who} has used the data directory ${dataDir}${since}` +
+    `${who} is using the data directory ${dataDir}${since}` +
     (url === undefined ? "." : ` (its admin address is ${url}).`) +
-    "\nStop it, or give this gateway a directory and addresses of its own: --data-dir, --data, --admin."
+    "\nStop it, or start this gateway with its own directory and addresses: --data-dir, --data, --admin."
   );
 }
 

@@ -64,7 +64,9 @@ export async function showUsageReport(
   io.print(formatRecords([...withoutTotal(leading, total), ...sumColumns], rows));
   if (groupCount > limit) io.report(`There are more groups than ${limit}: raise --limit.`);
   else if (groupCount >= largestGroupLimit) {
-    io.report("There may be more groups: narrow the report, such as by --account or --since.");
+    io.report(
+      "There may be more groups: narrow the report, for example with --account or --since.",
+    );
   }
 }
 

@@ -9,18 +9,18 @@ import type { VerbCall } from "../verbs/verb.ts";
 import { largestGroupLimit, showUsageReport } from "./usage-report.ts";
 
 const texts: FieldTexts = {
-  limit: { read: limitUpTo(largestGroupLimit), about: "Most groups to show. Default: 100." },
+  limit: { read: limitUpTo(largestGroupLimit), about: "Maximum groups to show. Default: 100." },
 };
 
 export const usage: ResourceSpec = {
   name: "usage",
   about:
-    "Every call is in the ledger once. Without a verb: totals of the last 24 hours.\n\n" +
-    "In tables, CALLS are all; FAILED of them did not complete, those included that a limit refused; " +
-    "ABANDONED of the failed were left by their callers. INPUT and OUTPUT are tokens: CACHED and " +
-    "WRITTEN are the parts of INPUT that came from a provider's cache and went into it, and ESTIMATED " +
-    "the part of both that no upstream counted. MS is the duration of completed calls; the line TOTAL " +
-    "is of all groups, shown or not.",
+    "Every call is in the ledger once. Without a verb: totals of the last 24 " +
+    "hours.\n\nFAILED calls did not complete, including those refused by a limit. ABANDONED " +
+    "calls are the failed ones whose caller left. INPUT and OUTPUT are tokens. CACHED and " +
+    "WRITTEN are parts of INPUT, read from and written to a provider's cache. ESTIMATED " +
+    "tokens were not counted by an upstream. MS is the duration of completed calls. TOTAL " +
+    "covers all groups, shown or not.",
   defaultVerb: "totals",
   verbs: [
     {
@@ -34,7 +34,7 @@ export const usage: ResourceSpec = {
     {
       name: "series",
       operation: "getUsageSeries",
-      summary: "The same for each step of time",
+      summary: "Totals by minute, hour or day",
       texts,
       run: showSums,
       examples: ["usage series --since 7d --step day --by model"],
@@ -62,7 +62,7 @@ export const usage: ResourceSpec = {
     {
       name: "export",
       operation: "exportUsage",
-      summary: "Write single calls as CSV or NDJSON, however many",
+      summary: "Write single calls as CSV or NDJSON, without a limit",
       run: exportCalls,
       examples: ["usage export --format csv --since 30d > calls.csv"],
     },
@@ -90,7 +90,7 @@ async function exportCalls(call: VerbCall): Promise<number> {
   for await (const bytes of client.stream("/usage/export", query)) {
     // A reader such as `head` has closed the stream.
     if (!(await io.write(bytes))) return exitCodes.ok;
-    if (io.signal.aborted) throw new CommandError("the export was ended before its end");
+    if (io.signal.aborted) throw new CommandError("the export was cut off");
   }
   return exitCodes.ok;
 }

@@ -12,7 +12,7 @@ export function checkOptions({ options }: Parser, args: readonly string[]): void
     if (word === "--") return;
     const [name = ""] = word.split("=", 1);
     if (value !== "" && /^-./.test(word)) {
-      throw new UsageError(`${value} lacks its value; one with a dash is given as ${value}=-...`);
+      throw new UsageError(`${value} needs a value; write a value with a dash as ${value}=-...`);
     }
     const option = options.find(({ long, short }) => long === name || short === name);
     const isValue = value !== "";

@@ -3,9 +3,9 @@ import { inOptions } from "./connect-late.ts";
 
 test.each([
   [
-    "Plan enterprise is custom: it needs 'limits' for each key.",
+    "Plan enterprise is custom: each key needs 'limits'.",
     "limits",
-    "Plan enterprise is custom: it needs --requests-per-minute and --tokens-per-minute for each key.",
+    "Plan enterprise is custom: each key needs --requests-per-minute and --tokens-per-minute.",
   ],
   [
     "Invalid value for 'allowed_networks[1]': use an address.",

@@ -45,5 +45,5 @@ function describe(): readonly DescribedOperation[] {
 }
 
 function unopened(): never {
-  throw new Error("the operations are only described here");
+  throw new Error("operations are only described here");
 }

@@ -72,7 +72,7 @@ export function titleOf({ noun, name }: Entity, record: ReplyRecord): string {
 export function readSecretName(named: string): string {
   const publicPart = publicPartOf(named);
   if (publicPart !== undefined) return publicPart;
-  throw new UsageError("name a secret by its first characters (sk-slc_...)");
+  throw new UsageError("give the first characters of a secret (sk-slc_...)");
 }
 
 /** Cuts a whole API key to its public part; messages never repeat it. */
@@ -80,13 +80,13 @@ function readKeyName(named: string): string {
   const publicPart = publicPartOf(named);
   if (publicPart !== undefined) return publicPart;
   if (isId("key", named)) return named;
-  throw new UsageError("name a key by its id (key_...) or its first characters (sk-slc_...)");
+  throw new UsageError("give a key's id (key_...) or first characters (sk-slc_...)");
 }
 
 /** Refuses text that is no id, because it may be a whole token. */
 function readTokenName(named: string): string {
   if (isId("tok", named)) return named;
-  throw new UsageError("name a token by its id (tok_...)");
+  throw new UsageError("give a token's id (tok_...)");
 }
 
 function publicPartOf(named: string): string | undefined {
@@ -111,7 +111,8 @@ async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRec
       `  ${readText(each, "id")} of ${cellOf(each, "account_id")} in ${cellOf(each, "environment")}`,
   );
   throw new UsageError(
-    `several ${noun}s are named '${named}': add --account or --environment, or take the id\n${all.join("\n")}`,
+    `several ${noun}s are named '${named}': add --account or --environment, or use the ` +
+      `id\n${all.join("\n")}`,
   );
 }
 
@@ -129,7 +130,7 @@ async function unknownEntity(client: AdminClient, wanted: Wanted): Promise<Comma
   const hint = meant === undefined ? "" : `; did you mean '${meant}'?`;
   const list = commandLine(`${noun}s list`);
   return new CommandError(
-    `there is no ${noun} '${named}'${hint}${hint === "" ? ";" : ""} \`${list}\` shows all`,
+    `no ${noun} '${named}'${hint}${hint === "" ? ";" : ""} \`${list}\` shows all`,
   );
 }
 

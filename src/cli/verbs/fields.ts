@@ -37,8 +37,8 @@ export type FieldTexts = Readonly<Record<string, FieldText>>;
 /** Texts of fields that mean the same in every request. */
 const commonTexts: FieldTexts = {
   account_id: { option: "account", entity: entities.account, about: "An account, by id or name." },
-  action: { about: "Such as key.rotate." },
-  actor_id: { option: "actor", value: "id", about: "Who did it: id of a user." },
+  action: { about: "For example key.rotate." },
+  actor_id: { option: "actor", value: "id", about: "Id of the user who did it." },
   allowed_models: { option: "models", none: "all" },
   allowed_networks: { option: "networks", none: "any" },
   application_id: {
@@ -48,13 +48,13 @@ const commonTexts: FieldTexts = {
   },
   by: { value: "a,b", read: (text) => readList(text).join(",") || undefined },
   checkpoint: { option: "checkpoints" },
-  cursor: { about: "Goes on where a list ended." },
+  cursor: { about: "Continues a list where it ended." },
   environment: { about: "An environment, by its name." },
   expires_at: {
     option: "expires",
     none: "never",
     value: "30d|time",
-    about: "When it stops working; `never`: it does not.",
+    about: "When it stops working, or `never`.",
   },
   expires_in_seconds: { option: "expires" },
   expires_in_days: {
@@ -68,28 +68,28 @@ const commonTexts: FieldTexts = {
     entity: entities.key,
     about: "A key, by its id or first characters (sk-slc_...).",
   },
-  limit: { value: "n", read: limitUpTo(Infinity), about: "Most entries to show. Default: 50." },
-  "limits.requests_per_minute": { about: "Limits of its own; with --tokens-per-minute." },
+  limit: { value: "n", read: limitUpTo(Infinity), about: "Maximum entries to show. Default: 50." },
+  "limits.requests_per_minute": { about: "Its own limit; with --tokens-per-minute." },
   "limits.tokens_per_minute": { about: "With --requests-per-minute." },
   may_be_billed_twice: { option: "billed-twice", about: "Calls that a provider may bill twice." },
   overlap_seconds: {
     option: "overlap",
     value: "24h|0s|7d",
     read: readSeconds,
-    about: "How long the old secret works on. Default: 24h, at most 7d.",
+    about: "How long the old secret keeps working. Default: 24h, at most 7d.",
   },
-  plan: { about: "A plan of the configuration." },
+  plan: { about: "A configured plan." },
   since: {
     value: "24h|time",
     read: readPastTime,
-    about: "How far back, or from when: a date or time of UTC.",
+    about: "Since when: an age, a date or a UTC time.",
   },
   password: { option: "password-file", value: "file", about: "File; `-`: standard input." },
-  subject_id: { option: "subject", value: "id", about: "What changed: id of a key, ..." },
+  subject_id: { option: "subject", value: "id", about: "Id of what changed, such as a key." },
   until: {
     value: "1h|time",
     read: readPastTime,
-    about: "How far back, or until when. Default: now.",
+    about: "Until when. Default: now.",
   },
   user_id: { option: "user", entity: entities.user, about: "A user, by email address or id." },
 };
@@ -150,7 +150,7 @@ function fieldOf(row: FieldRow, text: FieldText, nowMs: number): Field | undefin
   const type = row.type.replace(/ or null$/, "");
   if (type === "object") {
     if (text.noneFlag === undefined) return undefined;
-    const option = new Option(`--${text.noneFlag}`, "No limits of its own any more.");
+    const option = new Option(`--${text.noneFlag}`, "Remove its own limits.");
     return { path, option, flag: null, isRequired: false, entity: undefined };
   }
   const long = `--${optionName(row.name, text)}`;
@@ -181,7 +181,7 @@ function optionName(field: string, text: FieldText | undefined): string {
 
 function aboutOf({ about, type }: FieldRow, { about: other, none }: FieldText): string {
   const text = (other ?? about).replace(/\bnull:/i, `\`${none ?? "none"}\`:`);
-  return type.startsWith("list of ") && text === "" ? "With commas between." : text;
+  return type.startsWith("list of ") && text === "" ? "Separated by commas." : text;
 }
 
 function valueOf(type: string, { entity }: FieldText): string {
@@ -218,7 +218,7 @@ export function assemble(
     }
     const flag = all.find((field) => field.flag === null && values.has(field));
     if (flag !== undefined) {
-      throw new UsageError(`${flag.option.long} and other ${name} exclude each other`);
+      throw new UsageError(`${flag.option.long} cannot be combined with other ${name}`);
     }
     made[name] = parts;
   }

@@ -9,7 +9,7 @@ const dayMs = 86_400_000;
 /** A whole number from 0. */
 export function readCount(text: string): number {
   if (/^(?:0|[1-9][0-9]{0,14})$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It takes a whole number.");
+  throw new InvalidArgumentError("Use a whole number.");
 }
 
 /** How many entries to show. */
@@ -32,13 +32,13 @@ export function readList(text: string): readonly string[] {
 export function readSeconds(text: string): number {
   const durationMs = readDurationMs(text);
   if (durationMs !== undefined && durationMs <= 7 * dayMs) return durationMs / 1000;
-  throw new InvalidArgumentError("It takes a time such as 30m or 24h, at most 7d.");
+  throw new InvalidArgumentError("Use a duration such as 30m or 24h, at most 7d.");
 }
 
 export function readDays(text: string): number {
   const days = (readDurationMs(text) ?? 0) / dayMs;
   if (Number.isInteger(days) && days >= 1 && days <= 365) return days;
-  throw new InvalidArgumentError("It takes whole days, from 1d to 365d.");
+  throw new InvalidArgumentError("Use whole days, from 1d to 365d.");
 }
 
 /** A duration from the change on, for the field `..._in_seconds` that goes with `..._at`. */
@@ -69,8 +69,8 @@ function timeOf(text: string): string {
   const timeMs = readTimeMs(text);
   if (timeMs !== undefined) return new Date(timeMs).toISOString();
   throw new InvalidArgumentError(
-    "It takes a date (2026-11-21), a time (2026-11-21T09:00 in UTC, or with Z or +02:00 at its " +
-      "end), or how far away it is (30m, 24h, 7d).",
+    "Use a date (2026-11-21), a time (2026-11-21T09:00 in UTC, or with Z or +02:00 at its " +
+      "end), or a distance (30m, 24h, 7d).",
   );
 }
 

@@ -74,9 +74,11 @@ function requireVerb({ name, verbs, defaultVerb }: ResourceSpec, first = "-"): v
   const isVerb = names.includes(first) || (isOption && defaultVerb !== undefined);
   if (isVerb || names[0] === name) return;
   const meant = isOption ? undefined : suggest(first, names);
-  if (meant !== undefined) throw new UsageError(`there is no '${first}'; did you mean '${meant}'?`);
+  if (meant !== undefined) {
+    throw new UsageError(`unknown verb '${first}'; did you mean '${meant}'?`);
+  }
   const unknown = isOption ? "" : `; not '${first}'`;
-  throw new UsageError(`say what to do: ${names.join(", ")}${unknown}`);
+  throw new UsageError(`choose a verb: ${names.join(", ")}${unknown}`);
 }
 
 function parserOf(resource: ResourceSpec, commandRun: CommandRun): Parser {
@@ -136,7 +138,7 @@ function readArgument(typed: string): string {
 }
 
 function idempotencyOption(): Option {
-  const about = "The same for a repeated command, so that it happens once.";
+  const about = "The same text makes a repeated command take effect once.";
   return new Option("--idempotency-key <text>", about);
 }
 

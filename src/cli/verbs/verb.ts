@@ -119,8 +119,8 @@ function optionsOf(
   const named = [entity, ...fields.map((field) => field.entity)];
   if (!named.includes(entities.application)) return made;
   const owners = [
-    new Option("--account <account>", "Whose application it is, by id or name."),
-    new Option("--environment <name>", "Where the application is."),
+    new Option("--account <account>", "The owner of the application, by id or name."),
+    new Option("--environment <name>", "The environment of the application."),
   ];
   const isNew = ({ long }: Option): boolean => fields.every(({ option }) => option.long !== long);
   return [...made, ...owners.filter(isNew)];

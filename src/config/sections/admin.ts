@@ -9,7 +9,7 @@ const claim = (about: string, initial: string) => text(about).prefault(initial).
 
 const ssoSchema = z
   .strictObject({
-    issuer: httpUrl("Address of the identity provider, as its discovery document names it."),
+    issuer: httpUrl("Issuer of the identity provider, as in its discovery document."),
     client_id: text("Client id at the provider."),
     client_secret: credential("Client secret. Without it the client is public.").optional(),
     scopes: z

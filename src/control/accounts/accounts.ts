@@ -37,7 +37,7 @@ export function accountOperations(services: AdminServices): readonly Operation[]
     accounts.create({
       id: "createAccount",
       summary: "Create an account",
-      description: "Its account holders issue keys on the plans named here, and on no others.",
+      description: "Its account holders can issue keys only on the plans listed here.",
       body: newAccountSchema,
       answer: accountSchema,
       run: async ({ changing, body, show }) => {
@@ -56,7 +56,7 @@ export function accountOperations(services: AdminServices): readonly Operation[]
     accounts.update({
       id: "updateAccount",
       summary: "Change an account",
-      description: "Fields that are absent stay. Keys of a disabled account are refused.",
+      description: "Absent fields keep their values. Keys of a disabled account are refused.",
       body: accountChangeSchema,
       wanted({ changing, entity, body: { disabled, ...named } }) {
         checkPlans(named.plans ?? [], services.platform());
@@ -69,7 +69,7 @@ export function accountOperations(services: AdminServices): readonly Operation[]
       id: "deleteAccount",
       summary: "Remove an empty account",
       description:
-        "Refused while it has applications or users; see also the erasure of an account.",
+        "Fails while it has applications or users. To remove everything, erase the account.",
       async run({ changing, entity: before }) {
         await changing.transaction.accounts.delete(before.id);
         await changing.audit(changeOf("account", "delete", { before }));

@@ -65,7 +65,7 @@ export function applicationOperations(services: AdminServices): readonly Operati
     applications.update({
       id: "updateApplication",
       summary: "Change an application",
-      description: "Fields that are absent stay. Keys of a disabled application are refused.",
+      description: "Absent fields keep their values. Keys of a disabled application are refused.",
       body: applicationChangeSchema,
       wanted({ changing: { now }, call: { principal }, entity, body: { disabled, ...named } }) {
         const disabling = disablingAfter(entity, { disabled, principal, now });
@@ -76,7 +76,7 @@ export function applicationOperations(services: AdminServices): readonly Operati
     applications.delete({
       id: "deleteApplication",
       summary: "Remove an application",
-      description: "Refused while one of its keys is not revoked; revoked keys go with it.",
+      description: "Fails until all its keys are revoked. Revoked keys are removed with it.",
       async run({ changing: { transaction, audit }, entity: before }) {
         const keys = await removeRevokedKeys(transaction, before.id);
         await transaction.applications.delete(before.id);
@@ -112,7 +112,8 @@ function ownerOf(wanted: string | undefined, principal: Principal): string {
   if (accountId === undefined) {
     throw new GatewayError("missing_required_parameter", {
       message:
-        "Missing required parameter: 'account_id'. You see all accounts: say which it is for.",
+        "Missing required parameter: 'account_id'. You can see all accounts, so name the one " +
+        "it is for.",
       param: "account_id",
     });
   }

@@ -47,7 +47,7 @@ test("only an operator enables what an operator has disabled", async () => {
     expect(await turn(thing, operator, true)).toMatchObject({ disabled_by: "operator" });
     const refusal = await refusedToEnable(thing, holder);
     expect([refusal.code, refusal.param]).toEqual(["not_permitted", "disabled"]);
-    expect(refusal.message).toContain("operator has disabled it");
+    expect(refusal.message).toContain("operator disabled it");
     expect(refusal.explanation?.accountId).toBe(holder.accountId);
     expect((await shown(thing)).disabled_at).not.toBeNull();
     const enabled = await turn(thing, operator, false);

@@ -27,7 +27,7 @@ export function disablingAfter(
     return { disabledAt: disabledAt ?? now, disabledBy: by };
   }
   if (isOperators && !isOperator) {
-    const message = "An operator has disabled it, and only operators enable it. Ask one.";
+    const message = "An operator disabled it, so only an operator can enable it. Ask one.";
     const { accountId } = principal;
     throw new GatewayError("not_permitted", {
       message,

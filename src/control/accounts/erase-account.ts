@@ -22,8 +22,8 @@ export function erasureOperations(services: AdminServices): readonly Operation[]
       resource: "Accounts",
       summary: "Erase an account and everything it owns",
       description:
-        "Users, keys, applications and usage go, in steps: its keys stop first, the account goes " +
-        "last. After a failure in between, ask again. The audit keeps what was done.",
+        "Removes users, keys, applications and usage in steps: keys stop first, the account " +
+        "goes last. If it fails in between, repeat it. The audit keeps a record.",
       ...permissions.operate,
       body: erasureSchema,
       answer: erasedSchema,

@@ -42,7 +42,7 @@ test("a checkpoint that this installation did not write is refused", async () =>
   const link = { at: "then", sequence: 3, digest: "0".repeat(64) };
   for (const checkpoint of [writeCheckpoint(link, foreign), "{}", "no json"]) {
     const refused = await admin.refusal("verifyAudit", { query: { checkpoint } });
-    expect(refused.message).toContain("this installation has not written it");
+    expect(refused.message).toContain("this installation did not write it");
   }
 });
 

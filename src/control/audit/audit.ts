@@ -93,7 +93,7 @@ function readExpected({ expect, checkpoint }: ExpectedTexts, seals: AuditSeals):
   if (expect !== undefined) throw invalidField("expect", "send it or a checkpoint, not both");
   const known = readCheckpoint(checkpoint, seals);
   if (known !== undefined) return known;
-  const problem = "this installation has not written it, or has not the pepper of then any more";
+  const problem = "this installation did not write it, or its pepper of that time is gone";
   throw invalidField("checkpoint", problem);
 }
 

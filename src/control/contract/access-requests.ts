@@ -26,7 +26,7 @@ export const passwordSchema = z
 
 const boundAccount = idSchema
   .nullable()
-  .describe("Account holders need one; auditors see only it; operators have none.");
+  .describe("Required for account holders. Auditors see only this account. Not for operators.");
 
 export const newUserSchema = z
   .strictObject({
@@ -46,7 +46,7 @@ export const userChangeSchema = z
     name: userNameSchema.optional(),
     role: roleSchema.optional(),
     account_id: boundAccount.optional(),
-    disabled: z.boolean().optional().describe("True: sessions and tokens end at once."),
+    disabled: z.boolean().optional().describe("If true, sessions and tokens end at once."),
     password: passwordSchema.optional(),
   })
   .meta({ id: "UserChange", examples: [{ revision: 1, disabled: true }] });
@@ -72,22 +72,24 @@ export const newTokenSchema = z
       .min(1)
       .max(2)
       .optional()
-      .describe("Default: all that whoever asks has."),
+      .describe("Default: all scopes of the caller."),
     expires_in_days: z.int().min(1).max(365).default(90),
     user_id: idSchema
       .optional()
-      .describe("Whose it is to be; operators only. Default: whoever asks."),
+      .describe("Owner of the token; operators only. Default: the caller."),
   })
   .meta({ id: "NewToken", examples: [{ name: "nightly report", scopes: ["read"] }] });
 
 export const tokenQuerySchema = z.strictObject({
-  user_id: idSchema.optional().describe("Of whom; operators only. Default: own, operators all."),
+  user_id: idSchema
+    .optional()
+    .describe("Tokens of this user; operators only. Default: your own, for operators all."),
   ...pageFields,
 });
 
 export const issuedTokenSchema = z
   .object({
     token: tokenSchema,
-    secret: z.string().describe("The token itself: shown once, never stored."),
+    secret: z.string().describe("The token. It is shown once and never stored."),
   })
   .meta({ id: "IssuedToken", description: "A new management token with its secret." });

@@ -11,7 +11,7 @@ export const userSchema = z
     email: z.string(),
     name: z.string(),
     role: roleSchema,
-    account_id: z.string().nullable().describe("The one account it is bound to; null: all."),
+    account_id: z.string().nullable().describe("The account it is bound to; null: all accounts."),
     has_password: z.boolean(),
     has_single_sign_on: z.boolean(),
     created_at: timeSchema,
@@ -19,7 +19,7 @@ export const userSchema = z
     last_sign_in_at: timeSchema.nullable(),
     revision: revisionSchema,
   })
-  .meta({ id: "User", description: "Somebody who signs in to the control plane." });
+  .meta({ id: "User", description: "A person who can sign in to the control plane." });
 export type UserView = z.infer<typeof userSchema>;
 
 export const tokenSchema = z
@@ -30,14 +30,14 @@ export const tokenSchema = z
     made_with: z
       .string()
       .nullable()
-      .describe("Id of the token that it was made with, and ends with."),
+      .describe("Id of the token that created it. It ends with that token."),
     name: z.string(),
-    hint: z.string().describe("How the token begins."),
+    hint: z.string().describe("First characters of the token."),
     scopes: z.array(z.enum(["read", "write"])),
     created_at: timeSchema,
     expires_at: timeSchema,
     last_used_at: timeSchema.nullable(),
     revoked_at: timeSchema.nullable(),
   })
-  .meta({ id: "Token", description: "What a script signs in with: acts as its user." });
+  .meta({ id: "Token", description: "A token for scripts. It acts as its user." });
 export type TokenView = z.infer<typeof tokenSchema>;

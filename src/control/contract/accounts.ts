@@ -17,24 +17,27 @@ export const accountSchema = z
     name: z.string(),
     note: z.string(),
     plans: z.array(z.string()).describe("Plans on which its account holders may issue keys."),
-    max_keys: z.int().describe("Most keys that are not revoked, of all its applications together."),
-    limits: limitsSchema.nullable().describe("What all its keys may use together; null: no limit."),
+    max_keys: z
+      .int()
+      .describe("Maximum number of keys that are not revoked, over all its applications."),
+    limits: limitsSchema.nullable().describe("Limits that all its keys share; null: none."),
     created_at: timeSchema,
-    disabled_at: timeSchema.nullable().describe("Since when none of its keys may call."),
+    disabled_at: timeSchema.nullable().describe("Since when its keys are refused."),
     revision: revisionSchema,
   })
-  .meta({ id: "Account", description: "The customer: owns applications and their keys." });
+  .meta({ id: "Account", description: "A customer, who owns applications and their keys." });
 export type AccountView = z.infer<typeof accountSchema>;
 
-const plans = z
-  .array(z.string().min(1).max(100))
-  .max(100)
-  .describe("Names of plans of the configuration.");
-const maxKeys = z.int().min(0).max(1_000_000).describe("Most keys that are not revoked.");
+const plans = z.array(z.string().min(1).max(100)).max(100).describe("Names of configured plans.");
+const maxKeys = z
+  .int()
+  .min(0)
+  .max(1_000_000)
+  .describe("Maximum number of keys that are not revoked.");
 const limits = limitsSchema
   .nullable()
-  .describe("What all its keys may use together, beside the plan of each; null: no limit.");
-const disabled = z.boolean().describe("True: none of its keys may call, until it is false again.");
+  .describe("Limits that all its keys share, in addition to their plans; null: none.");
+const disabled = z.boolean().describe("While true, its keys are refused.");
 
 export const newAccountSchema = z
   .strictObject({
@@ -61,13 +64,13 @@ export const accountChangeSchema = z
   .meta({ id: "AccountChange", examples: [{ revision: 1, disabled: true }] });
 
 export const accountQuerySchema = z.strictObject({
-  name: z.string().max(100).optional().describe("Only the account of this name."),
+  name: z.string().max(100).optional().describe("Only the account with this name."),
   ...pageFields,
 });
 
 export const erasureSchema = z
   .strictObject({
-    confirm: z.string().describe("The account's name, so that nobody erases another by mistake."),
+    confirm: z.string().describe("The account's name, to confirm that it is the right one."),
   })
   .meta({ id: "Erasure", examples: [{ confirm: "Example Ltd" }] });
 
@@ -82,7 +85,7 @@ export const erasedSchema = z
       usage_rows: z.int(),
     }),
   })
-  .meta({ id: "Erased", description: "What was removed for good." });
+  .meta({ id: "Erased", description: "What was permanently removed." });
 
 export const applicationSchema = z
   .object({
@@ -92,13 +95,13 @@ export const applicationSchema = z
     name: z.string(),
     note: z.string(),
     created_at: timeSchema,
-    disabled_at: timeSchema.nullable().describe("Since when none of its keys may call."),
+    disabled_at: timeSchema.nullable().describe("Since when its keys are refused."),
     disabled_by: disabledBySchema,
     revision: revisionSchema,
   })
   .meta({
     id: "Application",
-    description: "What keys are issued to: a program of an account in one environment.",
+    description: "A program of an account in one environment, which keys are issued to.",
   });
 export type ApplicationView = z.infer<typeof applicationSchema>;
 
@@ -106,8 +109,10 @@ export const newApplicationSchema = z
   .strictObject({
     account_id: idSchema
       .optional()
-      .describe("Needed from operators; account holders make applications of their own account."),
-    environment: z.string().min(1).max(100).describe("An environment of the configuration."),
+      .describe(
+        "Required for operators. Account holders create applications in their own account.",
+      ),
+    environment: z.string().min(1).max(100).describe("A configured environment."),
     name: applicationNameSchema,
     note: noteSchema.optional(),
   })

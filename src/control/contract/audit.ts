@@ -3,7 +3,7 @@ import { idSchema, pageFields, timeSchema } from "./values.ts";
 
 const fieldsSchema = z
   .record(z.string(), z.json())
-  .describe("Of a change only the fields that differ. Never a secret.");
+  .describe("For a change, only the fields that differ. Never a secret.");
 
 export const auditEntrySchema = z
   .object({
@@ -31,8 +31,8 @@ export const auditQuerySchema = z.strictObject({
   actor_id: idSchema.optional(),
   action: z.string().min(1).max(100).optional(),
   subject_id: idSchema.optional(),
-  since: z.string().max(40).optional().describe("A time, or how long ago: `30m`, `12h`, `7d`."),
-  until: z.string().max(40).optional().describe("As `since`; excluded."),
+  since: z.string().max(40).optional().describe("A time, or an age: `30m`, `12h`, `7d`."),
+  until: z.string().max(40).optional().describe("Like `since`; excluded."),
   ...pageFields,
 });
 
@@ -41,30 +41,28 @@ export const auditVerifyQuerySchema = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits")
     .optional()
-    .describe("A digest that was noted before: an entry must have it, whichever."),
+    .describe("An earlier digest that some entry must have."),
   checkpoint: z
     .string()
     .max(1_000)
     .optional()
-    .describe(
-      "A checkpoint, as the log or the file of checkpoints has it: the chain must have it.",
-    ),
+    .describe("A checkpoint from the log or the checkpoint file, which the chain must contain."),
 });
 
 export const auditVerdictSchema = z
   .object({
     is_intact: z.boolean(),
     entries: z.int(),
-    last_digest: z.string().describe("Note it elsewhere, for `expect`."),
+    last_digest: z.string().describe("Store it elsewhere, for `expect`."),
     removed: z
       .object({
         until: timeSchema.describe("When the last removed entry was written."),
         at: timeSchema.describe("When it was removed."),
-        kept_hours: z.number().describe("For how long entries were kept then."),
-        configured_hours: z.number().describe("`retention.audit` as it is now."),
+        kept_hours: z.number().describe("The retention at that time."),
+        configured_hours: z.number().describe("The current `retention.audit`."),
       })
       .nullable()
-      .describe("What retention removed from the beginning of an intact chain."),
+      .describe("What retention removed from the beginning of the chain."),
     problem: z.object({ sequence: z.int(), what: z.string() }).nullable(),
   })
   .meta({ id: "AuditVerdict" });

@@ -14,18 +14,16 @@ export const secretSchema = z
     public_id: z.string().meta({ examples: ["Zk3vQ9aT"] }),
     hint: z
       .string()
-      .describe("How the API key begins.")
+      .describe("First characters of the API key.")
       .meta({ examples: ["sk-slc_Zk3vQ9aT"] }),
     created_at: timeSchema,
-    expires_at: timeSchema.nullable().describe("When it stops, or stopped, working."),
-    last_used_at: timeSchema
-      .nullable()
-      .describe("Null: never. A secret that is silent may be ended without harm."),
+    expires_at: timeSchema.nullable().describe("When it stops or stopped working."),
+    last_used_at: timeSchema.nullable().describe("Null: never used."),
     status: z.enum(["live", "ended"]),
   })
   .meta({
     id: "Secret",
-    description: "One API key text of a key, of which only a digest is kept.",
+    description: "One secret of a key. Only its digest is stored.",
   });
 export type SecretView = z.infer<typeof secretSchema>;
 
@@ -48,46 +46,46 @@ export const keySchema = z
     application: z.string().describe("Name of the application."),
     environment: z.string(),
     plan: z.string(),
-    limits: limitsSchema.nullable().describe("Of this key alone; null: the plan's."),
+    limits: limitsSchema.nullable().describe("The key's own limits; null: those of the plan."),
     effective_limits: limitsSchema
       .nullable()
-      .describe("What holds now; null when the configuration has no such plan any more."),
+      .describe("The limits in force; null if the plan is no longer configured."),
     provisioned_units: z.int(),
     provisioned_pool: z
       .string()
       .nullable()
-      .describe("Whose units they are; without a pool they guarantee nothing."),
-    allowed_models: z.array(z.string()).nullable().describe("Null: all of the environment."),
-    allowed_networks: z.array(z.string()).nullable().describe("Null: from anywhere."),
+      .describe("The pool of the units. Without a pool they guarantee nothing."),
+    allowed_models: z.array(z.string()).nullable().describe("Null: all models of the environment."),
+    allowed_networks: z.array(z.string()).nullable().describe("Null: any address."),
     expires_at: timeSchema.nullable(),
     note: z.string(),
     status: z
       .enum(keyStatuses)
       .describe(
-        "Only `active` works. `application_disabled`, `account_disabled`: what it belongs to is; " +
-          "`no_secret`: none of its secrets is live, rotate it.",
+        "Only `active` keys work. `application_disabled` and `account_disabled`: its owner " +
+          "is disabled. `no_secret`: it has no live secret; rotate it.",
       ),
     created_at: timeSchema,
     disabled_at: timeSchema.nullable(),
     disabled_by: disabledBySchema,
     revoked_at: timeSchema.nullable(),
     revision: revisionSchema,
-    secrets: z.array(secretSchema).describe("Newest first; at most two are live."),
+    secrets: z.array(secretSchema).describe("Newest first. At most two are live."),
   })
-  .meta({ id: "Key", description: "What limits, usage and a plan attach to." });
+  .meta({ id: "Key", description: "Has limits, usage and a plan." });
 export type KeyView = z.infer<typeof keySchema>;
 
 const keySettings = z
   .object({
     limits: limitsSchema
       .nullable()
-      .describe("Needed on a custom plan, refused on others. Only operators may set it."),
+      .describe("Required on a custom plan, refused on others. Only operators can set it."),
     provisioned_units: z
       .int()
       .min(0)
       .max(1_000_000)
       .describe(
-        "Units of provisioned throughput; 0: none, and of no pool. Only operators may set it.",
+        "Units of provisioned throughput; 0: none, and no pool. Only operators can set it.",
       ),
     provisioned_pool: z
       .string()
@@ -95,30 +93,30 @@ const keySettings = z
       .max(64)
       .nullable()
       .describe(
-        "Pool of the units, which must serve a model of the key's environment. Not needed when the " +
-          "configuration has one. Only operators may set it.",
+        "Pool of the units. It must serve a model of the key's environment. Optional if " +
+          "there is only one pool. Only operators can set it.",
       ),
     allowed_models: z
       .array(z.string().min(1).max(200))
       .min(1)
       .max(1000)
       .nullable()
-      .describe("Aliases it may name; null: all of its environment."),
+      .describe("Aliases it may use; null: all of its environment."),
     allowed_networks: z
       .array(z.string().min(1).max(50))
       .min(1)
       .max(100)
       .nullable()
-      .describe("Addresses and CIDR blocks it may be used from; null: anywhere."),
+      .describe("Addresses and CIDR blocks it may be used from; null: any."),
     expires_at: z.iso
       .datetime({ offset: true, error: "use a time such as 2027-01-31T00:00:00Z" })
       .nullable()
       .describe("When the key stops working; null: never."),
     expires_in_seconds: z
       .int()
-      .min(1, "use a time that is still to come")
+      .min(1, "use a time in the future")
       .max(100_000_000_000)
-      .describe("In place of `expires_at`: how long the key works from this change on."),
+      .describe("Instead of `expires_at`: how long the key works, from this change on."),
     note: noteSchema,
   })
   .partial();
@@ -155,13 +153,13 @@ export const keyQuerySchema = z.strictObject({
   status: z
     .enum(["active", "inactive"])
     .optional()
-    .describe("`active`: of this status; `inactive`: of any other."),
+    .describe("`active`: only active keys; `inactive`: all others."),
   ...pageFields,
 });
 
 const apiKey = z
   .string()
-  .describe("The API key. It is shown this once; only a digest of it is kept.");
+  .describe("The API key. It is shown only once; Sluice stores only a digest.");
 
 export const issuedKeySchema = z.object({ key: keySchema, api_key: apiKey }).meta({
   id: "IssuedKey",
@@ -175,12 +173,13 @@ export const rotationSchema = z
       .max(604_800)
       .optional()
       .describe(
-        "How long the secret in use works on. Default 86400: a day; never longer than before.",
+        "How long the current secret keeps working. Default: 86400, a day. It never works " +
+          "longer than before.",
       ),
     compromised: z
       .boolean()
       .optional()
-      .describe("True: every other secret stops now, whoever still uses it."),
+      .describe("If true, all other secrets end now, even if they are in use."),
   })
   .meta({ id: "Rotation", examples: [{ overlap_seconds: 86_400 }] });
 
@@ -188,31 +187,31 @@ export const rotatedKeySchema = z
   .object({
     key: keySchema,
     api_key: apiKey,
-    ended: z.array(z.string()).describe("Public ids of the secrets that stopped with this."),
+    ended: z.array(z.string()).describe("Public ids of the secrets that this ended."),
     overlap_until: timeSchema
       .nullable()
-      .describe("Until when the secret of before works on: no longer than the key."),
+      .describe("Until when the previous secret works, at most as long as the key."),
   })
   .meta({ id: "RotatedKey" });
 
 export const leakReportSchema = z
   .strictObject({
     api_keys: z.array(z.string().min(1).max(1000)).min(1).max(1000),
-    disable: z.boolean().optional().describe("Default true; false only looks."),
+    disable: z.boolean().optional().describe("False only looks them up. Default: true."),
   })
   .meta({ id: "LeakReport" });
 
 export const leakOutcomes = ["not_a_key", "unknown", "ended", "secret_ended", "live"] as const;
 
 const leakFindingSchema = z.object({
-  hint: z.string().describe("What may be shown of the text."),
+  hint: z.string().describe("First characters of the text."),
   key_id: z.string().nullable(),
   application: z.string().nullable(),
   outcome: z
     .enum(leakOutcomes)
     .describe(
-      "`secret_ended`: it was live, and this ended it; `live`: it is, as `disable` was false; " +
-        "`ended`: it had stopped before.",
+      "`secret_ended`: it was live and has been ended. `live`: it still is, because " +
+        "`disable` was false. `ended`: it had ended before.",
     ),
 });
 export type LeakFinding = z.infer<typeof leakFindingSchema>;

@@ -6,9 +6,13 @@ export const reportedLeaksSchema = z
   .array(
     z.object({
       token: z.string().min(1).max(1_000).describe("What was found."),
-      type: z.string().max(200).describe("What the partner calls it; comes back as `token_type`."),
+      type: z.string().max(200).describe("The partner's type, returned as `token_type`."),
       url: z.string().max(4_000).nullish().describe("Where it was found."),
-      source: z.string().max(200).nullish().describe("In what it was found, such as `content`."),
+      source: z
+        .string()
+        .max(200)
+        .nullish()
+        .describe("Where in the source it was found, such as `content`."),
     }),
   )
   .min(1)
@@ -23,9 +27,7 @@ export const leakLabelsSchema = z
       token_type: z.string(),
       label: z
         .enum(["true_positive", "false_positive"])
-        .describe(
-          "`true_positive`: it is, or was, an API key or a management token of this gateway.",
-        ),
+        .describe("`true_positive`: it is or was an API key or management token of this gateway."),
     }),
   )
   .meta({ id: "LeakLabels", description: "In the order of the report." });

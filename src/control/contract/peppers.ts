@@ -3,16 +3,19 @@ import { timeSchema } from "./values.ts";
 
 export const pepperSchema = z
   .object({
-    pepper: z.string().describe("Tells peppers apart, and says nothing of them."),
+    pepper: z.string().describe("An identifier that does not reveal the pepper."),
     role: z
       .enum(["first", "older", "not_configured"])
-      .describe("The first makes what is new. What is not configured verifies nothing."),
-    secrets: z.int().describe("Live API key texts whose digest was made under it."),
-    tokens: z.int().describe("Live management tokens alike."),
+      .describe(
+        "The first pepper makes new digests. A pepper that is not configured verifies nothing.",
+      ),
+    secrets: z.int().describe("Live secrets of API keys with a digest under it."),
+    tokens: z.int().describe("Live management tokens with a digest under it."),
     audit_entries: z
       .int()
       .describe(
-        "Entries with a seal under it. They need it no more: the end of the chain is sealed anew.",
+        "Audit entries sealed under it. They no longer need it, because the end of the chain " +
+          "is sealed again.",
       ),
   })
   .meta({ id: "PepperUse" });
@@ -23,11 +26,12 @@ export const peppersSchema = z
     data: z.array(pepperSchema),
     first_since: timeSchema
       .nullable()
-      .describe("Since when the first one makes what is new; null: it was the first of all."),
+      .describe("Since when the current first pepper is in use; null: from the beginning."),
     kept_answers: z
       .int()
       .describe(
-        "Answers for repetition from before that, of which some pepper is needed; they go in a day.",
+        "Stored answers from before that, which need an earlier pepper. They expire within a " +
+          "day.",
       ),
   })
   .meta({ id: "Peppers" });

@@ -3,9 +3,9 @@ import { z } from "zod";
 const planSchema = z
   .object({
     name: z.string(),
-    requests_per_minute: z.int().nullable().describe("Null: each key brings its own."),
+    requests_per_minute: z.int().nullable().describe("Null: each key has its own."),
     tokens_per_minute: z.int().nullable(),
-    provisioned: z.boolean().describe("Whether keys on it may have provisioned throughput."),
+    provisioned: z.boolean().describe("Whether its keys may have provisioned throughput."),
   })
   .meta({ id: "Plan", description: "A named set of limits." });
 export type PlanView = z.infer<typeof planSchema>;
@@ -21,7 +21,7 @@ export const platformSchema = z
     ),
     plans: z.array(planSchema),
   })
-  .meta({ id: "Platform", description: "What the configuration has, as of now." });
+  .meta({ id: "Platform", description: "The current configuration." });
 
 export const plansSchema = z.object({ data: z.array(planSchema) });
 
@@ -30,10 +30,13 @@ export const environmentsSchema = z.object({
     z
       .object({
         name: z.string(),
-        hosts: z.array(z.string()).describe("The host names that callers use; `*`: any other."),
+        hosts: z.array(z.string()).describe("Host names that callers use; `*`: any other."),
         models: z.array(z.string()).describe("Aliases."),
       })
-      .meta({ id: "Environment", description: "A stage with its own address and models." }),
+      .meta({
+        id: "Environment",
+        description: "A deployment stage with its own hosts and models.",
+      }),
   ),
 });
 
@@ -44,16 +47,16 @@ export const modelSchema = z
     alias: z.string(),
     kind: z.enum(["chat", "embedding"]),
     environment: z.string(),
-    context_window: z.int().describe("Most tokens of input and output together."),
+    context_window: z.int().describe("Maximum tokens of input and output together."),
     max_output_tokens: z.int().nullable().describe("Null for embeddings."),
     targets: z
       .array(z.string())
       .nullable()
       .describe(
-        "`upstream/model`, in the order in which they are tried. Null: for operators only.",
+        "`upstream/model`, in the order in which they are tried. Null except for operators.",
       ),
-    fallbacks: z.array(z.string()).describe("Models that are tried when its targets fail."),
+    fallbacks: z.array(z.string()).describe("Models that are tried if its targets fail."),
   })
-  .meta({ id: "Model", description: "What callers name, in one environment." });
+  .meta({ id: "Model", description: "A model that callers can use in an environment." });
 
 export const modelsSchema = z.object({ data: z.array(modelSchema) });

@@ -9,40 +9,41 @@ const poolFields = {
     .enum(["ok", "oversold", "not_configured"])
     .nullable()
     .describe(
-      "`oversold`: the configuration made it smaller than what is sold; `not_configured`: keys have " +
-        `units of it, and the configuration has no such pool. ${operatorsOnly}`,
+      "`oversold`: it is smaller than what is sold. `not_configured`: keys have units of it, " +
+        `but it is not in the configuration. ${operatorsOnly}`,
     ),
-  kind: z.enum(["shared", "dedicated"]).nullable().describe("Null when it is not configured."),
+  kind: z.enum(["shared", "dedicated"]).nullable().describe("Null if it is not configured."),
   unit_tokens_per_minute: z
     .int()
     .nullable()
-    .describe("What one unit guarantees; null when it is not configured."),
+    .describe("Tokens per minute that one unit guarantees; null if it is not configured."),
   sold_units: z
     .int()
     .describe(
-      "Of keys that are neither revoked nor expired. For account holders: units of their keys.",
+      "Units of keys that are neither revoked nor expired; for account holders, of their own " +
+        "keys.",
     ),
   sold_tokens_per_minute: z.number().nullable().describe("What these units guarantee."),
   held_tokens_per_minute: z
     .number()
     .nullable()
-    .describe("What the pool holds back for them: 60/59 of it."),
+    .describe("What the pool holds back for them: 60/59 of that."),
   tokens_per_minute: z.int().nullable().describe(`Its capacity. ${operatorsOnly}`),
-  max_in_flight: z.int().nullable().describe("Most calls at once; null: as many as come."),
-  on_demand_floor_percent: z.int().nullable().describe(`Share never sold. ${operatorsOnly}`),
-  floor_tokens_per_minute: z.int().nullable().describe(`The same in tokens. ${operatorsOnly}`),
-  sellable_units: z.int().nullable().describe(`Most units that it can hold. ${operatorsOnly}`),
-  units_left: z.int().nullable().describe(`Of these, what can still be sold. ${operatorsOnly}`),
-  models: z.array(z.object({ environment: z.string(), alias: z.string() })),
-  targets: z
-    .array(z.string())
+  max_in_flight: z.int().nullable().describe("Maximum concurrent calls; null: unlimited."),
+  on_demand_floor_percent: z
+    .int()
     .nullable()
-    .describe(`Targets whose capacity it is. ${operatorsOnly}`),
+    .describe(`Percentage that is never sold. ${operatorsOnly}`),
+  floor_tokens_per_minute: z.int().nullable().describe(`The same in tokens. ${operatorsOnly}`),
+  sellable_units: z.int().nullable().describe(`Units that can be sold in all. ${operatorsOnly}`),
+  units_left: z.int().nullable().describe(`Units that can still be sold. ${operatorsOnly}`),
+  models: z.array(z.object({ environment: z.string(), alias: z.string() })),
+  targets: z.array(z.string()).nullable().describe(`Targets of the pool. ${operatorsOnly}`),
 };
 
 export const poolSchema = z
   .object(poolFields)
-  .meta({ id: "Pool", description: "Capacity that keys have units of." });
+  .meta({ id: "Pool", description: "Capacity that is sold to keys in units." });
 export type PoolView = z.infer<typeof poolSchema>;
 
 export const poolsSchema = z.object({ data: z.array(poolSchema) });
@@ -67,8 +68,8 @@ export const poolDetailsSchema = z
     keys: z
       .array(holderSchema)
       .describe(
-        `Keys that hold its units, newest first, at most ${poolKeysLimit}. All of them: ` +
-          "`GET /admin/v1/keys?provisioned_pool=`.",
+        `Keys with units of it, newest first, at most ${poolKeysLimit}. For all: \`GET ` +
+          "/admin/v1/keys?provisioned_pool=`.",
       ),
     has_more_keys: z.boolean(),
   })

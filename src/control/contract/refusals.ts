@@ -3,14 +3,14 @@ import { idSchema, numberText, timeSchema } from "./values.ts";
 
 export const refusalSchema = z
   .object({
-    id: z.string().describe("Of the request: what its header `x-request-id` said."),
+    id: z.string().describe("The request's `x-request-id`."),
     at: timeSchema,
     status: z.int(),
     code: z.string().nullable(),
     rule: z.string().meta({ examples: ["tokens_per_minute"] }),
     summary: z.string(),
     key_id: z.string().nullable(),
-    public_id: z.string().nullable().describe("Of the secret that was sent."),
+    public_id: z.string().nullable().describe("Public id of the secret that was sent."),
     account_id: z.string().nullable(),
     application: z.string().nullable(),
     environment: z.string().nullable(),
@@ -19,24 +19,24 @@ export const refusalSchema = z
       .object({
         scope_id: z.string(),
         limit: z.number(),
-        used: z.number().describe("Counted or reserved at the time."),
+        used: z.number().describe("Counted or reserved at that time."),
         requested: z.number(),
         free_at: timeSchema
           .nullable()
-          .describe("When it would have fitted if nothing else came; null: never."),
+          .describe("When it would have fitted without other requests; null: never."),
         slots: z
           .array(z.object({ age_ms: z.number(), requests: z.number(), tokens: z.number() }))
-          .describe("What the window held, second by second, oldest first."),
+          .describe("The content of the window, second by second, oldest first."),
       })
       .nullable(),
   })
-  .meta({ id: "Refusal", description: "Why the gateway itself refused a request." });
+  .meta({ id: "Refusal", description: "Why the gateway refused a request." });
 export type RefusalView = z.infer<typeof refusalSchema>;
 
 export const refusalQuerySchema = z.strictObject({
   key_id: idSchema.optional(),
   account_id: idSchema.optional(),
-  limit: numberText({ min: 1, max: 500, initial: 50 }).describe("Most refusals of the answer."),
+  limit: numberText({ min: 1, max: 500, initial: 50 }).describe("Maximum number of refusals."),
 });
 
 export const refusalsSchema = z.object({ data: z.array(refusalSchema) });

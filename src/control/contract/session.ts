@@ -24,12 +24,12 @@ export const bootstrapSchema = z
 
 export const sessionSchema = z
   .object({
-    user: userSchema.nullable().describe("Null for the local access of the machine itself."),
+    user: userSchema.nullable().describe("Null for local access."),
     csrf_token: z
       .string()
       .nullable()
-      .describe("For the header x-csrf-token of every change; null for tokens, which need none."),
-    expires_at: timeSchema.nullable().describe("The end, however busy the session is."),
+      .describe("Value of the header x-csrf-token for changes; null for tokens, which need none."),
+    expires_at: timeSchema.nullable().describe("When the session ends at the latest."),
   })
   .meta({ id: "Session", description: "Who is signed in." });
 export type SessionView = z.infer<typeof sessionSchema>;
@@ -38,9 +38,9 @@ export const signInOptionsSchema = z
   .object({
     password: z.boolean(),
     single_sign_on: z.boolean(),
-    needs_bootstrap: z.boolean().describe("Whether the first operator is still to be made."),
+    needs_bootstrap: z.boolean().describe("Whether the first operator must still be created."),
   })
-  .meta({ id: "SignInOptions", description: "How one can sign in." });
+  .meta({ id: "SignInOptions", description: "The ways to sign in." });
 export type SignInOptionsView = z.infer<typeof signInOptionsSchema>;
 
 export const signedOutSchema = z.object({ signed_out: z.literal(true) }).meta({ id: "SignedOut" });

@@ -5,33 +5,42 @@ export const processSchema = z
   .object({
     process: z
       .enum(["control", "worker", "single"])
-      .describe("`single`: control and worker in one, as with `--unsupervised`."),
-    number: z.int().nullable().describe("Of a worker; counts from 1."),
+      .describe("`single`: control and worker in one process (`--unsupervised`)."),
+    number: z.int().nullable().describe("Number of a worker, from 1."),
     ready: z.boolean(),
     not_ready: z.string().nullable().describe("Why it cannot serve."),
-    pid: z.int().nullable().describe("Null, as all that follows, while the process is not there."),
-    version: z.string().nullable().describe("Of the program that it runs."),
+    pid: z
+      .int()
+      .nullable()
+      .describe("Null, like all fields below, while there is no such process."),
+    version: z.string().nullable().describe("Version of the program that it runs."),
     started_at: timeSchema.nullable(),
     age_ms: z.number().nullable(),
-    open_calls: z.int().nullable().describe("Null for control, which serves none."),
-    calls: z.int().nullable().describe("Since it started, open ones included."),
+    open_calls: z.int().nullable().describe("Null for control."),
+    calls: z.int().nullable().describe("Since it started, including open ones."),
     resident_bytes: z.int().nullable(),
     loop_delay_longest_ms: z
       .number()
       .nullable()
-      .describe("The longest delay of its event loop in the last minute."),
+      .describe("Longest delay of its event loop in the last minute."),
     loop_delay_p99_ms: z.number().nullable(),
     spool_bytes: z.int().nullable(),
-    waiting_rows: z.int().nullable().describe("Rows of its spool that are not stored yet."),
+    waiting_rows: z
+      .int()
+      .nullable()
+      .describe("Rows in its spool that are not in the database yet."),
     keys_generation: z
       .int()
       .nullable()
-      .describe("Of the newest change of keys that it has: the same in all, half a second later."),
+      .describe(
+        "Number of the last change of keys that it has. All processes agree within half a " +
+          "second.",
+      ),
     configured_at: timeSchema
       .nullable()
-      .describe("When control took the configuration that the process has."),
+      .describe("When the configuration of the process was loaded."),
   })
-  .meta({ id: "Process", description: "A process of the gateway, as of a second ago." });
+  .meta({ id: "Process", description: "A process of the gateway, at most a second old." });
 export type ProcessView = z.infer<typeof processSchema>;
 
 export const statusSchema = z.object({ data: z.array(processSchema) });

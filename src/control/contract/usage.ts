@@ -6,8 +6,8 @@ const time = (about: string) => z.string().max(40).optional().describe(about);
 const name = z.string().min(1).max(200).optional();
 
 const filterFields = {
-  since: time("A time, or how long ago: `30m`, `12h`, `7d`. Default: a day before `until`."),
-  until: time("As `since`; excluded. Default: now."),
+  since: time("A time, or an age: `30m`, `12h`, `7d`. Default: a day before `until`."),
+  until: time("Like `since`; excluded. Default: now."),
   environment: name,
   account_id: idSchema.optional(),
   application_id: idSchema.optional(),
@@ -29,11 +29,11 @@ const groupFields = {
     .max(100)
     .optional()
     .describe(
-      `What to tell apart, with commas between: ${usageDimensions.join(", ")}. Account holders ` +
-        "cannot ask for targets.",
+      `Dimensions to group by, separated by commas: ${usageDimensions.join(", ")}. Account ` +
+        "holders cannot group by target.",
     )
     .meta({ examples: ["key,model"] }),
-  limit: numberText({ min: 1, max: 1000, initial: 100 }).describe("Most groups of the answer."),
+  limit: numberText({ min: 1, max: 1000, initial: 100 }).describe("Maximum number of groups."),
 };
 
 export const totalsQuerySchema = z.strictObject({ ...filterFields, ...groupFields });
@@ -44,7 +44,7 @@ export const seriesQuerySchema = z.strictObject({
   step: z
     .enum(usageSteps)
     .optional()
-    .describe("Default by the length of the time; at most 1500 steps."),
+    .describe("The default depends on the period. At most 1500 steps."),
 });
 
 const outcome = z.enum(["completed", "failed", "abandoned", "interrupted"]);
@@ -72,15 +72,15 @@ const percentilesSchema = z
 const totalFields = {
   group: z
     .record(z.string(), z.union([z.string(), z.number(), z.null()]))
-    .describe("Ids by the dimensions of `by`."),
+    .describe("Ids, by the dimensions of `by`."),
   calls: z.int(),
   failed_calls: z.int().describe("Calls that did not complete."),
-  abandoned_calls: z.int().describe("Of these, the ones whose caller left."),
+  abandoned_calls: z.int().describe("Those of them whose caller left."),
   input_tokens: z.int(),
   output_tokens: z.int(),
   cached_input_tokens: z.int().describe("Part of the input tokens."),
-  cache_write_tokens: z.int().describe("Another part of them: written to an upstream's cache."),
-  estimated_tokens: z.int().describe("Tokens of calls whose upstream gave no count."),
+  cache_write_tokens: z.int().describe("Part of the input tokens, written to an upstream's cache."),
+  estimated_tokens: z.int().describe("Tokens that no upstream counted."),
   duration_ms: percentilesSchema.nullable().describe("Of completed calls."),
   first_event_ms: percentilesSchema.nullable(),
 };
@@ -89,7 +89,7 @@ export const usageTotalSchema = z.object(totalFields).meta({ id: "UsageTotal" })
 export type UsageTotalView = z.infer<typeof usageTotalSchema>;
 
 export const usagePointSchema = z
-  .object({ at: timeSchema.describe("When the step begins, in UTC."), ...totalFields })
+  .object({ at: timeSchema.describe("Beginning of the step, in UTC."), ...totalFields })
   .meta({ id: "UsagePoint" });
 
 const range = { since: timeSchema, until: timeSchema };
@@ -108,13 +108,11 @@ export const seriesSchema = z
 
 const targetSchema = z
   .string()
-  .describe(
-    "`upstream/identifier`, of the upstream's own; account holders see the upstream alone.",
-  );
+  .describe("`upstream/identifier`. Account holders see only the upstream.");
 
 export const callRowSchema = z
   .object({
-    id: z.string().describe("Of the request: what its header `x-request-id` said."),
+    id: z.string().describe("The request's `x-request-id`."),
     started_at: timeSchema,
     environment: z.string(),
     account_id: z.string(),
@@ -138,7 +136,7 @@ export const callRowSchema = z
     duration_ms: z.number(),
     may_be_billed_twice: z
       .boolean()
-      .describe("Whether an attempt that nobody got anything of may be on the bill as well."),
+      .describe("Whether the provider may also bill an attempt that did not answer."),
   })
   .meta({ id: "CallRow", description: "One call: one row of the ledger." });
 export type CallRow = z.infer<typeof callRowSchema>;
@@ -149,11 +147,11 @@ const routingSchema = z
       .array(
         z.object({
           target: targetSchema,
-          model: z.string().describe("Another than the call's for a fallback."),
-          why: z.string().describe("Why it stood where it stood."),
+          model: z.string().describe("For a fallback, a different model from the call's."),
+          why: z.string().describe("Why it has this position."),
         }),
       )
-      .describe("Targets in the order in which they were to be tried, at most 64."),
+      .describe("Targets in the order of preference, at most 64."),
     attempts: z
       .array(
         z.object({
@@ -161,15 +159,14 @@ const routingSchema = z
           model: z.string(),
           start_ms: z.number().describe("Since the call arrived."),
           duration_ms: z.number(),
-          outcome: z.string().describe("`answered`, `given-up`, or what went wrong."),
-          may_be_billed: z.boolean().describe("Whether the provider may bill what nobody got."),
-          decision: z
-            .string()
-            .nullable()
-            .describe("What was decided after it failed; null where nothing had to be."),
+          outcome: z.string().describe("`answered`, `given-up`, or the failure."),
+          may_be_billed: z
+            .boolean()
+            .describe("Whether the provider may bill it although it did not answer."),
+          decision: z.string().nullable().describe("The decision after it failed, if any."),
         }),
       )
-      .describe("At most 10; the last of them is always here."),
+      .describe("At most 10, always including the last."),
   })
   .meta({ id: "CallRouting" });
 export type RoutingView = z.infer<typeof routingSchema>;
@@ -178,7 +175,7 @@ export const callDetailSchema = callRowSchema
   .extend({
     routing: routingSchema
       .nullable()
-      .describe("Null for the plain case: one target, one attempt, answered."),
+      .describe("Null for a single target and a single, successful attempt."),
   })
   .meta({ id: "CallDetail", description: "One call, and how it found its target." });
 export type CallDetail = z.infer<typeof callDetailSchema>;

@@ -11,19 +11,21 @@ export const timeSchema = z.iso.datetime().meta({
 export const revisionSchema = z
   .int()
   .min(1)
-  .describe("Counts changes. A change names the revision that it was made from.");
+  .describe("Number of changes. A change must send the revision that it is based on.");
 
 export const disabledBySchema = z
   .enum(roles)
   .nullable()
-  .describe("Role of who disabled it. What an operator has disabled only operators enable.");
+  .describe(
+    "Role of the user who disabled it. Only operators can enable what an operator disabled.",
+  );
 
-export const noteSchema = z.string().max(1000).describe("For people; Sluice does not read it.");
+export const noteSchema = z.string().max(1000).describe("A comment.");
 
 const idPattern = /^[A-Za-z0-9_-]{1,100}$/;
 
 /** An id in a query or a body: of any kind, found or not. */
-export const idSchema = z.string().regex(idPattern, "use an id such as a list gives it");
+export const idSchema = z.string().regex(idPattern, "use an id from a list");
 
 export const applicationNameSchema = z
   .string()
@@ -37,14 +39,14 @@ export const accountNameSchema = z
 
 /** Fields that every list takes. */
 export const pageFields = {
-  limit: numberText({ min: 1, max: 500, initial: 50 }).describe("Most items of the page."),
-  cursor: z.string().min(1).max(500).optional().describe("`next_cursor` of the page before."),
+  limit: numberText({ min: 1, max: 500, initial: 50 }).describe("Maximum number of items."),
+  cursor: z.string().min(1).max(500).optional().describe("`next_cursor` of the previous page."),
 };
 
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     data: z.array(item),
-    next_cursor: z.string().nullable().describe("Where the next page begins; null at the end."),
+    next_cursor: z.string().nullable().describe("Cursor of the next page; null at the end."),
   });
 }
 
@@ -68,10 +70,10 @@ export function numberText({ min, max, initial }: NumberTextOptions) {
 /** Answer to the removal of something. */
 export const removedSchema = z
   .object({ id: z.string(), deleted: z.literal(true) })
-  .meta({ id: "Removed", description: "What was removed for good." });
+  .meta({ id: "Removed", description: "What was permanently removed." });
 
 const limit = z.int().min(1).max(999_999_999_999);
 export const limitsSchema = z
   .strictObject({ requests_per_minute: limit, tokens_per_minute: limit })
-  .meta({ id: "Limits", description: "What may be used in any 60 seconds." });
+  .meta({ id: "Limits", description: "Limits in any 60 seconds." });
 export type LimitsView = z.infer<typeof limitsSchema>;

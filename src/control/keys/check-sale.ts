@@ -41,7 +41,7 @@ export async function checkSale(
   if (pool === undefined) {
     const todo =
       principal.accountId === undefined ? "set units of another, or 0" : "ask an operator";
-    const advice = `the configuration has no pool ${name} any more; ${todo}`;
+    const advice = `pool ${name} is no longer configured; ${todo}`;
     throw invalidField("provisioned_pool", advice);
   }
   const sold = (await view.keys.soldUnits({ pool: name, now })).get(name) ?? 0;
@@ -49,7 +49,7 @@ export async function checkSale(
   if (principal.accountId === undefined) throw new PoolOversold(pool, { sold, more });
   // An account must not see what others have bought.
   throw new GatewayError("pool_oversold", {
-    message: `Pool ${name} has no room for the key's ${units} units now. Ask an operator.`,
+    message: `Pool ${name} does not have the key's ${units} units left. Ask an operator.`,
   });
 }
 

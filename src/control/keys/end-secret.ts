@@ -16,8 +16,9 @@ export function endSecretOperation(keys: KeyOperations): Operation {
     below: "/secrets/{public_id}",
     summary: "End one secret of a key",
     description:
-      "The other one lives on; the only live one cannot be ended: rotate or revoke the key. To " +
-      "repeat it changes nothing. `public_id` may also be `sk-slc_` and the public id.",
+      "The other secret keeps working. The only live secret cannot be ended: rotate or " +
+      "revoke the key. Repeating it changes nothing. `public_id` may be preceded by " +
+      "`sk-slc_`.",
     answer: keySchema,
     async run({ changing, entity: key, parameters, show }) {
       const publicId = (parameters["public_id"] ?? "").replace(/^sk-slc_/, "");
@@ -35,9 +36,7 @@ export function endSecretOperation(keys: KeyOperations): Operation {
 async function requireAnother({ transaction, now }: Change, key: Key): Promise<void> {
   const live = liveSecrets(await transaction.secrets.ofKey(key.id), now);
   if (live.length > 1) return;
-  throw wrongState(
-    "It is the only live secret of the key. Rotate the key to give it another one, or revoke it.",
-  );
+  throw wrongState("This is the key's only live secret. Rotate or revoke the key instead.");
 }
 
 export interface SecretToEnd {

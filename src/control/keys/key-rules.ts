@@ -40,7 +40,7 @@ export function checkKeySettings(
   }
   if (wanted.allowed_networks) checkNetworks(wanted.allowed_networks);
   if (wanted.expires_at && Date.parse(wanted.expires_at) <= rules.now) {
-    throw invalidField("expires_at", "use a time that is still to come");
+    throw invalidField("expires_at", "use a time in the future");
   }
 }
 
@@ -66,7 +66,7 @@ export async function checkKeyCount(view: ControlView, rules: KeyRules): Promise
   const count = await view.keys.countLive(account.id, account.maxKeys);
   if (count < account.maxKeys) return;
   throw wrongState(
-    `Your account has all the ${account.maxKeys} keys it may have. Revoke one first.`,
+    `Your account has reached its maximum of ${account.maxKeys} keys. Revoke one first.`,
   );
 }
 
@@ -79,16 +79,16 @@ function checkAccountHolder(wanted: WantedSettings, account: Account): void {
   throw new GatewayError("not_permitted", {
     message:
       plans === ""
-        ? "Your account has no plan to issue keys on. Ask an operator for some " +
-          "(`accounts update ACCOUNT --plans ...`)."
-        : `Your account may issue keys on: ${plans}. Ask an operator for other plans.`,
+        ? "Your account has no plans to issue keys on. Ask an operator to add some (`accounts " +
+          "update ACCOUNT --plans ...`)."
+        : `Your account can issue keys on: ${plans}. Ask an operator for other plans.`,
     param: "plan",
   });
 }
 
 function operatorsOnly(param: string): GatewayError {
   return new GatewayError("not_permitted", {
-    message: `Only operators may set '${param}'. Leave it out, or ask one.`,
+    message: `Only operators can set '${param}'. Omit it, or ask an operator.`,
     param,
   });
 }
@@ -97,15 +97,18 @@ function checkPlan(settings: KeySettings, platform: Platform): void {
   const plan = requirePlan(platform, settings.plan);
   if (plan.limits === undefined && settings.limits === undefined) {
     throw new GatewayError("missing_required_parameter", {
-      message: `Plan ${plan.name} is custom: it needs 'limits' for each key.`,
+      message: `Plan ${plan.name} is custom: each key needs 'limits'.`,
       param: "limits",
     });
   }
   if (plan.limits !== undefined && settings.limits !== undefined) {
-    throw invalidField("limits", `plan ${plan.name} has its own; only custom plans take others`);
+    throw invalidField(
+      "limits",
+      `plan ${plan.name} has its own limits; only keys on custom plans can set them`,
+    );
   }
   if (settings.provisionedUnits > 0 && !plan.provisioned) {
-    throw invalidField("provisioned_units", `plan ${plan.name} takes none; use 0`);
+    throw invalidField("provisioned_units", `plan ${plan.name} does not allow units; use 0`);
   }
 }
 

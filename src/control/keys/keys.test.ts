@@ -147,7 +147,7 @@ describe("account holders", () => {
     await admin.result("updateAccount", { id: accountId, body });
     const refusal = await refuseCreate({ plan: "pilot" }, holder);
     expect([refusal.status, refusal.param]).toEqual([403, "plan"]);
-    expect(refusal.message).toContain("Your account has no plan to issue keys on.");
+    expect(refusal.message).toContain("Your account has no plans to issue keys on.");
     const plans = { revision: 2, plans: ["pilot"] };
     await admin.result("updateAccount", { id: accountId, body: plans });
     expect((await create({ plan: "pilot" }, holder)).key.plan).toBe("pilot");

@@ -42,7 +42,7 @@ export function keyOperations(services: AdminServices): readonly Operation[] {
       id: "getKey",
       summary: "Show a key",
       description:
-        "`id` may also be the beginning of one of its API keys: `sk-slc_` and 8 characters.",
+        "`id` may also be the first characters of one of its API keys: `sk-slc_` and 8 more.",
     }),
     updateKey(keys, services),
     revokeKey(keys),
@@ -55,7 +55,7 @@ function createKey(keys: KeyOperations, services: AdminServices): Operation {
   return keys.create({
     id: "createKey",
     summary: "Issue a key",
-    description: "The API key is shown in this answer and never again.",
+    description: "The API key is shown only in this response.",
     body: newKeySchema,
     answer: issuedKeySchema,
     hasSecret: true,
@@ -105,12 +105,12 @@ function updateKey(keys: KeyOperations, services: AdminServices): Operation {
     id: "updateKey",
     summary: "Change a key",
     description:
-      "Fields that are absent stay. A change to a plan with limits of its own drops the key's.",
+      "Absent fields keep their values. A plan with its own limits removes those of the key.",
     body: keyChangeSchema,
     async wanted({ changing, call: { principal }, entity: key, body: named }) {
       const { transaction, now } = changing;
       const body = withExpiry(named, now);
-      if (key.revokedAt !== undefined) throw wrongState("The key is revoked, for good.");
+      if (key.revokedAt !== undefined) throw wrongState("The key has been revoked permanently.");
       const owners = await requireOwners(transaction, key.applicationId, principal);
       const platform = services.platform();
       const settings = applySettings(key, body, platform);
@@ -129,7 +129,7 @@ function revokeKey(keys: KeyOperations): Operation {
     id: "revokeKey",
     method: "DELETE",
     summary: "Revoke a key permanently",
-    description: "Running gateways refuse it within a second. To repeat it changes nothing.",
+    description: "Running gateways refuse it within a second. Repeating it changes nothing.",
     answer: keySchema,
     async run({ changing, entity: before, show }) {
       if (before.revokedAt !== undefined) return show(before);

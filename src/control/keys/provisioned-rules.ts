@@ -22,29 +22,28 @@ export function checkCapacity(
 ): void {
   if (units === 0) {
     if (!wanted.provisioned_pool) return;
-    const advice =
-      "a key without units is of no pool; set 'provisioned_units' too, or leave it out";
+    const advice = "a key without units has no pool; set 'provisioned_units' too, or omit it";
     throw invalidField("provisioned_pool", advice);
   }
   const { environment } = application;
   const serving = poolsOf(platform, environment);
   if (platform.pools.size === 0) {
-    const advice = "the configuration has no pool to sell units of; add one to 'pools', or use 0";
+    const advice = "no pool is configured; add one to 'pools', or use 0";
     throw invalidField("provisioned_units", advice);
   }
   if (serving.length === 0) {
     const advice =
-      `no pool serves a model of environment ${environment}; let a target of one name a pool, ` +
-      "or use 0";
+      `no pool serves a model of environment ${environment}; set the pool of a target, or ` +
+      "use 0";
     throw invalidField("provisioned_units", advice);
   }
   const names = serving.join(", ");
   if (name === undefined) {
-    const advice = `there are several pools; name one that serves environment ${environment}: ${names}`;
+    const advice = `there are several pools; choose one that serves environment ${environment}: ${names}`;
     throw invalidField("provisioned_pool", advice);
   }
   if (!platform.pools.has(name)) {
-    throw invalidField("provisioned_pool", `the configuration has no such pool; use ${names}`);
+    throw invalidField("provisioned_pool", `unknown pool; use ${names}`);
   }
   if (serving.includes(name)) return;
   const advice = `pool ${name} serves no model of environment ${environment}; use ${names}`;

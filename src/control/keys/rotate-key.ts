@@ -18,10 +18,10 @@ export function rotateKey(keys: KeyOperations, services: RotateServices): Operat
     below: "/rotate",
     summary: "Rotate a key",
     description:
-      "The new API key works at once; the one in use works on for the overlap. At most two are " +
-      "live: of two, a newest one that was never used is replaced and the other keeps its end, or " +
-      "ends sooner when `overlap_seconds` says so; otherwise the older one ends now. Id, limits " +
-      "and usage of the key stay.",
+      "The new secret works at once; the current one keeps working for the overlap. At most " +
+      "two are live. If there are two and the newest was never used, it is replaced, and the " +
+      "other keeps its end or gets an earlier one from `overlap_seconds`. Otherwise the " +
+      "older one ends now. Id, limits and usage of the key do not change.",
     status: 201,
     body: rotationSchema,
     answer: rotatedKeySchema,
@@ -55,7 +55,7 @@ async function rotate(
 ) {
   const status = keyStatus(key, now);
   if (status === "revoked" || status === "expired") {
-    throw wrongState(`The key is ${status}: it cannot be rotated. Issue a new one.`);
+    throw wrongState(`The key is ${status} and cannot be rotated. Issue a new one.`);
   }
   const live = liveSecrets(await transaction.secrets.ofKey(key.id), now);
   const { ending, staying } = planRotation(live, { body, now }, services);

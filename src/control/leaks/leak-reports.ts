@@ -34,8 +34,9 @@ export function leakReportOperation(services: LeakReportServices): Operation {
     resource: "Keys",
     summary: "Submit the report of a secret scanner",
     description:
-      "`leaks` is what partners of secret scanning send. What is a key or a management token here " +
-      "is noted in the audit; it is ended only with `admin.leak_reports.revoke`.",
+      "`leaks` has the format of the secret scanning partner program. API keys and " +
+      "management tokens of this gateway are recorded in the audit, and are ended only with " +
+      "`admin.leak_reports.revoke`.",
     ...permissions.operate,
     body: handedReportSchema,
     answer: labelledReportSchema,

@@ -21,8 +21,8 @@ export function leakOperations(services: AdminServices): readonly Operation[] {
       resource: "Keys",
       summary: "Find leaked API keys and end their secrets",
       description:
-        "Ends the secret of every text that is a live API key. The key itself stays, with its " +
-        "other secret when it has one: rotate it to give its application a new one.",
+        "Ends the secret of every text that is a live API key. The key itself and its other " +
+        "secret, if any, stay. Rotate the key to get a new secret.",
       ...permissions.operate,
       body: leakReportSchema,
       answer: leakFindingsSchema,

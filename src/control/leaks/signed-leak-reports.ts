@@ -58,7 +58,7 @@ async function requireSignature(
   if (isRight) return;
   throw new GatewayError("not_signed_in", {
     message:
-      "The report has no signature that one of the configured keys has made. It takes the headers " +
+      "The report is not signed with a configured key. Send the headers " +
       "Github-Public-Key-Identifier and Github-Public-Key-Signature.",
   });
 }

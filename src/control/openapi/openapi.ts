@@ -117,7 +117,7 @@ function describeAnswer(
     downloads === undefined
       ? { "application/json": { schema: jsonSchema(answer, schemas) } }
       : Object.fromEntries(downloads.map((type) => [type, { schema: { type: "string" } }]));
-  const secret = hasSecret === true ? " Holds a secret, which is shown this once." : "";
+  const secret = hasSecret === true ? "Contains a secret that is shown only once." : "";
   return {
     description: `${status === 201 ? "It is made." : "Done."}${secret}`,
     ...answerHeaders(operation),
@@ -183,8 +183,8 @@ const idempotencyKey = {
   in: "header",
   required: false,
   description:
-    "Any text for this one change. A request that is repeated with it within 24 hours changes " +
-    "nothing more and gets the same answer; one with a secret only for 10 minutes.",
+    "Any text, unique to this change. Repeating the request within 24 hours changes nothing " +
+    "and returns the same response; a response with a secret is repeated for 10 minutes.",
   schema: { type: "string", minLength: 1, maxLength: 200 },
 } as const;
 
@@ -192,17 +192,19 @@ const csrfToken = {
   name: "X-CSRF-Token",
   in: "header",
   required: false,
-  description: "Needed with a session, not with a token: `csrf_token` of `GET /admin/v1/session`.",
+  description:
+    "Required with a session, not with a token: `csrf_token` of `GET /admin/v1/session`.",
   schema: { type: "string" },
 } as const;
 
 const idempotentReplayed = {
-  description: "`true` when the answer is of an earlier request with the same Idempotency-Key.",
+  description:
+    "`true` if this is the response to an earlier request with the same Idempotency-Key.",
   schema: { type: "string" },
 } as const;
 
 const location = {
-  description: "Where what was made is found, or where to go.",
+  description: "Address of the new resource, or of the redirect.",
   schema: { type: "string" },
 } as const;
 
@@ -216,7 +218,7 @@ const errorSchema = {
         type: { type: "string" },
         param: { type: ["string", "null"], description: "The field at fault." },
         code: { type: ["string", "null"] },
-        details: { type: "object", description: "Of `pool_oversold`: the sum that does not fit." },
+        details: { type: "object", description: "With `pool_oversold`: the figures." },
       },
       required: ["message", "type", "param", "code"],
     },

@@ -61,7 +61,9 @@ async function requireLiveAccount(view: ControlView, principal: Principal): Prom
   if (role !== "account_holder" || accountId === undefined) return;
   const account = await view.accounts.get(accountId);
   if (account?.disabledAt === undefined) return;
-  throw wrongState("Your account is disabled: you may look, but change nothing. Ask an operator.");
+  throw wrongState(
+    "Your account is disabled: you can read, but not change anything. Ask an operator.",
+  );
 }
 
 /** The actor of changes that Sluice makes itself, such as at the first start of the demo. */

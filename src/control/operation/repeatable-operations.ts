@@ -120,8 +120,8 @@ export class RepeatableOperations {
     if (reply.body === undefined || this.#services.clock.now() >= reply.shownUntil) {
       throw new GatewayError("reply_not_shown_again", {
         message:
-          "This request was done. Its answer held a secret, which is not shown any more: rotate " +
-          "the key for another, under a new Idempotency-Key.",
+          "This request succeeded, but the secret in its response can no longer be shown. " +
+          "Rotate the key with a new Idempotency-Key.",
       });
     }
     const text = openReply(reply.body, { names, purpose }).toString("utf8");

@@ -217,7 +217,7 @@ function requireRevision(
 ): void {
   if (revision === read) return;
   throw new GatewayError("revision_conflict", {
-    message: `It has revision ${revision} now, not ${read}. Read it again, then repeat.`,
+    message: `Its revision is ${revision}, not ${read}. Read it again, then repeat.`,
     param: "revision",
   });
 }

@@ -40,7 +40,7 @@ test("errors are answers of their status, in the shape of HTTP's", async () => {
     status: 404,
     body: {
       error: {
-        message: "There is no such key.",
+        message: "This key does not exist.",
         type: "invalid_request_error",
         param: null,
         code: "not_found",

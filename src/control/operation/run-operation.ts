@@ -55,7 +55,7 @@ function checkPermission({ roles, scope }: Operation, { call }: OperationRequest
   const { role, scopes } = call.principal;
   if (!roles.includes(role)) {
     throw new GatewayError("not_permitted", {
-      message: `Your role, ${role}, does not allow this. It takes: ${roles.join(", ")}.`,
+      message: `Your role, ${role}, does not allow this. Required: ${roles.join(", ")}.`,
     });
   }
   if (!scopes.includes(scope)) {

@@ -34,10 +34,10 @@ export function maySee(principal: Principal, accountId: string | undefined): boo
 export function requireUnbound(principal: Principal): void {
   if (principal.accountId === undefined) return;
   throw new GatewayError("not_permitted", {
-    message: "This is about all accounts; you may see one. Ask an operator.",
+    message: "This covers all accounts, but you can see only one. Ask an operator.",
   });
 }
 
 export function notFound(what: string): GatewayError {
-  return new GatewayError("not_found", { message: `There is no such ${what}.` });
+  return new GatewayError("not_found", { message: `This ${what} does not exist.` });
 }

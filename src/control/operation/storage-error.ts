@@ -20,29 +20,29 @@ const answers: readonly Answer[] = [
   {
     thrown: StorageUnavailable,
     name: "storage_unavailable",
-    message: "The database cannot be used now. Please retry your request.",
+    message: "The database is unavailable. Please retry your request.",
     headers: { "retry-after": "1" },
   },
   {
     thrown: AlreadyExists,
     name: "already_exists",
-    message: "Something with this name is there already. Choose another.",
+    message: "This name is already taken. Choose another.",
   },
   {
     thrown: RevisionConflict,
     name: "revision_conflict",
-    message: "It was changed since the revision you named. Read it again, then repeat.",
+    message: "It has changed since the revision you sent. Read it again, then repeat.",
     param: "revision",
   },
   {
     thrown: StillInUse,
     name: "still_in_use",
-    message: "Something still belongs to it. Remove that first.",
+    message: "It is still in use. Remove what belongs to it first.",
   },
   {
     thrown: InvalidCursor,
     name: "invalid_value",
-    message: "Invalid value for 'cursor': use the `next_cursor` of the page before, unchanged.",
+    message: "Invalid value for 'cursor': use the `next_cursor` of the previous page, unchanged.",
     param: "cursor",
   },
 ];

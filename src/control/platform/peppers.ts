@@ -21,8 +21,8 @@ export function pepperOperations({ store, peppers, clock }: AdminServices): read
       resource: "Keys",
       summary: "Show what still needs each pepper",
       description:
-        "After a rotation of `auth.peppers`: digests are renewed when a key or token is used, so that " +
-        "what is never used stays under the pepper it was made under.",
+        "For a rotation of `auth.peppers`: digests are renewed when a key or token is used, " +
+        "so unused ones stay under their old pepper.",
       ...permissions.oversee,
       answer: peppersSchema,
       async run({ call }) {

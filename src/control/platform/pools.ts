@@ -34,7 +34,7 @@ function listPools({ store, platform, clock }: AdminServices): Operation {
     path: "/admin/v1/pools",
     resource: "Pools",
     summary: "List pools of provisioned throughput",
-    description: "Account holders see those of which their keys have units.",
+    description: "Account holders see the pools of their keys.",
     ...permissions.read,
     answer: poolsSchema,
     async run({ call: { principal } }) {

@@ -37,7 +37,7 @@ export function refusalOperations({ refusals }: AdminServices): readonly Operati
       path: "/admin/v1/refusals/{id}",
       resource: "Refusals",
       summary: "Explain a refusal",
-      description: "`id` is what the header `x-request-id` of the refused request said.",
+      description: "`id` is the `x-request-id` of the refused request.",
       ...permissions.read,
       answer: refusalSchema,
       run({ call, parameters }) {

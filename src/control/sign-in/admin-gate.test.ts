@@ -73,7 +73,7 @@ test("a request with an ended session is asked to sign in again", async () => {
   await browser.signIn("ada@example.com");
   harness.clock.advance(30 * 60_000);
   const response = await browser.send(path);
-  expect(await response.clone().text()).toContain("The session has ended: sign in again.");
+  expect(await response.clone().text()).toContain("The session has ended. Sign in again.");
   expect(await refusalOf(response)).toEqual([401, "not_signed_in"]);
 });
 
@@ -172,7 +172,7 @@ test("a change with a session must come from a page of the console", async () =>
 test("the refusal of a session's change without an origin names the header to send", async () => {
   await browser.signIn("ada@example.com");
   const refused = await browser.post(path, {}, { origin: "", "sec-fetch-site": "" });
-  expect(await refused.text()).toContain(`must have the header \`origin: ${harness.publicUrl}\``);
+  expect(await refused.text()).toContain(`needs the header \`origin: ${harness.publicUrl}\``);
 });
 
 test("a page of another origin reads nothing, even with a token or before signing in", async () => {

@@ -88,10 +88,12 @@ class PrincipalFinder {
     const authorization = request.headers.get("authorization");
     if (authorization !== null) return this.#findByToken(readBearer(authorization), address);
     const secret = readCookie(request, "session", publicUrl());
-    if (secret === undefined) throw notSignedIn("nothing", "no session and no token was sent");
+    if (secret === undefined) {
+      throw notSignedIn("nothing", "neither a session nor a token was sent");
+    }
     if (isUnsafe(request)) requireOrigin(request, publicUrl());
     const id = sessionId(secret);
-    if (id === undefined) throw notSignedIn("session", "what was sent is no session");
+    if (id === undefined) throw notSignedIn("session", "the session is malformed");
     return this.#lookUp(id, address, () => this.#findBySession(id, secret, request));
   }
 
@@ -116,7 +118,7 @@ class PrincipalFinder {
     const { peppers, isLocalToken } = this.#options;
     if (isLocalToken(text)) return { principal: localPrincipal(), countedAs: "local" };
     const publicId = readTokenId(text);
-    if (publicId === undefined) throw notSignedIn("token", "what was sent is no management token");
+    if (publicId === undefined) throw notSignedIn("token", "the text is not a management token");
     const credential = Buffer.from(peppers.first.digest(text)).toString("hex");
     return this.#lookUp(credential, address, () => this.#readToken(publicId, text));
   }
@@ -149,7 +151,7 @@ class PrincipalFinder {
     const now = clock.now();
     if (session === undefined) throw notSignedIn("session", "the session has ended");
     if (isSessionOver(session, now, settings.sessionIdleMs)) {
-      throw notSignedIn("session", "the session is over");
+      throw notSignedIn("session", "the session has ended");
     }
     const enabled = requireEnabled("session", user);
     if (isUnsafe(request)) {
@@ -189,8 +191,8 @@ function requireChangeByPage(request: Request, expected: readonly string[]): voi
   if (!expected.some((token) => isSameText(sent, token))) {
     throw new GatewayError("wrong_csrf_token", {
       message:
-        "The header x-csrf-token is missing or not the one of this session. Send `csrf_token` of " +
-        "GET /admin/v1/session.",
+        "The header x-csrf-token is missing or belongs to another session. Send the " +
+        "`csrf_token` of GET /admin/v1/session.",
     });
   }
   const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
@@ -209,7 +211,7 @@ function readBearer(authorization: string): string {
 function unknownHost(host: string): GatewayError {
   return new GatewayError("unknown_host", {
     message:
-      `The admin listener does not answer to the host '${host}'. Ask at the address of ` +
+      `The admin listener does not answer to the host '${host}'. Use the address of ` +
       "admin.public_url, or add the host to admin.hosts in the configuration.",
   });
 }
@@ -224,9 +226,9 @@ const advice = {
     "Sign in first: send a session's cookie, or a management token in the header " +
     "Authorization: Bearer.",
   token:
-    "The management token is wrong, expired or revoked. Make another one with " +
-    "`sluice tokens create`, or sign in.",
-  session: "The session has ended: sign in again.",
+    "The management token is wrong, expired or revoked. Create another one with `sluice " +
+    "tokens create`, or sign in.",
+  session: "The session has ended. Sign in again.",
 } as const;
 
 /** One answer for every wrong credential; the reason is for `sluice explain`. */

@@ -76,7 +76,7 @@ async function requireFit(view: ControlView, user: User): Promise<void> {
 function accountProblem(role: Role, accountId: string | undefined): string | undefined {
   switch (role) {
     case "operator":
-      return accountId === undefined ? undefined : "operators belong to no account: send null";
+      return accountId === undefined ? undefined : "operators have no account; send null";
     case "account_holder":
       return accountId === undefined ? "account holders need an account" : undefined;
     case "auditor":
@@ -107,7 +107,7 @@ async function orEmailTaken(insertion: Promise<void>): Promise<void> {
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error;
     throw new GatewayError("already_exists", {
-      message: "A user with this email address is there already.",
+      message: "A user with this email address already exists.",
       param: "email",
       cause: error,
     });

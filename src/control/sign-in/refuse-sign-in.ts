@@ -17,9 +17,9 @@ export function refuseSignIn(
 }
 
 const messages: Readonly<Record<SignInRefusal["how"], string>> = {
-  password: "Email address and password do not fit together, or the user is disabled.",
+  password: "The email address or password is wrong, or the user is disabled.",
   bootstrap:
-    "The one-time token is wrong, spent or too old. While there is no operator, a restart of the " +
-    "gateway prints a new one.",
-  single_sign_on: "The single sign-on is not, or no longer, under way. Please begin again.",
+    "The one-time token is wrong, used or expired. As long as there is no operator, a " +
+    "restart of the gateway prints a new one.",
+  single_sign_on: "The single sign-on has expired or was never started. Please start again.",
 };

@@ -47,15 +47,15 @@ function noOrigin(publicUrl: string): GatewayError {
   const origin = URL.parse(publicUrl)?.origin ?? publicUrl;
   return new GatewayError("wrong_origin", {
     message:
-      `A change with a session's cookie must have the header \`origin: ${origin}\`. ` +
-      "Scripts had better send a management token, which needs none.",
+      `A change with a session cookie needs the header \`origin: ${origin}\`. Scripts should ` +
+      "use a management token, which does not.",
   });
 }
 
 function wrongOrigin(from: string, publicUrl: string): GatewayError {
   return new GatewayError("wrong_origin", {
     message:
-      `The request comes from '${from.slice(0, 200)}', but the control plane answers pages of ` +
-      `${publicUrl} only. Open the console at that address, or set admin.public_url.`,
+      `The request comes from '${from.slice(0, 200)}', but the control plane accepts only ` +
+      `pages of ${publicUrl}. Open the console at that address, or set admin.public_url.`,
   });
 }

@@ -22,8 +22,8 @@ export function exportUsage({ reports, clock }: AdminServices): Operation {
     resource: "Usage",
     summary: "Export calls, newest first",
     description:
-      "CSV with a header line, or one JSON object a line. In CSV, a text that a spreadsheet would " +
-      "take for a formula begins with an apostrophe.",
+      "CSV with a header line, or one JSON object per line. In CSV, text that a spreadsheet " +
+      "would treat as a formula is prefixed with an apostrophe.",
     ...permissions.read,
     query: exportQuerySchema,
     answer: callRowSchema,

@@ -49,7 +49,7 @@ export function readDimensions(
   const found = text.split(",").map((name) => {
     const dimension = dimensions.get(name.trim());
     if (dimension !== undefined) return dimension;
-    throw invalidField("by", `use some of ${usageDimensions.join(", ")}, with commas between`);
+    throw invalidField("by", `use any of ${usageDimensions.join(", ")}, separated by commas`);
   });
   if (found.includes("target")) requireTargets("by", principal);
   return [...new Set(found)];
@@ -58,5 +58,5 @@ export function readDimensions(
 /** Targets contain the upstreams' own model identifiers, which only operators may see. */
 function requireTargets(field: string, { accountId }: Principal): void {
   if (accountId === undefined) return;
-  throw invalidField(field, "targets are told to operators alone; single calls tell the upstream");
+  throw invalidField(field, "only operators see targets; single calls show the upstream");
 }

@@ -87,7 +87,7 @@ function defaultStep({ since, until }: TimeRange): UsageStep {
 
 function checkSteps({ since, until }: TimeRange, step: UsageStep): void {
   if ((until - since) / stepMs[step] <= maxSteps) return;
-  throw invalidField("step", `that would be more than ${maxSteps} steps; use longer ones`);
+  throw invalidField("step", `the period has more than ${maxSteps} steps; use longer steps`);
 }
 
 function listCalls({ reports, clock, platform }: AdminServices): Operation {

@@ -55,9 +55,9 @@ function createToken(tokens: TokenOperations, { random, peppers }: TokenServices
     id: "createToken",
     summary: "Create a management token",
     description:
-      "The secret is in this answer only. A token acts as its user, yours or, for operators, any, " +
-      "and never allows more than its maker. One that is made with a token ends with that token, and " +
-      "works no longer than it.",
+      "The token is shown only in this response. It acts as its user: you or, for operators, " +
+      "anyone. It never allows more than its creator may do. A token created with another " +
+      "token ends with it.",
     body: newTokenSchema,
     answer: issuedTokenSchema,
     hasSecret: true,
@@ -108,7 +108,7 @@ function revokeToken(tokens: TokenOperations): Operation {
     id: "revokeToken",
     method: "DELETE",
     summary: "Revoke a management token",
-    description: "Tokens that were made with it end too, and what was made with those.",
+    description: "Tokens created with it end too, recursively.",
     answer: tokenSchema,
     async run({ changing: { transaction, now, audit }, entity: before, show }) {
       if (before.revokedAt !== undefined) return show(before);
@@ -142,7 +142,7 @@ function isOperator({ role }: Principal): boolean {
 function requireOwnScopes(principal: Principal, wanted: ReadonlySet<Scope>): void {
   if (wanted.isSubsetOf(new Set(principal.scopes))) return;
   throw new GatewayError("not_permitted", {
-    message: `A token may not make one with other scopes than its own: ${principal.scopes.join(", ")}.`,
+    message: `A token can only create tokens with its own scopes: ${principal.scopes.join(", ")}.`,
     param: "scopes",
   });
 }
@@ -155,10 +155,7 @@ async function requireUser(
   const userId = wanted ?? principal.userId;
   if (userId !== principal.userId && !isOperator(principal)) throw notFound("user");
   if (userId === undefined) {
-    throw invalidField(
-      "user_id",
-      "name the user that the token is for: the local access of this machine is none",
-    );
+    throw invalidField("user_id", "name the token's user; local access has none");
   }
   const user = await view.users.get(userId);
   // The user may have been disabled since the request came in.

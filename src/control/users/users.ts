@@ -90,8 +90,8 @@ function changeUser(services: UserServices): Operation {
     path: `${path}/{id}`,
     summary: "Change a user",
     description:
-      "A new role, account or password, and disabling, end the user's sessions; disabling also " +
-      "revokes the user's tokens. The last enabled operator stays one.",
+      "A new role, account or password ends the user's sessions. Disabling also revokes the " +
+      "user's tokens. The last enabled operator cannot be demoted or disabled.",
     body: userChangeSchema,
     answer: userSchema,
     async run({ call, parameters, body }) {

@@ -13,7 +13,10 @@ export function readTime(text: string, param: string, now: number): number {
   );
   const time = isTime ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(time)) return time;
-  throw invalidField(param, "use a time such as 2027-01-31T00:00:00Z, or 30m, 12h, 7d for ago");
+  throw invalidField(
+    param,
+    "use a time such as 2027-01-31T00:00:00Z, or an age such as 30m, 12h or 7d",
+  );
 }
 
 export interface TimeRange {

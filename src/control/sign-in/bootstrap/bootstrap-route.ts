@@ -27,14 +27,14 @@ async function makeOperator(
   const { token, email, name, password } = await readFields(call, bootstrapSchema);
   const { bootstrap, passwords, random, clock } = services;
   const refuse = (reason: string) => refuseSignIn(services, call, { how: "bootstrap", reason });
-  if (!bootstrap.isRight(token)) throw refuse("the token is wrong, spent or too old");
+  if (!bootstrap.isRight(token)) throw refuse("the token is wrong, used or expired");
   requireGoodPassword(password, email, "password");
   const passwordHash = await passwords.hash(password, call.signal);
   const facts = { email, name: name ?? "", role: "operator", passwordHash } as const;
   const user = newUser(facts, clock.now(), random);
   const started = await change(services, callOf(call, user), async (made) => {
     // Of two concurrent requests, only one may create the first operator.
-    if (await hasOperator(made.transaction)) throw refuse("there is an operator already");
+    if (await hasOperator(made.transaction)) throw refuse("an operator already exists");
     await insertUser(made, user);
     return startSession(made, { ...beginning(services, call), user, how: "bootstrap" });
   });

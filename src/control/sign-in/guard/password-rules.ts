@@ -18,9 +18,9 @@ export function passwordProblem(password: string, email: string): string | undef
   const plain = password.toLowerCase();
   const address = email.toLowerCase();
   if (plain === address || plain === address.split("@", 1)[0]) {
-    return "it must not be the email address";
+    return "it must differ from the email address";
   }
-  if (isPredictable(plain)) return "this is one of the passwords that are tried first";
+  if (isPredictable(plain)) return "this is a common password";
   return undefined;
 }
 

@@ -57,7 +57,7 @@ async function signIn(
     const user = await made.transaction.users.get(found.id);
     const isSame = user?.passwordHash === found.passwordHash;
     if (user === undefined || !isSame || user.disabledAt !== undefined) {
-      throw refuse("the user is disabled or was changed");
+      throw refuse("the user is disabled or has changed");
     }
     return startSession(made, { ...beginning(services, call), user, how: "password" });
   });
@@ -105,7 +105,7 @@ async function changePassword(
   const { user: found, session } = await currentSession(services, call);
   const body = await readFields(call, passwordChangeSchema);
   if (found.passwordHash === undefined) {
-    throw wrongState("You sign in with single sign-on and have no password to change.");
+    throw wrongState("You sign in with single sign-on, so there is no password to change.");
   }
   const { passwords } = services;
   const { address } = call;
@@ -117,7 +117,7 @@ async function changePassword(
   );
   if (!isRight) {
     throw new GatewayError("wrong_credentials", {
-      message: "The current password is not right.",
+      message: "The current password is wrong.",
       param: "current_password",
     });
   }
@@ -127,7 +127,7 @@ async function changePassword(
   const started = await change(services, { ...call, isSignIn: true }, async (made) => {
     const user = await made.transaction.users.get(found.id);
     if (user === undefined || user.passwordHash !== found.passwordHash) {
-      throw wrongState("Your password was changed elsewhere meanwhile. Sign in again.");
+      throw wrongState("Your password was changed elsewhere. Sign in again.");
     }
     const changed = await updateUser(made, user, { ...user, passwordHash });
     return startSession(made, { ...beginning(services, call), user: changed, how: "password" });
@@ -158,7 +158,7 @@ async function currentSession(services: SignInServices, call: AdminCall): Promis
   const secret = readCookie(call.request, "session", publicUrl());
   const id = call.principal.kind === "session" ? sessionId(secret) : undefined;
   if (secret === undefined || id === undefined) {
-    throw wrongState("This is about sessions, and you use a token. Sign in with a password.");
+    throw wrongState("This needs a session, but you sent a token. Sign in with a password.");
   }
   const { session, user } = await store.read((view) => findSession(view, id));
   if (session === undefined || user === undefined) {

@@ -198,7 +198,7 @@ async function discover(
   } catch (cause) {
     throw new GatewayError("single_sign_on_unavailable", {
       message:
-        "The identity provider cannot be reached, or its discovery document is not that of " +
+        "The identity provider is unreachable, or its discovery document does not match " +
         "admin.sso.issuer. Please try again, or tell the operator.",
       headers: { "retry-after": "5" },
       cause,
@@ -228,13 +228,13 @@ function readFailure(client: typeof Client, cause: unknown): GatewayError {
   }
   if (cause instanceof client.ResponseBodyError) {
     // The code was used, too old or of another client; other errors are caused by settings.
-    if (cause.error === "invalid_grant") return refused("The sign-on is over.", cause);
+    if (cause.error === "invalid_grant") return refused("The sign-on has expired.", cause);
     return unavailable(`The identity provider answered '${plain(cause.error)}'.`, cause);
   }
   if (cause instanceof client.ClientError && untrustworthy.has(cause.code ?? "")) {
-    return refused("The identity provider's answer does not belong to this sign-on.", cause);
+    return refused("The identity provider's response does not belong to this sign-on.", cause);
   }
-  return unavailable("The identity provider does not answer as it should.", cause);
+  return unavailable("The identity provider's response is invalid.", cause);
 }
 
 /** Codes for answers that failed verification. */
@@ -252,7 +252,7 @@ function plain(code: string): string {
 }
 
 function refused(what: string, cause: unknown): GatewayError {
-  return new GatewayError("wrong_credentials", { message: `${what} Please begin again.`, cause });
+  return new GatewayError("wrong_credentials", { message: `${what} Please start again.`, cause });
 }
 
 function unavailable(what: string, cause: unknown): GatewayError {

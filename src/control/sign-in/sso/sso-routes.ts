@@ -65,7 +65,7 @@ async function finish(
       throw noted(services, call, error);
     });
   if (signOn === undefined) {
-    throw refuseSignIn(services, call, { how, reason: "no such sign-on is under way here" });
+    throw refuseSignIn(services, call, { how, reason: "this sign-on is unknown" });
   }
   try {
     const visit = { id: call.id, signal: call.signal, address: call.address };

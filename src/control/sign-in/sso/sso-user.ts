@@ -68,7 +68,9 @@ async function findUser(view: ControlView, signOn: SignOnClaims): Promise<User |
 /** Reads a new user from the claims. Throws 403 without a trustworthy email address. */
 function describeUser({ issuer, subject, claims }: SignOnClaims) {
   const email = readEmail(claims);
-  if (email === undefined) throw notPermitted("The provider gives no email address.");
+  if (email === undefined) {
+    throw notPermitted("The identity provider did not send an email address.");
+  }
   if (claims.email_verified === false) throw notPermitted("The email address is not verified.");
   const name = typeof claims.name === "string" ? claims.name.slice(0, 100) : "";
   return { email, name, identity: { issuer, subject } };
@@ -103,7 +105,7 @@ async function readAccount(
   const values: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
   const [name] = values;
   if (typeof name !== "string" || values.length > 1) {
-    throw notPermitted(`The claim '${settings.accountClaim}' does not name one account.`);
+    throw notPermitted(`The claim '${settings.accountClaim}' does not name exactly one account.`);
   }
   const byId = await view.accounts.get(name);
   if (byId !== undefined) return byId.id;
