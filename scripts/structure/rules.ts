@@ -65,7 +65,10 @@ export const rules: readonly Rule[] = [
     may: [domain, storeErrors, /^src\/(edge|idempotency)\//],
     mayAsTypes: [store, /^src\/(keys|admission|config)\//],
   },
-  { from: /^src\/process\//, may: [/^src\/(?!cli|simulator|app\.ts|upstreams\/\w+\/)/] },
+  {
+    from: /^src\/process\//,
+    may: [/^src\/(?!cli|simulator|app\.ts|upstreams\/\w+\/)/, /^package\.json$/],
+  },
   { from: /^src\/cli\//, may: [/^src\/(?!edge|dialects|upstreams|call)/] },
   { from: /^src\/(app|routes|main)\.ts$/, may: [/^src\/(?!upstreams\/\w+\/)/, /^package\.json$/] },
 ];

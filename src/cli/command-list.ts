@@ -39,6 +39,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   },
   {
+    name: "backup",
+    summary: "copy the database, the pepper and the spool of a gateway, while it runs",
+    load: async () => (await import("./backup/backup-command.ts")).backupCommand,
+  },
+  {
+    name: "restore",
+    summary: "verify a backup, and put it where a gateway has its data",
+    load: async () => (await import("./backup/restore-command.ts")).restoreCommand,
+  },
+  {
     name: "accounts",
     summary: "customers: who owns applications and keys",
     load: async () => resource((await import("./resources/accounts.ts")).accounts),

@@ -12,6 +12,8 @@ export interface ProcessStatus {
 /** What a process says of itself. Parts that it does not have are undefined. */
 export interface ProcessFacts {
   readonly pid: number;
+  /** Of the program that it runs: others than its neighbours' while they are replaced. */
+  readonly version: string;
   /** When it took its role, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly residentBytes: number;

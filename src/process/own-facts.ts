@@ -1,3 +1,4 @@
+import packageJson from "../../package.json" with { type: "json" };
 import type { LoopMeter } from "../admission/overload/loop-meter.ts";
 import type { ProcessFacts } from "../domain/process-status.ts";
 
@@ -9,6 +10,7 @@ export function ownFacts(loop?: LoopMeter): OwnFacts {
   const { longestMs = 0, p99Ms = 0 } = loop?.ofLastMinute ?? {};
   return {
     pid: process.pid,
+    version: packageJson.version,
     residentBytes: process.memoryUsage.rss(),
     loopDelayLongestMs: longestMs,
     loopDelayP99Ms: p99Ms,

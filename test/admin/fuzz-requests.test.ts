@@ -102,7 +102,7 @@ interface Fields {
  */
 function fits(schema: Part, value: unknown): boolean {
   const { pattern, ...rest } = schema;
-  const isUnicode = typeof pattern === "string" && /\\p/i.test(pattern);
+  const isUnicode = typeof pattern === "string" && /\\[pu]/i.test(pattern);
   if (!isUnicode) return readerOf(schema).safeParse(value).success;
   if (!readerOf(rest).safeParse(value).success) return false;
   return typeof value === "string" && new RegExp(pattern, "u").test(value.trim());

@@ -47,6 +47,11 @@ function idOf(response: Response): string {
   return response.headers.get("x-request-id") ?? "";
 }
 
+/** Control hears of an answer from the worker after its caller. */
+function untilExplained(answer: Response): Promise<void> {
+  return until(async () => (await folder.run("explain", idOf(answer))).exitCode === 0);
+}
+
 test("a new key works at once, a rotated one under both secrets, a revoked one no more", async () => {
   const { key, api_key: first } = await createKey("--plan", "pilot");
   const id = String(key["id"]);
@@ -132,8 +137,8 @@ test("a request over the limit is explained by its rule, its window and when the
   expect((await call(text)).status).toBe(200);
   const refused = await call(text);
   expect(refused.status).toBe(429);
+  await untilExplained(refused);
   const explained = await folder.run("explain", idOf(refused));
-  expect(explained.exitCode).toBe(0);
   expect(explained.output).toContain("Refused with 429 rate_limit_exceeded");
   expect(explained.output).toMatch(/Rule +requests_per_minute/);
   expect(explained.output).toContain(String(key["id"]));
@@ -150,8 +155,9 @@ test("a request over the limit is explained by its rule, its window and when the
 
 test("a call that was not refused is explained by its row of the ledger", async () => {
   const { api_key: text } = await createKey("--plan", "pilot");
-  const id = idOf(await call(text));
-  await until(async () => (await folder.run("explain", id)).exitCode === 0);
+  const answered = await call(text);
+  const id = idOf(answered);
+  await untilExplained(answered);
   const explained = await folder.run("explain", id);
   expect(explained.output).toContain("did not refuse");
   expect(explained.output).toMatch(/Model +embed-text-v2/);
@@ -163,6 +169,7 @@ test("a key that nobody issued is explained without a word of its secret", async
   await folder.run("keys", "revoke", text);
   const refused = await call(text);
   expect(refused.status).toBe(401);
+  await untilExplained(refused);
   const explained = await folder.run("explain", idOf(refused));
   expect(explained.output).toMatch(/Rule +key_\w+/);
   expect(explained.output).toContain(text.slice(0, 15));

@@ -104,3 +104,31 @@ test("without a gateway there are no processes", async () => {
   const { output, errors } = await folder.run("status");
   expect(`${output}${errors}`).toContain("Only a running gateway has processes.");
 });
+
+test("the last calls that failed by no fault of their callers are shown", async () => {
+  using folder = createFolder({ isOffline: false });
+  const path = await folder.write(
+    "sluice.yaml",
+    `data_dir: ${folder.path}
+storage: { url: "sqlite:${folder.path}/sluice.db" }
+environments: [{ name: production, hosts: ["*"], models: ["*"] }]
+upstreams: { away: { kind: openai, base_url: "http://127.0.0.1:9/v1" } }
+models: { chat: { kind: chat, context_window: 900, targets: [{ upstream: away, model: m }] } }
+`,
+  );
+  const config = ["--config", path];
+  await using gateway = await startServing([...config, ...anyPort, "--unsupervised"]);
+  await folder.run("accounts", "create", "Shop", ...config);
+  const place = ["--account", "Shop", "--environment", "production"];
+  await folder.run("applications", "create", "search", ...place, ...config);
+  const issue = ["keys", "create", "--application", "search", "--plan", "pilot"];
+  const key = (await folder.run(...issue, ...config)).output.trim();
+  const body = JSON.stringify({ model: "chat", messages: [{ role: "user", content: "hi" }] });
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const url = `${gateway.dataUrl}/v1/chat/completions`;
+  const failed = await fetch(url, { method: "POST", headers, body });
+  expect(failed.status).toBe(503);
+  const { output } = await folder.run("status", ...config);
+  expect(output).toMatch(/\nsingle +\d+ .* ready +.* \d+\.\d+\.\d+\n/);
+  expect(output).toContain(`503  chat  ${failed.headers.get("x-request-id")}\n`);
+});

@@ -6,7 +6,7 @@ import { WrongDatabase } from "../../store/errors.ts";
 import { DataFolder } from "../../store/installation/data-folder.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { CommandError, type CommandIo } from "../command.ts";
-import { whoUses } from "../serve/serve-options.ts";
+import { whoUses } from "../serve/start-messages.ts";
 import { copyFile, filesIn, parts, syncFile } from "./backup-folder.ts";
 import { verifyBackup, type VerifiedBackup } from "./verify-backup.ts";
 

@@ -1,12 +1,14 @@
 import { formatDuration } from "../duration.ts";
-import { cellOf, type ReplyRecord } from "../output/reply-fields.ts";
+import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import { showAnswer } from "../verbs/run-verb.ts";
+import type { VerbCall } from "../verbs/verb.ts";
 import type { Column } from "../output/show-reply.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
-const columns: readonly Column[] = [
+const columns: readonly (string | Column)[] = [
   {
     title: "PROCESS",
-    of: (record) => `${cellOf(record, "process")} ${cellOf(record, "number")}`.replace(" -", ""),
+    of: nameOf,
   },
   { title: "PID", of: "pid" },
   { title: "AGE", of: ({ age_ms }) => (typeof age_ms === "number" ? formatDuration(age_ms) : "-") },
@@ -16,14 +18,17 @@ const columns: readonly Column[] = [
   },
   { title: "OPEN", of: "open_calls" },
   { title: "CALLS", of: "calls" },
-  { title: "MEMORY MB", of: (record) => inUnit(record, "resident_bytes", 1e6) },
-  { title: "DELAY MS", of: "loop_delay_longest_ms" },
-  { title: "P99 MS", of: "loop_delay_p99_ms" },
-  { title: "SPOOL KB", of: (record) => inUnit(record, "spool_bytes", 1e3) },
+  { title: "MB", of: (record) => inUnit(record, "resident_bytes", 1e6) },
+  { title: "DELAY", of: "loop_delay_longest_ms" },
+  { title: "P99", of: "loop_delay_p99_ms" },
+  { title: "KB", of: (record) => inUnit(record, "spool_bytes", 1e3) },
   { title: "ROWS", of: "waiting_rows" },
-  { title: "KEYS", of: "keys_generation" },
-  { title: "CONFIGURED", of: "configured_at" },
+  "version",
 ];
+
+function nameOf(record: ReplyRecord): string {
+  return `${cellOf(record, "process")} ${cellOf(record, "number")}`.replace(" -", "");
+}
 
 function inUnit(record: ReplyRecord, name: string, unit: number): string | number {
   const value = record[name];
@@ -33,18 +38,54 @@ function inUnit(record: ReplyRecord, name: string, unit: number): string | numbe
 export const status: ResourceSpec = {
   name: "status",
   about:
-    "Shows each process of the gateway, at most a second old. OPEN are the calls in " +
-    "progress, CALLS those since the process started. DELAY is the longest delay of its " +
-    "event loop in the last minute, P99 the 99th percentile. SPOOL is the size of its spool, " +
-    "ROWS the usage rows in it that are not stored yet. KEYS and CONFIGURED are its " +
-    "generations of keys and configuration; soon after a change all processes agree.",
+    "Shows each process of the gateway, at most a second old, and the last calls that failed through no " +
+    "fault of their callers. OPEN are the calls in progress, CALLS those since the process started. MB is " +
+    "its memory. DELAY is the longest delay of its event loop in the last minute, P99 the 99th " +
+    "percentile, both in milliseconds. KB is the size of its spool, ROWS the usage rows in it that are " +
+    "not stored yet. A process whose keys or configuration differ from control's is reported; soon after " +
+    "a change there is none.",
   verbs: [
     {
       name: "status",
       operation: "getStatus",
       columns,
       whenEmpty: "Only a running gateway has processes.",
+      notes: (_, answer) => differences(readRecords(answer, "data")),
+      run: showStatus,
       examples: ["status", "status --json"],
     },
   ],
 };
+
+/** Most failed calls to show. */
+const shownErrors = 5;
+
+async function showStatus(call: VerbCall): Promise<number> {
+  const { client, isJson, io } = call;
+  const exitCode = showAnswer(call, readRecord(await client.request("GET", "/status")));
+  if (isJson || client.isOffline) return exitCode;
+  const { data } = readRecord(await client.request("GET", "/refusals", { query: { limit: 200 } }));
+  const failed = readRecords({ data }, "data").filter(({ status: code }) => Number(code) >= 500);
+  if (failed.length === 0) return exitCode;
+  io.print(`\nLast errors (\`explain ID\` tells more; \`refusals\` has all):\n`);
+  for (const error of failed.slice(0, shownErrors)) {
+    const facts = ["at", "status", "model", "id"].map((name) => cellOf(error, name));
+    io.print(`${facts.join("  ")}\n  ${cellOf(error, "summary")}`);
+  }
+  return exitCode;
+}
+
+/** Processes that have not followed control yet. */
+function differences(processes: readonly ReplyRecord[]): readonly string[] {
+  const [control, ...others] = processes;
+  if (control === undefined) return [];
+  const late = (what: string, names: readonly string[]): readonly string[] =>
+    others
+      .filter((each) => each["pid"] !== null && names.some((name) => each[name] !== control[name]))
+      .map((each) => `${nameOf(each)} has ${what} than ${nameOf(control)}.`);
+  return [
+    ...late("other keys", ["keys_generation"]),
+    ...late("another configuration", ["configured_at"]),
+    ...late("another version", ["version"]),
+  ];
+}

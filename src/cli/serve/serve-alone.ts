@@ -1,15 +1,10 @@
 import { createApp, type App } from "../../app.ts";
+import { printBootstrap, startError } from "./start-messages.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
-import { CommandError, type CommandIo } from "../command.ts";
+import { type CommandIo } from "../command.ts";
 import { beginGateway, type Begun } from "./begin-gateway.ts";
 import { loadSettings, proxiesOf } from "./load-settings.ts";
-import {
-  isAskedByPerson,
-  printBootstrap,
-  startFailure,
-  untilAsked,
-  type ServeArguments,
-} from "./serve-options.ts";
+import { isAskedByPerson, untilAsked, type ServeArguments } from "./serve-options.ts";
 
 /** `serve --unsupervised`: the whole gateway in this process. */
 export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<number> {
@@ -38,9 +33,9 @@ async function start(
       version: io.version,
       proxies: proxiesOf(io.environment),
       configPath: settings.path,
-      onBootstrapToken: (token) => printBootstrap(token, args, io),
+      onBootstrapToken: (token) => printBootstrap(token, { values: args, config }, io),
     });
   } catch (error) {
-    throw new CommandError(await startFailure(error, config.dataDir));
+    throw await startError(error, config, io);
   }
 }

@@ -1,18 +1,17 @@
 import { join, resolve } from "node:path";
+import { printBootstrap, startError } from "./start-messages.ts";
 import type { Config } from "../../config/config.ts";
 import { ControlProcess } from "../../process/control/control-process.ts";
 import { buildDoor, type Door } from "../../process/wiring/door.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import type { Beginning } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
-import { CommandError, type CommandIo } from "../command.ts";
+import { type CommandIo } from "../command.ts";
 import { beginGateway } from "./begin-gateway.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
 import {
   fixedAddress,
   isAskedByPerson,
-  printBootstrap,
-  startFailure,
   untilAsked,
   withListeners,
   type ServeArguments,
@@ -118,7 +117,7 @@ async function start(
       door,
       shownToken: args.shownToken,
       onBootstrapToken(token) {
-        printBootstrap(token, args, io);
+        printBootstrap(token, { values: args, config: settings.config }, io);
         const shown = ["--shown-token", `${token.expiresAt}:${token.text}`];
         void listening.promise.then(() => io.tellStarted(shown));
       },
@@ -132,6 +131,6 @@ async function start(
     }
     return control;
   } catch (error) {
-    throw new CommandError(await startFailure(error, settings.config.dataDir));
+    throw await startError(error, settings.config, io);
   }
 }

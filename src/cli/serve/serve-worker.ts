@@ -1,4 +1,5 @@
 import type { Config } from "../../config/config.ts";
+import { startError } from "./start-messages.ts";
 import { parseConfig } from "../../config/load.ts";
 import { keepRestartSettings } from "../../config/restart-settings.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
@@ -6,12 +7,11 @@ import type { ConfigFeed } from "../../process/link/messages.ts";
 import type { Beginning, Role } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
 import { WorkerProcess } from "../../process/worker/worker-process.ts";
-import { CommandError, type CommandIo } from "../command.ts";
+import { type CommandIo } from "../command.ts";
 import { proxiesOf, withDataDir, type Settings } from "./load-settings.ts";
 import {
   fixedAddress,
   isAskedByPerson,
-  startFailure,
   untilAsked,
   withListeners,
   type ServeArguments,
@@ -45,7 +45,7 @@ export async function serveWorker(
   try {
     await worker.start(read);
   } catch (error) {
-    throw new CommandError(await startFailure(error, config.dataDir));
+    throw await startError(error, config, io);
   }
   io.tellStarted(fixedAddress("data", config.listen.data.port, worker.url));
   const asked = untilAsked(io.signal);

@@ -5,6 +5,7 @@ import { statusSchema } from "../contract/status.ts";
 
 const facts: ProcessFacts = {
   pid: 4711,
+  version: "1.2.3",
   startedAt: 0,
   residentBytes: 90_000_000,
   loopDelayLongestMs: 12.345,
@@ -32,6 +33,7 @@ test("each process is shown with what it said, one that is not there without", a
     ready: true,
     not_ready: null,
     pid: 4711,
+    version: "1.2.3",
     started_at: new Date(now - 1_500).toISOString(),
     age_ms: 1_500,
     open_calls: 2,

@@ -299,6 +299,20 @@ describe("a whole answer that is shared", () => {
     expect(bench.ends).toBe(1);
   });
 
+  test("of bytes is kept as their text", async () => {
+    const body = Buffer.from('{"text":"\u00e9"}');
+    const bench = new SharedBench(new SteppedFrames([]), {
+      run: () => Promise.resolve({ ...reply, body: new Uint8Array(body) }),
+      limitBytes: body.byteLength,
+    });
+    const caller = bench.join();
+    bench.call.start();
+    await caller.reader.answer();
+    expect(bench.kept).toEqual([
+      { headers: reply.headers, isStreamed: false, text: body.toString() },
+    ]);
+  });
+
   test("that is too large reaches all callers, and is recorded as too large", async () => {
     const bench = new SharedBench(new SteppedFrames([]), {
       run: () => Promise.resolve(reply),

@@ -66,8 +66,15 @@ export class SharedCall extends SharedWork<Answer, AnswerReader> implements Read
     signal.throwIfAborted();
     const { body, headers } = answer;
     if (typeof body === "string") await this.#keep(headers, { isStreamed: false, text: body });
+    else if (body instanceof Uint8Array) await this.#keep(headers, this.#textOf(body));
     this.end();
     return answer;
+  }
+
+  /** Undefined for bytes that are too many. */
+  #textOf(body: Uint8Array): Omit<KeptAnswer, "headers"> | undefined {
+    if (body.byteLength > this.#options.limitBytes) return undefined;
+    return { isStreamed: false, text: new TextDecoder().decode(body) };
   }
 
   #share(answer: OpenedAnswer): void {

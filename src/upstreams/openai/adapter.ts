@@ -1,7 +1,7 @@
 import { traceHeaders } from "../../domain/request-trace.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
 import { decodeChat } from "./decode-chat.ts";
-import { ChatStreamDecoder } from "./decode-chat-stream.ts";
+import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
 import { decodeEmbeddings, encodeEmbeddings } from "./embeddings/embeddings.ts";
 import { encodeChat } from "./encode-chat.ts";
 import { forwardedFields } from "./forwarded-fields.ts";

@@ -1,5 +1,5 @@
-import type { ChatEvent } from "../../domain/chat/chat.ts";
-import { isObject, listOf, objectOf } from "../shared/json-fields.ts";
+import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { isObject, listOf, objectOf } from "../../shared/json-fields.ts";
 
 type TextDelta = Extract<ChatEvent, { type: "text-delta" }>;
 

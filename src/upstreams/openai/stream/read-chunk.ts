@@ -1,7 +1,7 @@
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { isObject, listOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
-import { refuseError } from "./read-answer.ts";
-import { classifyError } from "./read-failure.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { isObject, listOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
+import { refuseError } from "../read-answer.ts";
+import { classifyError } from "../read-failure.ts";
 
 export interface ChunkSource {
   /** Whether an event of the stream was named `error`. */

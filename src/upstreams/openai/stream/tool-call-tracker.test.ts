@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
-import { mostToolCalls } from "../shared/answer-bounds.ts";
+import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { mostToolCalls } from "../../shared/answer-bounds.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
 /** The calls that a client assembles from the events. */

@@ -1,8 +1,14 @@
-import type { ChatEvent, ToolCallKind } from "../../domain/chat/chat.ts";
-import { checkToolCallCount } from "../shared/answer-bounds.ts";
-import { isObject, nonEmpty, numberOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { readArguments } from "./decode-chat.ts";
+import type { ChatEvent, ToolCallKind } from "../../../domain/chat/chat.ts";
+import { checkToolCallCount } from "../../shared/answer-bounds.ts";
+import {
+  isObject,
+  nonEmpty,
+  numberOf,
+  objectOf,
+  type JsonObject,
+} from "../../shared/json-fields.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { readArguments } from "../decode-chat.ts";
 
 interface OpenCall {
   /** Counted from 0 without gaps, independent of the upstream's numbers. */

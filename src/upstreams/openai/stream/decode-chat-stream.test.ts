@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { ChatStreamDecoder } from "./decode-chat-stream.ts";
 
 interface Decoded {

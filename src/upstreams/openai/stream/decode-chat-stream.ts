@@ -1,20 +1,27 @@
-import type { ChatEvent, FinishReason } from "../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { TokenUsage } from "../../domain/usage/usage.ts";
-import type { DecoderLimits, StreamDecoder } from "../adapter.ts";
-import { checkChoiceCount } from "../shared/answer-bounds.ts";
-import { JsonBody } from "../shared/json-body.ts";
-import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
-import type { JsonObject } from "../shared/json-fields.ts";
-import { MalformedEvents } from "../shared/malformed-events.ts";
-import { SseParser } from "../shared/sse-parser.ts";
+import type { ChatEvent, FinishReason } from "../../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
+import type { DecoderLimits, StreamDecoder } from "../../adapter.ts";
+import { checkChoiceCount } from "../../shared/answer-bounds.ts";
+import { JsonBody } from "../../shared/json-body.ts";
+import {
+  isObject,
+  listOf,
+  nonEmpty,
+  numberOf,
+  objectOf,
+  textOf,
+} from "../../shared/json-fields.ts";
+import type { JsonObject } from "../../shared/json-fields.ts";
+import { MalformedEvents } from "../../shared/malformed-events.ts";
+import { SseParser } from "../../shared/sse-parser.ts";
 import {
   brokenAnswer,
   parseAnswer,
   readContent,
   readFinishReason,
   readUsage,
-} from "./read-answer.ts";
+} from "../read-answer.ts";
 import { readChunk } from "./read-chunk.ts";
 import { RepeatedChunk } from "./repeated-chunk.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";

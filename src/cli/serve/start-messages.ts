@@ -1,0 +1,95 @@
+import { resolve } from "node:path";
+import type { Config } from "../../config/config.ts";
+import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
+import { readLocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { errorCode } from "../../domain/errors/error-code.ts";
+import { FolderInUse } from "../../ledger/spool/folder-lock.ts";
+import { createLogger, type Logger } from "../../telemetry/log/logger.ts";
+import { CommandError, reasonOf, type CommandIo } from "../command.ts";
+import { commandLine } from "../program.ts";
+import type { SettingsArguments } from "./load-settings.ts";
+
+type LogForm = Pick<Config, "telemetry">;
+
+/**
+ * Tells how the first operator is made. Prints a generated bootstrap token; one from the
+ * configuration stays out of terminals and logs. A log in JSON is collected, so no token is in it.
+ */
+export function printBootstrap(
+  { text, isConfigured }: IssuedToken,
+  { values, config }: { readonly values: SettingsArguments; readonly config: LogForm },
+  io: CommandIo,
+): void {
+  const create = commandLine(
+    "users create you@example.com --role operator --password-file -",
+    values,
+  );
+  if (config.telemetry.logFormat === "json") {
+    const message = "nobody can sign in to the control plane yet";
+    const fields = { make_first_operator: create };
+    return loggerOf(config, io.clock, io.report).log("warn", message, fields);
+  }
+  const token = isConfigured ? "the configured bootstrap token" : `the one-time token ${text}`;
+  io.report(`Nobody can sign in to the control plane yet. The first operator is made within an hour
+with ${token} (POST /admin/v1/bootstrap),
+or on this machine:
+
+  ${create}
+`);
+}
+
+/** The error for a start that failed, which is a line of the log if that is in JSON. */
+export async function startError(
+  error: unknown,
+  config: LogForm & Pick<Config, "dataDir">,
+  io: CommandIo,
+): Promise<CommandError> {
+  const reason = await startFailure(error, config.dataDir);
+  if (config.telemetry.logFormat === "text") return new CommandError(reason);
+  let line = "";
+  const fields = { reason: reason.replace(/^cannot start: /, "") };
+  loggerOf(config, io.clock, (written) => (line = written)).log("error", "cannot start", fields);
+  return new CommandError(line);
+}
+
+function loggerOf({ telemetry }: LogForm, clock: Clock, write: (line: string) => void): Logger {
+  const { logLevel: level, logFormat: format } = telemetry;
+  return createLogger({ level, format, clock, write });
+}
+
+/** The reason of a start that failed. */
+async function startFailure(error: unknown, dataDir: string): Promise<string> {
+  if (error instanceof FolderInUse) return `cannot start: ${await whoUses(dataDir)}`;
+  if (isAbout(error, dataDir)) {
+    return (
+      `cannot start: the data directory ${dataDir} cannot be used (${errorCode(error)}).\n` +
+      "Let the user of the gateway write there, or name another: --data-dir, or `data_dir`."
+    );
+  }
+  return `cannot start: ${reasonOf(error)}${adviceFor(error)}`;
+}
+
+/** Whether an operation on a file of the data directory failed. */
+function isAbout(error: unknown, dataDir: string): boolean {
+  if (!(error instanceof Error) || !("path" in error)) return false;
+  return resolve(String(error.path)).startsWith(resolve(dataDir)) && errorCode(error) !== undefined;
+}
+
+/** Names the gateway that has a data directory. */
+export async function whoUses(dataDir: string): Promise<string> {
+  const { pid, startedAt, url } = (await readLocalAccess(dataDir)) ?? {};
+  const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;
+  const who = pid === undefined ? "another process" : `process ${pid}`;
+  return (
+    `${who} is using the data directory ${dataDir}${since}` +
+    (url === undefined ? "." : ` (its admin address is ${url}).`) +
+    "\nStop it, or start this gateway with its own directory and addresses: --data-dir, " +
+    "--data, --admin."
+  );
+}
+
+function adviceFor(error: unknown): string {
+  const isPort = error instanceof Error && error.message.startsWith("cannot listen");
+  return isPort ? "\nOther addresses: --data HOST:PORT and --admin HOST:PORT, or `listen`." : "";
+}
