@@ -69,6 +69,8 @@ const names = [
   "workers.cpu_none",
   "workers.cpu_one",
   "workers.cpu_two",
+  "workers.cpu_apart",
+  "workers.coordination",
   "workers.rate_one",
   "workers.rate_two",
   "holds.p999",

@@ -137,5 +137,5 @@ test("a running gateway is told to run, and one that was killed to have ended", 
   await gateway[Symbol.asyncDispose]();
   const ended = await demo.run("doctor");
   expect(ended.exitCode).toBe(1);
-  expect(flat(ended.output)).toContain("seems to have ended");
+  expect(flat(ended.output)).toContain("is not running");
 });

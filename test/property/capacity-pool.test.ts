@@ -228,7 +228,14 @@ class Witness {
       Math.min(this.#ownHeld(account), own[index] ?? 0),
     );
     const kept = Math.min(sumOf(own), maxInFlight - 1);
-    return this.#heldCount() + Math.max(0, kept - sumOf(used)) - maxInFlight;
+    const unused = kept - sumOf(used) - this.#heldForNext();
+    return this.#heldCount() + Math.max(0, unused) - maxInFlight;
+  }
+
+  /** Places within guarantees that a worker keeps for the next attempt, or that wait for tokens. */
+  #heldForNext(): number {
+    const isOwn = ({ asked }: Held): boolean => asked.request.capacityClass === "provisioned";
+    return this.world.held("provisioned") - this.#running().filter(isOwn).length;
   }
 
   #check(): void {

@@ -39,11 +39,11 @@ export const status: ResourceSpec = {
   name: "status",
   about:
     "Shows each process of the gateway, at most a second old, and the last calls that failed through no " +
-    "fault of their callers. OPEN are the calls in progress, CALLS those since the process started. MB " +
-    "is its memory. DELAY is the longest delay of its event loop in the last minute, P99 the 99th " +
-    "percentile, in milliseconds. KB is the size of its spool, ROWS the usage rows in it that are not " +
-    "stored yet. A process with other keys or another configuration than control is named; soon after " +
-    "a change all agree.",
+    "fault of their callers. OPEN are the calls in progress, CALLS those since the process started. MB is " +
+    "its memory. DELAY is the longest delay of its event loop in the last minute, P99 the 99th " +
+    "percentile, both in milliseconds. KB is the size of its spool, ROWS the usage rows in it that are " +
+    "not stored yet. A process whose keys or configuration differ from control's is reported; soon after " +
+    "a change there is none.",
   verbs: [
     {
       name: "status",

@@ -13,7 +13,7 @@ export const processSchema = z
       .int()
       .nullable()
       .describe("Null, like all fields below, while there is no such process."),
-    version: z.string().nullable().describe("Version of the program that it runs."),
+    version: z.string().nullable().describe("Version of its program."),
     started_at: timeSchema.nullable(),
     age_ms: z.number().nullable(),
     open_calls: z.int().nullable().describe("Null for control."),
