@@ -109,12 +109,12 @@ const elsewhere = (kind: UpstreamKind, port: number, more: string): string => {
   return `{ kind: openai, base_url: "${origin}/v1", ${more} }`;
 };
 
-const twoTargets = (kind: UpstreamKind): string => `
+const twoTargets = (kind: UpstreamKind, first = "simulated-first"): string => `
   chat-model:
     kind: chat
     context_window: 200000
     targets:
-      - ${target(kind, "simulated-first", "upstream: first, priority: 1")}
+      - ${target(kind, first, "upstream: first, priority: 1")}
       - ${target(kind, "sound", "upstream: simulator, priority: 2")}`;
 
 describe.each(upstreamKinds)("behind kind %s:", (kind) => {
@@ -252,19 +252,19 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
 
     test("an upstream at its max_in_flight is skipped, and its places are released", async () => {
       const first = simulatorUpstream(gateway.simulator, kind, "max_in_flight: 2");
-      await using local = await startGateway({ kind, sections: sectionsWith(first) });
-      const bodies = Array.from({ length: 6 }, () => chat("chat-model", true));
-      const responses = await Promise.all(
-        bodies.map((body) => local.post("/v1/chat/completions", body)),
-      );
-      await Promise.all(responses.map((response) => response.text()));
-      const rows = await local.usage();
-      expect(rows.filter(({ target }) => target === "first/simulated-first")).toHaveLength(2);
-      expect(rows.filter(({ target }) => target === "simulator/sound")).toHaveLength(4);
-      const after = await local.post("/v1/chat/completions", chat("chat-model", true));
-      await after.text();
-      const [latest] = await local.usage();
-      expect(latest?.target).toBe("first/simulated-first");
+      const sections = { ...sectionsWith(first), models: twoTargets(kind, "fault-stall-mid") };
+      await using local = await startGateway({ kind, sections });
+      const ask = () => local.post("/v1/chat/completions", chat("chat-model", true));
+      const targets = async () => (await local.usage()).map((row) => row.target).toSorted();
+      const stalled = [await ask(), await ask()];
+      for (let call = 0; call < 4; call++) await (await ask()).text();
+      expect(await targets()).toEqual(Array.from({ length: 4 }, () => "simulator/sound"));
+      await Promise.all(stalled.map((response) => response.body?.cancel()));
+      while ((await targets()).length < 6) await Bun.sleep(5);
+      stalled.push(await ask());
+      await stalled[2]?.body?.cancel();
+      while ((await targets()).length < 7) await Bun.sleep(5);
+      expect((await targets()).slice(0, 3)).toEqual(Array(3).fill("first/fault-stall-mid"));
     });
   });
 });
