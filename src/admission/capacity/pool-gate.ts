@@ -186,10 +186,7 @@ export class PoolGate implements PlaceQueue {
     }
   }
 
-  /**
-   * Serves calls in turn while there are places and tokens, with one request to the store at a
-   * time.
-   */
+  /** Serves calls in turn while there are places and tokens; asks the store for one at a time. */
   #serveOpen(bounds: PoolBounds): void {
     this.#isAnswerOld = this.#isAsking;
     this.#turns.stop();

@@ -22,10 +22,7 @@ export interface SpoolOptions {
   readonly onRecovered: () => void;
 }
 
-/**
- * The position of ingest: how many ended calls of this file it has stored; all earlier files are
- * stored.
- */
+/** How far ingest is: this many ended calls of this file are stored, and all of earlier files. */
 export interface Progress {
   readonly segment: number;
   readonly closes: number;
@@ -35,18 +32,13 @@ export interface Progress {
 const syncIntervalMs = 20;
 /** Files are replaced after this time, so that a replay does not repeat old rows. */
 const segmentLifetimeMs = 600_000;
-/**
- * Open calls are moved out of a file that has been sealed for this long; most have ended by then.
- */
+/** Open calls are moved out of files that were sealed this long ago; most have ended by then. */
 const carryAfterMs = 10_000;
 /** Open calls moved to the active file in one step. */
 const carriedAtOnce = 500;
-/**
- * Open calls of later files stay where they are, so that the spool does not grow while ingest is
- * idle.
- */
+/** Open calls of later files are not moved, so that the spool does not grow without ingest. */
 const carriedFiles = 16;
-/** With more files than this, ingest is idle, and further small files would not help. */
+/** With more files than this, nothing is being ingested, and further small ones do not help. */
 const idleFiles = 16;
 /** Room a full disk must have before the spool writes again. */
 const probe = new Uint8Array(64 * 1024);
@@ -66,10 +58,7 @@ export class Spool {
   #nextNumber = 1;
   /** The last segment; undefined while nothing can be written. */
   #active: Segment | undefined;
-  /**
-   * A new file for which there was no room. It exists so that earlier files count as sealed and can
-   * be removed.
-   */
+  /** A new file without room, which makes earlier files count as sealed, so they can be removed. */
   #candidate: Segment | undefined;
   #failure: unknown;
   #sealedBytes = 0;
@@ -197,10 +186,7 @@ export class Spool {
     this.#active = this.#create();
   }
 
-  /**
-   * Whether to replace a file: when it is old, or when it could then be removed as soon as it is
-   * ingested.
-   */
+  /** Whether a file is old, or could be removed as soon as it is ingested; then it is replaced. */
   #isDue(active: Segment): boolean {
     if (active.bytes === 0) return false;
     const ageMs = this.#options.clock.monotonic() - active.createdAt;

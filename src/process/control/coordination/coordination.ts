@@ -23,9 +23,7 @@ export interface CoordinationOptions {
   readonly random: () => number;
   readonly bounds: LimitBounds;
   readonly reports: Pick<UsageReports, "admitted">;
-  /**
-   * Workers that were running when this process began; they decide alone until they have reported.
-   */
+  /** Workers that ran when this process began; they decide alone until they have reported. */
   readonly living: readonly number[];
   readonly keys: Pick<KeyStore, "loadKeys">;
   readonly onWaited: NonNullable<CapacityOptions["onWaited"]>;
@@ -45,9 +43,7 @@ const keyPollMs = 500;
 
 /** Longest wait for workers that were running when this process began. */
 const connectLimitMs = 5_000;
-/**
- * Longest wait for a worker's report of what it holds. A starting worker sends it once it is ready.
- */
+/** Longest wait for a worker's report of what it holds. A new worker sends it once it is ready. */
 const reportLimitMs = 5_000;
 
 /** Longest wait for a worker to give back places that no call uses. */
@@ -261,10 +257,7 @@ export class Coordination {
     }
   }
 
-  /**
-   * Decides for these workers from now on. All of them learn what is granted before any gets an
-   * answer.
-   */
+  /** Decides for these from now on. All learn what is granted before any of them gets an answer. */
   #takeIn(members: readonly Member[]): void {
     const there = members.filter((one) => this.#members.has(one) && one.report !== undefined);
     this.publish();
