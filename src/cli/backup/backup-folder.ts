@@ -15,10 +15,10 @@ export const parts = {
   spool: "spool",
 } as const;
 
-/** What a backup says of itself. */
+/** What a backup records about itself. */
 export interface Manifest {
   readonly format: 1;
-  /** Of the program that made it. */
+  /** Version of the program that made it. */
   readonly version: string;
   readonly madeAt: string;
   /** SHA-256 of each file, by its path in the folder. */
@@ -47,7 +47,7 @@ export function readManifest(folder: string): Manifest {
   return { format, version, madeAt, files };
 }
 
-/** Paths of all files in a folder and those below, without those of locks. */
+/** Paths of all files in a folder and its subfolders, without lock files. */
 export function filesIn(folder: string): readonly string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return entries
@@ -56,7 +56,7 @@ export function filesIn(folder: string): readonly string[] {
     .toSorted();
 }
 
-/** Copies a file with its mode to the disk. False when it is gone meanwhile. */
+/** Copies a file with its mode and syncs it. False if the file has been removed meanwhile. */
 export async function copyFile(from: string, to: string): Promise<boolean> {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   try {
@@ -71,7 +71,7 @@ export async function copyFile(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Resolves when a file or a folder is on the disk. */
+/** Resolves when a file or a folder has been synced to disk. */
 export async function syncFile(path: string): Promise<void> {
   await using file = await open(path);
   await file.sync();

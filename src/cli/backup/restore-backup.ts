@@ -13,18 +13,18 @@ import { verifyBackup, type VerifiedBackup } from "./verify-backup.ts";
 export interface RestoreOptions {
   readonly config: Config;
   readonly folder: string;
-  /** Whether what is there is moved aside. */
+  /** Whether existing data is moved aside. */
   readonly replaces: boolean;
-  /** Whether the gateway runs, which then gets the database alone. */
+  /** Whether the gateway is running; then only the database is restored. */
   readonly isRunning: boolean;
 }
 
 export interface Restored extends VerifiedBackup {
-  /** Where what was there is now. */
+  /** Where the previous data was moved to. */
   readonly aside: readonly string[];
 }
 
-/** Puts a verified backup where the configuration has its data. Throws `CommandError`. */
+/** Restores a verified backup to the places that the configuration names. Throws `CommandError`. */
 export async function restoreBackup(options: RestoreOptions, io: CommandIo): Promise<Restored> {
   const { config, folder, isRunning } = options;
   if (config.storage.path === ":memory:") {
@@ -48,7 +48,9 @@ export async function restoreBackup(options: RestoreOptions, io: CommandIo): Pro
   }
 }
 
-/** A running gateway keeps its pepper and its installation, and refuses a database of others. */
+/**
+ * A running gateway keeps its pepper and its installation, and refuses a database of another one.
+ */
 function requireSame(config: Config, { facts }: VerifiedBackup, io: CommandIo): void {
   try {
     new Installation(config, io).check({ ...facts, path: config.storage.path });
@@ -102,7 +104,7 @@ function databaseFiles(path: string): readonly string[] {
   return [path, `${path}-wal`, `${path}-shm`];
 }
 
-/** Moves the data into a folder beside it, all but the lock that this process holds. */
+/** Moves the data into a folder beside it, except for the lock that this process holds. */
 function moveAside(dataDir: string, stamp: string): readonly string[] {
   const folder = join(dataDir, `before-restore-${stamp}`);
   const found = [
@@ -125,7 +127,7 @@ async function putData({ config, folder }: RestoreOptions, { manifest }: Verifie
   }
 }
 
-/** The last step, and atomic: until then a start finds that the database is missing. */
+/** The last step, and atomic. Before it, a start reports that the database is missing. */
 async function putDatabase(
   { config, folder }: RestoreOptions,
   stamp: string,

@@ -1,4 +1,4 @@
-/** The size of each account's stored answers; the account that has most is evicted from. */
+/** The size of each account's stored answers. The account with most loses its oldest first. */
 export const callReplyShares = `
   CREATE TABLE call_reply_shares (
     account_id TEXT NOT NULL PRIMARY KEY,
