@@ -17,7 +17,7 @@ export const restoreCommand: Command = {
 
 Verifies a backup that \`sluice backup\` made (every file, the pages of the database, its version, and
 that the pepper is that of its keys), and puts it where the configuration has its data. Refuses if
-there is data already, and if a gateway runs there.
+there is data already, and if a gateway runs there. Run it as the user of the gateway.
 
 Options:
   --verify            only verify the backup

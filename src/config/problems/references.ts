@@ -166,9 +166,10 @@ function fallbackProblems({ models = {} }: Outline): readonly SettingProblem[] {
       if (fallback === undefined) continue;
       if (fallback === alias) problems.push({ path, message: "is the model itself" });
       else if (fallbacks.indexOf(fallback) < index) {
-        problems.push({ path, message: "stands twice in the list" });
+        problems.push({ path, message: "is in the list twice" });
       } else if (!Object.hasOwn(models, fallback)) {
-        problems.push(missing(path, fallback, chatAliases));
+        const others = chatAliases.filter((each) => each !== alias);
+        problems.push(missing(path, fallback, others));
       } else if (models[fallback]?.kind === "embedding") {
         problems.push({ path, message: "is a model of kind embedding; use one of kind chat" });
       }
@@ -211,7 +212,7 @@ function offerProblems(
   for (const [index, alias] of aliases.entries()) {
     if (alias === undefined) continue;
     const itemPath = [...path, index];
-    if (seen.has(alias)) problems.push({ path: itemPath, message: "stands twice in the list" });
+    if (seen.has(alias)) problems.push({ path: itemPath, message: "is in the list twice" });
     seen.add(alias);
     if (alias === "*") {
       if (aliases.length === 1) continue;
