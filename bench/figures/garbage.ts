@@ -24,7 +24,8 @@ export async function measureGarbage(context: FigureContext): Promise<readonly F
     }
     return done;
   };
-  await drive(plan.garbageCalls / 2);
+  // Compiled code makes fewer objects.
+  await drive(plan.warmUpCalls);
   const worker = [pidOf(sluice, "sluice-work-1")];
   const before = residentBytes(worker);
   const calls = await drive(plan.garbageCalls);

@@ -1,3 +1,4 @@
+import { EndSource, type EndSignal } from "../domain/waiting/end-signal.ts";
 import { systemClock, type Clock } from "../domain/clock.ts";
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Call } from "../snapshot/call.ts";
@@ -13,7 +14,7 @@ export class RunningCalls {
   readonly #findEnded: (publicId: string) => KeyFault | undefined;
   readonly #clock: CallClock;
   readonly #byKey = new Map<string, Map<string, CallEnd>>();
-  readonly #ending = new AbortController();
+  readonly #ending = new EndSource();
   #entered = 0;
 
   /** `isLive`: neither revoked nor disabled; `findEnded`: how a secret ended. */
@@ -39,8 +40,8 @@ export class RunningCalls {
   }
 
   /** Aborts at shutdown, for answers that are drained after their own signal has fired. */
-  get ending(): AbortSignal {
-    return this.#ending.signal;
+  get ending(): EndSignal {
+    return this.#ending;
   }
 
   /**
@@ -78,7 +79,7 @@ export class RunningCalls {
     for (const calls of this.#byKey.values()) {
       for (const end of calls.values()) end.because(why());
     }
-    this.#ending.abort();
+    this.#ending.abort(undefined);
   }
 
   #whyEnded(call: Call): GatewayError {
@@ -91,8 +92,8 @@ type CallClock = Pick<Clock, "schedule" | "monotonic">;
 /** Ends one call: when the caller leaves, at its deadline, with its key, or at shutdown. */
 class CallEnd {
   readonly call: Call;
-  readonly #controller = new AbortController();
-  readonly #onCallerLeft = (): void => this.#controller.abort(this.call.signal.reason);
+  readonly #source = new EndSource();
+  readonly #onCallerLeft = (): void => this.#source.abort(this.call.signal.reason);
   readonly #cancelDeadline: () => void;
 
   constructor(call: Call, clock: CallClock) {
@@ -102,12 +103,12 @@ class CallEnd {
     else call.signal.addEventListener("abort", this.#onCallerLeft, { once: true });
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  get signal(): EndSignal {
+    return this.#source;
   }
 
   because(error: GatewayError): void {
-    this.#controller.abort(error);
+    this.#source.abort(error);
   }
 
   release(): void {

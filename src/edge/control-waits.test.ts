@@ -92,6 +92,7 @@ class CountedConnections implements Connections {
 const request = (): Request =>
   new Request("http://127.0.0.1/admin/v1/slow", { headers: { host: "127.0.0.1" } });
 const json = { "content-type": "application/json" };
+const sent = { segments: ["admin", "v1", "slow"] };
 
 function streamOf(parts: readonly string[]): ReadableStream<Uint8Array> {
   const left = parts.map((text) => new TextEncoder().encode(text));
@@ -121,10 +122,10 @@ test("the idle timer is paused while a request is handled, and resumed after it"
     expect(connections.asked).toEqual(["pause"]);
     return Promise.resolve({ status: 200, headers: json, body: "{}" });
   });
-  await handle(request(), connections, ["admin", "v1", "slow"]);
+  await handle(request(), connections, sent);
   expect(connections.asked).toEqual(["pause", "resume"]);
   const failing = dispatchTo(() => Promise.reject(new Error("broken")));
-  expect((await failing(request(), connections, ["admin", "v1", "slow"])).status).toBe(500);
+  expect((await failing(request(), connections, sent)).status).toBe(500);
   expect(connections.asked).toEqual(["pause", "resume", "pause", "resume"]);
 });
 
@@ -133,12 +134,12 @@ test("the idle timer is paused until a download ends; a reader that leaves close
     Promise.resolve({ status: 200, headers: {}, body: streamOf(["one", "two"]) }),
   );
   const whole = new CountedConnections();
-  const response = await handle(request(), whole, ["admin", "v1", "slow"]);
+  const response = await handle(request(), whole, sent);
   expect(whole.asked).toEqual(["pause"]);
   expect(await response.text()).toBe("onetwo");
   expect(whole.asked).toEqual(["pause", "resume"]);
   const left = new CountedConnections();
-  const reader = (await handle(request(), left, ["admin", "v1", "slow"])).body?.getReader();
+  const reader = (await handle(request(), left, sent)).body?.getReader();
   await reader?.read();
   expect(left.asked).toEqual(["pause"]);
   await reader?.cancel();
@@ -158,7 +159,7 @@ test("a download that fails half way ends as a failure, and its connection is cl
     });
     return Promise.resolve({ status: 200, headers: {}, body });
   });
-  const response = await handle(request(), connections, ["admin", "v1", "slow"]);
+  const response = await handle(request(), connections, sent);
   expect(response.arrayBuffer()).rejects.toThrow("went away");
   await Bun.sleep(0);
   expect(connections.asked).toEqual(["pause", "cut"]);

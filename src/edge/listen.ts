@@ -1,4 +1,4 @@
-import { segmentRoutes, type HandleSent, type SentSegments } from "./dispatch/segment-routes.ts";
+import { segmentRoutes, type HandleSent, type SentPath } from "./dispatch/segment-routes.ts";
 import { findListeningSocket } from "./listening-socket.ts";
 
 /**
@@ -22,14 +22,14 @@ export interface ListenOptions {
   /** Plain paths that get most of the requests. */
   readonly paths?: readonly string[];
   /**
-   * `segments` come from the path as it was sent, percent-decoded; `request.url` is normalised by
+   * `sent` has the segments of the path as it was sent, percent-decoded; `request.url` is normalised by
    * the runtime. Undefined for a path that is empty, has an empty segment, or has too many
    * segments.
    */
   handle(
     request: Request,
     connections: Connections,
-    segments: SentSegments,
+    sent: SentPath | undefined,
   ): Response | Promise<Response>;
   /** For failures outside `handle`, which answers its own. */
   onError(error: unknown): Response;
@@ -84,7 +84,7 @@ export function listen(options: ListenOptions): Listener {
     cutSoon: (request) => server.timeout(request, 1),
     peerAddress: (request) => server.requestIP(request)?.address,
   };
-  const handle: HandleSent = (request, segments) => options.handle(request, connections, segments);
+  const handle: HandleSent = (request, sent) => options.handle(request, connections, sent);
   const { hostname, port, portUse = "alone" } = options;
   const server = explained(options, () => {
     if (portUse === "first" && port !== 0) refuseTaken({ hostname, port });

@@ -1,3 +1,4 @@
+import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { Caller } from "../domain/keys/key.ts";
 import type { Environment, ModelKind } from "../domain/model.ts";
@@ -39,7 +40,7 @@ export interface Call {
   /** The dialect of its route. */
   readonly dialect: { readonly endpoints: ModelEndpoints };
   /** Aborts when the caller disconnects. */
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
   /** Monotonic milliseconds. */
   readonly receivedAt: number;
   readonly options: CallOptions;

@@ -1,3 +1,4 @@
+import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import { errorCode } from "../domain/errors/error-code.ts";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
@@ -9,7 +10,7 @@ import type { Watchdog } from "./watchdog.ts";
 
 export interface BrokenAttempt {
   readonly watchdog: Pick<Watchdog, "failure">;
-  readonly callerSignal: AbortSignal;
+  readonly callerSignal: EndSignal;
   /** Whether the answer had begun. */
   readonly hasBegun?: boolean;
 }

@@ -1,3 +1,4 @@
+import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Flow } from "../domain/waiting/flow.ts";
@@ -21,7 +22,7 @@ export interface SendOptions {
   readonly endsAt: number;
   readonly clock: Clock;
   readonly transport: Transport;
-  readonly callerSignal: AbortSignal;
+  readonly callerSignal: EndSignal;
   readonly hosts: Pick<HostProbes, "canConnect">;
   /** One is opened for the request and closed when its connection ends. */
   readonly places: RequestPlaces;
@@ -32,7 +33,7 @@ export interface RequestPlaces {
   tryOpen(): boolean;
   /** False at the timeout, or once the signal has fired. */
   whenOpen(wait: {
-    readonly callerSignal: AbortSignal;
+    readonly callerSignal: EndSignal;
     readonly waitMs: number;
     readonly clock: Clock;
   }): Promise<boolean>;

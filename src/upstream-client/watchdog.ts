@@ -1,3 +1,4 @@
+import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { Clock } from "../domain/clock.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
@@ -9,7 +10,7 @@ export interface WatchdogOptions {
   readonly endsAt: number;
   readonly clock: Clock;
   /** Aborts the attempt when the caller disconnects. */
-  readonly callerSignal: AbortSignal;
+  readonly callerSignal: EndSignal;
   /** Called once, when the attempt is over. */
   readonly onStop: () => void;
   /**

@@ -255,16 +255,19 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       const sections = { ...sectionsWith(first), models: twoTargets(kind, "fault-stall-mid") };
       await using local = await startGateway({ kind, sections });
       const ask = () => local.post("/v1/chat/completions", chat("chat-model", true));
-      const targets = async () => (await local.usage()).map((row) => row.target).toSorted();
+      const targets = async () =>
+        (await local.usage()).map(({ target }) => target ?? "").toSorted();
       const stalled = [await ask(), await ask()];
       for (let call = 0; call < 4; call++) await (await ask()).text();
       expect(await targets()).toEqual(Array.from({ length: 4 }, () => "simulator/sound"));
-      await Promise.all(stalled.map((response) => response.body?.cancel()));
+      for (const response of stalled) await response.body?.cancel();
       while ((await targets()).length < 6) await Bun.sleep(5);
       stalled.push(await ask());
       await stalled[2]?.body?.cancel();
       while ((await targets()).length < 7) await Bun.sleep(5);
-      expect((await targets()).slice(0, 3)).toEqual(Array(3).fill("first/fault-stall-mid"));
+      expect((await targets()).slice(0, 3)).toEqual(
+        Array.from({ length: 3 }, () => "first/fault-stall-mid"),
+      );
     });
   });
 });

@@ -262,7 +262,8 @@ export class JoinedGateway {
 
 function keyCallOf(signal: AbortSignal): KeyCall & Call {
   return {
-    ...callOf({ environment: { name: "test", models }, signal }),
+    ...callOf({ environment: { name: "test", models } }),
+    signal,
     dialect: openAi,
     request: new Request("http://a.example/v1/chat/completions"),
     parameter: "",

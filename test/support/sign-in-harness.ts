@@ -124,7 +124,7 @@ export class SignInHarness implements AsyncDisposable {
       peerAddress: () => address,
     };
     const segments = new URL(request.url).pathname.slice(1).split("/");
-    return this.#dispatch(request, connections, segments);
+    return this.#dispatch(request, connections, { segments });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,3 +1,4 @@
+import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
 import type { Target } from "../../domain/model.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
@@ -57,7 +58,7 @@ export interface PlaceAsk {
   readonly candidates: readonly PlaceCandidate[];
   readonly snapshot: ConfiguredPlaces;
   /** Ends the wait at once. */
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
   /** How long the call waits, in the queues of all candidates, if none has a place now. */
   readonly waitMs: number;
 }

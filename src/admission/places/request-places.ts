@@ -1,9 +1,10 @@
+import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { UpstreamPlaces } from "./upstream-places.ts";
 
 /** How a request waits for a place. */
 export interface RequestWait {
-  readonly callerSignal: AbortSignal;
+  readonly callerSignal: EndSignal;
   readonly waitMs: number;
   readonly clock: Pick<Clock, "schedule">;
 }

@@ -1,3 +1,4 @@
+import { anyOf } from "../../domain/waiting/end-signal.ts";
 import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
@@ -197,7 +198,7 @@ class AttemptLoop<Answer> {
   #abortable(attempt: RunningAttempt) {
     const { call, meter } = this.#plan;
     const end = new AbortController();
-    const signal = AbortSignal.any([call.signal, end.signal]);
+    const signal = anyOf(call.signal, end.signal);
     return {
       answer: this.#try(attempt, { ...call, signal }),
       abort: () => end.abort(),

@@ -1,3 +1,4 @@
+import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatEvent, ChatRequest, ChatResult } from "../../domain/chat/chat.ts";
 import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
@@ -100,7 +101,7 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   const exchange = codec.encodeStream({ ...request, n: null }, candidate.target.model);
   const { signal } = context.call;
   const limit = await atOnce(choices, context);
-  const open = (_: number, own: AbortSignal) =>
+  const open = (_: number, own: EndSignal) =>
     attemptStream(exchange, candidate, { ...context, call: { ...context.call, signal: own } });
   const opened = await openTogether({ count: limit, limit, signal }, open);
   const rest = new MergedChoices({ choices, opened, open, signal });
@@ -115,7 +116,7 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
  */
 async function openTogether(
   work: Parameters<typeof inParallel>[0],
-  open: (choice: number, signal: AbortSignal) => Promise<OpenStream<ChatEvent>>,
+  open: (choice: number, signal: EndSignal) => Promise<OpenStream<ChatEvent>>,
 ): Promise<readonly OpenStream<ChatEvent>[]> {
   const opened: OpenStream<ChatEvent>[] = [];
   try {

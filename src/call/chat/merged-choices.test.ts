@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import type { EventBatches, OpenStream } from "../../upstream-client/event-batches.ts";
@@ -124,7 +125,7 @@ test("a failure ends every stream, and is thrown after the earlier batches", asy
 test("a stream that opens after the cancellation is cancelled too", async () => {
   const late = new PreparedStream([]);
   let finishOpening: (stream: OpenStream<ChatEvent>) => void = () => undefined;
-  let openingSignal = signal;
+  let openingSignal: EndSignal = signal;
   const merged = new MergedChoices({
     choices: 2,
     opened: opened([new PreparedStream([])]),

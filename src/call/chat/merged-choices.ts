@@ -1,3 +1,4 @@
+import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
@@ -8,9 +9,9 @@ export interface MergedChoicesOptions {
   readonly choices: number;
   /** The streams of the first choices; their number is the limit on open streams. */
   readonly opened: readonly OpenStream<ChatEvent>[];
-  readonly open: (choice: number, signal: AbortSignal) => Promise<OpenStream<ChatEvent>>;
+  readonly open: (choice: number, signal: EndSignal) => Promise<OpenStream<ChatEvent>>;
   /** Aborts when the caller leaves. */
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
 }
 
 /** The stream of one choice. */
@@ -76,7 +77,7 @@ export class MergedChoices implements EventBatches<ChatEvent> {
     const { open, signal } = this.#options;
     const choice = this.#startedChoices;
     this.#startedChoices += 1;
-    open(choice, AbortSignal.any([signal, this.#opening.signal])).then(
+    open(choice, anyOf(signal, this.#opening.signal)).then(
       (stream) => {
         if (this.#isOver) return stream.rest.cancel();
         this.#follow(choice, stream);

@@ -1,3 +1,4 @@
+import { toAbortSignal } from "../../domain/waiting/end-signal.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type {
   AnswerPart,
@@ -27,7 +28,8 @@ export function beginHooks<Begun extends Call>(call: Begun, onHookFailed: OnHook
 }
 
 function begin(hook: CallHook, call: Call): BegunHook | undefined {
-  const { id, caller, headers, signal } = call;
+  const { id, caller, headers } = call;
+  const signal = toAbortSignal(call.signal);
   const points = hook.begin({ id, caller, environment: call.environment.name, headers, signal });
   return points && { name: hook.name, points };
 }

@@ -1,3 +1,4 @@
+import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { AskedRequest, RunningHooks } from "../../snapshot/call-hooks.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -34,7 +35,7 @@ async function readByHooks<Asked extends AskedRequest>(
   const { hooks, signal } = call;
   const late = new AbortController();
   const cancel = atDeadline(call, clock, (error) => late.abort(error));
-  const end = AbortSignal.any([signal, late.signal]);
+  const end = anyOf(signal, late.signal);
   const { request } = await untilEnded(hooks.requestRead(asked), end).finally(cancel);
   if (request === asked.request) return undefined;
   // The caller's own body may be kept beside what was read of it.
@@ -43,7 +44,7 @@ async function readByHooks<Asked extends AskedRequest>(
 }
 
 /** Waits for a hook as long as its call runs. */
-export function untilEnded<Value>(hook: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export function untilEnded<Value>(hook: Promise<Value>, signal: EndSignal): Promise<Value> {
   return abortable(hook, signal).catch((error: unknown) => {
     throw signal.aborted ? whyEnded(signal) : error;
   });

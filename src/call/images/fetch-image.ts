@@ -1,3 +1,4 @@
+import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
 import { isIP } from "node:net";
 import { abortable } from "../../domain/waiting/abortable.ts";
@@ -16,7 +17,7 @@ export interface ImageFetch {
   readonly settings: ImageFetchSettings;
   readonly resolveHost: ResolveHost;
   /** Aborts when the image is no longer needed. */
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
   /** Called for every chunk; may throw `ImageFailure` to stop. */
   readonly onBytes: (count: number) => void;
 }
@@ -34,7 +35,7 @@ export async function fetchImage(address: string, fetching: ImageFetch): Promise
   const { settings } = fetching;
   const end = new AbortController();
   const timer = setTimeout(() => end.abort(), settings.timeoutMs);
-  const signal = AbortSignal.any([fetching.signal, end.signal]);
+  const signal = anyOf(fetching.signal, end.signal);
   try {
     const response = await follow(address, { ...fetching, signal });
     return toDataUrl(await readBody(response, fetching));
@@ -50,7 +51,10 @@ export async function fetchImage(address: string, fetching: ImageFetch): Promise
   }
 }
 
-async function follow(address: string, fetching: ImageFetch): Promise<Response> {
+/** Under the runtime's kind of signal. */
+type PinnedFetch = ImageFetch & { readonly signal: AbortSignal };
+
+async function follow(address: string, fetching: PinnedFetch): Promise<Response> {
   const { settings, resolveHost, signal } = fetching;
   let url = parseImageUrl(address, settings);
   for (let redirects = 0; ; redirects += 1) {

@@ -1,3 +1,4 @@
+import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatRequest } from "../../domain/chat/chat.ts";
 import { abortable } from "../../domain/waiting/abortable.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
@@ -14,7 +15,7 @@ export interface AddressCheck {
   readonly settings: ImageFetchSettings;
   readonly resolveHost: ResolveHost;
   /** Aborts when the answer is no longer needed. */
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
 }
 
 /** Limit on parallel lookups of one call. */
@@ -61,7 +62,7 @@ async function checkHosts(
 ): Promise<void> {
   if (hosts.length > settings.maxImages) throw tooManyHosts(settings.maxImages);
   const timeout = AbortSignal.timeout(settings.timeoutMs);
-  const signal = AbortSignal.any([callerSignal, timeout]);
+  const signal = anyOf(callerSignal, timeout);
   const work = { count: hosts.length, limit: lookupsAtOnce, signal };
   await inParallel(work, async (index, ownSignal) => {
     const host = hosts[index];

@@ -1,3 +1,4 @@
+import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 /** A share of the memory, held until it is released. */
 export interface ImageShare {
   /** Returns the part that was not needed. */
@@ -27,7 +28,7 @@ export class ImageMemory {
    * Waits for room; undefined on timeout or abort. A holder of a share must not wait for another. A
    * request above the limit gets all of it.
    */
-  take(bytes: number, signal: AbortSignal, timeoutMs: number): Promise<ImageShare | undefined> {
+  take(bytes: number, signal: EndSignal, timeoutMs: number): Promise<ImageShare | undefined> {
     if (signal.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const end = (share: ImageShare | undefined): void => {

@@ -1,21 +1,23 @@
+import { EndSource, type EndSignal } from "../../domain/waiting/end-signal.ts";
+
 /**
  * The signal of a caller for an answer that may outlive it. Aborts `signal` when the caller leaves,
  * until `handOver`.
  */
 export class CallerSignal {
-  readonly source: AbortSignal;
-  readonly #controller = new AbortController();
+  readonly source: EndSignal;
+  readonly #end = new EndSource();
   #onEnd = (reason: unknown): void => this.abort(reason);
   readonly #follow = (): void => this.#onEnd(this.source.reason);
 
-  constructor(source: AbortSignal) {
+  constructor(source: EndSignal) {
     this.source = source;
     if (source.aborted) this.#follow();
     else source.addEventListener("abort", this.#follow, { once: true });
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  get signal(): EndSignal {
+    return this.#end;
   }
 
   /** From now on only `onEnd` is called when the caller leaves. */
@@ -26,7 +28,7 @@ export class CallerSignal {
 
   /** Aborts `signal`. */
   abort(reason: unknown): void {
-    this.#controller.abort(reason);
+    this.#end.abort(reason);
   }
 
   /** Stops following the caller. */

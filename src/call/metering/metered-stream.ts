@@ -1,3 +1,4 @@
+import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -23,7 +24,7 @@ export interface MeteredStreamOptions {
   /** How long to wait for the usage of a finished answer after the caller has left. */
   readonly usageTimeoutMs: number;
   /** Aborts when the process shuts down; nothing is awaited after that. */
-  readonly ending: AbortSignal;
+  readonly ending: EndSignal;
   /** Undefined: an unfinished answer is aborted when the caller leaves. */
   readonly drain: Draining | undefined;
   /** Applied to everything sent to the caller. */

@@ -1,9 +1,11 @@
+import { anyOf, type EndSignal } from "./end-signal.ts";
+
 export interface ParallelWork {
   readonly count: number;
   /** Limit on parallel runs. */
   readonly limit: number;
   /** Aborts when the caller leaves. */
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
 }
 
 /**
@@ -15,7 +17,7 @@ export async function inParallel<Result>(
   work: (index: number, signal: AbortSignal) => Promise<Result>,
 ): Promise<readonly Result[]> {
   const failure = new AbortController();
-  const either = AbortSignal.any([signal, failure.signal]);
+  const either = anyOf(signal, failure.signal);
   const results: Result[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {

@@ -1,9 +1,10 @@
+import type { EndSignal } from "./end-signal.ts";
 import type { Clock } from "../clock.ts";
 
 /** Resolves after the time, or at once when the signal fires. Never rejects. */
 export function wait(
   durationMs: number,
-  signal: AbortSignal,
+  signal: EndSignal,
   clock: Pick<Clock, "schedule">,
 ): Promise<void> {
   if (signal.aborted) return Promise.resolve();

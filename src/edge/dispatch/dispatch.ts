@@ -20,7 +20,7 @@ import {
 import { encodedSlash, pathOf, queryOf, readTarget } from "./request-target.ts";
 import type { PublicCall } from "./route.ts";
 import type { RouteMatch } from "./route-table.ts";
-import type { SentSegments } from "./segment-routes.ts";
+import type { SentPath } from "./segment-routes.ts";
 import { Surfaces } from "./surfaces.ts";
 import { closingUnread, toResponse } from "../replies/to-response.ts";
 import { watchedBody } from "../body/watched-body.ts";
@@ -34,7 +34,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const isAdmin = options.routes.listener === "admin";
   const surfaces = new Surfaces(options);
   const bodyMemory = new BodyMemory(options.clock);
-  return (request, connections, segments) => {
+  return (request, connections, sent) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
     const edge = options.edge();
@@ -60,7 +60,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     };
     let reply: Reply | Promise<Reply>;
     try {
-      reply = handle(context, segments);
+      reply = handle(context, sent);
     } catch (thrown) {
       reply = failed(thrown, context);
     }
@@ -112,9 +112,9 @@ function requireGate({ routes, gate }: DispatchOptions): void {
   if (guarded !== undefined && gate === undefined) throw new Error(`${guarded.path} needs a gate`);
 }
 
-function handle(context: RequestContext, segments: SentSegments): Reply | Promise<Reply> {
+function handle(context: RequestContext, sent: SentPath | undefined): Reply | Promise<Reply> {
   const { options, edge, request } = context;
-  const target = readTarget(request, edge.maxHeaders, segments);
+  const target = readTarget(request, edge.maxHeaders, sent);
   if (target.hasEncodedSlash && !options.routes.takesSlash(target.path)) throw encodedSlash();
   if (request.method === "OPTIONS") {
     const methods = options.routes.methods(target.path);

@@ -5,7 +5,11 @@ import { readTarget } from "./request-target.ts";
 function targetOf(url: string, headers: Record<string, string> = {}, method = "GET") {
   const request = new Request(url, { method, headers: { host: "a.example", ...headers } });
   const path = /^[a-z]+:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
-  return readTarget(request, 100, path.length > 1 ? path.slice(1).split("/") : undefined);
+  return readTarget(
+    request,
+    100,
+    path.length > 1 ? { segments: path.slice(1).split("/") } : undefined,
+  );
 }
 
 function statusOf(headers: Record<string, string>, method = "GET"): number | undefined {

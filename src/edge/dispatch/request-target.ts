@@ -1,5 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { SentSegments } from "./segment-routes.ts";
+import type { SentPath } from "./segment-routes.ts";
 
 /** Where a request goes, read without building a URL: callers write `Host` themselves. */
 export interface RequestTarget {
@@ -13,13 +13,12 @@ export interface RequestTarget {
 
 /**
  * Refuses messages and paths that the runtime accepts but a proxy in front may read differently,
- * which is how requests are smuggled. `segments` come from the path as it was sent (see
- * `ListenOptions`).
+ * which is how requests are smuggled. `sent` is the path as it was sent (see `ListenOptions`).
  */
 export function readTarget(
   request: Request,
   maxHeaders: number,
-  segments: SentSegments,
+  sent: SentPath | undefined,
 ): RequestTarget {
   const { headers } = request;
   if (headers.count > maxHeaders) {
@@ -33,12 +32,15 @@ export function readTarget(
   refuseRepeated(headers, "authorization");
   refuseRepeated(headers, "content-length");
   if (request.method === "GET" || request.method === "HEAD") refuseBody(request);
+  const name = (match[1] ?? "").toLowerCase();
+  if (sent?.frequent !== undefined)
+    return { host: name, path: sent.frequent, hasEncodedSlash: false };
   const path = pathOf(request.url);
-  refuseAmbiguousPath(path, segments);
+  refuseAmbiguousPath(path, sent?.segments);
   return {
-    host: (match[1] ?? "").toLowerCase(),
+    host: name,
     path,
-    hasEncodedSlash: segments?.some((segment) => segment.includes("/")) ?? false,
+    hasEncodedSlash: sent?.segments.some((segment) => segment.includes("/")) ?? false,
   };
 }
 
@@ -58,7 +60,7 @@ export function encodedSlash(): GatewayError {
  * A proxy may apply its rules to the path as it was sent, while the runtime resolves dots, turns
  * backslashes and drops everything from a `#` on.
  */
-function refuseAmbiguousPath(path: string, segments: SentSegments): void {
+function refuseAmbiguousPath(path: string, segments: readonly string[] | undefined): void {
   if (segments === undefined) {
     if (path !== "/") throw badRequest("The path has an empty segment, or too many segments.");
     return;

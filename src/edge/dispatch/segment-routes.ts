@@ -1,7 +1,14 @@
-/** The segments of a path as it was sent; see `ListenOptions`. */
-export type SentSegments = readonly string[] | undefined;
+/** The path of a request as it was sent; see `ListenOptions`. */
+export interface SentPath {
+  readonly segments: readonly string[];
+  /** Set where it was one of the frequent paths, so that nobody has to read the request's URL. */
+  readonly frequent?: string;
+}
 
-export type HandleSent = (request: Request, segments: SentSegments) => Response | Promise<Response>;
+export type HandleSent = (
+  request: Request,
+  sent: SentPath | undefined,
+) => Response | Promise<Response>;
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
@@ -26,14 +33,14 @@ export function segmentRoutes(
     }
   }
   for (const path of paths) {
-    const segments = path.slice(1).split("/");
-    routes[path] = (request) => handle(request, segments);
+    const sent = { segments: path.slice(1).split("/"), frequent: path };
+    routes[path] = (request) => handle(request, sent);
   }
   return routes;
 }
 
 /** The values are already decoded by the runtime. */
-function parametersOf(request: Request): SentSegments {
+function parametersOf(request: Request): SentPath | undefined {
   if (!("params" in request) || typeof request.params !== "object") return undefined;
-  return Object.values(request.params ?? {}).map(String);
+  return { segments: Object.values(request.params ?? {}).map(String) };
 }

@@ -1,3 +1,5 @@
+import type { EndSignal } from "../../domain/waiting/end-signal.ts";
+
 export interface SharedWorkOptions<Answer> {
   /** Does the work. The signal aborts when no caller waits for the answer any more. */
   readonly run: (signal: AbortSignal) => Promise<Answer>;
@@ -41,7 +43,7 @@ export class SharedWork<Answer, Waiter extends object = object> {
   }
 
   /** The answer for a caller that may leave while it waits. */
-  wait(waiter: Waiter, caller: AbortSignal): Promise<Answer> {
+  wait(waiter: Waiter, caller: EndSignal): Promise<Answer> {
     this.waiters.add(waiter);
     const leave = (): void => this.leave(waiter, caller.reason);
     if (caller.aborted) leave();

@@ -1,3 +1,4 @@
+import { anyOf, type EndSignal } from "../../../../domain/waiting/end-signal.ts";
 import type { Capacity, PoolView } from "../../../../admission/capacity/capacity.ts";
 import type { HeldPlace } from "../../../../admission/capacity/held-place.ts";
 import {
@@ -184,7 +185,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
   async #enterAlone(ask: PlaceAsk): Promise<EnterResult | undefined> {
     const { own } = this.#options;
     const { change } = this.#book.decider;
-    const signal = ask.waitMs > 0 ? AbortSignal.any([ask.signal, change]) : ask.signal;
+    const signal = ask.waitMs > 0 ? anyOf(ask.signal, change) : ask.signal;
     const entered = await own.enter({ ...ask, signal, snapshot: this.#shareOf(ask.snapshot) });
     if (!("place" in entered)) {
       return change.aborted && !ask.signal.aborted ? undefined : entered;
@@ -215,7 +216,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
   #untilLeft(
     id: PlaceId,
     asked: Promise<WireEntered>,
-    signal: AbortSignal,
+    signal: EndSignal,
   ): Promise<WireEntered | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<WireEntered | undefined>();
     const leave = (): void => {

@@ -1,3 +1,4 @@
+import { anyOf } from "../../../../domain/waiting/end-signal.ts";
 import type { AttemptRequests } from "../../../../admission/capacity/place.ts";
 import type { RequestPlaces, RequestWait } from "../../../../admission/places/request-places.ts";
 import { LinkLost } from "../../../link/link-errors.ts";
@@ -144,7 +145,7 @@ export class RemoteRequests implements AttemptRequests, Holder {
   async #whenOpenAlone(wait: RequestWait): Promise<boolean> {
     const { id, own, book } = this.#parts;
     const { change } = book.decider;
-    const callerSignal = AbortSignal.any([wait.callerSignal, change]);
+    const callerSignal = anyOf(wait.callerSignal, change);
     // A report counts the places that were given by then.
     book.add(id, this);
     const isOpen = await own.whenOpen({ ...wait, callerSignal });
