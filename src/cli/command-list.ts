@@ -19,23 +19,13 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./check-config.ts")).checkConfigCommand,
   },
   {
-    name: "backup",
-    summary: "copy the database, the pepper and the spool of a gateway, while it runs",
-    load: async () => (await import("./backup/backup-command.ts")).backupCommand,
-  },
-  {
-    name: "restore",
-    summary: "put a backup where a gateway has its data",
-    load: async () => (await import("./backup/restore-command.ts")).restoreCommand,
-  },
-  {
     name: "import",
     summary: "convert the configuration of another gateway: import litellm FILE",
     load: async () => (await import("./import.ts")).importCommand,
   },
   {
     name: "doctor",
-    summary: "look for what keeps a gateway from working, and say what to do",
+    summary: "find out why a gateway does not work, and what to do about it",
     load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   },
   {

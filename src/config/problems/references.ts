@@ -166,7 +166,7 @@ function fallbackProblems({ models = {} }: Outline): readonly SettingProblem[] {
       if (fallback === undefined) continue;
       if (fallback === alias) problems.push({ path, message: "is the model itself" });
       else if (fallbacks.indexOf(fallback) < index) {
-        problems.push({ path, message: "stands twice in the list" });
+        problems.push({ path, message: "is in the list twice" });
       } else if (!Object.hasOwn(models, fallback)) {
         problems.push(missing(path, fallback, chatAliases));
       } else if (models[fallback]?.kind === "embedding") {
@@ -211,11 +211,11 @@ function offerProblems(
   for (const [index, alias] of aliases.entries()) {
     if (alias === undefined) continue;
     const itemPath = [...path, index];
-    if (seen.has(alias)) problems.push({ path: itemPath, message: "stands twice in the list" });
+    if (seen.has(alias)) problems.push({ path: itemPath, message: "is in the list twice" });
     seen.add(alias);
     if (alias === "*") {
       if (aliases.length === 1) continue;
-      problems.push({ path: itemPath, message: "'*' is all models and stands alone" });
+      problems.push({ path: itemPath, message: "'*' means all models and must be the only item" });
     } else if (models !== undefined && !Object.hasOwn(models, alias)) {
       problems.push(missing(itemPath, alias, Object.keys(models)));
     }

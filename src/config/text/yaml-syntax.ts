@@ -4,7 +4,7 @@ import type { ErrorCode } from "yaml";
 export function describeSyntaxError(code: ErrorCode): string {
   switch (code) {
     case "DUPLICATE_KEY":
-      return "the key stands twice in its map";
+      return "the key occurs twice in its map";
     case "TAB_AS_INDENT":
       return "a tab indents the line; use spaces";
     case "MULTIPLE_DOCS":
