@@ -5,6 +5,7 @@ import { AdminFixture } from "../../test/support/admin-fixture.ts";
 import { runHere } from "../../test/cli/run-here.ts";
 import { fieldRows } from "../control/openapi/field-rows.ts";
 import { columnOf } from "./output/show-reply.ts";
+import { commands } from "./command-list.ts";
 import { explain } from "./explain/explain.ts";
 import { keys } from "./keys/keys.ts";
 import { tokens, users } from "./resources/access.ts";
@@ -23,6 +24,11 @@ const resources = [...administration, ...configured, audit, refusals, explain, s
 const verbs = resources.flatMap(({ name, verbs: all }) =>
   all.map((spec) => ({ title: `${name} ${spec.name}`, verb: verbOf(spec, 0) })),
 );
+
+test("every command is listed once", () => {
+  const names = commands.map(({ name }) => name);
+  expect(names).toEqual([...new Set(names)]);
+});
 
 test("every operation of the control plane has a command", async () => {
   const typed = new Set(verbs.map(({ verb }) => verb.operation.id));

@@ -1,7 +1,10 @@
 import { convertLiteLlm } from "../config/litellm/convert-litellm.ts";
-import { formatProblems, parseConfig } from "../config/load.ts";
+import { type ConfigProblem, formatProblems, parseConfig } from "../config/load.ts";
+import { formatPath } from "../config/problems/problem.ts";
+import { interpolate } from "../config/text/interpolate.ts";
 import { writeYaml } from "../config/text/write-yaml.ts";
 import { parseYaml } from "../config/text/yaml-tree.ts";
+import type { JsonObject } from "../domain/json-object.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import {
   CommandError,
@@ -43,11 +46,16 @@ function importLiteLlm(path: string, io: CommandIo): number {
   const text = writeYaml(file, ["Converted from LiteLLM's configuration.", ...notes]);
   io.print(text.trimEnd());
   for (const note of notes) io.report(note);
-  // Variables are set where the gateway will run.
-  const env: Record<string, string> = {};
-  for (const [, name = ""] of text.matchAll(/\$\{(\w+)\}/g)) env[name] = "set";
-  const result = parseConfig(text, { name: "the result", env });
-  if (result.ok) return exitCodes.ok;
-  io.report(formatProblems("the result", result.problems));
+  const problems = problemsOf(text, file);
+  if (problems.length === 0) return exitCodes.ok;
+  io.report(formatProblems("the result", problems));
   return exitCodes.failed;
+}
+
+/** Problems of the result, but not of values with variables, which are set where the gateway runs. */
+function problemsOf(text: string, file: JsonObject): readonly ConfigProblem[] {
+  const result = parseConfig(text, { name: "the result", env: {} });
+  if (result.ok) return [];
+  const unset = interpolate(file, {}).problems.map(({ path }) => formatPath(path));
+  return result.problems.filter(({ path }) => !unset.includes(path));
 }

@@ -169,7 +169,10 @@ export function httpUrl(about: string) {
 export function credential(about: string, minLength = 1) {
   return z
     .string()
-    .regex(/^[\x21-\x7e]+$/, "must be visible ASCII without spaces or line ends, and not empty")
+    .regex(/^[\x21-\x7e]+$/, {
+      error: "must be visible ASCII without spaces or line ends, and not empty",
+      abort: true,
+    })
     .min(minLength, `must have at least ${minLength} characters`)
     .transform((value) => new Secret(value))
     .meta({ title: "secret", description: about });

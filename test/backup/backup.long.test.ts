@@ -262,6 +262,47 @@ describe("a restore", () => {
   }
 
   test(
+    "is refused for a backup that names a file outside of it, or no database",
+    async () => {
+      const outside = join(folders.path, "outside");
+      writeFileSync(outside, "x");
+      const foreign = await refusalOf((copy) => sign(copy, "../outside"));
+      expect(foreign).toContain("names a file that is not part of a backup: ../outside");
+      expect(existsSync(join(folders.target.dataDir, "../outside"))).toBe(false);
+      const unsigned = await refusalOf((copy) => {
+        const path = join(copy, "backup.json");
+        writeFileSync(path, readFileSync(path, "utf8").replace('"sluice.db":', '"pepper":'));
+      });
+      expect(unsigned).toContain("names no database");
+    },
+    longMs,
+  );
+
+  test(
+    "that cannot write the database leaves the data as it was",
+    async () => {
+      await using other = await BackupFolders.create();
+      const { configPath, databasePath, dataDir } = other.source;
+      const obstacle = `${databasePath}.restoring`;
+      mkdirSync(join(obstacle, "folder"), { recursive: true });
+      const pepper = readFileSync(join(dataDir, "pepper"), "utf8");
+      const over = ["restore", folders.backup, "--replace", "--config", configPath];
+      const { exitCode, errors } = await runSluice(over);
+      expect(exitCode).toBe(1);
+      expect(errors).toContain("not restored: ");
+      expect(errors).toContain("Nothing was changed.");
+      expect(readFileSync(join(dataDir, "pepper"), "utf8")).toBe(pepper);
+      expect(existsSync(join(dataDir, "restoring"))).toBe(false);
+      const serving = await startServing(["--config", configPath]);
+      expect(await callWith(serving, other.key)).toBe(200);
+      await end(serving);
+      rmSync(obstacle, { recursive: true, force: true });
+      expect((await runSluice(over)).exitCode).toBe(0);
+    },
+    longMs,
+  );
+
+  test(
     "is refused for a damaged database, another pepper, and a newer schema",
     async () => {
       const damaged = await refusalOf((copy) => {

@@ -110,6 +110,47 @@ test("each setting without a counterpart is named, in the result too", async () 
   }
 });
 
+test("variables may stand for addresses and regions", async () => {
+  const { exitCode, output, notes } = await convert(`
+model_list:
+  - model_name: chat
+    litellm_params: { model: azure/large, api_base: os.environ/AZURE_BASE, api_key: os.environ/AZURE_KEY }
+  - model_name: cloud
+    litellm_params: { model: bedrock/anthropic.claude-v2, aws_region_name: os.environ/AWS_REGION }
+  - model_name: server
+    litellm_params: { model: hosted_vllm/llama, api_base: os.environ/VLLM_BASE }
+`);
+  expect([notes.filter((note) => note.includes("problem")), exitCode]).toEqual([[], 0]);
+  expect(output).toContain("base_url: ${AZURE_BASE}/openai/deployments/large");
+  expect(output).toContain("  bedrock-aws-region:\n    kind: bedrock\n    region: ${AWS_REGION}\n");
+  const env = { AZURE_BASE: "https://a.example", AZURE_KEY: "k", AWS_REGION: "us-east-1" };
+  const source = { name: "sluice.yaml", env: { ...env, VLLM_BASE: "http://10.0.0.1/v1" } };
+  expect(parseConfig(output, source).ok).toBe(true);
+});
+
+test("a deployment that is listed twice is one target, and its repetition is named", async () => {
+  const deployment =
+    '{ model_name: chat, litellm_params: { model: openai/m, api_base: "http://10.0.0.1/v1" } }';
+  const { exitCode, output, notes } = await convert(
+    `model_list:\n  - ${deployment}\n  - ${deployment}\n`,
+  );
+  expect(exitCode).toBe(0);
+  expect(output.match(/model: m$/gm)).toHaveLength(1);
+  expect(notes).toContain("model_list[1] (chat) is left out: it repeats another deployment.");
+});
+
+test("fallbacks for long inputs are fallbacks", async () => {
+  const { exitCode, output, notes } = await convert(`
+model_list:
+  - { model_name: chat, litellm_params: { model: openai/m, api_base: "http://10.0.0.1/v1" } }
+  - { model_name: long, litellm_params: { model: openai/n, api_base: "http://10.0.0.1/v1" } }
+litellm_settings: { context_window_fallbacks: [{ chat: [long] }] }
+`);
+  expect(exitCode).toBe(0);
+  expect(output).toContain("fallbacks:\n      - long\n");
+  expect(notes.join("\n")).not.toContain("context_window_fallbacks");
+});
+
 test("a file that is not LiteLLM's, or that gives no model, is told", async () => {
   const other = await convert("models: {}\n");
   expect([other.exitCode, other.output]).toEqual([1, ""]);

@@ -456,8 +456,10 @@ test("a person is asked before a key is revoked; a script is not", async () => {
   for (const input of ["n\n", "\n", "", "yesterday\n"]) {
     const answered = await folder.runWith({ isTerminal: true, input }, "keys", "revoke", id);
     expect([answered.exitCode, answered.output]).toEqual([1, ""]);
-    expect(answered.errors).toContain(`Key ${id} of application 'asking': revoke, for good? [y/N]`);
-    expect(answered.errors).toContain("nothing was done");
+    expect(answered.errors).toContain(
+      `Key ${id} of application 'asking': revoke permanently? [y/N]`,
+    );
+    expect(answered.errors).toContain("Nothing was changed.");
   }
   const yes = await folder.runWith({ isTerminal: true, input: "Yes\n" }, "keys", "revoke", id);
   expect([yes.exitCode, yes.errors.includes("is revoked")]).toEqual([0, true]);

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { readDocument } from "../support/documents.ts";
 import { blocksOf } from "./blocks.ts";
@@ -9,15 +9,23 @@ const preparation = readDocument("test/documents/preparation.md");
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const pages = [...new Bun.Glob("docs/**/*.md").scanSync(root)].toSorted();
 
+let walk: Walk | undefined;
+// Runs after a timeout, too.
+afterEach(async () => {
+  await walk?.[Symbol.asyncDispose]();
+  walk = undefined;
+});
+
 for (const page of ["README.md", ...pages]) {
   const blocks = blocksOf(readDocument(page));
   if (!blocks.some(({ kind }) => kind === "command")) continue;
   test(`the commands of ${page} do what it says, from top to bottom`, async () => {
-    await using walk = new Walk();
+    const own = new Walk();
+    walk = own;
     const before = page === "README.md" ? [] : blocksOf(preparation);
     for (const block of [...before, ...blocks]) {
-      if (block.kind === "file") walk.write(block.name, block.text);
-      else expect(await walk.run(block)).toBeUndefined();
+      if (block.kind === "file") own.write(block.name, block.text);
+      else expect(await own.run(block)).toBeUndefined();
     }
   }, 300_000);
 }

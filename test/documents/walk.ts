@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { errorCode } from "../../src/domain/errors/error-code.ts";
 import { freePort } from "../support/free-port.ts";
 import { type CommandBlock, patternOf } from "./blocks.ts";
 
@@ -17,6 +18,8 @@ export class Walk implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "sluice-walk-"));
   readonly #ports = { data: `127.0.0.1:${freePort()}`, admin: `127.0.0.1:${freePort()}` };
   readonly #seen = new Map<string, string>();
+  /** Process groups that may still have members. */
+  readonly #groups = new Set<number>();
   #gateway: Bun.Subprocess | undefined;
 
   constructor() {
@@ -24,6 +27,7 @@ export class Walk implements AsyncDisposable {
     if (cloned.exitCode !== 0) throw new Error(cloned.stderr.toString());
     symlinkSync(join(root, "node_modules"), join(this.#clone, "node_modules"));
     mkdirSync(this.#programs);
+    mkdirSync(this.#home);
     const npm = npmScript(Bun.which("npm") ?? "npm");
     writeFileSync(join(this.#programs, "npm"), npm, { mode: 0o755 });
     writeFileSync(this.#exports, "");
@@ -48,13 +52,20 @@ export class Walk implements AsyncDisposable {
     return `line ${line}: exit code ${result.exitCode}\n${script}\nprinted:\n${result.text}`;
   }
 
+  /** Also ends what a test that took too long has left running. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stop();
+    for (const group of this.#groups) signalGroup(group, "SIGKILL");
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
   get #clone(): string {
     return join(this.#folder, "sluice");
+  }
+
+  /** npm keeps logs and a folder for each project there. */
+  get #home(): string {
+    return join(this.#folder, "home");
   }
 
   get #programs(): string {
@@ -84,21 +95,25 @@ export class Walk implements AsyncDisposable {
 
   #spawn(script: string): Bun.Subprocess<"ignore", "pipe", "inherit"> {
     const path = `${this.#programs}:${process.env["PATH"] ?? ""}`;
-    return Bun.spawn(["sh", "-e", "-c", `exec 2>&1\n. "${this.#exports}"\n${script}`], {
+    const child = Bun.spawn(["sh", "-e", "-c", `exec 2>&1\n. "${this.#exports}"\n${script}`], {
       cwd: this.#clone,
       // Its own process group, so that a Ctrl-C reaches npm and the gateway.
       detached: true,
       stdin: "ignore",
       stdout: "pipe",
       stderr: "inherit",
-      env: { PATH: path, HOME: process.env["HOME"] ?? "", NO_COLOR: "1" },
+      env: { PATH: path, HOME: this.#home, NO_COLOR: "1" },
     });
+    this.#groups.add(child.pid);
+    return child;
   }
 
   async #runToEnd(script: string): Promise<Printed> {
     const child = this.#spawn(`${script}\nexport -p > "${this.#exports}"`);
     const text = await new Response(child.stdout).text();
-    return { exitCode: await child.exited, text: this.#withoutPorts(text) };
+    const exitCode = await child.exited;
+    this.#groups.delete(child.pid);
+    return { exitCode, text: this.#withoutPorts(text) };
   }
 
   /** Starts a gateway, in place of the one that runs, and waits until it has printed its text. */
@@ -125,7 +140,7 @@ export class Walk implements AsyncDisposable {
 
   async #stop(): Promise<void> {
     if (this.#gateway === undefined) return;
-    process.kill(-this.#gateway.pid, "SIGINT");
+    signalGroup(this.#gateway.pid, "SIGINT");
     await this.#gateway.exited;
     this.#gateway = undefined;
   }
@@ -138,6 +153,14 @@ export class Walk implements AsyncDisposable {
 interface Printed {
   readonly exitCode: number;
   readonly text: string;
+}
+
+function signalGroup(group: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-group, signal);
+  } catch (error) {
+    if (errorCode(error) !== "ESRCH") throw error;
+  }
 }
 
 /** `node_modules` is linked and the tests run already, so that neither is done again. */

@@ -256,7 +256,9 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       await using local = await startGateway({ kind, sections });
       const ask = () => local.post("/v1/chat/completions", chat("chat-model", true));
       const targets = async () =>
-        (await local.usage()).map(({ target }) => target ?? "").toSorted();
+        (await local.usage())
+          .map(({ target }) => target ?? "")
+          .toSorted((one, other) => (one < other ? -1 : 1));
       const stalled = [await ask(), await ask()];
       for (let call = 0; call < 4; call++) await (await ask()).text();
       expect(await targets()).toEqual(Array.from({ length: 4 }, () => "simulator/sound"));

@@ -14,6 +14,7 @@ export function plainKey(values: Partial<Key> = {}): Key {
     provisionedUnits: 0,
     allowedModels: undefined,
     allowedNetworks: undefined,
+    name: "",
     note: "",
     createdAt: 0,
     expiresAt: undefined,

@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { errorCode } from "../../domain/errors/error-code.ts";
 import { isObject } from "../../domain/json-object.ts";
-import { CommandError, unreadable } from "../command.ts";
+import { CommandError, reasonOf } from "../command.ts";
 import { readTextFile } from "../read-input.ts";
 
 /** The parts of a backup, by their names in its folder. */
@@ -44,10 +44,25 @@ export function readManifest(folder: string): Manifest {
   const files = Object.fromEntries(
     Object.entries(value["files"]).map(([name, digest]) => [name, String(digest)]),
   );
+  const foreign = Object.keys(files).find((name) => !isPart(name));
+  if (foreign !== undefined) {
+    throw new CommandError(`${path} names a file that is not part of a backup: ${foreign}`);
+  }
+  if (files[parts.database] === undefined) throw new CommandError(`${path} names no database`);
   return { format, version, madeAt, files };
 }
 
-/** Paths of all files in a folder and its subfolders, without lock files. */
+/** Whether a path is one that a backup has: others could lead out of the folder. */
+function isPart(name: string): boolean {
+  const [first = "", ...below] = name.split("/");
+  if (first === parts.spool) {
+    return below.length > 0 && below.every((segment) => /^[\w-][\w.-]*$/.test(segment));
+  }
+  const files: readonly string[] = [parts.database, parts.pepper, parts.installation];
+  return below.length === 0 && files.includes(first);
+}
+
+/** Paths of all files in a folder and those below, without those of locks. */
 export function filesIn(folder: string): readonly string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return entries
@@ -56,10 +71,10 @@ export function filesIn(folder: string): readonly string[] {
     .toSorted();
 }
 
-/** Copies a file with its mode and syncs it. False if the file has been removed meanwhile. */
+/** Copies a file with its mode to the disk. False when it is gone meanwhile. Throws `CommandError`. */
 export async function copyFile(from: string, to: string): Promise<boolean> {
-  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   try {
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
     const { mode } = statSync(from);
     copyFileSync(from, to);
     await syncFile(to);
@@ -67,7 +82,7 @@ export async function copyFile(from: string, to: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (errorCode(error) === "ENOENT") return false;
-    throw unreadable(from, error);
+    throw new CommandError(`${from} cannot be copied to ${to}: ${reasonOf(error)}`);
   }
 }
 

@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { FolderInUse, lockFolder, type FolderLock } from "../../ledger/spool/folder-lock.ts";
 import { WrongDatabase } from "../../store/errors.ts";
@@ -7,7 +7,8 @@ import { DataFolder } from "../../store/installation/data-folder.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { whoUses } from "../serve/start-messages.ts";
-import { copyFile, filesIn, parts, syncFile } from "./backup-folder.ts";
+import { parts } from "./backup-folder.ts";
+import { databaseFiles, StagedBackup } from "./staged-backup.ts";
 import { verifyBackup, type VerifiedBackup } from "./verify-backup.ts";
 
 export interface RestoreOptions {
@@ -35,14 +36,14 @@ export async function restoreBackup(options: RestoreOptions, io: CommandIo): Pro
   if (isRunning) {
     requireGateway(config);
     requireSame(config, verified, io);
-    return { ...verified, aside: await putDatabase(options, stamp) };
+    const staged = await StagedBackup.copy({ config, folder, names: [parts.database] });
+    return { ...verified, aside: await staged.putDatabase(stamp) };
   }
   const lock = await lockData(config.dataDir);
   try {
     requireRoom(options);
-    const aside = moveAside(config.dataDir, stamp);
-    await putData(options, verified);
-    return { ...verified, aside: [...aside, ...(await putDatabase(options, stamp))] };
+    const staged = await StagedBackup.copy({ config, folder, names: namesFor(config, verified) });
+    return { ...verified, aside: await staged.putAll(stamp) };
   } finally {
     lock.release();
   }
@@ -100,50 +101,8 @@ function requireRoom({ config, replaces }: RestoreOptions): void {
   );
 }
 
-function databaseFiles(path: string): readonly string[] {
-  return [path, `${path}-wal`, `${path}-shm`];
-}
-
-/** Moves the data into a folder beside it, except for the lock that this process holds. */
-function moveAside(dataDir: string, stamp: string): readonly string[] {
-  const folder = join(dataDir, `before-restore-${stamp}`);
-  const found = [
-    ...[parts.pepper, parts.installation].filter((name) => existsSync(join(dataDir, name))),
-    ...filesIn(join(dataDir, parts.spool)).map((name) => join(parts.spool, name)),
-  ];
-  for (const name of found) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true, mode: 0o700 });
-    renameSync(join(dataDir, name), join(folder, name));
-  }
-  return found.length === 0 ? [] : [folder];
-}
-
-async function putData({ config, folder }: RestoreOptions, { manifest }: VerifiedBackup) {
-  const { dataDir, auth } = config;
-  for (const name of Object.keys(manifest.files)) {
-    const isPepper = name === parts.pepper;
-    if (name === parts.database || (isPepper && auth.peppers.length > 0)) continue;
-    await copyFile(join(folder, name), join(dataDir, name));
-  }
-}
-
-/** The last step, and atomic. Before it, a start reports that the database is missing. */
-async function putDatabase(
-  { config, folder }: RestoreOptions,
-  stamp: string,
-): Promise<readonly string[]> {
-  const path = resolve(config.storage.path);
-  const next = `${path}.restoring`;
-  rmSync(next, { force: true });
-  await copyFile(join(folder, parts.database), next);
-  const aside = databaseFiles(path)
-    .filter((file) => existsSync(file))
-    .map((file) => {
-      const to = file.replace(path, `${path}.before-restore-${stamp}`);
-      renameSync(file, to);
-      return to;
-    });
-  renameSync(next, path);
-  await syncFile(dirname(path));
-  return aside;
+/** The pepper of the backup is not needed beside those of the configuration. */
+function namesFor({ auth }: Config, { manifest }: VerifiedBackup): readonly string[] {
+  const names = Object.keys(manifest.files);
+  return auth.peppers.length === 0 ? names : names.filter((name) => name !== parts.pepper);
 }

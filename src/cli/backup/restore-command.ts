@@ -15,9 +15,9 @@ export const restoreCommand: Command = {
   name: "restore",
   help: () => `Usage: sluice restore FOLDER [--verify | --replace | --running] [--config FILE]
 
-Verifies a backup of \`sluice backup\` (every file, the pages of the database, its version, and that
-the pepper belongs to its keys), and copies it to the places that the configuration names. Refuses to
-overwrite data, and to run while a gateway uses it.
+Verifies a backup that \`sluice backup\` made (every file, the pages of the database, its version, and
+that the pepper belongs to its keys), and copies it to the places that the configuration names.
+Refuses to overwrite data, and to run while a gateway uses it. Run it as the user of the gateway.
 
 Options:
   --verify            only verify the backup

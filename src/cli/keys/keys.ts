@@ -18,6 +18,7 @@ export const keys: ResourceSpec = {
       show: showIssuedKey,
       examples: [
         "keys create --application search --plan standard",
+        'keys create --application search --plan standard --name "night batch"',
         "keys create --application search --plan standard --models alpha-sonnet-4 --expires 90d",
         "keys create --application app_0123456789abcdef --plan enterprise " +
           "--requests-per-minute 5000 --tokens-per-minute 10000000",
@@ -28,6 +29,7 @@ export const keys: ResourceSpec = {
       operation: "listKeys",
       columns: [
         "id",
+        "name",
         { title: "SECRETS", of: formatLiveSecrets },
         "application",
         "environment",

@@ -65,7 +65,7 @@ export async function showUsageReport(
   const total = leading.length === 0 ? undefined : await readTotal(client, whole);
   const rows = total === undefined ? records : [...records, total];
   io.print(formatRecords([...withoutTotal(leading, total), ...sumColumns], rows));
-  if (groupCount > limit) io.report(`There are more than ${limit} groups: raise --limit.`);
+  if (groupCount > limit) io.report(`There are more groups than ${limit}: raise --limit.`);
   else if (groupCount >= largestGroupLimit) {
     io.report(
       "There may be more groups: narrow the report, for example with --account or --since.",

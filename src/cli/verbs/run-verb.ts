@@ -56,8 +56,8 @@ async function runOperation(typed: VerbCall): Promise<number> {
 async function confirm({ verb, found, io, options }: VerbCall): Promise<void> {
   const { entity, spec } = verb;
   if (entity === undefined || !io.input.isTerminal || options["yes"] === true) return;
-  const isSure = await askYes(`${titleOf(entity, found ?? {})}: ${spec.name}, for good?`, io);
-  if (!isSure) throw new CommandError("nothing was done");
+  const isSure = await askYes(`${titleOf(entity, found ?? {})}: ${spec.name} permanently?`, io);
+  if (!isSure) throw new CommandError("Nothing was changed.");
 }
 
 /** An empty list may be empty because a filter names something that does not exist. */

@@ -40,7 +40,10 @@ class Conversion {
     }
     const settings = this.#file.map("litellm_settings");
     const router = this.#file.map("router_settings");
-    for (const each of [settings, router]) this.#addFallbacks(each.list("fallbacks"));
+    for (const each of [settings, router]) {
+      this.#addFallbacks(each.list("fallbacks"));
+      this.#addFallbacks(each.list("context_window_fallbacks"));
+    }
     this.#noteUnread(settings, "litellm_settings");
     this.#noteUnread(router, "router_settings");
     this.#noteUnread(this.#file.map("general_settings"), "general_settings");
@@ -65,11 +68,15 @@ class Conversion {
     }
     const model = this.#modelOf(alias, kindOf(info, target.model));
     this.#readSizes(alias, model, info);
-    model.targets.push({
-      upstream: this.#upstreamOf(target.place, target.upstream),
-      model: target.model,
-      ...orderOf(params),
-    });
+    const upstream = this.#upstreamOf(target.place, target.upstream);
+    const names = { upstream, model: target.model };
+    if (
+      model.targets.some((each) => each["upstream"] === upstream && each["model"] === names.model)
+    ) {
+      this.#notes.add(`${place} (${alias}) is left out: it repeats another deployment.`);
+      return;
+    }
+    model.targets.push({ ...names, ...orderOf(params) });
     this.#noteUnread(params, `${place}.litellm_params`);
     info.value("id");
     this.#noteUnread(info, `${place}.model_info`);
@@ -98,7 +105,10 @@ class Conversion {
   /** The name of an upstream with these fields. */
   #upstreamOf(place: string, fields: JsonObject): string {
     for (const [name, known] of this.#upstreams) if (isSameValue(known, fields)) return name;
-    const base = place.toLowerCase().replaceAll(/[^a-z0-9-]+/g, "-");
+    const base = place
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, "-")
+      .replace(/-$/, "");
     let name = base;
     for (let number = 2; this.#upstreams.has(name); number += 1) name = `${base}-${number}`;
     this.#upstreams.set(name, fields);

@@ -168,7 +168,8 @@ function fallbackProblems({ models = {} }: Outline): readonly SettingProblem[] {
       else if (fallbacks.indexOf(fallback) < index) {
         problems.push({ path, message: "is in the list twice" });
       } else if (!Object.hasOwn(models, fallback)) {
-        problems.push(missing(path, fallback, chatAliases));
+        const others = chatAliases.filter((each) => each !== alias);
+        problems.push(missing(path, fallback, others));
       } else if (models[fallback]?.kind === "embedding") {
         problems.push({ path, message: "is a model of kind embedding; use one of kind chat" });
       }

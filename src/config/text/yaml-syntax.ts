@@ -4,7 +4,7 @@ import type { ErrorCode } from "yaml";
 export function describeSyntaxError(code: ErrorCode): string {
   switch (code) {
     case "DUPLICATE_KEY":
-      return "the key occurs twice in its map";
+      return "duplicate key";
     case "TAB_AS_INDENT":
       return "a tab indents the line; use spaces";
     case "MULTIPLE_DOCS":
@@ -21,7 +21,7 @@ export function describeSyntaxError(code: ErrorCode): string {
     case "MISSING_CHAR":
       return "a quote, bracket, comma or colon is missing";
     case "BLOCK_IN_FLOW":
-      return "a map or list in brackets must have only such maps and lists within";
+      return "in brackets, text with ': ' needs quotes, and a map or list needs brackets of its own";
     case "BAD_ALIAS":
     case "ALIAS_PROPS":
     case "MULTIPLE_ANCHORS":

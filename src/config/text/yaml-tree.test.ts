@@ -20,7 +20,7 @@ describe("parseYaml", () => {
     ["---\n", 1, "is empty"],
     ["- a\n- b\n", 1, "must be a map"],
     ["just text", 1, "must be a map"],
-    ["a: 1\nb: 2\na: 3\n", 3, "twice"],
+    ["a: 1\nb: 2\na: 3\n", 3, "duplicate key; the first one is on line 1"],
     ["a:\n\tb: 1\n", 2, "tab"],
     ["a: 1\n---\nb: 1\n", 2, "second document"],
     ["a: b: c\n", 1, "second ': '"],

@@ -88,7 +88,8 @@ function syntaxProblems(
   const byLine = new Map<number, ConfigProblem>();
   for (const error of [...document.errors, ...document.warnings]) {
     const position = locate(error.pos[0]);
-    if (byLine.has(position.line) || byLine.size >= mostSyntaxProblems) continue;
+    const isConsequence = error.code === "UNEXPECTED_TOKEN" && byLine.size > 0;
+    if (isConsequence || byLine.has(position.line) || byLine.size >= mostSyntaxProblems) continue;
     const message =
       error.code === "DUPLICATE_KEY"
         ? duplicateKey(document, error.pos[0], locate)
@@ -123,7 +124,7 @@ function duplicateKey(
   });
   return first === undefined
     ? message
-    : `${message}; the first one is in line ${locate(first).line}`;
+    : `${message}; the first one is on line ${locate(first).line}`;
 }
 
 function nameOf(key: unknown): string | undefined {
@@ -152,7 +153,7 @@ class TreeCopy {
   copy(value: unknown, level: number): unknown {
     this.#values += 1;
     if (level > deepestLevel)
-      throw new TreeTooLarge("nests too deeply, or an alias contains itself");
+      {throw new TreeTooLarge("nests too deeply, or an alias contains itself");}
     if (this.#values > mostValues) throw new TreeTooLarge("has too many values");
     if (typeof value === "string") return this.#hidden.restore(value);
     if (Array.isArray(value)) return value.map((item) => this.copy(item, level + 1));

@@ -22,7 +22,7 @@ const kept: { readonly [Each in Kind]: (entity: Entities[Each]) => AuditFields }
   account: (account) => pick("name note plans max_keys limits disabled_at", account),
   application: (application) => pick("environment name note disabled_at disabled_by", application),
   key: (key) => ({
-    ...pick("application_id application environment plan limits provisioned_units", key),
+    ...pick("application_id application environment name plan limits provisioned_units", key),
     ...pick("provisioned_pool allowed_models allowed_networks note", key),
     ...pick("expires_at disabled_at disabled_by revoked_at", key),
   }),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import {
   disabledBySchema,
   idSchema,
+  keyNameSchema,
   limitsSchema,
   noteSchema,
   pageFields,
@@ -58,6 +59,7 @@ export const keySchema = z
     allowed_models: z.array(z.string()).nullable().describe("Null: all models of the environment."),
     allowed_networks: z.array(z.string()).nullable().describe("Null: any address."),
     expires_at: timeSchema.nullable(),
+    name: z.string().describe("Empty: it has none."),
     note: z.string(),
     status: z
       .enum(keyStatuses)
@@ -117,6 +119,7 @@ const keySettings = z
       .min(1, "use a time in the future")
       .max(100_000_000_000)
       .describe("Instead of `expires_at`: how long the key works, from this change on."),
+    name: keyNameSchema,
     note: noteSchema,
   })
   .partial();
@@ -129,7 +132,7 @@ export const newKeySchema = z
   })
   .meta({
     id: "NewKey",
-    examples: [{ application_id: "app_4Gt8nK2vRm6Yc1Zd", plan: "standard" }],
+    examples: [{ application_id: "app_4Gt8nK2vRm6Yc1Zd", plan: "standard", name: "night batch" }],
   });
 
 export const keyChangeSchema = z

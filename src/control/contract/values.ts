@@ -37,7 +37,12 @@ export const accountNameSchema = z
   .regex(/^(?! )[^\p{Cc}\p{Zl}\p{Zp}]{1,100}(?<! )$/u, "use 1 to 100 characters on one line")
   .meta({ description: "Unique.", examples: ["Example Ltd"] });
 
-/** Fields that every list accepts. */
+export const keyNameSchema = z
+  .string()
+  .regex(/^(?! )[^\p{Cc}\p{Zl}\p{Zp}]{0,100}(?<! )$/u, "use at most 100 characters on one line")
+  .describe("What people call it, shown in lists. Need not be unique; empty: none.");
+
+/** Fields that every list takes. */
 export const pageFields = {
   limit: numberText({ min: 1, max: 500, initial: 50 }).describe("Maximum number of items."),
   cursor: z.string().min(1).max(500).optional().describe("`next_cursor` of the previous page."),

@@ -18,6 +18,7 @@ export type KeySettings = Pick<
   | "provisionedPool"
   | "allowedModels"
   | "allowedNetworks"
+  | "name"
   | "note"
   | "expiresAt"
 >;
@@ -82,6 +83,7 @@ export async function insertKey(
     provisionedPool: settings.provisionedPool,
     allowedModels: settings.allowedModels,
     allowedNetworks: settings.allowedNetworks,
+    name: settings.name ?? "",
     note: settings.note ?? "",
     createdAt: now,
     expiresAt: settings.expiresAt,

@@ -28,6 +28,7 @@ export function applySettings(
     ...capacityOf(current, body, platform),
     allowedModels: pick(body.allowed_models, current?.allowedModels),
     allowedNetworks: pick(body.allowed_networks, current?.allowedNetworks),
+    name: body.name ?? current?.name ?? "",
     note: body.note ?? current?.note ?? "",
     expiresAt: pick(timeOf(body.expires_at), current?.expiresAt),
   };

@@ -64,6 +64,7 @@ describe("issuing", () => {
       allowed_models: ["alpha-sonnet-4"],
       allowed_networks: ["10.0.0.0/8", "2001:db8::1"],
       expires_at: "2026-06-01T02:00:00+02:00",
+      name: "night batch",
       note: "for the night batch",
     });
     expect(key).toMatchObject({
@@ -77,6 +78,7 @@ describe("issuing", () => {
       allowed_models: ["alpha-sonnet-4"],
       allowed_networks: ["10.0.0.0/8", "2001:db8::1"],
       expires_at: "2026-06-01T00:00:00.000Z",
+      name: "night batch",
       note: "for the night batch",
       status: "active",
       revision: 1,
@@ -107,6 +109,8 @@ describe("issuing", () => {
       [{ limits: { ...limits, tokens_per_day: 1 } }, "limits.tokens_per_day"],
       [{ limits: { requests_per_minute: 0, tokens_per_minute: 1 } }, "limits.requests_per_minute"],
       [{ surplus: 1 }, "surplus"],
+      [{ name: "x".repeat(101) }, "name"],
+      [{ name: "two\nlines" }, "name"],
       [{ note: "x".repeat(1001) }, "note"],
     ];
     for (const [more, param] of faults) {
@@ -187,6 +191,9 @@ describe("changing", () => {
     expect(noted).toMatchObject({ allowed_models: ["embed-text-v2"], note: "n", revision: 2 });
     const cleared = await update(key.id, { allowed_models: null, allowed_networks: null });
     expect(cleared).toMatchObject({ allowed_models: null, allowed_networks: null, revision: 3 });
+    const named = await update(key.id, { name: "nightly" });
+    expect(named).toMatchObject({ name: "nightly", note: "n", revision: 4 });
+    expect(await update(key.id, { name: "" })).toMatchObject({ name: "", note: "n", revision: 5 });
   });
 
   test("a plan with its own limits drops the key's; units must be given back first", async () => {

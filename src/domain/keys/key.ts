@@ -22,6 +22,8 @@ export interface Key {
   readonly allowedModels: readonly string[] | undefined;
   /** CIDR blocks it may be used from; undefined: any address. */
   readonly allowedNetworks: readonly string[] | undefined;
+  /** What people call it; empty: nothing. Need not be unique. */
+  readonly name: string;
   readonly note: string;
   /** Milliseconds since the epoch, as all times of a key. */
   readonly createdAt: number;

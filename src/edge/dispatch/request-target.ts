@@ -33,8 +33,9 @@ export function readTarget(
   refuseRepeated(headers, "content-length");
   if (request.method === "GET" || request.method === "HEAD") refuseBody(request);
   const name = (match[1] ?? "").toLowerCase();
-  if (sent?.frequent !== undefined)
+  if (sent?.frequent !== undefined) {
     return { host: name, path: sent.frequent, hasEncodedSlash: false };
+  }
   const path = pathOf(request.url);
   refuseAmbiguousPath(path, sent?.segments);
   return {

@@ -81,6 +81,7 @@ export interface KeyColumns extends LimitsColumns {
   provisionedPool: string | null;
   allowedModels: string | null;
   allowedNetworks: string | null;
+  name: string;
   note: string;
   createdAt: number;
   expiresAt: number | null;

@@ -7,7 +7,7 @@ import { replyStoreContract } from "../../../test/contracts/reply-store-contract
 import { SqliteConnection } from "./connection/connection.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { migrations } from "./connection/migrations.ts";
-import { callReplyShares } from "./migrations/call-reply-shares.ts";
+import { callReplyShares } from "./migrations/call-replies.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 
 replyStoreContract("SQLite", () => {

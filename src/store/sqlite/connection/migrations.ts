@@ -1,11 +1,11 @@
 import { auditSeals } from "../migrations/audit-seals.ts";
 import { cacheWrites } from "../migrations/cache-writes.ts";
-import { callReplies } from "../migrations/call-replies.ts";
+import { callReplies, callReplyShares } from "../migrations/call-replies.ts";
 import { callRouting } from "../migrations/call-routing.ts";
-import { callReplyShares } from "../migrations/call-reply-shares.ts";
 import { controlPlane } from "../migrations/control-plane.ts";
 import { firstSchema } from "../migrations/first-schema.ts";
 import { installation } from "../migrations/installation.ts";
+import { keyNames } from "../migrations/key-names.ts";
 import { lateRows } from "../migrations/late-rows.ts";
 import { limitHistory } from "../migrations/limit-history.ts";
 import { pepperMarks } from "../migrations/pepper-marks.ts";
@@ -34,6 +34,7 @@ export const migrations: readonly string[] = [
   tokenParents,
   pepperMarks,
   cacheWrites,
+  keyNames,
 ];
 
 /** The schema version from which the audit has seals. */
