@@ -27,7 +27,11 @@ function checkFolder(subject: string, path: string, setting: string): Finding {
     return { state: "failed", subject, text: `${existing} ${problem}`, advice };
   }
   const isThere = existing === resolve(path);
-  return { state: "ok", subject, text: isThere ? `${path} can be written` : `${path} can be made` };
+  return {
+    state: "ok",
+    subject,
+    text: isThere ? `${path} can be written` : `${path} can be created`,
+  };
 }
 
 function whyNotWritable(path: string): string | undefined {
