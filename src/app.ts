@@ -27,7 +27,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   return app;
 }
 
-/** Control and data server in one process, joined directly. */
+/** Control and a data server in one process, connected directly. */
 class SingleProcess implements App {
   readonly #telemetry: Telemetry;
   readonly #shutdown = new Shutdown();

@@ -16,7 +16,7 @@ import { asksForSupervisor, runSupervisor } from "./process/supervisor/run-super
 import { readEnvironment, type ProcessEnvironment } from "./config/environment.ts";
 import { systemClock } from "./domain/clock.ts";
 
-// Files of Sluice (digests of keys, usage, the pepper) are readable by its own user only.
+// Only the user of Sluice can read its files (digests of keys, usage, the pepper).
 process.umask(0o077);
 const streams = new StandardStreams(systemClock);
 if (!forbidCoreDumps()) streams.report("sluice: core dumps cannot be forbidden here (RLIMIT_CORE)");
@@ -32,7 +32,7 @@ async function run(args: readonly string[], environment: ProcessEnvironment): Pr
     return runSupervisor({ environment, version, log: streams.log });
   }
   const io = createIo(environment, isWorker);
-  // Loaded late to keep the supervisor small.
+  // Loaded late, to keep the supervisor small.
   if (io.supervisor !== undefined) return runChild(args, { ...io, supervisor: io.supervisor });
   const { runCommandLine } = await import("./cli/run-command-line.ts");
   return runCommandLine(args, io);
@@ -42,7 +42,7 @@ interface ChildIo extends CommandIo {
   readonly supervisor: SupervisorLink;
 }
 
-/** Loads only the modules of `serve`, because callers wait for a worker. */
+/** Loads only the modules of `serve`, because callers are waiting for a worker. */
 async function runChild([, ...args]: readonly string[], io: ChildIo): Promise<number> {
   io.outliveReaders();
   const { runCommand } = await import("./cli/run-command.ts");
@@ -105,7 +105,7 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
       streams.outliveReaders();
       endOnFailure((thrown) => {
         supervisor?.tellFailure(thrown);
-        // Once the gateway serves, messages may quote prompts; a supervisor reports the crash
+        // Once the gateway serves, messages may quote prompts. A supervisor reports the crash
         // itself.
         if (!hasStarted) streams.report(Bun.inspect(thrown));
         else if (supervisor === undefined) streams.report(describeFailure(thrown));
@@ -117,7 +117,7 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
     signal: asked.signal,
     onReload(callback) {
       reload = callback;
-      // Without a handler the signal ends the process, which is right when there is nothing to
+      // Without a handler the signal ends the process, which is right if there is nothing to
       // reload.
       if (!isWorker) process.on("SIGHUP", callback);
     },

@@ -64,8 +64,8 @@ export async function admit(
 }
 
 /**
- * A call that is too large costs a request. A call that came too early may be retried, so its
- * request is given back: at most as many a minute as the plan has, since each body was read.
+ * A call that can never fit still costs a request. A call that may be retried gets its request
+ * back, at most as often per minute as the plan has requests, because each body was read.
  */
 async function refusalOf(
   refused: RefusedAdmission,
@@ -83,7 +83,7 @@ async function refusalOf(
   return admissionRefusal(refused);
 }
 
-/** The refusal, of the plan's and the guarantee's, that ends first. */
+/** Of the plan's and the guarantee's refusal, the one that ends first. */
 function soonerOf(plan: RefusedAdmission, guarantee: RefusedAdmission | undefined) {
   const waitOf = ({ decision }: RefusedAdmission): number => decision.retryAfterMs ?? Infinity;
   return guarantee !== undefined && waitOf(guarantee) < waitOf(plan) ? guarantee : plan;

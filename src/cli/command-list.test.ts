@@ -34,7 +34,7 @@ test("every operation of the control plane has a command", async () => {
   const typed = new Set(verbs.map(({ verb }) => verb.operation.id));
   await using fixture = new AdminFixture();
   const operations = fixture.operations.map(({ id }) => id);
-  // `explain` asks for a call too; the other two are for the console and for secret scanners.
+  // `explain` also reads a call; the other two are for the console and for secret scanners.
   const others = ["getCall", "getPlatform", "reportFoundLeaks"];
   expect(operations.filter((id) => !typed.has(id)).toSorted()).toEqual(others);
 });
@@ -66,7 +66,7 @@ test("every column of a table is a field of the listed objects", () => {
   }
 });
 
-/** The modules that the files load at their start; `import()` loads others when they are used. */
+/** The modules that these files load at their start; `import()` loads others when they are used. */
 function modulesOf(...files: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>();
   const walk = (path: string): void => {

@@ -10,7 +10,7 @@ import type { SupervisorLink } from "../process/supervisor/supervisor-link.ts";
 
 /** The parts of the process that a command may use. */
 export interface CommandIo {
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string;
   readonly environment: ProcessEnvironment;
   /** Prints a line of results to standard output. */
@@ -99,7 +99,7 @@ export function reasonOf(error: unknown): string {
   return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }
 
-/** Says that there is no such option, and which was probably meant. */
+/** Reports an unknown option, and suggests the likely one. */
 export function noOption(typed: string, known: readonly string[]): string {
   const meant = suggest(typed, known);
   const hint = meant === undefined ? "" : `; did you mean ${meant}?`;

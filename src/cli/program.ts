@@ -1,9 +1,9 @@
 import type { SettingsArguments } from "./serve/load-settings.ts";
 
-/** Starts the command line from a checkout. */
+/** How the command line is started from a checkout. */
 const program = "npx sluice";
 
-/** A complete command line; `words` follow the name of the program. */
+/** A complete command line; `words` are the part after the name of the program. */
 export function commandLine(words: string, settings: SettingsArguments = {}): string {
   const { config, "data-dir": dataDir } = settings;
   return [
@@ -13,7 +13,7 @@ export function commandLine(words: string, settings: SettingsArguments = {}): st
   ].join(" ");
 }
 
-/** An example of the help; another program before ` | ` pipes into it. */
+/** An example for the help. Another program before ` | ` is piped into it. */
 export function exampleLine(example: string): string {
   const at = example.indexOf(" | ");
   if (at === -1) return commandLine(example);

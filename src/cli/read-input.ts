@@ -23,8 +23,8 @@ export async function* readChunks(
 }
 
 /**
- * Reads a password, without its line end, from a file or standard input. Other users of the machine
- * and the shell's history could see it on the command line.
+ * Reads a password, without its line end, from a file or standard input. On the command line, other
+ * users of the machine and the shell's history could see it.
  */
 export async function readPassword(file: string | undefined, io: AskingIo): Promise<string> {
   const text = file === undefined ? await askPassword(io) : readFile(file, passwordLimitBytes);
@@ -33,7 +33,7 @@ export async function readPassword(file: string | undefined, io: AskingIo): Prom
   throw new CommandError("the password must be a single, non-empty line");
 }
 
-/** Asks a person at a terminal; anything but yes is no. */
+/** Asks a person at a terminal; any answer but yes counts as no. */
 export async function askYes(question: string, { input, report }: AskingIo): Promise<boolean> {
   report(`${question} [y/N]`);
   const decoder = new TextDecoder();
@@ -56,7 +56,7 @@ async function askPassword({ input, report }: AskingIo): Promise<string> {
   }
 }
 
-/** Without echo the terminal sends each key as it is pressed, special keys included. */
+/** Without echo, the terminal sends each key as it is pressed, special keys included. */
 async function readTyped(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   const typed: string[] = [];

@@ -20,7 +20,7 @@ export async function runCommand(
     }
     if (error instanceof CommandError) {
       io.report(error.message);
-      // A value that the control plane refuses was typed wrongly.
+      // If the control plane refuses a value, it was mistyped.
       const isMistake = error instanceof AdminRefusal && error.status === 400;
       return isMistake ? exitCodes.usage : exitCodes.failed;
     }
@@ -30,7 +30,7 @@ export async function runCommand(
   }
 }
 
-/** The command, with its verb when that has a help of its own. */
+/** The command, with its verb if the verb has its own help. */
 function helpedWords(command: Command, [verb = ""]: readonly string[]): string {
   const isVerb = verb !== "" && command.help([verb]) !== command.help([]);
   return isVerb ? `${command.name} ${verb}` : command.name;

@@ -16,7 +16,7 @@ type CombinedKeys =
 /** A valid, immutable configuration. */
 export interface Config extends Readonly<Omit<ConfigFile, CombinedKeys>> {
   readonly dataDir: string;
-  /** Most simultaneous fetches of the process. */
+  /** Most concurrent fetches of the process. */
   readonly upstreamRequests: number;
   readonly imageFetch: ImageFetchSettings;
   readonly environments: readonly ConfiguredEnvironment[];

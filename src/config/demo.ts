@@ -50,7 +50,7 @@ interface DemoModel {
   readonly created: string;
 }
 
-/** Some aliases are served by the successor of a model that has reached its end of life. */
+/** Some aliases are served by the successor of a retired model. */
 const demoModels: readonly DemoModel[] = [
   {
     alias: "alpha-sonnet-4",

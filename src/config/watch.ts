@@ -32,7 +32,7 @@ export interface ConfigWatch extends Disposable {
 
 const defaultDebounceMs = 100;
 
-/** Watches a configuration file: passes valid changes on, reports invalid ones. */
+/** Watches a configuration file: passes on valid changes and reports invalid ones. */
 export function watchConfig(options: WatchOptions): ConfigWatch {
   return new FileConfigWatch(options);
 }

@@ -91,7 +91,7 @@ function throwFromStorage(error: unknown): never {
   throw fromStorageError(error);
 }
 
-/** The id of a new entity, in the answer or in the entity that it shows with a secret. */
+/** The id of a new entity, in the answer or in the entity that the answer shows with a secret. */
 function locationOf(operation: Operation, body: unknown): string | undefined {
   const [collection] = operation.path.split("/{");
   const candidates = [body, field(body, "key"), field(body, "token")];
@@ -104,7 +104,7 @@ function field(value: unknown, name: string): unknown {
   return Object.getOwnPropertyDescriptor(value, name)?.value;
 }
 
-/** Made on first request, because it takes as long as a fifth of a start. */
+/** Generated on the first request, because it takes a fifth as long as a start. */
 function documentRoutes(operations: readonly Operation[]): readonly Route[] {
   const described = [...signInDescriptions, ...operations];
   let document: string | undefined;

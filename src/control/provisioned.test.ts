@@ -191,7 +191,7 @@ describe("overselling", () => {
     admin.clock.advance(86_400_000);
     const { id: revoked } = await create({ provisioned_units: 48 });
     expect((await update(disabled, { disabled: false })).provisioned_units).toBe(30);
-    // Postponing the end would sell the 40 again.
+    // Postponing the end would sell the 40 units again.
     const back = await refuseUpdate(expiring, { expires_at: null });
     expect(back.toBody().error).toMatchObject({ details: { sold_units: 78, requested_units: 40 } });
     expect((await update(expiring, { note: "n" })).status).toBe("expired");
@@ -253,7 +253,7 @@ describe("overselling", () => {
     const { sold_units: sold } = await pool();
     const room = heldTokens(guaranteedTokens(sold, poolOf("main"))) + floorTokens(poolOf("main"));
     expect(room).toBeLessThanOrEqual(1_000_000);
-    // Together they asked for far more than there is, in steps down to one unit.
+    // Together they asked for far more than is available, in steps down to one unit.
     expect(sold).toBe(sellable);
   });
 });

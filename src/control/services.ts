@@ -34,7 +34,7 @@ export interface AdminServices {
   readonly auditKeptMs: number;
   /** The current configuration, which a reload changes. */
   readonly platform: () => Platform;
-  /** The processes of this gateway; none where no gateway runs. */
+  /** The processes of this gateway; empty if none is running. */
   readonly processes: () => readonly ProcessStatus[];
   /** When a secret was last used, if that is not stored yet. */
   readonly lastUse: (publicId: string) => number | undefined;

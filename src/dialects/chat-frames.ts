@@ -20,7 +20,7 @@ export interface ChatWriter {
 export type OpeningStream = Promise<StartedCall<MeteredStream>>;
 
 /**
- * The frames of a streamed chat answer that may still be opening. A failure becomes one error
+ * The frames of a streamed chat answer that may not have begun yet. A failure becomes one error
  * frame.
  */
 export class ChatFrames implements AnswerFrames {
@@ -67,7 +67,7 @@ export class ChatFrames implements AnswerFrames {
 
   cancel(): void {
     this.#isOver = true;
-    // The caller's signal ends an answer that is still opening; one that opens later ends then.
+    // The caller's signal ends an answer that has not begun; one that begins later is ended then.
     this.#stream?.cancel();
   }
 

@@ -18,13 +18,13 @@ export interface AboutAnswer {
   readonly callId: string;
   /** Unix seconds. */
   readonly created: number;
-  /** The alias that served. */
+  /** The alias of the model that served. */
   readonly model: string;
 }
 
 /** An endpoint for chat: how a dialect reads requests and writes answers. */
 export interface ChatSurface {
-  /** Part of the digests of idempotent calls: a change would lose the answers kept so far. */
+  /** Part of the digests of idempotent calls. If it changes, stored answers are no longer found. */
   readonly endpoint: string;
   /** Throws 400. */
   parse(body: JsonBody): ChatRequest;
@@ -75,8 +75,8 @@ async function wholeReply({ surface, call, chat, services }: ChatReply): Promise
 }
 
 /**
- * Waits for the first event, so a failure before it is a proper HTTP error. The headers go out
- * early only when a model thinks for longer than `holdHeadersMs`.
+ * Waits for the first event, so that a failure before it is a proper HTTP error. The headers are
+ * sent early only when a model thinks for longer than `holdHeadersMs`.
  */
 async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
   const { surface, call, chat, services, settings } = reply;

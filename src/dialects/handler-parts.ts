@@ -1,13 +1,13 @@
 import type { CallServices } from "../call/services.ts";
 import type { AnswerSharing } from "../idempotency/repeatable-calls.ts";
 
-/** Configuration of handlers beside the snapshot of a call. */
+/** Settings of handlers that are not in a call's snapshot. */
 export interface ApiSettings {
   /** How long the headers of a stream wait for its first event. */
   readonly holdHeadersMs: number;
   readonly keepAlive: "comment" | "chunk" | "off";
   readonly keepAliveIntervalMs: number;
-  /** How long a reader may leave a written event unread before it is cut off. */
+  /** How long a reader may leave a written event unread before its connection is closed. */
   readonly writeTimeoutMs: number;
   /** Most bytes of text that the token ids of one request may decode to. */
   readonly decodedLimitBytes: number;

@@ -1,18 +1,18 @@
 /** A process of a gateway, as operators see it. */
 export interface ProcessStatus {
   readonly role: "control" | "worker" | "single";
-  /** Of a worker; counts from 1. */
+  /** Number of a worker, from 1; undefined for other processes. */
   readonly number: number | undefined;
-  /** Undefined when it can serve. */
+  /** Why it cannot serve; undefined when it can. */
   readonly notReady: string | undefined;
-  /** Undefined while the process is not there. */
+  /** Undefined while the process is not running. */
   readonly facts: ProcessFacts | undefined;
 }
 
-/** What a process says of itself. Parts that it does not have are undefined. */
+/** What a process reports about itself. Undefined: it has no such part. */
 export interface ProcessFacts {
   readonly pid: number;
-  /** Of the program that it runs: others than its neighbours' while they are replaced. */
+  /** Version of its program, which differs between processes while they are being replaced. */
   readonly version: string;
   /** When it took its role, in milliseconds since the epoch. */
   readonly startedAt: number;
@@ -26,10 +26,12 @@ export interface ProcessFacts {
   readonly calls: number | undefined;
   /** Size of its spool. */
   readonly spoolBytes: number | undefined;
-  /** Rows of its spool that are not stored, as far as it knows. */
+  /** Rows of its spool that are not stored yet, as far as it knows. */
   readonly waitingRows: number | undefined;
-  /** Epoch of the newest change of keys that it has. */
+  /** Epoch of the newest key change that it knows. */
   readonly keysGeneration: number;
-  /** When control took the configuration that the process has; milliseconds since the epoch. */
+  /**
+   * When control loaded the configuration that the process uses, in milliseconds since the epoch.
+   */
   readonly configuredAt: number;
 }

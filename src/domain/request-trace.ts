@@ -1,17 +1,17 @@
 import { apiKeyPattern } from "./keys/api-key.ts";
 
-/** In the order in which ids count; only one of them is used. */
+/** In order of precedence; only one of them is used. */
 const callerIdHeaders = ["x-client-request-id", "x-request-id"] as const;
 export const traceHeaders = [...callerIdHeaders, "traceparent"] as const;
 export type TraceHeader = (typeof traceHeaders)[number];
 
-/** What a caller sends to find its request again in logs, of the gateway and of upstreams. */
+/** The ids that a caller sends to find its request in the logs of the gateway and of upstreams. */
 export interface RequestTrace {
-  /** The caller's own id of the request. It never takes the place of the gateway's. */
+  /** The caller's own id of the request. It never replaces the gateway's. */
   readonly callerRequestId: string | undefined;
   /** W3C trace context. */
   readonly traceparent: string | undefined;
-  /** The same as headers. */
+  /** The same ids as headers. */
   readonly headers: Readonly<Partial<Record<TraceHeader, string>>>;
 }
 
@@ -29,7 +29,7 @@ export function readTrace(headers: Pick<Headers, "get">): RequestTrace | undefin
   return { callerRequestId, traceparent, headers: given };
 }
 
-/** The headers of a trace that an upstream takes. */
+/** The headers of a trace that an upstream accepts. */
 export function traceHeadersFor(
   trace: RequestTrace | undefined,
   taken: readonly TraceHeader[] | undefined,
@@ -45,7 +45,7 @@ export function traceHeadersFor(
 }
 
 const callerIdPattern = /^[\w.:/@=+-]{1,128}$/;
-/** A key that was put into the wrong header must not get into logs. */
+/** A key sent in the wrong header must not get into logs. */
 const credentialPattern = new RegExp(`${apiKeyPattern.source}|slc-(?:mgt|local)_`);
 
 function isCallerId(value: string | null): boolean {

@@ -1,13 +1,13 @@
 /** Settings of retries, ejection and queues. */
 export interface RoutingSettings {
-  /** Limit on attempts of one call; each target may be tried once in any case. */
+  /** Limit on attempts of one call; each target may be tried at least once. */
   readonly attempts: number;
   /** Retries at a target within ten seconds, in percent of its other attempts. */
   readonly retryBudgetPercent: number;
   /** Retries within ten seconds that a target always gets. */
   readonly retryFloor: number;
   readonly firstBackoffMs: number;
-  /** Also the longest `Retry-After` that is waited for. */
+  /** Also the longest `Retry-After` that a call waits for. */
   readonly longestBackoffMs: number;
   /** Whether answers name the target that served them. */
   readonly showsTarget: boolean;

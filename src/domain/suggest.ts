@@ -3,7 +3,7 @@ export function suggest(written: string, candidates: Iterable<string>): string |
   if (written.length > 80) return undefined;
   const wanted = normalize(written);
   let best: string | undefined;
-  // A name of one letter is similar to every other.
+  // A name of one letter is similar to every other name of one letter.
   let bestDistance = Math.min(Math.max(2, Math.floor(wanted.length / 3) + 1), wanted.length);
   for (const candidate of candidates) {
     const distance = editDistance(wanted, normalize(candidate));

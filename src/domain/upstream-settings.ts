@@ -12,7 +12,7 @@ export interface Timeouts {
 
 /** How connections to an upstream are made and kept. */
 export interface ConnectionSettings {
-  /** The same for the same settings: only then are connections shared. */
+  /** Equal for equal settings. Only upstreams with the same id share connections. */
   readonly id: string;
   /** How long a connection may be idle, unless the server says less. */
   readonly idleMs: number;
@@ -25,11 +25,11 @@ export interface ConnectionSettings {
 
 /** Texts in PEM format. */
 export interface ConnectionTls {
-  /** In place of the usual ones. */
+  /** Replaces the default certificate authorities. */
   readonly authorities: string | undefined;
   readonly certificate: string | undefined;
   readonly key: Secret | undefined;
-  /** In place of the host of the URL. */
+  /** Replaces the host of the URL. */
   readonly serverName: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface ImageFetchSettings {
   readonly maxImages: number;
   /** Lower case, without port: any port is allowed. Empty: any host. */
   readonly allowedHosts: readonly string[];
-  /** Metadata services of clouds are never reachable. */
+  /** Cloud metadata services are never reachable, whatever this says. */
   readonly allowsPrivateAddresses: boolean;
 }
 

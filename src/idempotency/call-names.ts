@@ -6,18 +6,18 @@ import { nextTurn } from "../domain/waiting/next-turn.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { nameRequest, type AllRequestNames } from "./request-names.ts";
 
-/** What marks a call that may be repeated. */
+/** What identifies a call that may be repeated. */
 export interface RepeatMark {
-  /** As the caller sent it. */
+  /** As sent by the caller. */
   readonly idempotencyKey: string;
-  /** Of the decompressed body (`digestOfBody`). */
+  /** Digest of the decompressed body (`digestOfBody`). */
   readonly bodyDigest: string;
 }
 
 /** The identity of an idempotent call. */
 export interface RepeatableCall extends RepeatMark {
   readonly keyId: string;
-  /** The endpoint, independent of variants of its path. */
+  /** The endpoint, the same for all variants of its path. */
   readonly endpoint: string;
   readonly capacity: CapacityMode;
 }
@@ -36,7 +36,7 @@ export function nameCall(call: RepeatableCall, peppers: Peppers): AllRequestName
   return nameRequest({ key, identity, content }, peppers);
 }
 
-/** Hashed in one turn of the event loop, which takes some milliseconds. */
+/** Bytes hashed in one turn of the event loop, which takes a few milliseconds. */
 const turnBytes = 2 * 1024 * 1024;
 
 /** SHA-256 of a body, in hexadecimal digits. */

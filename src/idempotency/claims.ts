@@ -9,7 +9,7 @@ import type { SharedWorkOptions } from "./shared/shared-work.ts";
 export interface ClaimsServices {
   readonly joins: Joins;
   readonly kept: Pick<KeptAnswers, "find" | "findUnsaved">;
-  /** What a call rejects with when another process has answered it. */
+  /** The error of a call that another process has answered. */
   readonly answeredElsewhere: (kept: KeptReply) => Error;
 }
 
@@ -18,10 +18,10 @@ interface Claim {
   release(): void;
 }
 
-/** The right of this process to make calls, among several that may get the same ones. */
+/** The right of this process to run calls that other processes may receive too. */
 export class Claims {
   readonly #services: ClaimsServices;
-  /** Those that are held or asked for. */
+  /** Claims that this process holds or has asked for. */
   readonly #claims = new Map<string, Claim>();
 
   constructor(services: ClaimsServices) {
@@ -29,8 +29,9 @@ export class Claims {
   }
 
   /**
-   * The same work, run once no process runs it. It rejects when another process has answered, with
-   * 409 while a different call runs under the key, and with 503 when nobody can tell.
+   * Wraps work so that it runs once no other process runs it. It rejects when another process has
+   * answered, with 409 while a different call runs under the key, and with 503 if nobody can
+   * decide.
    */
   guard<Answer>(
     names: AllRequestNames,
@@ -54,7 +55,7 @@ export class Claims {
     };
   }
 
-  /** To be called when an answer that only this process had is stored. */
+  /** Call when an answer that only this process had is stored. */
   release(id: string): void {
     this.#claims.get(id)?.release();
   }
@@ -104,7 +105,7 @@ export class Claims {
   /** Rejects when an answer is kept. */
   async #ask(names: AllRequestNames): Promise<ClaimDecision> {
     const { kept, answeredElsewhere } = this.#services;
-    // Messages keep their order: the look-up follows the claim, so an owner misses no answer.
+    // Messages keep their order: the lookup follows the claim, so an owner misses no answer.
     const [decision, reply] = await Promise.all([this.#claim(names), kept.find(names)]);
     if (reply !== undefined) throw answeredElsewhere(reply);
     return decision;

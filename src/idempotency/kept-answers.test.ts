@@ -12,14 +12,14 @@ import { KeptAnswers } from "./kept-answers.ts";
 
 const dayMs = 86_400_000;
 
-/** A store that can be away, or refuse the bodies of some replies. */
+/** A store that can be unavailable, or refuse the bodies of some replies. */
 class FallibleReplies implements ReplyStore {
   readonly #kept = new MemoryReplyStore();
   isReadable = true;
   isWritable = true;
-  /** Bodies of so many bytes find no room. */
+  /** There is no room for bodies above this size. */
   bodyLimitBytes = Number.POSITIVE_INFINITY;
-  /** The reply of this name finds none at all. */
+  /** The reply with this name is always refused. */
   refusedId: string | undefined;
   finds = 0;
   puts = 0;

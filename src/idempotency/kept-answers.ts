@@ -23,7 +23,7 @@ export interface KeptAnswersServices {
 export interface AnsweredCall {
   readonly names: RequestNames;
   readonly accountId: string;
-  /** Undefined: the call was made, and its answer is too large. */
+  /** Undefined: the call was made, but its answer is too large. */
   readonly answer: KeptAnswer | undefined;
 }
 
@@ -34,8 +34,8 @@ const mostFailures = 3;
 
 /**
  * Complete answers to calls with an `Idempotency-Key`. Answers that cannot be stored wait in memory
- * and are retried. While nothing can be stored no new call is admitted, so only running calls can
- * add to them.
+ * and are retried. While nothing can be stored, no new call is admitted, so only running calls can
+ * add answers.
  */
 export class KeptAnswers {
   readonly #services: KeptAnswersServices;
@@ -66,7 +66,7 @@ export class KeptAnswers {
     }
   }
 
-  /** Finds a reply that waits to be stored, which other processes cannot find. */
+  /** Finds a reply that is not stored yet, which other processes cannot find. */
   findUnsaved(id: string): KeptReply | undefined {
     return this.#unexpired(this.#unsaved.get(id));
   }
@@ -98,16 +98,16 @@ export class KeptAnswers {
     }
   }
 
-  /** Retries the waiting answers a last time, before the store is closed. Never rejects. */
+  /** Retries the waiting answers a last time before the store is closed. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelRetry?.();
-    // A run that began earlier may have failed before the store became available again.
+    // An earlier run may have failed before the store became available again.
     await this.#saving?.catch(() => undefined);
     if (this.#unsaved.size > 0) await this.#save().catch(() => undefined);
   }
 
-  /** Without a seal the record that the call was made is still kept. */
+  /** Without a seal, the record that the call was made is still kept. */
   #trySeal(answer: KeptAnswer, names: RequestNames): Uint8Array | undefined {
     try {
       return sealAnswer(answer, names, this.#services.random);
@@ -122,7 +122,7 @@ export class KeptAnswers {
     return clock.now() - reply.keptAt < settings().keepMs ? reply : undefined;
   }
 
-  /** Keeps the record of the call in memory, with the answer if there is room. */
+  /** Keeps the record of the call in memory, with its answer if there is room. */
   #hold(reply: KeptReply): void {
     this.#forget(reply.id);
     const bytes = bodyBytes(reply);
@@ -208,7 +208,7 @@ export class KeptAnswers {
     this.#services.onAnswer(body === undefined ? "too_large" : "stored");
   }
 
-  /** The next run starts with other replies. */
+  /** Moves a reply to the end, so that the next run starts with others. */
   #moveToEnd(reply: KeptReply): void {
     this.#unsaved.delete(reply.id);
     this.#unsaved.set(reply.id, reply);

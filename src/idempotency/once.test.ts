@@ -5,7 +5,7 @@ import { Once } from "./once.ts";
 import { nameRequest } from "./request-names.ts";
 import { SharedWork } from "./shared/shared-work.ts";
 
-/** Work that ends when the test says so; its answers are kept as they are. */
+/** Work that ends when the test decides; its answers are kept unchanged. */
 class Bench {
   readonly kept = new Map<string, string>();
   readonly gates: PromiseWithResolvers<string>[] = [];

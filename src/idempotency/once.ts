@@ -29,8 +29,8 @@ export interface AskedOnce<Kept, Work, Answer> {
 type Joinable = Pick<SharedWork<unknown>, "isAbandoned" | "answer" | "start">;
 
 /**
- * Runs the work of equal requests once: while it runs, they join it; afterwards they get the kept
- * answer. Work that fails or is abandoned keeps nothing, and the next request begins anew.
+ * Runs the work of equal requests once: requests join it while it runs, and get the kept answer
+ * afterwards. Work that fails or is abandoned keeps nothing, and the next request begins again.
  */
 export class Once<Kept, Work extends Joinable> {
   readonly #options: OnceOptions<Kept>;
@@ -46,7 +46,7 @@ export class Once<Kept, Work extends Joinable> {
     const { names, signal } = asked;
     for (;;) {
       const known = this.#running.has(names.id) ? undefined : await this.#lookUp(names);
-      // No await from here to the end of `#begin`, so two callers never both begin.
+      // There is no await from here to the end of `#begin`, so two callers never both begin.
       signal?.throwIfAborted();
       const running = this.#running.get(names.id);
       if (running === undefined) {
@@ -59,7 +59,7 @@ export class Once<Kept, Work extends Joinable> {
         asked.checkJoin?.(work);
         return this.#orKept(asked, asked.wait(work).then(asked.asReplayed));
       }
-      // Abandoned work may still be running, and must not run twice at the same time.
+      // Abandoned work may still be running, and must not run twice at once.
       await work.answer.catch(() => undefined);
     }
   }

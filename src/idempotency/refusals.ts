@@ -19,7 +19,7 @@ export function answerNotKept(): GatewayError {
   });
 }
 
-/** Refused, because to run the call could mean to run, and to bill, it twice. */
+/** Refused, because running the call might run, and bill, it twice. */
 export function answersUnavailable(cause?: unknown): GatewayError {
   return new GatewayError("model_unavailable", {
     message:

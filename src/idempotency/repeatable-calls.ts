@@ -29,13 +29,13 @@ import type { SharedWorkOptions } from "./shared/shared-work.ts";
 export type RepeatableCallsServices = KeptAnswersServices & {
   readonly clock: Clock;
   readonly peppers: Peppers;
-  /** Set where other processes may get the same calls. */
+  /** Set when other processes may receive the same calls. */
   readonly joins?: Joins | undefined;
 };
 
 export interface AskedCall {
   readonly call: KeyCall & Call;
-  /** Independent of variants of its path. */
+  /** The same for all variants of its path. */
   readonly endpoint: string;
   /** The kind of model that the endpoint accepts. */
   readonly kind: ModelKind;
@@ -70,7 +70,7 @@ export class RepeatableCalls {
     this.#claims = joins && new Claims({ joins, kept, answeredElsewhere });
     this.#once = new Once({
       find: async (names) =>
-        // With claims, what is stored is looked for under the claim.
+        // With claims, stored answers are looked up under the claim.
         joins === undefined ? kept.find(names) : kept.findUnsaved(names.id),
       keyReused,
     });
@@ -98,7 +98,7 @@ export class RepeatableCalls {
     return answer;
   }
 
-  /** Stores the waiting answers; to be called when no call runs, before the store is closed. */
+  /** Stores the waiting answers. Call it when no call is running, before the store is closed. */
   close(): Promise<void> {
     return this.#kept.close();
   }
@@ -158,7 +158,7 @@ function checkModel({ call, alias, kind }: AskedCall): void {
   resolveModel(call, alias, kind);
 }
 
-/** Removes the target if the configuration has hidden it since the answer was kept. */
+/** Removes the target if the configuration has hidden targets since the answer was kept. */
 function withTargetIfShown({ snapshot }: KeyCall, answer: KeptAnswer): KeptAnswer {
   if (snapshot.routing.showsTarget) return answer;
   const { "x-sluice-target": _, ...headers } = answer.headers;

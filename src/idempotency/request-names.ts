@@ -14,11 +14,11 @@ export interface RepeatableRequest {
 export interface RequestNames {
   /** As the caller sent it; never stored. */
   readonly key: string;
-  /** Of the identity. */
+  /** Digest of the identity. */
   readonly id: string;
-  /** Of the content. */
+  /** Digest of the content. */
   readonly requestDigest: string;
-  /** Makes both digests and the secret that encrypts the answer. */
+  /** Makes both digests, and the secret that encrypts the answer. */
   readonly digest: KeyDigest;
 }
 
@@ -27,7 +27,9 @@ export interface AllRequestNames extends RequestNames {
   readonly older: readonly RequestNames[];
 }
 
-/** Digests with the peppers, so a copy of them can neither be read nor be checked by guessing. */
+/**
+ * Digests that use the peppers, so that a copy of them can be neither read nor checked by guessing.
+ */
 export function nameRequest(
   { key, identity, content }: RepeatableRequest,
   { first, all }: Peppers,

@@ -38,7 +38,7 @@ function publicIdOf(text: string): string {
   return publicId;
 }
 
-/** The same public id and a valid checksum: only the digest differs. */
+/** The same public id and a valid checksum: only the secret part differs. */
 function forge(text: string): string {
   const body = `${text.slice(0, 16)}${newText().slice(16, 59)}`;
   return body + encodeBase62(Bun.hash.crc32(body), 6);

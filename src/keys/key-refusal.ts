@@ -8,7 +8,7 @@ import type { Call } from "../snapshot/call.ts";
 
 /** The credential that a request sent. */
 export interface SentKey {
-  /** As the form reads it. */
+  /** The text that the credential form read from the headers. */
   readonly text: string;
   readonly form: CredentialForm;
   /** Undefined unless the text has the form of a key. */
@@ -58,7 +58,7 @@ export function invalidKey(fault: KeyFault, sent: SentKey, key?: Key): GatewayEr
   });
 }
 
-/** Says only what the sender can see too: every well-formed key gets the same message. */
+/** Says only what the sender can see for itself: every well-formed key gets the same message. */
 function whatIsWrong({ text, publicId }: SentKey): string {
   if (text === "") return "You didn't provide an API key.";
   const wrong = `Incorrect API key provided: ${maskApiKey(text)}.`;

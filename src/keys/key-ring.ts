@@ -27,7 +27,7 @@ export interface KeyRingOptions {
   readonly onReloadFailed: (error: unknown) => void;
 }
 
-/** Keys per page; a page is read in one go. */
+/** Keys per page; one query reads a page. */
 const pageKeys = 500;
 const defaultPageTimeoutMs = 5_000;
 /** Missed polls after which the snapshot cannot tell an unknown key from a new one. */
@@ -87,7 +87,7 @@ export class KeyRing {
     return this.#ended.get(publicId);
   }
 
-  /** Of the newest change in the snapshot; 0 before the first load. */
+  /** The epoch of the newest change in the snapshot; 0 before the first load. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -104,8 +104,8 @@ export class KeyRing {
   }
 
   /**
-   * Whether an unknown key may be a new one. The first failed load counts: the key may have been
-   * created just before.
+   * Whether an unknown key may be a new one. A first failed load already counts: the key may have
+   * been created just before it.
    */
   get isStale(): boolean {
     return this.#hasFailed || this.ageMs > missedPolls * this.#options.intervalMs;

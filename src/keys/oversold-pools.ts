@@ -9,8 +9,8 @@ export interface OversoldPool {
 }
 
 /**
- * Pools of which more units are sold than they hold, as after a change of configuration: their
- * guarantees may not be kept. `soldUnits` is by pool.
+ * Pools of which more units are sold than they hold, for example after a change of configuration.
+ * Guarantees of such a pool may be broken. `soldUnits` is by pool.
  */
 export function oversoldPools(
   pools: ReadonlyMap<string, Pool>,

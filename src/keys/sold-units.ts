@@ -90,7 +90,7 @@ class PoolHoldingsEdit {
     return this.#pools ?? this.#base;
   }
 
-  /** `keys` more keys have so many units; fewer when negative. */
+  /** Adds a number of keys with this many units each; a negative number removes them. */
   add({ pool, units }: Pick<Holding, "pool" | "units">, keys: number): void {
     const pools = (this.#pools ??= new Map(this.#base));
     const own = this.#own.get(pool) ?? new Map(pools.get(pool));

@@ -42,7 +42,10 @@ export interface UnpooledUnits {
   readonly units: number;
 }
 
-/** Counts live keys whose units have no pool, as keys of older versions: they guarantee nothing. */
+/**
+ * Counts live keys that have units but no pool, as older versions made them: they guarantee
+ * nothing.
+ */
 export function findUnpooledUnits(secrets: Iterable<StoredSecret>): UnpooledUnits {
   const unitsOf = new Map<string, number>();
   for (const { key } of secrets) {

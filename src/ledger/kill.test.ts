@@ -47,7 +47,7 @@ for (const round of [1, 2, 3, 4, 5]) {
     let said = "";
     for await (const piece of busy.stdout) {
       said += decoder.decode(piece, { stream: true });
-      // It keeps writing while it is killed.
+      // The process keeps writing while it is killed.
       if (said.length > 1_500 * round) busy.kill("SIGKILL");
     }
     await busy.exited;

@@ -17,7 +17,7 @@ import { Ledger } from "../../test/support/whole-ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
 /**
- * A gateway that is killed again and again while database and disk fail at random, and the expected
+ * A gateway that is killed repeatedly while database and disk fail at random, and the expected
  * content of its ledger.
  */
 class Trial implements AsyncDisposable {
@@ -53,7 +53,7 @@ class Trial implements AsyncDisposable {
     const draw = this.#random();
     this.#isDiskBroken &&= this.#random() < 0.9;
     if (this.#random() < 0.3) this.#endTurn();
-    // The callers of that turn hear of it before a kill.
+    // Lets the callers of that turn get their answer before a kill.
     await Promise.resolve();
     if (draw < 0.34) void this.#openCall();
     else if (draw < 0.44) this.#checkpoint();
@@ -92,7 +92,7 @@ class Trial implements AsyncDisposable {
     this.#calls += 1;
     const life = this.#life;
     const failure = await this.#ledger.calls.open(openedCall(id));
-    // A call the ledger did not open must not run, so it is not expected.
+    // A call that the ledger did not open must not run, so it is not expected.
     if (failure !== undefined || life.isOver) return;
     this.expected.set(id, "interrupted");
     if (life === this.#life) this.#open.push(id);

@@ -14,14 +14,14 @@ import { StorageUnavailable } from "../store/errors.ts";
 import { Ledger, type LedgerFlow } from "../../test/support/whole-ledger.ts";
 import { systemFiles, type SpoolFiles } from "./spool/spool-files.ts";
 
-/** Files of which a power cut keeps only what was synced. */
+/** Files of which only what was synced survives a power cut. */
 class CutDisk implements SpoolFiles {
   /** Content at the last sync, by path. */
   readonly durable = new Map<string, Uint8Array>();
   /** Error of the next writes or syncs. */
   appendError: Error | undefined;
   syncError: Error | undefined;
-  /** Syncs of a writer that are not done for now. */
+  /** Whether syncs are held up. */
   #areSyncsHeld = false;
   readonly #paths = new Map<number, string>();
   readonly #inFolder = new Set<string>();

@@ -41,7 +41,7 @@ interface Bench {
   readonly log: LedgerLog;
 }
 
-/** A ledger with turns of the real event loop. */
+/** A ledger that uses turns of the real event loop. */
 function start(folder: string, flow: Partial<LedgerFlow> = {}): Bench {
   mkdirSync(folder, { recursive: true });
   const disk = countedFiles();
@@ -60,7 +60,7 @@ function start(folder: string, flow: Partial<LedgerFlow> = {}): Bench {
   return { ledger, disk, store, log };
 }
 
-/** What is in the ledger if the process dies now. */
+/** The content of the ledger if the process died now. */
 async function afterKill(folder: string): Promise<Bench & { outcomes: Record<string, string> }> {
   const copy = `${folder}-after-${started.length}`;
   mkdirSync(copy);

@@ -44,7 +44,7 @@ function filesOf(folder: TestFolder, ending: string): readonly string[] {
   return spoolPaths(folder.path).filter((path) => path.endsWith(ending));
 }
 
-/** Makes the file fail to open, as neither missing nor damaged, until undone. */
+/** Makes the file fail to open, without being missing or damaged, until undone. */
 function keepFromOpening(path: string): () => void {
   renameSync(path, `${path}-kept`);
   symlinkSync(basename(path), path);
@@ -88,7 +88,7 @@ test("while a file fails to open, new rows are stored without a backoff", async 
   const open = keepFromOpening(left);
   await ledger.flush().catch(() => undefined);
   ledger.start();
-  // With backoff after each failure this would take minutes.
+  // With back-off after each failure, this would take minutes.
   for (let row = 0; row < 900; row += 1) void ledger.calls.close(closedCall(`req_new_${row}`));
   for (let tries = 0; tries < 2_000 && ledger.waiting > 10; tries += 1) await Bun.sleep(5);
   expect(ledger.waiting).toBeLessThanOrEqual(10);

@@ -4,8 +4,8 @@ import type { KeyStore, RenewedSecret, ReplyStore } from "../store/store.ts";
 import type { UsageReports } from "../store/usage-reports.ts";
 
 /**
- * What a data server asks of control, which alone has the database: directly in one process, over a
- * link between two.
+ * What a data server needs from control, which alone has the database: called directly within one
+ * process, over a link between two.
  */
 export interface ControlPort {
   readonly keys: Pick<KeyStore, "loadKeys">;
@@ -19,7 +19,7 @@ export interface ControlPort {
   recordRefusal(refusal: Refusal): void;
 }
 
-/** What control asks of a data server. */
+/** What control needs from a data server. */
 export interface DataPort {
   /** Resolves when calls see every change of keys that was committed before. */
   reloadKeys(): Promise<void>;

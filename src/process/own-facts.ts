@@ -2,7 +2,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { LoopMeter } from "../admission/overload/loop-meter.ts";
 import type { ProcessFacts } from "../domain/process-status.ts";
 
-/** What a process knows without its role. */
+/** What a process knows regardless of its role. */
 export type OwnFacts = Omit<ProcessFacts, "startedAt" | "waitingRows" | "configuredAt">;
 
 /** `loop` measures the process's event loop, once it is started. */

@@ -20,7 +20,7 @@ testOnLinux("Linux tells of another process what that process reads itself", () 
   expect(read?.worker).toBe("supervisor");
   expect(read?.openFiles).toBeGreaterThan(0);
   expect(read?.mostFiles).toBe(own.mostFiles ?? -1);
-  // The system counts in hundredths, and rounds the moment of its own start to a second.
+  // The system counts in hundredths of a second, and rounds the time of its own start to a second.
   expect(Math.abs((read?.startedAt ?? 0) - own.startedAt)).toBeLessThan(5);
   expect(Math.abs((read?.residentBytes ?? 0) / own.residentBytes - 1)).toBeLessThan(0.5);
   expect(read?.cpuSeconds).toBeLessThanOrEqual(readOwnProcess("1").cpuSeconds + 0.1);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { ProcessReading } from "../telemetry/metrics/process-metrics.ts";
 
-/** What the system says of this process. */
+/** What the system reports about this process. */
 export function readOwnProcess(worker: string): ProcessReading {
   const { user, system } = process.cpuUsage();
   return {
@@ -13,15 +13,18 @@ export function readOwnProcess(worker: string): ProcessReading {
   };
 }
 
-/** Of Linux, on every machine. */
+/** The same on every Linux machine. */
 const ticksPerSecond = 100;
 const pageBytes = 4_096;
 
-/** What Linux says of another process; undefined elsewhere, and when there is no such process. */
+/**
+ * What Linux reports about another process; undefined on other systems, or if it does not exist.
+ */
 export function readProcess(pid: number, worker: string): ProcessReading | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name, in parentheses, may hold spaces. Fields count from 1, the state is the third.
+    // The name, in parentheses, may contain spaces. Fields are counted from 1; the state is the
+    // third.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     const field = (number: number): number => Number(fields[number - 3]);
     const boot = /^btime (\d+)$/m.exec(readFileSync("/proc/stat", "utf8"))?.[1];

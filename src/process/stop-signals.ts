@@ -7,7 +7,7 @@ import type { Clock } from "../domain/clock.ts";
  */
 export const sameSignalMs = 25;
 
-/** Tells repeated stop requests from copies of one signal. */
+/** Distinguishes repeated stop requests from copies of one signal. */
 export class StopSignals {
   readonly #clock: Pick<Clock, "monotonic">;
   #countedAt = -Infinity;

@@ -100,7 +100,7 @@ test("between similar targets the first is drawn by weight", () => {
       const total = values.reduce((sum, weight) => sum + weight, 0);
       for (const { upstream, weight } of targets) {
         const share = weight / total;
-        // Six standard deviations: never reached by chance.
+        // Six standard deviations, which chance does not reach.
         const tolerance = 6 * Math.sqrt(draws * share * (1 - share));
         expect(Math.abs((firsts.get(upstream) ?? 0) - draws * share)).toBeLessThan(tolerance);
       }

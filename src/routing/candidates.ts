@@ -17,9 +17,9 @@ export interface Candidate extends Destination {
   /** Neither ejected nor paused. */
   readonly isReady: boolean;
   readonly isPaused: boolean;
-  /** Nothing better is left: it serves even if it is ejected, paused or in slow start. */
+  /** No better target is left: it serves even if it is ejected, paused or in slow start. */
   readonly hasToServe: boolean;
-  /** Distinguishes its turns in one call; a target in slow start has two. */
+  /** Identifies its turn in a call; a target in slow start has two. */
   readonly turn: string;
 }
 
@@ -36,9 +36,9 @@ export interface TargetGroup {
 }
 
 /**
- * Lists the targets in the order to try them: by group, then by priority, then drawn by weight
- * without replacement, where the first two swap if the second is clearly better. Ejected and paused
- * targets come last, the one due first in front. `random` returns numbers in [0, 1).
+ * Lists the targets in the order to try them: by group, then by priority, then in a random order by
+ * weight, in which the first two swap if the second is clearly better. Ejected and paused targets
+ * come last, those due first in front. `random` returns numbers in [0, 1).
  */
 export function listCandidates(
   groups: readonly TargetGroup[],
@@ -57,7 +57,7 @@ export function listCandidates(
       isStartingSlowly: found.view.isStartingSlowly,
     })),
   );
-  // If no other target has room, one in slow start takes more than its share.
+  // If no other target has room, one in slow start gets more than its share.
   const overflow = ready
     .filter(({ isStartingSlowly }) => isStartingSlowly)
     .map((candidate) => ({
@@ -69,7 +69,7 @@ export function listCandidates(
   return [...ready, ...overflow, ...lastResorts(groups)];
 }
 
-/** The usual case, for which no lists are made: one target, in full service. */
+/** The usual case, for which no lists are built: one target, fully in service. */
 function onlyCandidate([group, other]: readonly TargetGroup[]): Candidate | undefined {
   const found = group?.targets[0];
   if (found === undefined || other !== undefined || group?.targets.length !== 1) return undefined;
@@ -138,7 +138,8 @@ function inOrder(targets: readonly FoundTarget[], random: () => number): readonl
 }
 
 /**
- * Exponential sort keys with the weight as rate give exactly a weighted draw without replacement.
+ * Sorting by exponential random keys with the weight as rate is exactly a weighted draw without
+ * replacement.
  */
 function drawKey(weight: number, random: () => number): number {
   return -Math.log(1 - random()) / weight;

@@ -9,7 +9,7 @@ export interface RetryBudgetOptions {
   readonly settings: () => Pick<RoutingSettings, "retryBudgetPercent" | "retryFloor">;
 }
 
-/** Budgets for attempts beyond the first of a call. */
+/** Budgets for the attempts of a call after its first one. */
 export interface RetryBudgets {
   /** By target: attempts at a target that failed or is known to fail. */
   readonly retries: ExtraAttempts;
@@ -20,7 +20,7 @@ export interface RetryBudgets {
 export interface ExtraAttempts {
   /** Counts an ordinary attempt, which adds to the budget. */
   began(name: string): void;
-  /** Takes one extra attempt; a promise only where another process has the budget. */
+  /** Takes one extra attempt; a promise only if another process has the budget. */
   tryTake(name: string): boolean | Promise<boolean>;
 }
 
@@ -67,7 +67,7 @@ export class RetryBudget implements ExtraAttempts {
     if (counts === undefined) {
       counts = {
         ordinary: new RecentCount(countedSeconds),
-        // Any ten seconds reach into an eleventh slot.
+        // Any ten seconds can reach into an eleventh slot.
         extra: new RecentCount(countedSeconds + 1),
       };
       this.#counts.set(name, counts);

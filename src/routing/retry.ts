@@ -49,12 +49,12 @@ export type RetryDecision =
       readonly waitMs: number;
     };
 
-/** A promise only where another process has the budget. */
+/** A promise only if another process has the budget. */
 type Decided = RetryDecision | Promise<RetryDecision>;
 
 /**
  * Decides what to do after a failed attempt. The next target is tried at once; its own budget is
- * checked when that attempt begins. Has no effect but `takeBudget`.
+ * checked when that attempt begins. Has no effect except through `takeBudget`.
  */
 export function decideRetry(
   facts: RetryFacts & { readonly takeBudget: () => boolean },
@@ -109,7 +109,7 @@ const workedKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "unfit-answer",
 ]);
 
-/** A wait would not help: only another target may. */
+/** Only another target may help, not a wait. */
 function nextTarget(facts: RetryFacts): Decided {
   if (!facts.hasOtherTarget) return giveUp("no-other-target");
   return again({ facts, where: "next-target" });

@@ -135,7 +135,10 @@ export function identifier(about: string) {
     .meta({ title: "name", description: about });
 }
 
-/** Names that callers send as `model`; those of public model catalogues have slashes and colons. */
+/**
+ * The names that callers send as `model`. Names from public model catalogues contain slashes and
+ * colons.
+ */
 export function modelAlias(about: string) {
   return z
     .string()

@@ -6,7 +6,9 @@ export interface Frame {
   readonly hasUsage?: boolean;
 }
 
-/** Frames before the middle of a stream, where its faults are: the begin and the first words. */
+/**
+ * Frames before the middle of a stream, where its faults happen: the beginning and the first words.
+ */
 export const framesBeforeMiddle = 3;
 
 /** A pause in the middle of an answer; `Infinity` lasts until the caller leaves. */

@@ -1,10 +1,11 @@
 /**
  * A simulated model provider: a real HTTP server that speaks the wire formats of OpenAI and Bedrock
- * and makes up its answers. The demo, tests and the bench use it; `sluice simulator` runs it alone.
+ * and makes up its answers. The demo, tests and the benchmark use it; `sluice simulator` runs it
+ * alone.
  *
  * Callers connect to a front that relays bytes to a `Bun.serve` on a second loopback port. The
- * front costs some microseconds a request and allows faults below HTTP (cut and reset connections)
- * on the same address. `directUrl` bypasses it and answers such faults with 400.
+ * front costs a few microseconds per request and allows faults below HTTP (aborted and reset
+ * connections) on the same address. `directUrl` bypasses it and answers such faults with 400.
  */
 import { systemClock, type Clock } from "../domain/clock.ts";
 import { createBedrock, type BedrockOptions } from "./bedrock/bedrock-service.ts";
@@ -45,7 +46,7 @@ export interface Simulator extends AsyncDisposable {
   /** Endpoint for clients of Bedrock's wire: `http://127.0.0.1:PORT`. */
   readonly origin: string;
   readonly port: number;
-  /** Like `url`, without the front that cuts connections, so somewhat faster. */
+  /** Like `url`, without the front that aborts connections, and so somewhat faster. */
   readonly directUrl: string;
   /** Like `origin`, without the front. */
   readonly directOrigin: string;

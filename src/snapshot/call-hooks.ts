@@ -24,18 +24,18 @@ export interface HookedCall {
   readonly environment: string;
   /** Headers of the caller's request. */
   readonly headers: Pick<Headers, "get">;
-  /** Fires when the caller leaves. A hook that waits is not waited for any longer then. */
+  /** Fires when the caller leaves; the call then no longer waits for the hook. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The four points of one call. A `GatewayError` thrown at one of the first three is the answer of
- * the call, or its error frame; any other error is an internal error.
+ * The four points of one call. A `GatewayError` thrown at one of the first three becomes the answer
+ * of the call, or its error frame; any other error becomes an internal error.
  */
 export interface HookPoints {
   /**
-   * 1. The request was parsed and checked, nothing is reserved yet. Returns the request to continue
-   * with; its size is estimated anew if it changed.
+   * 1. The request was parsed and checked; nothing is reserved yet. Returns the request to continue
+   * with; if it changed, its size is estimated again.
    */
   requestRead?(asked: AskedRequest): AskedRequest | Promise<AskedRequest>;
   /**
@@ -70,7 +70,7 @@ export type AnswerPart =
   | { readonly kind: "chat"; readonly answer: ChatResult }
   | { readonly kind: "embedding"; readonly answer: EmbeddingResult };
 
-/** The hooks of one call. A result of another kind than what they got is ignored. */
+/** The hooks of one call. A result of a different kind than the input is ignored. */
 export interface RunningHooks {
   requestRead<Asked extends AskedRequest>(asked: Asked): Promise<Asked>;
   beforeSend(request: UpstreamRequest, destination: HookedDestination): Promise<UpstreamRequest>;

@@ -7,7 +7,7 @@ import type { CountedRequest } from "../domain/limits/limit-scope.ts";
 import type { RunningHooks } from "./call-hooks.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** Paths of a dialect for the models of each kind and the list of all; for messages. */
+/** Paths of a dialect, by the kind of model, and of the list of models; used in messages. */
 export type ModelEndpoints = Readonly<Record<ModelKind | "list", string>>;
 
 /** Options that a caller sets in headers. */
@@ -44,7 +44,7 @@ export interface Call {
   /** Monotonic milliseconds. */
   readonly receivedAt: number;
   readonly options: CallOptions;
-  /** Undefined for a call that no request brought. */
+  /** Undefined for a call that did not come from a request. */
   readonly origin?: RequestOrigin | undefined;
   /** Request headers. */
   readonly headers: Pick<Headers, "get">;

@@ -5,7 +5,8 @@ import type { Call, ModelEndpoints } from "./call.ts";
 
 /**
  * Finds a model that the caller's environment has and that the endpoint can serve. Throws 400
- * `invalid_model`. What the operator bound a key to is no secret from its holder.
+ * `invalid_model`. The message may name the models that a key is limited to: its holder may know
+ * them.
  */
 export function resolveModel(
   call: Pick<Call, "environment" | "caller" | "dialect">,

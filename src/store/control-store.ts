@@ -21,7 +21,7 @@ export interface ControlStore {
   verifyAudit(signal: AbortSignal, expected?: AuditExpectation): Promise<AuditVerdict>;
   /** The end of the audit, without reading all of it, and whether it still contains `known`. */
   auditEnd(known?: AuditLink): Promise<AuditEnd>;
-  /** Counts what is live at a time by the pepper it was made under. */
+  /** Counts what is live at a time, by the pepper that protects it. */
   pepperUse(now: number): Promise<PepperUse>;
   /** Removes at most `limit` rows of each table older than the given times; returns how many. */
   prune(limits: ControlRetention, limit: number): Promise<number>;
@@ -53,7 +53,7 @@ export interface ControlView {
 
 export interface ControlTransaction extends ControlView {
   readonly accounts: Writer<Account, AccountFilter> & {
-    /** Refuses all calls of the account from now on for ever, those still to be stored included. */
+    /** From now on, refuses all calls of the account, including those still to be stored. */
     markErased(id: string, at: number): Promise<void>;
   };
   readonly applications: Writer<Application, ApplicationFilter>;
@@ -73,7 +73,7 @@ export interface ControlTransaction extends ControlView {
     insert(session: Session): Promise<void>;
     seen(id: string, at: number): Promise<void>;
     delete(id: string): Promise<void>;
-    /** Deletes all sessions of a user, such as when the role changes. */
+    /** Deletes all sessions of a user, for example when the role changes. */
     deleteOf(userId: string): Promise<void>;
   };
   readonly tokens: TokenReader & {
@@ -81,9 +81,11 @@ export interface ControlTransaction extends ControlView {
     used(id: string, at: number): Promise<void>;
     /** Replaces the token's digest by one under another pepper. */
     renew(id: string, digest: PepperedDigest): Promise<void>;
-    /** Revokes the token and all its descendants; returns the ids of those that end by it. */
+    /** Revokes the token and all its descendants; returns the ids of all that this ended. */
     revoke(id: string, at: number): Promise<readonly string[]>;
-    /** Revokes all tokens of a user and their descendants, such as when the user is disabled. */
+    /**
+     * Revokes all tokens of a user and their descendants, for example when the user is disabled.
+     */
     revokeOf(userId: string, at: number): Promise<readonly string[]>;
   };
   readonly audit: ControlView["audit"] & {
@@ -228,7 +230,7 @@ export interface StoredReply {
   readonly shownUntil: number;
 }
 
-/** Counts by the mark of the pepper; "" counts what was made before marks were stored. */
+/** Counts by the mark of the pepper; "" counts digests from before marks were stored. */
 export interface PepperUse {
   readonly secrets: ReadonlyMap<string, number>;
   readonly tokens: ReadonlyMap<string, number>;

@@ -5,21 +5,21 @@ export interface ClaimedRequest {
   readonly requestDigest: string;
 }
 
-/** A claim as its owner tells it to a successor of what decides. */
+/** A claim, as its owner reports it to a new coordinator. */
 export interface HeldClaim extends ClaimedRequest {
   /** The request has ended, and its answer waits in the owner's memory. */
   readonly isUnsaved: boolean;
 }
 
 /**
- * `owner`: the asker may run the request until it releases it; nobody else could since it asked.
- * `reused`: a different request runs under the id. `unsaved`: another owner has an answer that it
- * cannot store at the moment. `ended`: the asker has waited for another owner; it looks for that
- * one's answer, and claims again.
+ * `owner`: the asker may run the request until it releases the claim; nobody has run it since the
+ * claim was made. `reused`: a different request runs under this id. `unsaved`: another owner has an
+ * answer that it cannot store at the moment. `ended`: the wait for another owner is over; look for
+ * its answer, then claim again.
  */
 export type ClaimDecision = "owner" | "reused" | "unsaved" | "ended";
 
-/** The right to run a request, as one process asks for it. Every decision is one round trip. */
+/** The right to run a request, as one process claims it. Every decision is one round trip. */
 export interface Joins {
   /** Rejects with `StorageUnavailable` when nobody can decide. */
   claim(request: ClaimedRequest): ClaimDecision | Promise<ClaimDecision>;

@@ -58,7 +58,7 @@ export class RetentionJob {
         const rows = await batch();
         if (rows === 0) return;
         removed += rows;
-        // Half of the time is left to calls.
+        // Half of the time is left for calls.
         await rest(Math.min(clock.monotonic() - startedAt, longestRestMs), signal);
       }
     };

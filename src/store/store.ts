@@ -6,7 +6,9 @@ import type { Limits } from "../domain/limits/plan.ts";
 import type { WindowSlot } from "../domain/errors/refusal.ts";
 import type { UsageRecord } from "../domain/usage/usage.ts";
 
-/** The keys that authentication follows. Every backend passes `test/contracts/key-store-contract.ts`. */
+/**
+ * The keys that authentication uses. Every backend passes `test/contracts/key-store-contract.ts`.
+ */
 export interface KeyStore {
   /** Returns keys changed since an epoch, at most `limit`, oldest change first. 0: all keys. */
   loadKeys(since: number, limit: number): Promise<KeyChanges>;
@@ -89,7 +91,7 @@ export interface UsageRetention {
   readonly calls: number | undefined;
   readonly minutes: number | undefined;
   readonly hours: number | undefined;
-  /** Sums of a day are kept at least as long as anything finer of that day. */
+  /** Sums of a day are kept at least as long as anything finer in that day. */
   readonly days: number | undefined;
 }
 
@@ -179,9 +181,9 @@ export interface PastAdmission {
 export interface ReplyStore {
   find(id: string): Promise<KeptReply | undefined>;
   /**
-   * Stores or replaces a reply and returns how many others were evicted to fit `limitBytes`, where
-   * each reply counts `replyRowBytes` beside its body. Evicts the oldest of the account that has
-   * most, the new reply included. Stores nothing for erased accounts.
+   * Stores or replaces a reply, and returns how many others were evicted to fit `limitBytes`. Each
+   * reply counts `replyRowBytes` beside its body. Evicts the oldest replies of the account that has
+   * most, the new one included. Stores nothing for erased accounts.
    */
   put(reply: KeptReply, limitBytes: number): Promise<number>;
   /**

@@ -13,7 +13,7 @@ export interface UpstreamRequest {
   readonly body: string | Uint8Array;
 }
 
-/** The headers of an answer. */
+/** Headers of an answer. */
 export interface AnswerHeaders {
   /** The value, joined by commas if there are several; null without one. `name`: lower case. */
   get(name: string): string | null;
@@ -26,8 +26,8 @@ export interface WholeAnswer {
 }
 
 /**
- * A request together with the way to read its answer. It may be sent several times, and each time
- * gets its own answer.
+ * A request together with the way to read its answer. It may be sent several times; each time has
+ * an answer of its own.
  */
 export interface Exchange<Result> {
   readonly request: UpstreamRequest;
@@ -68,9 +68,9 @@ export interface StreamDecoder<Event> {
   readonly failure: UpstreamFailure | undefined;
   /** True once the answer is complete, even if the connection stays open. */
   readonly isDone: boolean;
-  /** With `isDone`: the upstream still writes although the answer is complete: disconnect. */
+  /** Set with `isDone` if the upstream still writes although the answer is complete: disconnect. */
   readonly endedEarly?: boolean;
-  /** How many so far, including the one that ended the answer. */
+  /** Malformed events so far, including one that ended the answer. */
   readonly malformedEvents: number;
   push(bytes: Uint8Array): readonly Event[];
   /** Call at the end of the body: an answer that was cut short fails here. */
@@ -109,13 +109,13 @@ export interface FailedAnswer extends WholeAnswer {
   readonly status: number;
 }
 
-/** What a kind of upstream implements. Everything else about a call is the pipeline's. */
+/** What a kind of upstream implements. The pipeline does everything else. */
 export interface UpstreamAdapter {
   readonly chat?: ChatCodec;
   readonly embeddings?: EmbeddingCodec;
   /**
-   * Runs last, so that signing schemes see the final bytes. `ending.signal` aborts with the attempt;
-   * it is made when it is first read.
+   * Runs last, so that signing schemes see the final bytes. `ending.signal` aborts with the
+   * attempt; it is created when it is first read.
    */
   authorize(
     request: UpstreamRequest,
@@ -124,8 +124,8 @@ export interface UpstreamAdapter {
   /** Headers of the caller's trace that requests get. Undefined: none. */
   readonly traceHeaders?: readonly TraceHeader[];
   /**
-   * Why requests cannot be authorized now; undefined when they can, or it is not known yet. Absent
-   * where the credential is in the configuration.
+   * Why requests cannot be authorized at the moment; undefined if they can, or if that is not known
+   * yet. Absent if the credential is in the configuration.
    */
   readonly whyNoCredential?: () => string | undefined;
   /** The header of every answer that contains the provider's id of the request. */

@@ -14,7 +14,7 @@ export interface UpstreamKind<
 > {
   /** The value of `kind` in the file; also the key of a target's section for this kind. */
   readonly name: string;
-  /** The rest of a sentence that begins with the name and "is", for the reference of the file. */
+  /** The rest of a sentence that begins with the name and "is", for the configuration reference. */
   readonly about: string;
   /** Keys of an upstream in the file, beyond those that upstreams of every kind have. */
   readonly fields: Fields;
@@ -22,18 +22,22 @@ export interface UpstreamKind<
   readonly answerTimes: { readonly firstByte: string; readonly idle: string };
   /** Default of `connections.idle`: less than servers of the kind keep an unused connection. */
   readonly idleConnections: string;
-  /** Contradictions between fields that are each valid; paths begin at the upstream. */
+  /**
+   * Contradictions between fields that are each valid on their own; paths begin at the upstream.
+   */
   contradictions?(fields: FieldsOf<Fields>): readonly SettingProblem[];
   /** Schemas of a target's section for this kind, by the kind of its model. */
   readonly targetSections?: Sections;
   /** Problems of a target at its upstream. */
   targetProblems?(target: WrittenTarget, context: TargetContext): readonly SettingProblem[];
-  /** Where a target serves; without it, at its upstream. */
+  /** Where a target is served; by default at its upstream. */
   sites?(target: WrittenTarget): readonly TargetSite[];
-  /** An upstream of the file becomes one or several, such as one for each region. */
+  /** Builds one or several upstreams from one of the file, for example one for each region. */
   build(upstream: FileUpstream<Fields, Sections>): readonly BuiltUpstream<Settings>[];
   createAdapter(settings: Settings, services: AdapterServices): UpstreamAdapter;
-  /** Warnings about models that fail soon, or already, for each start. `now`: wall clock, ms. */
+  /**
+   * Warnings at each start about models that will soon fail, or already do. `now`: wall clock, ms.
+   */
   endingModels?(settings: Settings, served: ServedModels, now: number): readonly string[];
   /** Warnings about models that the operator describes wrongly, for the check of a file. */
   doubtfulModels?(settings: Settings, served: ServedModels): readonly string[];
@@ -65,7 +69,7 @@ export interface TargetContext {
 export interface TargetSite {
   readonly upstream: string;
   readonly model: string;
-  /** From 0 to 99: sites of a lower turn are tried first, all before the next priority. */
+  /** From 0 to 99: sites with a lower turn are tried first; all come before the next priority. */
   readonly turn: number;
   /** The model's identifier for some environments, by their name. */
   readonly modelFor: Readonly<Record<string, string>>;
@@ -107,7 +111,7 @@ export function kindNamed(kinds: readonly UpstreamKind[], name: string): Upstrea
   return found;
 }
 
-/** Where a target serves: as its kind decides, or else at its upstream. */
+/** Where a target is served: decided by its kind, or else at its upstream. */
 export function sitesOf(
   kind: UpstreamKind | undefined,
   target: WrittenTarget,

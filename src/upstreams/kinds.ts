@@ -2,5 +2,5 @@ import { bedrockKind } from "./bedrock/kind.ts";
 import type { UpstreamKind } from "./kind.ts";
 import { openaiKind } from "./openai/kind.ts";
 
-/** One line a kind. */
+/** One line for each kind. */
 export const upstreamKinds: readonly UpstreamKind[] = [openaiKind, bedrockKind];

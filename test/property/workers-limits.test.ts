@@ -94,12 +94,13 @@ type Settings = typeof history extends fc.Arbitrary<infer Value> ? Value : never
 type CallStep = Extract<Step, { kind: "call" }>;
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** One admitted request, at the time at which its caller heard of it. */
+/** One admitted request. It was decided about between the two times, as messages take time. */
 interface Admitted {
   readonly worker: WorkerWorld;
   readonly callId: string;
   readonly key: string;
-  readonly atMs: number;
+  readonly askedAtMs: number;
+  readonly heardAtMs: number;
   readonly reserved: number;
   tokens: number;
   requests: number;
@@ -188,9 +189,9 @@ class History {
   /** The most of a unit that was admitted for a key in any minute. */
   most(key: string, unit: "requests" | "tokens"): number {
     const ofKey = this.admitted.filter((one) => one.key === key);
-    const sums = ofKey.map(({ atMs }) =>
+    const sums = ofKey.map(({ askedAtMs: from }) =>
       ofKey
-        .filter((other) => other.atMs >= atMs && other.atMs <= atMs + windowMs)
+        .filter((other) => other.askedAtMs >= from && other.heardAtMs <= from + windowMs)
         .reduce((sum, other) => sum + other[unit], 0),
     );
     return Math.max(0, ...sums);
@@ -199,7 +200,8 @@ class History {
   /** What control would still grant a key, and what it may at most. */
   async left(key: string): Promise<{ readonly granted: number; readonly allowed: number }> {
     const now = this.#world.clock.monotonic();
-    const recent = this.admitted.filter((one) => one.key === key && one.atMs >= now - windowMs);
+    const isRecent = ({ askedAtMs }: Admitted): boolean => askedAtMs >= now - windowMs;
+    const recent = this.admitted.filter((one) => one.key === key && isRecent(one));
     const used = recent.reduce((sum, { requests }) => sum + requests, 0);
     let granted = 0;
     const { requestsPerMinute } = this.#limits;
@@ -232,13 +234,15 @@ class History {
     this.#calls += 1;
     const callId = `call ${this.#calls}`;
     const scopes = minuteScopes(keyScopeId(key), this.#limits, 2);
+    const askedAtMs = this.#world.clock.monotonic();
     const record = (use: { reserved: number; counted?: CountedRequest }): void => {
       if (!at.isAlive) return;
       this.admitted.push({
         worker: at,
         callId,
         key,
-        atMs: this.#world.clock.monotonic(),
+        askedAtMs,
+        heardAtMs: this.#world.clock.monotonic(),
         counted: undefined,
         isSettled: false,
         requests: 1,
@@ -300,8 +304,8 @@ class History {
 
   #ledger(since: number): readonly AdmittedUsage[] {
     const { clock } = this.#world;
-    return this.admitted.flatMap(({ key, atMs, requests, tokens }) => {
-      const at = clock.now() - (clock.monotonic() - atMs);
+    return this.admitted.flatMap(({ key, heardAtMs, requests, tokens }) => {
+      const at = clock.now() - (clock.monotonic() - heardAtMs);
       if (at < since) return [];
       const second = Math.floor(at / 1_000) * 1_000;
       return [

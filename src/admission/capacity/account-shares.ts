@@ -16,11 +16,11 @@ const countedMs = countedSlots * slotMs;
 const mostAccounts = 10_000;
 
 /**
- * The usage of a pool's tokens by account in the last minute. The tokens of a minute can be used up
- * in its first second, with none left until a minute later. So an account with more than its share
- * leaves some to the others, less as used tokens come back sooner, and loses nothing by that: all
- * accounts may use the last of them just before more come back. Counts what this process granted,
- * and decides only about turns: the limit store has the bound.
+ * The tokens of a pool that each account used in the last minute. A burst can use up the tokens of
+ * a minute in its first second, so an account above its share must leave some to the others. It
+ * must leave fewer as the time approaches when used tokens are free again, so no tokens go to
+ * waste. Counts only what this process granted and decides only whose turn it is: the limit store
+ * enforces the limit.
  */
 export class AccountShares {
   readonly #all: SlidingSum;
@@ -33,7 +33,7 @@ export class AccountShares {
     this.#accounts = new AgingMap(countedSlots, this.#slot);
   }
 
-  /** Whether an account stays within its share, as if one more account were to come. */
+  /** Whether an account stays within its share, even if one more account arrived. */
   isLight({ accountId, tokens, tokensPerMinute }: ShareRequest, nowMs: number): boolean {
     this.#advance(nowMs);
     const own = this.#accounts.peek(accountId);
@@ -42,7 +42,7 @@ export class AccountShares {
     return used + tokens <= tokensPerMinute / (accounts + 1);
   }
 
-  /** The time until the request leaves enough to the others; 0: it does now. */
+  /** How long the request must wait so that enough is left for the others; 0: it need not wait. */
   waitMs(request: ShareRequest, nowMs: number): number {
     const { tokens, tokensPerMinute } = request;
     // The store refuses requests that never fit.

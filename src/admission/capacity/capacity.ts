@@ -51,7 +51,7 @@ export interface PoolView extends PoolName {
   readonly queued: Readonly<Record<CapacityClass, number>>;
 }
 
-/** The use of a bound. */
+/** How many places of a pool or an upstream are in use. */
 export interface PlaceUse {
   readonly held: number;
   readonly limit: number;
@@ -130,7 +130,7 @@ export class Capacity implements CapacityGate {
       if (pool !== undefined) entry.source = pool;
       else if (isIdle(entry.gate)) this.#pools.delete(name);
     }
-    // A higher limit serves calls at once, so all lower bounds apply before.
+    // Raising a limit serves waiting calls at once, so all limits that become lower are set first.
     for (const [name, { places }] of this.#upstreams) {
       places.limit = Math.min(places.limit, snapshot.upstreams.get(name)?.maxInFlight ?? Infinity);
     }
@@ -172,7 +172,7 @@ export class Capacity implements CapacityGate {
     return this.#upstreams.get(called.name) ?? this.#addUpstream(called.name, called);
   }
 
-  /** Tries the candidates behind those that refused; `result`: of the next one, if it was tried. */
+  /** Tries the candidates after those in `refused`; `result` is that of the next one, if known. */
   #try(
     ask: PlaceAsk,
     refused: BusyPool[],

@@ -8,7 +8,7 @@ const leastPollMs = 5;
 export class GatePoll {
   readonly #clock: Clock;
   readonly #look: () => void;
-  /** When the tokens that were last refused are free; monotonic. */
+  /** When the tokens that were last refused are free, in monotonic milliseconds. */
   #tokensAt = 0;
   #cancel: (() => void) | undefined;
 
@@ -17,7 +17,7 @@ export class GatePoll {
     this.#look = look;
   }
 
-  /** The rest of the time until then; 0 or less when it is over. */
+  /** The time left until then; 0 or less once it has passed. */
   get tokensWaitMs(): number {
     return this.#tokensAt - this.#clock.monotonic();
   }

@@ -31,7 +31,7 @@ export class HeldPlace extends RequestPlaces implements Place {
   constructor(keeper: PlaceKeeper, taken: TakenPlaces, reservation?: Reservation) {
     super(taken.spot.upstream, taken.isBound, 1);
     this.#keeper = keeper;
-    // A stream is long: the rest of the request must not stay in memory.
+    // A stream can last long: the rest of the request must not stay in memory.
     const { capacityClass, keyId } = taken.holder;
     this.#taken = { ...taken, holder: { capacityClass, keyId } };
     this.#reservation = reservation;
@@ -53,7 +53,7 @@ export class HeldPlace extends RequestPlaces implements Place {
     if (!this.#isHeld) return;
     this.settle(0);
     this.#isHeld = false;
-    // A waiting call is served once all are back, so that it finds them together.
+    // The waiting calls are served once all places are back, so that they find them together.
     this.#keeper.takeBack(this.#taken);
     this.release();
     this.#keeper.serve();

@@ -18,7 +18,7 @@ export class LeavePace {
     this.#lastAt = now;
   }
 
-  /** When a place may be free for a call behind so many others. */
+  /** The expected time until a place is free for a call with this many calls ahead of it. */
   retryAfterMs(waiting: number): number {
     const expectedMs = (this.#gapMs ?? 0) * (waiting + 1);
     return Math.min(Math.max(expectedMs, shortestRetryAfterMs), longestRetryAfterMs);

@@ -15,7 +15,7 @@ export class OpenTurns {
     this.#tokens = tokens;
   }
 
-  /** How long the last call in turn has to wait to leave enough to lighter accounts. */
+  /** How long the last call in turn must wait so that enough is left for lighter accounts. */
   get yieldMs(): number {
     return this.#yieldMs;
   }
@@ -31,8 +31,8 @@ export class OpenTurns {
   }
 
   /**
-   * The call in turn that may enter, or the first of a lighter account if that call has to leave
-   * tokens to lighter accounts.
+   * The call whose turn it is, or, if that call must leave tokens to lighter accounts, the first
+   * call of such an account.
    */
   next(
     openTokens: number | undefined,

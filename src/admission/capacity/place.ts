@@ -14,7 +14,7 @@ export interface PlaceHolder {
   readonly keyId: string;
 }
 
-/** What the turn of a call depends on, at each of its candidates. */
+/** What decides the turn of a call, at each of its candidates. */
 export interface PlaceRequest {
   readonly callId: string;
   readonly keyId: string;
@@ -26,7 +26,7 @@ export interface PlaceRequest {
   readonly tokens: number;
 }
 
-/** What decides the holder of a place. */
+/** What decides who holds a place. */
 export type HolderFacts = Pick<PlaceRequest, "keyId" | "capacityClass" | "provisionedPool">;
 
 /** A provisioned call counts as spillover outside its own pool. */
@@ -38,10 +38,10 @@ export function classAt(
   return isGuest ? "spillover" : capacityClass;
 }
 
-/** What the configuration says of an upstream's places. */
+/** The configured limits of an upstream's places. */
 export type UpstreamBounds = Pick<Upstream, "maxInFlight" | "drain">;
 
-/** What a configuration says of places. */
+/** The configured limits of all places. */
 export interface ConfiguredPlaces {
   readonly pools: ReadonlyMap<string, Pool>;
   readonly upstreams: ReadonlyMap<string, UpstreamBounds>;
@@ -52,18 +52,18 @@ export interface PlaceCandidate {
   readonly target: Pick<Target, "id" | "upstream" | "pool">;
 }
 
-/** Asks for a place at the first of the candidates that has one. */
+/** A request for a place at the first of the candidates that has one. */
 export interface PlaceAsk {
   readonly request: PlaceRequest;
   readonly candidates: readonly PlaceCandidate[];
   readonly snapshot: ConfiguredPlaces;
   /** Ends the wait at once. */
   readonly signal: EndSignal;
-  /** How long it waits, in the queues of all candidates, if none has a place now. */
+  /** How long the call waits, in the queues of all candidates, if none has a place now. */
   readonly waitMs: number;
 }
 
-/** One place of each is taken together with one of the pool. */
+/** A target and its upstream, at which one place each is taken together with one of the pool. */
 export interface Spot {
   /** Index of the candidate. */
   readonly at: number;
@@ -112,8 +112,8 @@ export function busy(reason: BusyReason, retryAfterMs: number): BusyPool {
 }
 
 /**
- * A place and the index of its candidate, with why those before it gave none; or why none gave one,
- * after a wait only why it ended.
+ * A place and the index of its candidate, with the reasons why earlier candidates gave none; or the
+ * reasons why no candidate did. After a wait, only the reason why it ended.
  */
 export type EnterResult<Given extends Place = Place> =
   | { readonly place: Given; readonly at: number; readonly refused: readonly BusyPool[] }

@@ -12,9 +12,9 @@ import {
 export interface PoolBounds {
   /** Calls at once, of all classes. */
   readonly places: number;
-  /** Most calls at once without a guarantee. */
+  /** Most concurrent calls without a guarantee. */
   readonly openPlaces: number;
-  /** Places that units guarantee to all keys together. */
+  /** Places that units guarantee, for all keys together. */
   readonly keptPlaces: number;
   /** Places that its units guarantee to one key. */
   readonly ownPlaces: (keyId: string) => number;

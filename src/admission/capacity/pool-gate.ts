@@ -60,9 +60,9 @@ export class PoolGate implements PlaceQueue {
   readonly #pace = new LeavePace();
   #isServing = false;
   #hasToServeAgain = false;
-  /** Whether a request for the first call's tokens is pending at the store. */
+  /** Whether the store has yet to answer for the first call's tokens. */
   #isAsking = false;
-  /** Whether an event since that request may change the answer. */
+  /** Whether something happened since that request that may change the answer. */
   #isAnswerOld = false;
   readonly #poll: GatePoll;
 
@@ -103,7 +103,7 @@ export class PoolGate implements PlaceQueue {
   ): HeldPlace | BusyPool | Promise<HeldPlace | BusyPool> {
     const bounds = this.#options.bounds();
     const nowMs = this.#options.clock.monotonic();
-    // A limit of the target that has ended lets waiting calls enter first.
+    // If a limit of the target has ended, calls that wait for it go first.
     spot.target.limitAt(nowMs);
     const holder = this.#holderOf(request);
     const isGuaranteed = holder.capacityClass === "provisioned";
@@ -170,7 +170,7 @@ export class PoolGate implements PlaceQueue {
     // The waiting calls wait only for places at other upstreams and targets.
     if (this.#turns.isElsewhereFull && this.#queue.count("provisioned") === 0) return false;
     if (capacityClass !== "provisioned") return !this.#turns.mayPass(request, bounds.openTokens);
-    // No other key can have the places of a key.
+    // No other key can use the places of a key.
     return this.#queue.hasProvisioned(keyId) || !this.#places.isWithinOwn(holder, bounds);
   }
 
@@ -186,7 +186,7 @@ export class PoolGate implements PlaceQueue {
     }
   }
 
-  /** In turn, as long as there are places and tokens. One request to the store at a time. */
+  /** Serves calls in turn while there are places and tokens; asks the store for one at a time. */
   #serveOpen(bounds: PoolBounds): void {
     this.#isAnswerOld = this.#isAsking;
     this.#turns.stop();

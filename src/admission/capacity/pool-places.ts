@@ -8,7 +8,7 @@ import type { PoolBounds } from "./pool-bounds.ts";
 
 export interface PoolPlacesOptions {
   readonly clock: Pick<Clock, "monotonic">;
-  /** Its name; undefined for the targets of an upstream that name none. */
+  /** Name of the pool; undefined for the targets of an upstream that name none. */
   readonly pool: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export class PoolPlaces {
     return this.#counts.provisioned + this.#open();
   }
 
-  /** They must be given back once. */
+  /** The caller must give them back exactly once. */
   take<Holder extends PlaceHolder>(holder: Holder, spot: Spot) {
     const { capacityClass, keyId } = holder;
     this.#counts[capacityClass] += 1;
@@ -110,14 +110,14 @@ export class PoolPlaces {
     return capacityClass !== "provisioned" || this.#options.pool === undefined;
   }
 
-  /** Guaranteed places that their keys do not use now. */
+  /** Guaranteed places that their keys do not use at the moment. */
   #unusedOwn({ keptPlaces, ownPlaces }: PoolBounds): number {
     let unused = keptPlaces;
     for (const [keyId, held] of this.#keys) unused -= Math.min(held, ownPlaces(keyId));
     return Math.max(0, unused);
   }
 
-  /** Held by spillover and on demand, outside any guarantee. */
+  /** Places of spillover and on-demand calls, which have no guarantee. */
   #open(): number {
     return this.#counts.spillover + this.#counts["on-demand"];
   }

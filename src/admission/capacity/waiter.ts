@@ -4,7 +4,7 @@ import type { Waiting } from "../places/queue/fair-queue.ts";
 import type { HeldPlace } from "./held-place.ts";
 import type { BusyPool, BusyReason, EnterResult, PlaceAsk, PlaceRequest, Spot } from "./place.ts";
 
-/** How a wait ended; it counts in the queue that ended it. */
+/** How a wait ended. It is counted for the queue that ended it. */
 export interface Waited {
   readonly capacityClass: CapacityClass;
   readonly waitedMs: number;
@@ -14,7 +14,7 @@ export interface Waited {
 /** A queue of a pool. */
 export interface PlaceQueue {
   readonly retryAfterMs: number;
-  /** The call's turn in this queue, which it does not have until `join`. */
+  /** The call's turn in this queue; it takes effect with `join`. */
   newTurn(waiter: Waiter, spots: readonly Spot[]): QueueTurn;
   join(turn: QueueTurn): void;
   remove(turn: QueueTurn): void;

@@ -33,9 +33,11 @@ const leastTokensPerByte = 1 / 3;
 const mostTokensPerByte = 1;
 /** Most tokens of a large image at the common models. */
 const tokensPerImage = 1_600;
-/** Cohere's models read large images in full: some 160 pixels a token, up to 2.5 million pixels. */
+/**
+ * Cohere's models read large images in full: about 160 pixels a token, up to 2.5 million pixels.
+ */
 const tokensPerEmbeddedImage = 16_000;
-/** A page of a document is some 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */
+/** A page of a document is about 50 kB and 2,000 tokens, a minute of speech 500 kB and 1,000. */
 const attachmentBytesPerToken = 25;
 /** Short answers so far do not mean that the next one is short. */
 const leastExpectedOutput = 256;
@@ -127,16 +129,16 @@ const longestMediaType = 200;
 const longestExtension = 10;
 const mediaTypePattern = /^data:\s*([^;,]*?)\s*[;,]/i;
 const textMediaTypes = /^(?:text\/|application\/(?:json|xml)$)/i;
-/** PDF and office formats: only formats that no upstream reads as text under any file name. */
+/** PDF and office formats. No upstream reads these formats as text, whatever the file is called. */
 const documentMediaTypes =
   /^application\/(?:pdf|msword|vnd\.ms-excel|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet))$/i;
 const documentExtensions = /\.(?:pdf|docx?|xlsx?|pptx?)$/i;
 
 /** What was learned from the answers of one model to one key. */
 interface Learned {
-  /** Input tokens per byte; few calls have more. */
+  /** Input tokens per byte; only few calls have more. */
   readonly ratio: QuantileEstimator;
-  /** Tokens of an answer without a cap; few answers have more. */
+  /** Tokens of an answer without a cap; only few answers have more. */
   readonly output: QuantileEstimator;
   /** Monotonic. */
   readonly at: number;
@@ -192,7 +194,7 @@ export class TokenEstimator {
     return output.choices * Math.ceil(Math.min(expected, maxOutputTokens));
   }
 
-  /** The map forgets late, and only when it is used: the exact lifetime is checked here. */
+  /** `AgingMap` drops entries late, so the exact lifetime is checked here. */
   #learnedOf(subject: Subject): Learned | undefined {
     const learned = this.#accounts.peek(subject.accountId)?.get(nameOf(subject));
     const isFresh = learned !== undefined && subject.nowMs - learned.at < learnedLifetimeMs;

@@ -1,7 +1,9 @@
-/** Most characters of one request that are scanned, in some 20 ms. The rest counts as no tokens. */
+/**
+ * Most characters of one request that are scanned, in about 20 ms. The rest counts as no tokens.
+ */
 const mostScannedCharacters = 4_000_000;
 
-/** The fewest tokens of texts that a model reads. */
+/** A lower bound of the tokens of texts that a model reads. */
 export class ReadTexts {
   readonly #texts: readonly string[];
   readonly #fewest: number[] = [];
@@ -37,15 +39,16 @@ export class ReadTexts {
   }
 }
 
-/** The longest tokens of letters and digits have some 40. */
+/** The longest tokens of letters and digits have about 40. */
 const longestWordToken = 64;
-/** Tokenizers that are best at Chinese take two or less in a running text. */
+/** Tokenizers made for Chinese need two characters or fewer per token in running text. */
 const ideographsPerToken = 4;
 
 /**
- * No tokenizer in use makes fewer tokens of a text: a token for each word, and one for four
- * ideographs. Words are separated by spaces, line ends and marks, at which all tokenizers split;
- * spaces and marks themselves may belong to a word's token. One pass in constant memory.
+ * A lower bound of the tokens of a text for every tokenizer in use: one token for each word, and
+ * one for four ideographs. Words are separated by spaces, line ends and punctuation, at which all
+ * tokenizers split; spaces and punctuation themselves may belong to a word's token. One pass in
+ * constant memory.
  */
 export function fewestTokens(text: string): number {
   let words = 0;
@@ -67,7 +70,7 @@ export function fewestTokens(text: string): number {
 /** An apostrophe does not split a word. */
 const apostrophe = 39;
 
-/** Letters and digits; beyond ASCII all characters of alphabets, which have many marks. */
+/** Letters and digits; beyond ASCII, all characters of alphabets, which have many marks. */
 function isOfWord(code: number): boolean {
   if (code >= 128) return code >= 0xc0 && code < 0x2000;
   const letter = code | 32;

@@ -28,7 +28,7 @@ const idleGainPerSecond = 1;
 const longestStepMs = 250;
 /** The time over which the rate of admissions is averaged. */
 const averagedMs = 1_000;
-/** So many calls a second are always admitted, to detect the end of the load. */
+/** This many calls a second are always admitted, to detect the end of the load. */
 const smallestRate = 10;
 /** The burst that may be admitted at once, as time at the full rate. */
 const burstMs = 100;
@@ -38,9 +38,10 @@ const calmMs = 1_000;
 const keptForOthers = 0.5;
 
 /**
- * Limits calls a second so that the delay of the event loop stays near its target: a
- * proportional-integral controller that starts at the rate at which the delay began. A rate and not
- * a share: a loop that is behind gets many calls at once, and a share of them would delay it again.
+ * Limits calls per second so that the delay of the event loop stays near its target: a
+ * proportional-integral controller that starts at the rate at which the delay began. It limits a
+ * rate, not a share, because a loop that is behind receives many calls at once, and a share of them
+ * would delay it again.
  */
 export class AdmissionRate {
   /** Undefined while all calls are admitted. */
@@ -99,7 +100,7 @@ export class AdmissionRate {
   }
 
   #growth(targets: number, sinceMs: number, now: number): number {
-    // Without refusals an idle loop is no sign that it could do more.
+    // Without refusals, an idle loop does not show that it could do more.
     if (targets < 1 && this.#refusedAt < now - sinceMs) return 1;
     const seconds = Math.min(sinceMs, longestStepMs) / 1_000;
     const idle = Math.max(0, 1 - 2 * targets);

@@ -56,7 +56,7 @@ export class LoopDelay {
     return span;
   }
 
-  /** The spans that have begun within as many spans, the current one included. */
+  /** The last `count` spans, including the current one. */
   #since(now: number, count: number): readonly Span[] {
     const current = Math.floor(now / spanMs);
     return this.#spans.filter(({ index }) => index > current - count);

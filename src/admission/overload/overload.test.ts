@@ -13,7 +13,7 @@ const classes = ["provisioned", "on-demand", "spillover"] as const;
 type ByClass = Record<CapacityClass, number>;
 const none: Readonly<ByClass> = { provisioned: 0, "on-demand": 0, spillover: 0 };
 
-/** Connections that are read in one turn of the loop, as the runtime does it. */
+/** How many connections the runtime reads in one turn of the loop. */
 const readAtOnce = 1_024;
 
 interface SimulatedLoad {
@@ -22,16 +22,15 @@ interface SimulatedLoad {
   readonly rates: Partial<ByClass>;
 }
 
-/** Loop time of a call and of a refusal: 2,500 calls a second are the most. */
+/** Loop time of a call and of a refusal: at most 2,500 calls a second. */
 const callMs = 0.4;
 const refusalMs = 0.04;
 const capacity = 1_000 / callMs;
 const upstreamMs = 5;
 
 /**
- * A process whose event loop takes time for what it does: each turn reads what has come, decides,
- * and continues calls whose upstream has answered. Time is simulated, so that every run is the
- * same.
+ * A process whose event loop needs time for its work: each turn reads what has arrived, decides,
+ * and continues calls whose upstream has answered. Time is simulated, so every run is the same.
  */
 class SimulatedProcess {
   readonly guard: OverloadGuard;
@@ -148,7 +147,7 @@ describe("the loop's delay", () => {
       expect(process.longestTurnMs).toBeLessThan(2 * settings.loopDelayMs);
       answered.push(process.answered["on-demand"]);
     }
-    // No swing between too few and too many.
+    // The rate does not swing between too low and too high.
     expect(Math.max(...answered) - Math.min(...answered)).toBeLessThan(capacity * 0.15);
   });
 
@@ -188,7 +187,7 @@ describe("the loop's delay", () => {
       process.run({ seconds: 1, rates: { provisioned: capacity * 30 } });
       longest.push(process.longestTurnMs);
     }
-    // Turns end at 1,024 connections here, so the delay never is many times its target.
+    // Turns end at 1,024 connections here, so the delay is never many times its target.
     expect(Math.max(...longest)).toBeLessThan(8 * settings.loopDelayMs);
     expect(process.refused.provisioned).toBe(0);
     // Only if each turn takes so long that all other classes are refused.

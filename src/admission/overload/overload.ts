@@ -13,7 +13,7 @@ export interface OverloadOptions {
   readonly random: () => number;
   /** Read each time: a reload changes them. */
   readonly settings: () => OverloadSettings;
-  /** Calls under way, the one that is decided about included. */
+  /** Calls under way, including the one being decided. */
   readonly callsUnderWay: () => number;
   readonly events: OverloadObserver;
 }
@@ -37,13 +37,13 @@ const lateTargets = 2;
 /** From a delay of this many targets on, provisioned calls are refused too. */
 const provisionedFromTargets = 8;
 const largestShare = 0.98;
-/** Share of the most calls at once that each class may use: the rest is for more important ones. */
+/** The share of `maxCalls` that each class may use; the rest is for more important classes. */
 const roomOf: Readonly<Record<CapacityClass, number>> = {
   spillover: 0.8,
   "on-demand": 0.9,
   provisioned: 1,
 };
-/** With no more calls under way than these, the cause of a delay is not the calls. */
+/** With no more calls under way than these, the calls are not the cause of a delay. */
 const harmlessCalls = 32;
 /** Without a refusal for this long, the overload is over. */
 const calmMs = 5_000;
@@ -137,12 +137,14 @@ export class OverloadGuard {
     return this.#rate.admits({ now, isImportant, isLate: this.#isLate(now) });
   }
 
-  /** So few calls cannot be what keeps the loop busy; refusing them would not help. */
+  /** This few calls cannot keep the loop busy; refusing them would not help. */
   get #areFew(): boolean {
     return this.#options.callsUnderWay() <= harmlessCalls;
   }
 
-  /** The next measurement would come too late to keep this turn of the loop from growing. */
+  /**
+   * Whether this turn of the loop already takes too long. The next measurement would come too late.
+   */
   #isLate(now: number): boolean {
     return this.loop.lateMs(now) > lateTargets * this.#options.settings().loopDelayMs;
   }

@@ -15,10 +15,10 @@ export const parts = {
   spool: "spool",
 } as const;
 
-/** What a backup says of itself. */
+/** What a backup records about itself. */
 export interface Manifest {
   readonly format: 1;
-  /** Of the program that made it. */
+  /** Version of the program that made it. */
   readonly version: string;
   readonly madeAt: string;
   /** SHA-256 of each file, by its path in the folder. */
@@ -86,7 +86,7 @@ export async function copyFile(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Resolves when a file or a folder is on the disk. */
+/** Resolves when a file or a folder has been synced to disk. */
 export async function syncFile(path: string): Promise<void> {
   await using file = await open(path);
   await file.sync();

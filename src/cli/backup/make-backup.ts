@@ -13,7 +13,7 @@ import { verifyBackup } from "./verify-backup.ts";
 
 /**
  * Copies the database, the pepper and the spool into a new folder, while the gateway runs. The
- * folder is there only once it is complete and verified. Throws `CommandError`.
+ * folder appears only once it is complete and verified. Throws `CommandError`.
  */
 export async function makeBackup(config: Config, folder: string, io: CommandIo): Promise<Manifest> {
   if (existsSync(folder)) throw new CommandError(`${folder} exists; name a folder that does not`);
@@ -51,7 +51,7 @@ function requireWhole(config: Config, io: CommandIo): Installation {
   }
 }
 
-/** The spool first: what leaves it afterwards is in the database. */
+/** Copies the spool first: what leaves it afterwards is in the database. */
 async function copyAll(config: Config, { folder, pepper }: Installation, made: string) {
   const { spoolPath } = folder;
   for (const name of folder.hasSpool ? filesIn(spoolPath) : []) {

@@ -14,18 +14,18 @@ import { verifyBackup, type VerifiedBackup } from "./verify-backup.ts";
 export interface RestoreOptions {
   readonly config: Config;
   readonly folder: string;
-  /** Whether what is there is moved aside. */
+  /** Whether existing data is moved aside. */
   readonly replaces: boolean;
-  /** Whether the gateway runs, which then gets the database alone. */
+  /** Whether the gateway is running; then only the database is restored. */
   readonly isRunning: boolean;
 }
 
 export interface Restored extends VerifiedBackup {
-  /** Where what was there is now. */
+  /** Where the previous data was moved to. */
   readonly aside: readonly string[];
 }
 
-/** Puts a verified backup where the configuration has its data. Throws `CommandError`. */
+/** Restores a verified backup to the places that the configuration names. Throws `CommandError`. */
 export async function restoreBackup(options: RestoreOptions, io: CommandIo): Promise<Restored> {
   const { config, folder, isRunning } = options;
   if (config.storage.path === ":memory:") {
@@ -49,7 +49,9 @@ export async function restoreBackup(options: RestoreOptions, io: CommandIo): Pro
   }
 }
 
-/** A running gateway keeps its pepper and its installation, and refuses a database of others. */
+/**
+ * A running gateway keeps its pepper and its installation, and refuses a database of another one.
+ */
 function requireSame(config: Config, { facts }: VerifiedBackup, io: CommandIo): void {
   try {
     new Installation(config, io).check({ ...facts, path: config.storage.path });

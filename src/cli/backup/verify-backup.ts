@@ -17,7 +17,7 @@ export interface VerifiedBackup {
 }
 
 /**
- * Checks that a backup is whole, and that this program can use it with the peppers of a
+ * Checks that a backup is complete, and that this program can use it with the peppers of a
  * configuration. Throws `CommandError`.
  */
 export async function verifyBackup(
@@ -50,7 +50,9 @@ async function checkDatabase(path: string, { version }: Manifest): Promise<Datab
   return inspectDatabase(path);
 }
 
-/** The peppers of the configuration count, as at a start; without any, that of the backup. */
+/**
+ * Uses the peppers of the configuration, as at a start, or that of the backup if there are none.
+ */
 function checkPepper(
   folder: string,
   { auth }: Pick<Config, "auth">,

@@ -2,16 +2,18 @@ import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import { CommandError } from "../command.ts";
 import { readPart } from "../output/reply-fields.ts";
 
-/** Access to the control plane: of a running gateway, or in this process on its database. */
+/**
+ * Access to the control plane: that of a running gateway, or one in this process on its database.
+ */
 export interface AdminClient extends AsyncDisposable {
-  /** Whether it works on the database, without the memory of a running gateway. */
+  /** Whether it uses the database directly, without the memory of a running gateway. */
   readonly isOffline: boolean;
   /**
    * Resolves to the parsed answer. `path` follows `/admin/v1`, such as `/keys`. Throws
    * `AdminRefusal` for an error of the control plane, `CommandError` when there is no answer.
    */
   request(method: AdminMethod, path: string, details?: AdminRequestDetails): Promise<unknown>;
-  /** The bytes of a long answer. Throws as `request` does, also while it is read. */
+  /** The bytes of a long answer. Throws as `request` does, even while the answer is being read. */
   stream(path: string, query: AdminQuery): AsyncIterable<Uint8Array>;
 }
 
@@ -31,7 +33,7 @@ export interface RefusalDetails {
   readonly status: number;
   readonly code: string | null;
   readonly message: string;
-  /** The field of the request at fault. */
+  /** The request field at fault. */
   readonly param?: string | null;
 }
 

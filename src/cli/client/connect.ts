@@ -36,8 +36,8 @@ export interface ConnectionArguments extends SettingsArguments {
 }
 
 /**
- * Connects to the control plane: of the named gateway, else of the one on this machine, which wrote
- * its address and a token to the data directory, or to the database, only on request.
+ * Connects to the control plane of the named gateway, or of the one on this machine, which wrote
+ * its address and a token to the data directory. Connects to the database only if asked to.
  */
 export async function connect(chosen: ConnectionArguments, io: CommandIo): Promise<AdminClient> {
   if (chosen.isOffline) {

@@ -12,7 +12,7 @@ import {
 import { CommandError } from "../command.ts";
 
 export interface HttpClientOptions {
-  /** Of the admin listener. */
+  /** Address of the admin listener. */
   readonly url: string;
   readonly token: Secret;
   readonly random: RandomBytes;
@@ -77,7 +77,7 @@ function prepare(options: HttpClientOptions, { method = "GET", path, details }: 
   return { url, init };
 }
 
-/** Makes a request again after a lost connection. */
+/** Repeats a request after a lost connection. */
 async function attempt<Result>(
   options: HttpClientOptions,
   times: number,
@@ -114,7 +114,7 @@ async function* readStream(
     yield* response.body;
   } catch (error) {
     if (signal.aborted) throw error;
-    // The output is incomplete, which a script has to notice.
+    // The output is incomplete, which a script must be able to notice.
     throw new CommandError(`the connection broke: ${reasonOf(error)}`);
   }
 }

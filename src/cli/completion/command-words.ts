@@ -1,6 +1,6 @@
 import type { CommandEntry } from "../command.ts";
 
-/** What may follow a command. */
+/** The words that may follow a command. */
 export interface CommandWords {
   readonly name: string;
   readonly summary: string;
@@ -14,7 +14,7 @@ export interface VerbWords {
   readonly options: readonly string[];
 }
 
-/** Reads the words of a command from its help, so that a completion offers what the help says. */
+/** Reads the words of a command from its help, so that completion offers what the help says. */
 export async function wordsOf({ name, summary, load }: CommandEntry): Promise<CommandWords> {
   const command = await load();
   const text = command.help([]);

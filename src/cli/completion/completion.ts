@@ -3,7 +3,7 @@ import { UsageError, type Command, type CommandEntry } from "../command.ts";
 import { wordsOf } from "./command-words.ts";
 import { completionScript, shells } from "./shell-scripts.ts";
 
-/** `commands`: all that a shell is to complete. */
+/** `commands`: all commands that a shell can complete. */
 export function completionCommand(commands: readonly CommandEntry[]): Command {
   return {
     name: "completion",

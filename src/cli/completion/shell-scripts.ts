@@ -3,7 +3,7 @@ import type { CommandWords } from "./command-words.ts";
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
-/** A script that makes a shell complete the words of `sluice`; files where no word fits. */
+/** A script that lets a shell complete the words of `sluice`, and file names where no word fits. */
 export function completionScript(shell: Shell, commands: readonly CommandWords[]): string {
   switch (shell) {
     case "bash":

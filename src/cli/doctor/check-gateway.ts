@@ -9,7 +9,7 @@ import type { Finding } from "./finding.ts";
 
 const subject = "gateway";
 
-/** Whether a gateway runs on the data directory, and which of its processes do not serve. */
+/** Whether a gateway is using the data directory, and which of its processes do not serve. */
 export async function checkGateway(
   dataDir: string,
   chosen: SettingsArguments,

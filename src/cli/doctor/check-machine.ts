@@ -4,13 +4,13 @@ import type { Config } from "../../config/config.ts";
 import { errorCode } from "../../domain/errors/error-code.ts";
 import type { Finding } from "./finding.ts";
 
-/** Below this, the ledger's spool may fill the disk within a busy day. */
+/** With less free space, the ledger's spool may fill the disk within a busy day. */
 const littleDiskBytes = 1e9;
 const noDiskBytes = 50e6;
-/** A call takes two open files: its caller's connection and its upstream's. */
+/** A call needs two open files: the connection to its caller and that to its upstream. */
 const fewOpenFiles = 4096;
 
-/** Where the gateway keeps its state, and what the machine lets it have. */
+/** Checks where the gateway stores its data, and the limits of the machine. */
 export function checkMachine({ dataDir, storage }: Pick<Config, "dataDir" | "storage">): Finding[] {
   const folder = checkFolder("data directory", dataDir, "data_dir");
   const database = dirname(storage.path);
@@ -64,7 +64,7 @@ function formatSize(bytes: number): string {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;
 }
 
-/** Nothing where the system does not tell its limits. */
+/** No findings if the system does not report its limits. */
 function checkOpenFiles(): readonly Finding[] {
   const soft = readOpenFiles();
   if (soft === undefined) return [];

@@ -8,10 +8,10 @@ import { proxiesOf } from "../serve/load-settings.ts";
 import type { Finding } from "./finding.ts";
 
 const timeoutMs = 20_000;
-/** Signed requests of a clock that is further off are refused by some providers. */
+/** Some providers refuse signed requests from a clock that is further off. */
 const wrongClockMs = 60_000;
 
-/** Credentials, reachability and access: every target is asked for a few tokens. */
+/** Checks credentials, reachability and access: asks every target for a few tokens. */
 export async function checkTargets(config: Config, io: CommandIo): Promise<readonly Finding[]> {
   const { clock, random } = io;
   const proxies = proxiesOf(io.environment);
@@ -22,7 +22,7 @@ export async function checkTargets(config: Config, io: CommandIo): Promise<reado
 function checkClock(reports: readonly AskedTargetReport[]): readonly Finding[] {
   const subject = "clock";
   const differences = reports.flatMap(({ aheadMs }) => aheadMs ?? []);
-  // One server may be wrong; all of them are not.
+  // One server may have a wrong clock; all of them do not.
   const least = differences.toSorted((one, other) => Math.abs(one) - Math.abs(other))[0];
   if (least === undefined) return [{ state: "note", subject, text: "no target sent its time" }];
   if (Math.abs(least) < wrongClockMs) {
@@ -44,7 +44,7 @@ function findingOf({ alias, target, failure }: AskedTargetReport): Finding {
   return { state, subject, text, advice: hint ?? adviceOn[kind] };
 }
 
-/** Failures that a busy provider has too. */
+/** Failures that may also come from a busy provider. */
 function isPassing({ kind }: UpstreamFailureDetails): boolean {
   return kind === "throttled" || kind === "overloaded";
 }

@@ -77,7 +77,7 @@ async function examine({ chosen, asksTargets, tell }: Examination, io: CommandIo
   if (asksTargets && path !== undefined) tell(await checkTargets(config, io));
 }
 
-/** The configuration, or what else keeps a gateway from starting, such as a wrong proxy. */
+/** The configuration, or an error that would also prevent a start, such as an invalid proxy. */
 function readSettings(chosen: SettingsArguments, io: CommandIo): Config | CommandError {
   try {
     return loadSettings(chosen, io).config;

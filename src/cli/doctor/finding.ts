@@ -1,14 +1,14 @@
 /** What one check found. */
 export interface Finding {
   readonly state: FindingState;
-  /** What was looked at: one or two words. */
+  /** What was checked, in one or two words. */
   readonly subject: string;
   readonly text: string;
-  /** What to do about it; for warnings and failures. */
+  /** What to do about it. Set for warnings and failures. */
   readonly advice?: string | undefined;
 }
 
-/** `note`: neither good nor bad, such as that no gateway runs. */
+/** `note`: neither good nor bad, for example that no gateway is running. */
 export type FindingState = "ok" | "note" | "warning" | "failed";
 
 const lineWidth = 80;
@@ -25,7 +25,7 @@ export function formatFinding({ state, subject, text, advice }: Finding): string
   return [`${head}${first}`, ...rest.map((line) => `${indent}${line}`)].join("\n");
 }
 
-/** Lines of at most `width`, broken at spaces; a longer word keeps its line. */
+/** Breaks lines at spaces to at most `width` columns; a longer word keeps its line. */
 function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = "";

@@ -13,7 +13,7 @@ const attemptColumns = [
   },
 ];
 
-/** Formats the routing of a call for people; no lines for the plain case. */
+/** Formats the routing of a call for people; no lines in the usual case. */
 export function formatRouting(call: ReplyRecord): readonly string[] {
   const routing = readPart(call, "routing");
   if (routing === undefined) return [];
@@ -30,7 +30,7 @@ export function formatRouting(call: ReplyRecord): readonly string[] {
 
 function describeOutcome(attempt: ReplyRecord): string {
   const outcome = String(cellOf(attempt, "outcome"));
-  // Older rows mark answers too, which are the call's own bill.
+  // Older rows mark answers too, but those are what the call itself is billed for.
   const isBilledBeside = attempt["may_be_billed"] === true && outcome !== "answered";
   return isBilledBeside ? `${outcome}; may be billed` : outcome;
 }

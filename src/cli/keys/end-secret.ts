@@ -3,7 +3,7 @@ import { exitCodes } from "../../process/exit-codes.ts";
 import { entities, findEntity, readSecretName, titleOf } from "../verbs/entities.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
-/** Ends a secret by its name, which identifies its key. */
+/** Ends a secret by its name, which also identifies its key. */
 export async function endSecret({ argument, client, io, isJson }: VerbCall): Promise<number> {
   const secret = readSecretName(argument ?? "");
   const key = await findEntity(client, { entity: entities.key, named: secret, owners: {} });

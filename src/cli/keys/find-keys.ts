@@ -6,7 +6,7 @@ const overlapLength = 128;
 /** Finds every distinct text in the form of an API key, in input of any size. */
 export async function findKeys(chunks: AsyncIterable<Uint8Array>): Promise<readonly string[]> {
   const found = new Set<string>();
-  // Latin-1 keeps every byte: keys are ASCII in text of any encoding.
+  // Latin-1 preserves every byte, and keys are ASCII in text of any encoding.
   const decoder = new TextDecoder("latin1");
   let rest = "";
   for await (const chunk of chunks) {

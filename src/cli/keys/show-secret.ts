@@ -10,7 +10,7 @@ import {
 import { entities, titleOf } from "../verbs/entities.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
-/** Prints a new secret alone on standard output, which can be piped on. */
+/** Prints only the new secret to standard output, so that it can be piped. */
 export function showIssuedKey({ io }: VerbCall, answer: ReplyRecord): void {
   io.print(readText(answer, "api_key"));
   const key = readPart(answer, "key") ?? {};
@@ -39,7 +39,7 @@ export function showRotatedKey({ io }: VerbCall, answer: ReplyRecord): void {
   warnOfStatus(io, key);
 }
 
-/** Warns of a new secret that gateways refuse. */
+/** Warns if gateways refuse the new secret. */
 function warnOfStatus(io: VerbCall["io"], key: ReplyRecord): void {
   const { status } = key;
   if (typeof status !== "string" || status === "active") return;

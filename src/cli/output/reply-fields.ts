@@ -46,7 +46,7 @@ export function formatValue(value: unknown): string | number {
   return value === null || value === undefined ? "-" : printable(JSON.stringify(value));
 }
 
-/** Times are cut to the second. */
+/** Times are shortened to seconds. */
 function formatText(value: string): string {
   const [, date, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(value) ?? [];
   if (date !== undefined && time !== undefined) return `${date} ${time}`;

@@ -22,7 +22,7 @@ export function formatRecords(columns: readonly Column[], records: readonly Repl
   return formatTable(titles, rows);
 }
 
-/** Formats one object: a line for each field, lists of objects as tables below. */
+/** Formats one object: a line for each field, and lists of objects as tables below. */
 export function formatRecord(record: ReplyRecord): string {
   const fields = Object.entries(record);
   const plain = fields.filter(([, value]) => !isTable(value));

@@ -68,7 +68,7 @@ function notesOn(verdict: ReplyRecord): readonly string[] {
   ];
 }
 
-/** Describes removed entries, and whether retention was shorter then than it is now. */
+/** Describes removed entries, and says if retention was shorter than it is now. */
 function describeRemoved(removed: ReplyRecord): string {
   const { kept_hours: kept, configured_hours: configured } = removed;
   const days = (hours: unknown): string => `${Number((Number(hours) / 24).toFixed(1))} days`;
@@ -87,7 +87,7 @@ function describeVerdict(verdict: ReplyRecord): string {
   return `The audit is broken: ${what} (${counted} read, ${digest})`;
 }
 
-/** Changed fields are in both sides; created and removed objects have one side. */
+/** A changed field is on both sides; created and removed objects have one side. */
 function describeChange(entry: ReplyRecord): string {
   const before = readPart(entry, "before");
   const after = readPart(entry, "after");

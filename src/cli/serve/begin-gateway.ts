@@ -18,15 +18,18 @@ export interface Begun extends AsyncDisposable {
   follow(options: FollowOptions): Disposable;
 }
 
-/** Starts the demo's provider, and data that is to begin anew. `initial`: as read at first. */
+/**
+ * Starts the demo's provider, and creates missing data if asked to. `initial`: the settings as
+ * first read.
+ */
 export async function beginGateway(
   initial: Settings,
   args: ServeArguments,
   io: CommandIo,
 ): Promise<Begun> {
   const reload = { now: (): void => undefined };
-  // Registered first, because the signal ends a process without a handler. The demo has no file to
-  // reload and ends with its terminal.
+  // Registered first, because the signal ends a process that has no handler. The demo has no file
+  // to reload and ends with its terminal.
   if (initial.path !== undefined) io.onReload(() => reload.now());
   const simulator = initial.path === undefined ? await startDemoSimulator() : undefined;
   try {
@@ -55,7 +58,9 @@ async function stop(simulator: Simulator | undefined): Promise<void> {
   await simulator?.[Symbol.asyncDispose]();
 }
 
-/** The provider of the demo. Loaded for a demo only, which shortens other starts. */
+/**
+ * Starts the provider of the demo. Its module is loaded only here, which makes other starts faster.
+ */
 async function startDemoSimulator(): Promise<Simulator> {
   const { startSimulator } = await import("../../simulator/simulator.ts");
   return startSimulator(demoPace);

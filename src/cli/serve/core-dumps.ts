@@ -19,7 +19,7 @@ export function forbidCoreDumps(): boolean {
       });
       return symbols.setrlimit(coreResource, ptr(none)) === 0;
     } catch {
-      // The next library is tried.
+      // Tries the next library.
     }
   }
   return false;

@@ -6,7 +6,7 @@ import type { Settings } from "./load-settings.ts";
 
 export interface FollowOptions {
   readonly events: TelemetryEvents;
-  /** Called with a changed configuration and the text it was made of. */
+  /** Called with a changed configuration and the text it was parsed from. */
   readonly onConfig: (config: Config, text: string) => void;
 }
 

@@ -28,13 +28,13 @@ export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Prom
   io.print(sdkExample(app.dataUrl, shown));
 }
 
-/** Issues the key of the demo on the first start; later its text is not available. */
+/** Issues the key of the demo at the first start; its text is not available later. */
 async function issueFirstKey({ admin }: Pick<App, "admin">): Promise<string | undefined> {
   const environment = "local";
   const { items } = await admin.store.read((view) =>
     view.keys.list({ environment }, { limit: 500 }),
   );
-  // The key's own status counts: with a disabled application a new key would not work either.
+  // The key's own status decides: with a disabled application, a new key would not work either.
   if (items.some((key) => keyStatus(key, admin.clock.now()) === "active")) return undefined;
   const names = { account: "Demo", application: "demo", environment };
   const { id: applicationId } = await ensureApplication(admin, names);

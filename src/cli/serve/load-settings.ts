@@ -24,7 +24,7 @@ export interface SettingsArguments {
 
 export interface Settings {
   readonly config: Config;
-  /** The file's configuration without the changes of the command line. */
+  /** The configuration of the file, without the options of the command line. */
   readonly fileConfig: Config;
   /** Path of the file; undefined for the demo. */
   readonly path: string | undefined;
@@ -32,9 +32,9 @@ export interface Settings {
 }
 
 export interface SettingsSources {
-  /** Of the demo. */
+  /** The demo's provider. */
   readonly simulator?: Pick<Simulator, "origin">;
-  /** Settings that were read before; the same text is not checked again. */
+  /** Settings that were read before; an unchanged text is not checked again. */
   readonly known?: Settings | undefined;
 }
 
@@ -84,7 +84,7 @@ function demoText(chosen: SettingsArguments, { origin }: Pick<Simulator, "origin
   });
 }
 
-/** The configuration with the data directory of the command line. */
+/** The configuration with the data directory given on the command line. */
 export function withDataDir(
   config: Config,
   chosen: SettingsArguments,

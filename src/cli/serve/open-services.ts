@@ -16,7 +16,7 @@ export interface OpenServices extends AsyncDisposable {
   readonly admin: LocalServices;
 }
 
-/** Opens the control plane on the database, on which a gateway may be running. */
+/** Opens the control plane on the database, which a running gateway may be using. */
 export async function openServices(config: Config, io: CommandIo): Promise<OpenServices> {
   const owner = new Installation(config, io);
   const stores = openStores(config.storage.path, io.clock, { owner, peppers: owner.peppers });
@@ -47,7 +47,7 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     store: stores.control,
     reports: stores.reports,
     usage: stores.usage,
-    // Refusals are in the memory of the gateway.
+    // Refusals exist only in the memory of the gateway.
     refusals: { find: () => undefined, list: () => [] },
     clock,
     random,

@@ -19,9 +19,9 @@ import {
 
 export interface ControlRole {
   readonly supervisor: SupervisorLink;
-  /** Numbers of the workers that run already. */
+  /** Numbers of the workers that are already running. */
   readonly workers: readonly number[];
-  /** Settings that a standby read before it took over. */
+  /** Settings that were read while this process was a standby. */
   readonly known: Settings | undefined;
   readonly portUse: Beginning["portUse"];
 }
@@ -85,7 +85,7 @@ function tellSettings({ config, path }: Settings, supervisor: SupervisorLink): s
   return socket;
 }
 
-/** Listens for administration while the process before this one has the data directory. */
+/** Listens on the admin address while the previous process still has the data directory. */
 function openDoor({ listen, http }: Config): Door {
   return buildDoor({ address: listen.admin, idleTimeoutMs: http.idleTimeoutMs });
 }

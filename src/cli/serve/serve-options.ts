@@ -21,7 +21,7 @@ const options = {
 export interface ServeArguments extends SettingsArguments {
   readonly data?: string | undefined;
   readonly admin?: string | undefined;
-  /** Whether data that is missing is begun anew. */
+  /** Whether missing data is created anew. */
   readonly begins: boolean;
   /** Whether the demo was introduced by an earlier process. */
   readonly introduced?: boolean | undefined;
@@ -39,7 +39,7 @@ export function readServeArguments(args: readonly string[]): ServeArguments {
   return { ...values, begins, shownToken };
 }
 
-/** The configuration with the addresses of the command line. */
+/** The configuration with the addresses given on the command line. */
 export function withListeners(config: Config, { data, admin }: ServeArguments): Config {
   const { listen } = config;
   return {
@@ -51,12 +51,12 @@ export function withListeners(config: Config, { data, admin }: ServeArguments): 
   };
 }
 
-/** Arguments that make a successor serve at the port that the system has chosen. */
+/** Arguments that make a successor serve on the port that the system has chosen. */
 export function fixedAddress(listener: "data" | "admin", port: number, url: string) {
   return port === 0 ? [`--${listener}`, new URL(url).host] : [];
 }
 
-/** Whether a person at a terminal ends the process, which skips the wait for balancers. */
+/** Whether a person at a terminal ends the process, which skips the wait for load balancers. */
 export function isAskedByPerson({ reason }: AbortSignal): boolean {
   return reason instanceof AskedToEnd && reason.by === "SIGINT";
 }

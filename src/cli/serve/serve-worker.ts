@@ -20,7 +20,7 @@ import {
 export interface WorkerRole {
   readonly role: Extract<Role, { kind: "worker" }>;
   readonly supervisor: SupervisorLink;
-  /** Settings that a standby read before it took over. */
+  /** Settings that were read while this process was a standby. */
   readonly known: Settings | undefined;
   readonly portUse: Beginning["portUse"];
 }
@@ -38,7 +38,7 @@ export async function serveWorker(
     overrides: { proxies: proxiesOf(io.environment) },
     configOf: (feed, current) => configOf(feed, { args, known, current }, io),
   });
-  // Control may have left, when all are asked to end.
+  // Control may have ended before, when all processes are asked to end.
   const read = await Promise.race([worker.readConfig(), untilAsked(io.signal)]);
   if (read === undefined) return exitCodes.ok;
   const { config } = read;
@@ -61,7 +61,10 @@ interface FeedContext {
   readonly current: Config | undefined;
 }
 
-/** Control has checked the text; it has problems here only if the environments differ. */
+/**
+ * Control has checked the text. Problems occur here only if the processes have different
+ * environments.
+ */
 function configOf(
   { path, text }: ConfigFeed,
   { args, known, current }: FeedContext,

@@ -32,7 +32,7 @@ Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
   run: (args, io) => serve(args, io),
 };
 
-/** A process of the gateway begins in its role; `known` are settings that a standby has read. */
+/** Runs a process of the gateway in its role; `known` are settings that were read on standby. */
 export async function serveAs(
   { role, portUse }: Pick<Beginning, "role" | "portUse">,
   args: readonly string[],
@@ -41,7 +41,7 @@ export async function serveAs(
   const values = readServeArguments(args);
   const { supervisor } = io;
   if (supervisor === undefined) throw new Error("only the supervisor assigns a role");
-  // A worker must not load what opens the database.
+  // A worker must not load modules that open the database.
   if (role.kind === "control") {
     const { serveControl } = await import("./serve-control.ts");
     return serveControl(values, { supervisor, workers: role.workers, known, portUse }, io);
@@ -56,8 +56,8 @@ async function serve(args: readonly string[], io: CommandIo): Promise<number> {
 }
 
 /**
- * Prepares a standby: reads the configuration and loads the modules of a worker. The start reads the
- * configuration again, and checks it only if it has changed.
+ * Prepares a standby: reads the configuration and loads the modules of a worker. At its start, the
+ * process reads the configuration again, and checks it only if it has changed.
  */
 export async function rehearseServe(
   args: readonly string[],

@@ -25,7 +25,9 @@ export class StandardStreams {
     this.log = new LogOutput(this.#queue, clock);
   }
 
-  /** The system's error code for lost results. A reader that closed the stream is no failure. */
+  /**
+   * The system's error code if results were lost. A reader that closed the stream is no failure.
+   */
   get failure(): string | undefined {
     return this.#failure;
   }
@@ -33,7 +35,7 @@ export class StandardStreams {
   /** From now on output that cannot be written at once waits in a bounded buffer, or is dropped. */
   outliveReaders(): void {
     this.#outlivesReaders = true;
-    // Libraries use the console, and the runtime's own blocks on its reader.
+    // Libraries use the console, and the runtime's own console blocks on its reader.
     const print = (...values: readonly unknown[]): void => this.print(format(...values));
     const report = (...values: readonly unknown[]): void => this.report(format(...values));
     Object.assign(console, { log: print, info: print, debug: print, warn: report, error: report });
@@ -62,7 +64,7 @@ export class StandardStreams {
   }
 
   /**
-   * Resolves when everything is written, or to false when the reader was too slow: services and
+   * Resolves when everything is written, or to false when the reader was too slow. Services and
    * commands that are asked to end wait only briefly.
    */
   finish(asked: AbortSignal): Promise<boolean> {

@@ -9,8 +9,8 @@ import { openStores } from "../../store/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 
 /**
- * Makes the existing data directory, pepper and database belong together, so the next start finds
- * nothing missing. Removes nothing, reports its changes, and does nothing when nothing is missing.
+ * Makes the data directory, pepper and database belong together, so that the next start finds
+ * nothing missing. Removes nothing and reports its changes. Does nothing when nothing is missing.
  */
 export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   const { path } = config.storage;

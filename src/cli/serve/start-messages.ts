@@ -13,8 +13,8 @@ import type { SettingsArguments } from "./load-settings.ts";
 type LogForm = Pick<Config, "telemetry">;
 
 /**
- * Tells how the first operator is made. Prints a generated bootstrap token; one from the
- * configuration stays out of terminals and logs. A log in JSON is collected, so no token is in it.
+ * Explains how to create the first operator. Prints a generated bootstrap token; a configured one
+ * stays out of terminals and logs. JSON logs are collected, so they contain no token.
  */
 export function printBootstrap(
   { text, isConfigured }: IssuedToken,
@@ -39,7 +39,7 @@ or on this machine:
 `);
 }
 
-/** The error for a start that failed, which is a line of the log if that is in JSON. */
+/** The error for a failed start, as a line of the log if the log is JSON. */
 export async function startError(
   error: unknown,
   config: LogForm & Pick<Config, "dataDir">,
@@ -58,7 +58,7 @@ function loggerOf({ telemetry }: LogForm, clock: Clock, write: (line: string) =>
   return createLogger({ level, format, clock, write });
 }
 
-/** The reason of a start that failed. */
+/** Why the start failed. */
 async function startFailure(error: unknown, dataDir: string): Promise<string> {
   if (error instanceof FolderInUse) return `cannot start: ${await whoUses(dataDir)}`;
   if (isAbout(error, dataDir)) {
@@ -76,7 +76,7 @@ function isAbout(error: unknown, dataDir: string): boolean {
   return resolve(String(error.path)).startsWith(resolve(dataDir)) && errorCode(error) !== undefined;
 }
 
-/** Names the gateway that has a data directory. */
+/** Describes the gateway that uses a data directory. */
 export async function whoUses(dataDir: string): Promise<string> {
   const { pid, startedAt, url } = (await readLocalAccess(dataDir)) ?? {};
   const since = startedAt === undefined ? "" : ` since ${new Date(startedAt).toISOString()}`;

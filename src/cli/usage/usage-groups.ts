@@ -12,7 +12,7 @@ import type { Column } from "../output/show-reply.ts";
 export interface Groups {
   readonly by: readonly string[];
   readonly records: readonly ReplyRecord[];
-  /** Filter of the report, which also narrows the look-up of names. */
+  /** Filter of the report, which also restricts the lookup of names. */
   readonly filter: AdminQuery;
 }
 
@@ -20,10 +20,10 @@ export interface Groups {
 export type GroupNames = ReadonlyMap<string, ReplyRecord>;
 
 const pageLimit = 500;
-/** Bounds the look-up; names on later pages are left out. */
+/** Limits the lookup; names on later pages are left out. */
 const mostPages = 4;
 
-/** Looks up the names of groups; ids that are not found stay without a name. */
+/** Looks up the names of groups; ids that are not found have no name. */
 export async function findGroupNames(client: AdminClient, groups: Groups): Promise<GroupNames> {
   const { by, filter } = groups;
   const { account_id, application_id, environment } = filter;
@@ -83,7 +83,7 @@ async function* readSome(
   }
 }
 
-/** Undefined for a list that may not be read, because the report works without names. */
+/** Undefined if the user may not read the list, because the report works without names. */
 async function readPage(
   client: AdminClient,
   path: string,

@@ -12,9 +12,9 @@ export interface UsageReport {
   readonly path: string;
   readonly by: readonly string[];
   readonly query: AdminQuery;
-  /** The query without the options that only shape the report. */
+  /** The query, without options that only change how the report looks. */
   readonly filter: AdminQuery;
-  /** Most groups that are shown. */
+  /** Limit on the groups shown. */
   readonly limit: number | undefined;
 }
 
@@ -37,13 +37,16 @@ const sumColumns: readonly Column[] = [
   { title: "P99", of: "duration_ms.p99" },
 ];
 
-/** Prints sums as a table: the names of groups, a line for all, and whether groups are left out. */
+/**
+ * Prints sums as a table: groups with names, a line with the total, and a note if groups are left
+ * out.
+ */
 export async function showUsageReport(
   { client, io }: ReportIo,
   report: UsageReport,
 ): Promise<void> {
   const { path, by, filter, limit = defaultLimit } = report;
-  // One more than is shown reveals whether there are more.
+  // One more than is shown, to learn whether there are more.
   const asked = Math.min(limit + 1, largestGroupLimit);
   const query = { ...report.query, limit: asked };
   const answer = readRecord(await client.request("GET", path, { query }));
@@ -57,7 +60,7 @@ export async function showUsageReport(
   const names = await findGroupNames(client, { by, records, filter });
   const isSeries = records[0]?.["at"] !== undefined;
   const leading = [...(isSeries ? [{ title: "AT", of: "at" }] : []), ...groupColumns(by, names)];
-  // The same period, although calls continue.
+  // The same period as before, although calls continue.
   const whole = { ...filter, since: String(since), until: String(until) };
   const total = leading.length === 0 ? undefined : await readTotal(client, whole);
   const rows = total === undefined ? records : [...records, total];
@@ -70,7 +73,7 @@ export async function showUsageReport(
   }
 }
 
-/** Totals from the server, because percentiles of groups cannot be added up. */
+/** The server computes the totals, because percentiles of groups cannot be added. */
 async function readTotal(client: AdminClient, query: AdminQuery): Promise<ReplyRecord | undefined> {
   const [total] = readRecords(await client.request("GET", "/usage/totals", { query }), "data");
   return total;
@@ -89,7 +92,7 @@ function withoutTotal(
   }));
 }
 
-/** The groups with the most calls; of a series, all their steps. */
+/** The groups with the most calls; in a series, all their steps. */
 function largestGroups(
   records: readonly ReplyRecord[],
   limit: number,

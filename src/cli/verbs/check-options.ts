@@ -2,8 +2,8 @@ import type { Command as Parser } from "commander";
 import { noOption, UsageError } from "../command.ts";
 
 /**
- * Refuses unknown options before missing ones, which may be the same mistake, and an option as the
- * value of the one before it, whose value was forgotten.
+ * Reports unknown options before missing ones, because both may be the same mistake. Reports an
+ * option in the place of a value, whose value was forgotten.
  */
 export function checkOptions({ options }: Parser, args: readonly string[]): void {
   const known = options.flatMap(({ long }) => long ?? []);

@@ -4,7 +4,7 @@ import type { CommandIo } from "../command.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
 import { wordOf } from "./fields.ts";
 
-/** Connects at the first request, and words refusals with the options of the command line. */
+/** Connects at the first request. Refusals name the options of the command line. */
 export function connectLate(options: ReplyRecord, io: CommandIo): AdminClient {
   const chosen = readConnection(options);
   let connected: Promise<AdminClient> | undefined;
@@ -23,7 +23,7 @@ export function connectLate(options: ReplyRecord, io: CommandIo): AdminClient {
       }
     },
     async [Symbol.asyncDispose]() {
-      // The failure to connect is reported already.
+      // The failure to connect has already been reported.
       const client = await connected?.catch(() => undefined);
       await client?.[Symbol.asyncDispose]();
     },

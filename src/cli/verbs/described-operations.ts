@@ -7,7 +7,7 @@ import { Secret } from "../../domain/keys/secret.ts";
 /** The description of an operation. */
 export type DescribedOperation = Omit<Operation, "run">;
 
-/** The operations by id, of a control plane that is never opened. */
+/** The operations by id, from a control plane that is never opened. */
 let described: ReadonlyMap<string, DescribedOperation> | undefined;
 
 export function describedOperation(id: string): DescribedOperation {

@@ -15,11 +15,11 @@ export interface Entity {
   readonly noun: string;
   /** Prefix of its ids. */
   readonly prefix: string;
-  /** The field with its name, for messages. */
+  /** The field that holds its name, for messages. */
   readonly name: string;
   /** The query parameter of its list that finds it by name, if any. */
   readonly parameter?: string;
-  /** Turns typed text that is not a name into one to look up. Throws `UsageError`. */
+  /** Turns typed text that is not a name into a name to look up. Throws `UsageError`. */
   readonly read?: (named: string) => string;
 }
 
@@ -68,14 +68,14 @@ export function titleOf({ noun, name }: Entity, record: ReplyRecord): string {
   return `${title}${name === "application" ? " of application" : ""} '${cellOf(record, name)}'`;
 }
 
-/** Reads `sk-slc_` and the public id of a secret; the rest of a whole key is dropped. */
+/** Reads `sk-slc_` and the public id of a secret; the rest of a complete key is dropped. */
 export function readSecretName(named: string): string {
   const publicPart = publicPartOf(named);
   if (publicPart !== undefined) return publicPart;
   throw new UsageError("give the first characters of a secret (sk-slc_...)");
 }
 
-/** Cuts a whole API key to its public part; messages never repeat it. */
+/** Cuts a complete API key down to its public part; messages never repeat it. */
 function readKeyName(named: string): string {
   const publicPart = publicPartOf(named);
   if (publicPart !== undefined) return publicPart;
@@ -83,7 +83,7 @@ function readKeyName(named: string): string {
   throw new UsageError("give a key's id (key_...) or first characters (sk-slc_...)");
 }
 
-/** Refuses text that is no id, because it may be a whole token. */
+/** Refuses text that is not an id, because it may be a complete token. */
 function readTokenName(named: string): string {
   if (isId("tok", named)) return named;
   throw new UsageError("give a token's id (tok_...)");
@@ -116,7 +116,7 @@ async function findByName(client: AdminClient, wanted: Wanted): Promise<ReplyRec
   );
 }
 
-/** The most names among which one is looked for that was probably meant. */
+/** Most names that are compared to suggest the likely one. */
 const comparedNames = 500;
 
 async function unknownEntity(client: AdminClient, wanted: Wanted): Promise<CommandError> {

@@ -15,7 +15,7 @@ import {
   type ReadValue,
 } from "./read-values.ts";
 
-/** Deviations of the command line from the schema of a field. */
+/** How the command line deviates from the schema of a field. */
 export interface FieldText {
   /** Name of the option; by default the field's name. */
   readonly option?: string;
@@ -34,7 +34,7 @@ export interface FieldText {
 
 export type FieldTexts = Readonly<Record<string, FieldText>>;
 
-/** Texts of fields that mean the same in every request. */
+/** Texts for fields that mean the same in every request. */
 const commonTexts: FieldTexts = {
   account_id: { option: "account", entity: entities.account, about: "An account, by id or name." },
   action: { about: "For example key.rotate." },

@@ -12,7 +12,7 @@ export function readCount(text: string): number {
   throw new InvalidArgumentError("Use a whole number.");
 }
 
-/** How many entries to show. */
+/** A limit on how many entries to show. */
 export function limitUpTo(most: number): ReadValue {
   return (text) => {
     const count = readCount(text);
@@ -22,7 +22,7 @@ export function limitUpTo(most: number): ReadValue {
   };
 }
 
-/** Values with commas between them. */
+/** Values separated by commas. */
 export function readList(text: string): readonly string[] {
   const parts = text.split(",").map((part) => part.trim());
   return parts.filter((part) => part !== "");
@@ -41,7 +41,9 @@ export function readDays(text: string): number {
   throw new InvalidArgumentError("Use whole days, from 1d to 365d.");
 }
 
-/** A duration from the change on, for the field `..._in_seconds` that goes with `..._at`. */
+/**
+ * A duration that starts with the change, for the field `..._in_seconds` that belongs to `..._at`.
+ */
 export class FromNow {
   readonly seconds: number;
 
@@ -51,8 +53,8 @@ export class FromNow {
 }
 
 /**
- * A future time as ISO 8601, from a date or an ISO time. A duration stays one, so that a repeated
- * command is the same request.
+ * A future time as ISO 8601, from a date or an ISO time. A duration is kept as a duration, so that
+ * a repeated command sends the same request.
  */
 export function readTime(text: string): string | FromNow {
   const durationMs = readDurationMs(text);
@@ -79,7 +81,7 @@ function readTimeMs(text: string): number | undefined {
   const [, day, time = "", zone = ""] = timePattern.exec(text) ?? [];
   if (day === undefined) return undefined;
   const timeMs = Date.parse(time === "" ? day : `${day}T${time}${zone === "" ? "Z" : zone}`);
-  // `Date.parse` moves a day that its month lacks into the next month.
+  // `Date.parse` moves a day that does not exist into the next month.
   const isDay = Number.isFinite(timeMs) && toDay(Date.parse(day)) === day;
   return isDay ? timeMs : undefined;
 }

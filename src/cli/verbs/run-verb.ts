@@ -52,7 +52,7 @@ async function runOperation(typed: VerbCall): Promise<number> {
   return showAnswer(call, answer);
 }
 
-/** Asks a person at a terminal before a permanent change. */
+/** Asks a person at a terminal before something is ended or deleted permanently. */
 async function confirm({ verb, found, io, options }: VerbCall): Promise<void> {
   const { entity, spec } = verb;
   if (entity === undefined || !io.input.isTerminal || options["yes"] === true) return;
@@ -107,7 +107,7 @@ function bodyOf({ verb, argument, found }: VerbCall, fields: ReplyRecord): Reply
   if (operation.body === undefined) return undefined;
   const named = entity === undefined ? spec.argument : undefined;
   return {
-    // With the revision that was read, the change is refused after a concurrent one.
+    // With the revision that was read, a change is refused if there was a concurrent one.
     ...("revision" in operation.body.shape ? { revision: found?.["revision"] } : {}),
     ...(named === undefined ? {} : { [named]: argument }),
     ...fields,

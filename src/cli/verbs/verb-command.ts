@@ -14,11 +14,11 @@ import { verbOf, type Typed, type Verb, type VerbSpec } from "./verb.ts";
 export interface ResourceSpec {
   readonly name: string;
   readonly about: string;
-  /** A single verb with the name of the command is the command itself. */
+  /** A single verb that is named like the command is the command itself. */
   readonly verbs: readonly VerbSpec[];
   /** A name for examples. */
   readonly example?: string;
-  /** The verb without a first argument; undefined if one is required. */
+  /** The verb that is used if none is given; undefined: one is required. */
   readonly defaultVerb?: string;
 }
 

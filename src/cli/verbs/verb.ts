@@ -28,11 +28,11 @@ export interface VerbSpec {
   /** Fields that are always sent. */
   readonly fixed?: ReplyRecord;
   /**
-   * Lines without the name of the program, into which another program may pipe. By default the verb
-   * with the example of its resource.
+   * Lines without the name of the program, into which another program may pipe. Default: the verb
+   * with its resource's example.
    */
   readonly examples?: readonly string[];
-  /** Throws for mistakes with a clearer message than the control plane's. */
+  /** Throws for mistakes that it can explain better than the control plane. */
   readonly check?: (call: VerbCall) => void;
   /** Columns of a table: fields, or columns with their own title. */
   readonly columns?: readonly (string | Column)[];
@@ -81,7 +81,7 @@ export interface VerbCall extends Typed {
 }
 
 /**
- * Fields without an option of their own: `revision` comes from the look-up, `disabled` from two
+ * Fields without an option of their own: `revision` comes from the lookup, `disabled` from two
  * verbs, `expires_in_seconds` from `--expires`.
  */
 const never = new Set(["revision", "disabled", "expires_in_seconds"]);
@@ -101,7 +101,7 @@ export function verbOf(spec: VerbSpec, nowMs: number): Verb {
   return { ...verb, options: [...optionsOf(spec, fields, entity), ...yes] };
 }
 
-/** Whether the verb ends something for good, and so asks first. */
+/** Whether the verb ends or deletes something permanently, and so asks first. */
 export function asksFirst({ operation, entity, spec }: Omit<Verb, "options">): boolean {
   return operation.method === "DELETE" && entity !== undefined && spec.run === undefined;
 }

@@ -5,7 +5,7 @@ import { Entry } from "./entry.ts";
 
 export interface Converted {
   readonly file: JsonObject;
-  /** What was not carried over, or has to be looked at: a sentence each. */
+  /** Sentences about what was not converted, or should be checked. */
   readonly notes: readonly string[];
 }
 
@@ -175,7 +175,7 @@ function plain({ fallbacks, max_output_tokens: output, ...model }: ConvertedMode
   return { kind, context_window: window, ...most, ...next, targets };
 }
 
-/** What does the work of a setting here. */
+/** The settings of Sluice that do the same work. */
 const counterparts: ReadonlyMap<string, string> = new Map([
   ["master_key", "operators sign in, or make tokens with `sluice tokens create`"],
   ["database_url", "`storage.url`; keys of LiteLLM cannot be imported, because it keeps digests"],

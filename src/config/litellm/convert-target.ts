@@ -3,7 +3,7 @@ import type { Entry } from "./entry.ts";
 
 /** A deployment of LiteLLM's list as an upstream and the upstream's name of the model. */
 export interface ConvertedTarget {
-  /** From which the name of the upstream is made. */
+  /** The text from which the upstream's name is made. */
   readonly place: string;
   readonly upstream: JsonObject;
   readonly model: string;
@@ -21,14 +21,14 @@ export function convertTarget(params: Entry): ConvertedTarget | undefined {
 
 type Convert = (model: string, params: Entry) => ConvertedTarget | undefined;
 
-/** Of providers with an API of their own. */
+/** Converters for providers with an API of their own. */
 const converters: ReadonlyMap<string, Convert> = new Map([
   ["bedrock", bedrockTarget],
   ["bedrock_converse", bedrockTarget],
   ["azure", azureTarget],
 ]);
 
-/** LiteLLM takes a model without a provider for OpenAI's. */
+/** LiteLLM assumes OpenAI for a model without a provider. */
 function providerOf(model: string): string {
   const [first = "", ...rest] = model.split("/");
   return rest.length === 0 ? "openai" : first;
@@ -72,7 +72,7 @@ function azureTarget(model: string, params: Entry): ConvertedTarget | undefined 
   return { place: `azure-${model}`, upstream: withoutUndefined(upstream), model };
 }
 
-/** Addresses that LiteLLM knows, of servers that speak OpenAI's wire format. */
+/** Addresses of OpenAI-compatible servers that LiteLLM knows by name. */
 const addresses: ReadonlyMap<string, string> = new Map([
   ["openai", "https://api.openai.com/v1"],
   ["ollama", "http://localhost:11434/v1"],

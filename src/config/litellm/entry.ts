@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
 
-/** A map of LiteLLM's file. It remembers which keys were read, so that the others can be named. */
+/** A map of LiteLLM's file that remembers which keys were read, so that the others can be named. */
 export class Entry {
   readonly #values: JsonObject;
   readonly #read = new Set<string>();
@@ -14,7 +14,9 @@ export class Entry {
     return Object.hasOwn(this.#values, key) ? (this.#values[key] ?? undefined) : undefined;
   }
 
-  /** A text or a number as text, with a variable in the form of Sluice; undefined for all else. */
+  /**
+   * A text, or a number as text, with variables in Sluice's form; undefined for any other value.
+   */
   text(key: string): string | undefined {
     const value = this.value(key);
     if (typeof value === "number") return String(value);
@@ -35,7 +37,7 @@ export class Entry {
     return new Entry(this.value(key));
   }
 
-  /** The keys that nobody has read. */
+  /** The keys that were not read. */
   unread(): readonly string[] {
     return Object.keys(this.#values).filter((key) => !this.#read.has(key));
   }

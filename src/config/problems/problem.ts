@@ -17,7 +17,7 @@ export function formatProblems(name: string, problems: readonly ConfigProblem[])
 }
 
 /**
- * Keys with a dot are quoted. A key is cut at the first character that no name has, because a
+ * Keys with a dot are quoted. A key is cut at the first character that no name contains, because a
  * missing space can join a secret to its key.
  */
 export function formatPath(path: ConfigPath): string {

@@ -103,7 +103,7 @@ function kindProblems(
   ];
 }
 
-/** The ids of a target at all sites of its upstream, in all environments. */
+/** The ids of a target in all environments, one for each site of its upstream. */
 function targetIds(target: TargetOutline, outline: Outline): readonly string[] {
   const { kind, written } = atKind(target, outline);
   if (written === undefined) return [];

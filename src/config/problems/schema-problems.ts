@@ -32,7 +32,10 @@ export function schemaProblems(
   return problems.filter((problem) => !isSaidBy(problem, problems));
 }
 
-/** Whether a missing key follows from a key beside it: one that is misspelt, or of another program. */
+/**
+ * Whether a missing key is explained by a key beside it: one that is misspelt, or another program's
+ * name for it.
+ */
 function isSaidBy({ path, message }: SettingProblem, all: readonly SettingProblem[]): boolean {
   if (!message.startsWith(required)) return false;
   const parent = JSON.stringify(path.slice(0, -1));
@@ -110,7 +113,9 @@ const foreignSections: ReadonlySet<string> = new Set([
   "general_settings",
 ]);
 
-/** Names that other gateways and SDKs have for keys, which no likeness of letters finds. */
+/**
+ * Names that other gateways and SDKs use for keys, and that a search for similar spellings misses.
+ */
 const foreignNames: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     api_base: ["base_url", "endpoint"],

@@ -36,7 +36,7 @@ function modelWarnings(
   return [...new Set([...upstreams.values()].flatMap((upstream) => warn(upstream, served) ?? []))];
 }
 
-/** Whether TLS is in front, or only this machine is meant to connect. */
+/** Whether TLS is terminated in front of it, or only this machine is meant to connect. */
 function isProtected(publicUrl: string | undefined): boolean {
   const url = publicUrl === undefined ? null : URL.parse(publicUrl);
   return url !== null && (url.protocol === "https:" || isLoopback(url.hostname));

@@ -3,7 +3,7 @@ import type { RetentionSettings } from "../../domain/accounts/retention.ts";
 import { credential, duration, flag, httpUrl, text, wholeNumber } from "../../settings/values.ts";
 import { isNetwork } from "../../domain/network.ts";
 
-/** The control plane: sessions, single sign-on, and how long what is kept. */
+/** The control plane: sessions, single sign-on, retention. */
 
 const claim = (about: string, initial: string) => text(about).prefault(initial).describe(about);
 

@@ -2,7 +2,9 @@ import { z } from "zod";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
 import { duration, flag, size, wholeNumber } from "../../settings/values.ts";
 
-/** Images that callers name by address make the gateway, or a model's server, send requests. */
+/**
+ * Images that callers name by address, for which the gateway or a model's server sends requests.
+ */
 
 const hostProblem = "must be a host name without port, such as images.example.com";
 

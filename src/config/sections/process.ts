@@ -54,7 +54,7 @@ export const supervisorSchema = z
   .describe("The process that restarts the others.")
   .transform(({ standby }) => ({ hasStandby: standby }));
 
-/** More than these gain little: control decides for all of them. */
+/** More workers gain little, because control decides for all of them. */
 const mostWorkers = 8;
 
 export const workersSchema = z

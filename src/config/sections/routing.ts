@@ -9,7 +9,7 @@ import {
   wholeNumber,
 } from "../../settings/values.ts";
 
-/** How calls find a target, what is done when targets fail, and capacity that keys can buy. */
+/** How calls find a target, what happens when targets fail, and the capacity that keys can buy. */
 
 const ejectionSchema = z
   .strictObject({
@@ -196,7 +196,7 @@ function buildPool(name: string, pool: z.output<typeof poolSchema>): Pool {
     kind: pool.kind,
     tokensPerMinute: pool.tokens_per_minute,
     maxInFlight: pool.max_in_flight,
-    // Only its buyers can use a dedicated pool, so nothing is kept for on-demand calls.
+    // A dedicated pool is only for its buyers, so nothing is kept for on-demand calls.
     onDemandFloorPercent: pool.kind === "dedicated" ? 0 : pool.on_demand_floor,
     unitTokensPerMinute: pool.unit_tokens_per_minute,
   };

@@ -9,7 +9,7 @@ import {
   wholeNumber,
 } from "../../settings/values.ts";
 
-/** What the gateway needs: where it listens, what it stores, how long it waits. */
+/** The gateway's own settings: where it listens, what it stores, how long it waits. */
 
 export const listenSchema = z
   .strictObject({

@@ -4,7 +4,7 @@ import { Secret } from "../../domain/keys/secret.ts";
 import type { ConnectionSettings } from "../../domain/upstream-settings.ts";
 import { duration, wholeNumber } from "../../settings/values.ts";
 
-/** `idle`: what servers of a kind are known to bear. */
+/** `idle`: how long servers of the kind are known to keep idle connections. */
 export function connectionsSchema(idle: string) {
   return z
     .strictObject({

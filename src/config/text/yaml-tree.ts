@@ -103,7 +103,7 @@ function syntaxProblems(
   return [...byLine.values()];
 }
 
-/** Names the place of the first key, because the second one may be far below it. */
+/** Reports the position of the first key too, because the second one may be far below it. */
 function duplicateKey(
   document: Document,
   offset: number,

@@ -12,8 +12,8 @@ export interface DisablingWish {
 }
 
 /**
- * Since when and by whom a key or an application is disabled, after a change. Only operators enable
- * what an operator disabled, even if it was disabled before. Throws 403.
+ * When and by whom a key or an application was disabled, after a change. Only operators enable what
+ * an operator disabled, even if it was disabled before. Throws 403.
  */
 export function disablingAfter(
   { disabledAt, disabledBy }: Disabling,

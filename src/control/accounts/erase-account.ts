@@ -9,7 +9,7 @@ import type { Operation, OperationCall } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
 
-/** Rows per transaction, few enough that others do not wait long. */
+/** Rows per transaction, few enough that other transactions do not wait long. */
 const batchRows = 500;
 
 /** Removes an account with all its data, usage included. */
@@ -56,7 +56,7 @@ interface ErasureWish {
   readonly confirm: string;
 }
 
-/** Its keys must be refused everywhere before they are removed. */
+/** Refuses its keys everywhere, before they are removed. */
 async function stopAccount(
   services: AdminServices,
   { call, id, confirm }: ErasureWish,
@@ -105,7 +105,7 @@ async function removeAll(
   }
 }
 
-/** Rows of calls that just ended may not be stored yet. */
+/** Rows of calls that have just ended may not be stored yet. */
 async function refuseLateUsage({ services, accountId }: Erasure): Promise<void> {
   const now = services.clock.now();
   await services.store.change(({ accounts }) => accounts.markErased(accountId, now));

@@ -20,7 +20,7 @@ import type { AdminServices } from "../services.ts";
 import { readTime } from "../values/time-range.ts";
 import { timeText, viewAs } from "../values/api-form.ts";
 
-/** Who changed what, and whether the record of it is whole. */
+/** Who changed what, and whether the audit is complete. */
 export function auditOperations(services: AdminServices): readonly Operation[] {
   return [listAudit(services), verifyAudit(services)];
 }

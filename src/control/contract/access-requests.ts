@@ -18,7 +18,7 @@ const userNameSchema = z
   .regex(/^\P{Cc}{0,100}$/u, "use at most 100 characters on one line")
   .describe("For people.");
 
-/** Rules that need the email address are checked apart. */
+/** Rules that need the email address are checked elsewhere. */
 export const passwordSchema = z
   .string()
   .max(1024)

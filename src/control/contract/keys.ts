@@ -144,7 +144,7 @@ export const keyChangeSchema = z
   })
   .meta({ id: "KeyChange", examples: [{ revision: 1, allowed_networks: ["10.0.0.0/8"] }] });
 
-/** The settings that a request names, as it names them: what is absent is not checked. */
+/** The settings that a request contains; absent ones are not checked. */
 export type WantedSettings = Partial<z.infer<typeof keyChangeSchema>>;
 
 export const keyQuerySchema = z.strictObject({

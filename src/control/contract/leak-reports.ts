@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What partners of secret scanning send and get: the shape is GitHub's partner program's. */
+/** What secret scanners send and get, in the format of GitHub's partner program. */
 
 export const reportedLeaksSchema = z
   .array(
@@ -32,7 +32,7 @@ export const leakLabelsSchema = z
   )
   .meta({ id: "LeakLabels", description: "In the order of the report." });
 
-/** All bodies of operators are objects. */
+/** A report sent by an operator. All bodies of the admin API are objects. */
 export const handedReportSchema = z
   .strictObject({ leaks: reportedLeaksSchema })
   .meta({ id: "HandedLeakReport" });

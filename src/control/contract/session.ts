@@ -3,7 +3,7 @@ import { emailSchema, passwordSchema } from "./access-requests.ts";
 import { userSchema } from "./access.ts";
 import { timeSchema } from "./values.ts";
 
-/** Requests and answers of signing in. */
+/** Requests and answers for signing in. */
 
 export const credentialsSchema = z
   .strictObject({ email: z.string().trim().toLowerCase().max(254), password: passwordSchema })

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { roles } from "../../domain/accounts/user.ts";
 
-/** Values that several resources have. */
+/** Values that several resources share. */
 
 export const timeSchema = z.iso.datetime().meta({
   description: "A time in UTC.",
@@ -24,7 +24,7 @@ export const noteSchema = z.string().max(1000).describe("A comment.");
 
 const idPattern = /^[A-Za-z0-9_-]{1,100}$/;
 
-/** An id in a query or a body: of any kind, found or not. */
+/** An id in a query or a body; it need not exist. */
 export const idSchema = z.string().regex(idPattern, "use an id from a list");
 
 export const applicationNameSchema = z
@@ -72,7 +72,7 @@ export function numberText({ min, max, initial }: NumberTextOptions) {
     .prefault(String(initial));
 }
 
-/** Answer to the removal of something. */
+/** The answer after something was removed. */
 export const removedSchema = z
   .object({ id: z.string(), deleted: z.literal(true) })
   .meta({ id: "Removed", description: "What was permanently removed." });

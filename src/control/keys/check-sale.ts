@@ -23,8 +23,8 @@ interface SaleRules {
 
 /**
  * Checks that a pool has room for the units that a live key gains. Must run in the transaction that
- * writes the key, or two concurrent sales would both find room. A pool that a configuration change
- * made too small refuses only sales. Throws 409, and 400 for a missing pool.
+ * writes the key, or two concurrent sales would both find room. A pool that became too small by a
+ * change of configuration refuses only sales. Throws 409, and 400 for a missing pool.
  */
 export async function checkSale(
   view: Pick<ControlView, "keys">,
@@ -53,7 +53,7 @@ export async function checkSale(
   });
 }
 
-/** Expired keys hold nothing until their end is postponed. */
+/** The units of an expired key do not count until its expiry is postponed. */
 function countedUnits({ provisionedUnits, expiresAt = Infinity }: Holder, now: number): number {
   return expiresAt > now ? provisionedUnits : 0;
 }

@@ -8,7 +8,7 @@ import { notFound } from "../operation/scope.ts";
 import { timeText } from "../values/api-form.ts";
 import { wrongState } from "../operation/wrong-state.ts";
 
-/** Ends one of two live secrets, such as the one still valid for the overlap of a rotation. */
+/** Ends one of two live secrets, for example the older one during a rotation. */
 export function endSecretOperation(keys: KeyOperations): Operation {
   return keys.change({
     id: "endSecret",

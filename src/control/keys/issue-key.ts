@@ -35,8 +35,8 @@ export interface IssuedKey {
 type IssueServices = Pick<AdminServices, "store" | "peppers" | "clock" | "random">;
 
 /**
- * Issues a key to an existing application, audited as the actor's. The operation checks the
- * settings against the configuration before.
+ * Issues a key to an existing application and audits it with the actor. The operation has already
+ * checked the settings against the configuration.
  */
 export async function issueKey(
   services: IssueServices,
@@ -61,7 +61,7 @@ export interface KeyToInsert {
 
 /**
  * A key with its first secret, of which only a digest is stored. It takes over the limit scope of a
- * recently revoked key of its account; else revoking and issuing keys would reset the limits.
+ * recently revoked key of its account; otherwise revoking and issuing keys would reset the limits.
  */
 export async function insertKey(
   transaction: ControlTransaction,

@@ -23,7 +23,8 @@ export interface KeyRules {
 
 /**
  * Checks the settings of a new or changed key. Only the fields in `wanted` are checked against the
- * configuration, so a note may change although a model has gone. Throws 400 and 403.
+ * configuration, so a note can be changed although a model is no longer configured. Throws 400 and
+ * 403.
  */
 export function checkKeySettings(
   settings: KeySettings,
@@ -52,14 +53,14 @@ export function requireEnvironment(platform: Platform, name: string): PlatformEn
   throw unknownName("environment", { noun: "environment", written: name, known });
 }
 
-/** Plans open to all keys: with their own limits, without provisioned throughput. */
+/** Plans open to all keys: those with limits of their own and without provisioned throughput. */
 export function ordinaryPlans(platform: Platform): readonly string[] {
   return [...platform.plans.values()]
     .filter(({ limits, provisioned }) => limits !== undefined && !provisioned)
     .map(({ name }) => name);
 }
 
-/** Limits the live keys of an account holder. Throws 409. */
+/** Limits how many live keys an account holder can have. Throws 409. */
 export async function checkKeyCount(view: ControlView, rules: KeyRules): Promise<void> {
   const { principal, account } = rules;
   if (principal.role !== "account_holder") return;

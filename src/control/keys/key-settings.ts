@@ -34,7 +34,7 @@ export function applySettings(
   };
 }
 
-/** Since when the key is disabled, after a body that may change it. */
+/** Since when the key is disabled, after a request that may change it. */
 export function disabledSince(
   current: Pick<Key, "disabledAt">,
   wanted: boolean | undefined,
@@ -53,7 +53,7 @@ function capacityOf(
   if (provisionedUnits === 0) return { provisionedUnits, provisionedPool: undefined };
   const named = pick(body.provisioned_pool, current?.provisionedPool);
   const [first, ...others] = pools.keys();
-  // Units that the body does not name stay unchanged.
+  // Units that the request does not name stay unchanged.
   const only = namesCapacity(body) && others.length === 0 ? first : undefined;
   return { provisionedUnits, provisionedPool: named ?? only };
 }
@@ -65,7 +65,7 @@ function limitsOf(
 ): KeySettings["limits"] {
   if (limits === null) return undefined;
   if (limits !== undefined) return entityForm(limits);
-  // Custom limits do not apply to a plan that has its own.
+  // Custom limits do not apply to a plan with limits of its own.
   const hasOwn = plan !== undefined && platform.plans.get(plan)?.limits !== undefined;
   return hasOwn ? undefined : current?.limits;
 }

@@ -10,8 +10,8 @@ export type KeyOperations = ResourceOperations<"key", KeyView>;
 type ViewServices = Pick<AdminServices, "platform" | "lastUse" | "clock">;
 
 /**
- * Shows keys of one answer with only public ids and times of their secrets, and looks up each owner
- * once.
+ * Shows the keys of one answer, with only public ids and times of their secrets. Looks up each
+ * owner once.
  */
 export function showKeys(
   view: ControlView,
@@ -82,8 +82,8 @@ export function isLive(secret: KeySecret, now: number): boolean {
 }
 
 /**
- * The newest live secret, recognized by having no planned end, also when both were made in the same
- * millisecond or the clock was set back.
+ * The live secrets, newest first. The newest one is recognised by having no planned end, which
+ * works even if both were made in the same millisecond or the clock was set back.
  */
 export function liveSecrets(secrets: readonly KeySecret[], now: number): readonly KeySecret[] {
   return secrets

@@ -10,7 +10,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 /** The numbers of the refusal, for programs. */
 type OversaleDetails = ReturnType<typeof detailsOf>;
 
-/** A 409 for units that do not fit beside those already sold, with the arithmetic. */
+/** A 409 for units that do not fit beside those already sold, with the calculation. */
 export class PoolOversold extends GatewayError {
   readonly details: OversaleDetails;
 

@@ -8,7 +8,7 @@ export interface FoundSecret {
   readonly key: Key;
 }
 
-/** The secret of a whole API key, with its key; undefined for any other text. */
+/** The secret of a complete API key, with its key; undefined for any other text. */
 export async function findSecret(
   { secrets, keys }: ControlView,
   text: string,

@@ -127,7 +127,7 @@ describe("a signed report", () => {
       "token.leak",
       "token.leak_reported",
     ]);
-    // An ended credential is still one of ours.
+    // An ended credential is still one of this gateway's.
     expect(await labelsOf(await send(leaks, { revokes: true }))).toEqual([
       "true_positive",
       "true_positive",

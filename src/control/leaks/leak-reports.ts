@@ -25,7 +25,10 @@ export type LeakReportServices = Pick<
   "store" | "clock" | "onKeysChanged" | "peppers" | "revokesLeaks" | "onLeaksReported"
 >;
 
-/** Reports of leaked credentials by principals; `signed-leak-reports` takes those of scanners. */
+/**
+ * Reports of leaked credentials by signed-in users; `signed-leak-reports` handles those of
+ * scanners.
+ */
 export function leakReportOperation(services: LeakReportServices): Operation {
   return defineOperation({
     id: "reportFoundLeaks",

@@ -55,7 +55,7 @@ async function judge(
     return { hint: maskApiKey(text), ...nobody, outcome: "not_a_key" };
   }
   const hint = hintOf(publicId);
-  // The owner is revealed only to a sender of the whole secret.
+  // Only a sender of the complete secret learns its owner.
   const found = await findSecret(changing.transaction, text, peppers);
   if (found === undefined) return { hint, ...nobody, outcome: "unknown" };
   const { secret, key } = found;

@@ -24,11 +24,11 @@ const fetchTimeoutMs = 5_000;
 const publishedLimitBytes = 65_536;
 /** Published keys are reloaded after this time, so that withdrawn ones end. */
 const keptMs = 3_600_000;
-/** Unknown identifiers, which anyone can send, cause reloads no more often. */
+/** Shortest time between two reloads for unknown identifiers, which anyone can send. */
 const fetchPauseMs = 60_000;
 
 /**
- * Checks signatures of reports: ECDSA on P-256 with SHA-256, by keys of the configuration or the
+ * Checks signatures of reports: ECDSA on P-256 with SHA-256, by keys from the configuration or the
  * web.
  */
 export class ReportKeys {

@@ -40,7 +40,7 @@ function ofSignIn({ method, roles, path, body }: OperationDescription): Names {
     ...when(!isSignedIn || body !== undefined, "wrong_credentials"),
     "wrong_origin",
     ...when(isChange, "wrong_csrf_token", "not_permitted", "wrong_state"),
-    // Single sign-on needs an identity provider, which may be unavailable or send no role.
+    // Single sign-on needs an identity provider, which may be unavailable or may not send a role.
     ...when(path.includes("/sso/"), "not_found", "not_permitted", "single_sign_on_unavailable"),
     ...when(body !== undefined && "name" in body.shape, "already_exists"),
     "too_many_requests",

@@ -1,8 +1,8 @@
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * The same schema for the document: its definitions are those of the document, and it uses only
- * what validators and generators of clients in other languages understand.
+ * The same schema for the document: it refers to definitions of the document, and uses only what
+ * validators and client generators in other languages understand.
  */
 export function asPlain(made: object): JsonObject;
 export function asPlain(made: object): unknown {
@@ -23,12 +23,12 @@ function plainPart(name: string, value: unknown): unknown {
   return { ...rest, anyOf: type.map((each: unknown) => ({ type: each })) };
 }
 
-/** Any JSON is a schema of its own, which refers to itself, beside those with a name. */
+/** Arbitrary JSON is a schema without a name that refers to itself. */
 function isAnyJsonName(name: string): boolean {
   return /(?:^|\/)__schema[0-9]+$/.test(name);
 }
 
-/** With the ranges of classes of Unicode, which most languages do not know by name. */
+/** Replaces Unicode classes by ranges, because most languages do not know them by name. */
 function portablePattern(pattern: string): string {
   const controls = String.raw`\u0000-\u001f\u007f-\u009f`;
   return pattern

@@ -9,7 +9,7 @@ import { wrongState } from "./wrong-state.ts";
 /** A transaction of the control plane, with the common parts of every change. */
 export interface Change {
   readonly transaction: ControlTransaction;
-  /** The time of all that the change writes. */
+  /** The time of everything that the change writes. */
   readonly now: number;
   readonly audit: (entry: AuditedChange) => Promise<unknown>;
   /** Marks keys, or their owners, as changed, so that this process reloads them at once. */
@@ -21,16 +21,16 @@ export interface AuditedChange {
   readonly action: string;
   readonly subject: { readonly type: string; readonly id: string };
   readonly accountId: string | undefined;
-  /** Undefined for a new entity. Only the fields that differ from `after` are stored. */
+  /** Undefined for a new entity. Only fields that differ from `after` are stored. */
   readonly before?: AuditFields | undefined;
   /** Undefined for a removed entity. */
   readonly after?: AuditFields | undefined;
 }
 
 /**
- * The one way to change something: the work, its audit entries and the replayable answer share one
- * transaction,so a crash leaves no change without its entry and no change that a
- * repeated request would make twice. `work` returns the operation's answer.
+ * The only way to change something. The work, its audit entries and the replayable answer share one
+ * transaction, so a crash leaves no change without its entry, and a repeated request makes no
+ * change twice. `work` returns the operation's answer.
  */
 export async function change<Answer>(
   services: Pick<AdminServices, "store" | "clock" | "onKeysChanged">,
@@ -66,7 +66,10 @@ async function requireLiveAccount(view: ControlView, principal: Principal): Prom
   );
 }
 
-/** The actor of changes that Sluice makes itself, such as at the first start of the demo. */
+/**
+ * The actor of changes that Sluice itself makes, for example when the demo starts for the first
+ * time.
+ */
 export const bySystem = { actor: { kind: "system", id: undefined, name: "system" } } as const;
 
 type Author = Pick<AuditEntry, "actor"> & Partial<Pick<AuditEntry, "address" | "requestId">>;

@@ -6,7 +6,7 @@ import { invalidField } from "./field-error.ts";
 /** A name in a request that must be one of a few. */
 export interface WrittenName {
   readonly noun: "environment" | "model" | "plan" | "pool";
-  /** What has such names: `the configuration`. */
+  /** What defines such names: `the configuration`. */
   readonly owner?: string;
   readonly written: string;
   readonly known: readonly string[];
@@ -15,7 +15,9 @@ export interface WrittenName {
 /** Most names that a message lists. */
 const listedNames = 20;
 
-/** The names are told, and the one that was probably meant. What was written is not repeated. */
+/**
+ * The message lists the known names and suggests the likely one. It does not repeat what was sent.
+ */
 export function unknownName(param: string, name: WrittenName): GatewayError {
   const { noun, owner = "the configuration", written, known } = name;
   const problem = `${owner} has no such ${noun}`;
@@ -37,8 +39,8 @@ export interface FilterNames {
 }
 
 /**
- * Throws 400 for a filter that nothing can fit. Call it for an empty list only: keys and usage may
- * still have a name that has left the configuration.
+ * Throws 400 for a filter that can match nothing. Call it only for an empty list: keys and usage
+ * may still have a name that is no longer configured.
  */
 export function requireKnownNames(platform: Platform, filter: FilterNames): void {
   const { environments, plans, pools } = platform;

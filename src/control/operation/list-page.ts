@@ -22,5 +22,5 @@ export function listAnswer<Entity, Item>(
   return { data: page.items.map(view), next_cursor: page.next ?? null };
 }
 
-/** The list of another account, which looks like that of an empty one. */
+/** The list of another account, which looks like an empty one. */
 export const emptyList = { data: [], next_cursor: null };

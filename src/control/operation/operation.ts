@@ -29,7 +29,7 @@ export interface Operation {
   readonly hasSecret?: boolean;
   /** Content types of a long text, for which `run` returns a `Download`. */
   readonly downloads?: readonly string[];
-  /** Parses query and body, does the work and returns the answer that its schema lets through. */
+  /** Parses query and body, does the work and returns what the answer's schema allows. */
   run(input: OperationInput): Promise<unknown>;
 }
 
@@ -58,7 +58,7 @@ export type OperationCall = Pick<AdminCall, "id" | "principal" | "signal"> & {
   readonly address: string | undefined;
   /** Set when the request has an idempotency key. */
   readonly replies?: ReplyKeeper | undefined;
-  /** True for the caller's own session and password, which a disabled account does not end. */
+  /** True for the caller's own session and password, which remain usable in a disabled account. */
   readonly isSignIn?: boolean;
 };
 

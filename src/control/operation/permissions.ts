@@ -12,7 +12,7 @@ export const permissions = {
   /** Operators, and account holders in their account. */
   manage: { roles: ["operator", "account_holder"], scope: "write" },
   operate: { roles: ["operator"], scope: "write" },
-  /** Of the gateway itself, which is the operators' own. */
+  /** About the gateway itself, which concerns only operators. */
   observe: { roles: ["operator"], scope: "read" },
   oversee: { roles: ["operator", "auditor"], scope: "read" },
 } as const satisfies Record<string, Permission>;

@@ -105,7 +105,7 @@ export class RepeatableOperations {
     };
   }
 
-  /** Before a rotation of the peppers, the request had other ids. */
+  /** Before a rotation of the peppers, the same request had other ids. */
   async #find(view: ControlView, names: AllRequestNames): Promise<StoredReply | undefined> {
     for (const { id } of [names, ...names.older]) {
       const reply = await view.replies.get(id);
@@ -129,11 +129,12 @@ export class RepeatableOperations {
   }
 }
 
-/** Digests, because the key and the request may contain what must not be stored. */
+/** Digests, because the key and the request may contain data that must not be stored. */
 function namesOf(request: RepeatableRequest, { peppers }: Services): AllRequestNames {
   const { key, operation, call, parameters, query, body } = request;
   const { userId, kind, role, accountId } = call.principal;
-  // A principal whose scope changed counts as another one, as it must not see the stored answer.
+  // A principal whose scope changed counts as a different one, because it must not see the stored
+  // answer.
   const identity = ["idempotency key", userId ?? kind, role, accountId ?? null, key];
   const content = ["request", operation.id, parameters, query ?? {}, body ?? {}];
   return nameRequest({ key, identity, content }, peppers);

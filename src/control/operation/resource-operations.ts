@@ -39,7 +39,7 @@ type Show<Entity, View> = (entity: Entity) => View | Promise<View>;
 
 type Texts = Pick<Operation, "id" | "summary" | "description">;
 
-/** An operation without what it takes from its resource. */
+/** The parts of an operation that its resource does not define. */
 type Own<Body extends z.ZodObject, Answer extends z.ZodType, Input> = Omit<
   OperationDefinition<NoFields, Body, Answer>,
   "path" | "resource" | "roles" | "scope" | "query" | "run"
@@ -160,7 +160,7 @@ export class ResourceOperations<Each extends Kind, View> {
     });
   }
 
-  /** Changes an entity from the revision that was read. `wanted` is the entity as it is to be. */
+  /** Changes an entity from the revision that was read. `wanted` is its new state. */
   update<Body extends RevisedBody>(
     own: Texts & {
       readonly body: Body;
@@ -178,7 +178,7 @@ export class ResourceOperations<Each extends Kind, View> {
         const { changing, body, entity: before, show } = input;
         requireRevision(before, body.revision);
         const wanted = await own.wanted(input);
-        // Without a difference there is no new revision and no audit entry.
+        // Without a difference, there is no new revision and no audit entry.
         if (isSameValue(before, wanted)) return show(before);
         const after = await own.store(changing.transaction, wanted);
         await changing.audit(changeOf(this.#resource.kind, "update", { before, after }));

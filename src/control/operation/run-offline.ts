@@ -21,7 +21,7 @@ export interface OfflineAnswer {
 
 export type RunOffline = (request: OfflineRequest) => Promise<OfflineAnswer>;
 
-/** Runs requests of the control plane without a listener, such as for the command line. */
+/** Runs requests of the control plane without a listener, for example for the command line. */
 export function createRunOffline(
   services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
   operations: readonly Operation[],

@@ -21,8 +21,8 @@ export type RunOperation = (
 ) => Promise<OperationResult>;
 
 /**
- * Runs operations, with and without HTTP: checks the permission, then runs once for each
- * idempotency key. Needs one instance per process, because it tracks running requests.
+ * Runs operations, with or without HTTP: checks the permission, then runs once for each idempotency
+ * key. Make one instance per process, because it tracks running requests.
  */
 export function createRunOperation(
   services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,

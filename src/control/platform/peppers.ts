@@ -11,7 +11,7 @@ import { timeText } from "../values/api-form.ts";
 /** Enough digits to distinguish ten peppers. */
 const shownLength = 12;
 
-/** The peppers, with what still needs them. */
+/** The peppers, each with what still depends on it. */
 export function pepperOperations({ store, peppers, clock }: AdminServices): readonly Operation[] {
   return [
     defineOperation({

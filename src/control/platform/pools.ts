@@ -20,8 +20,8 @@ import type { AdminServices, PlatformPool } from "../services.ts";
 import { viewAs } from "../values/api-form.ts";
 
 /**
- * Pools of capacity and their buyers. A principal bound to an account sees only the pools that its
- * keys have units of, and only the account's share.
+ * Pools of capacity and their buyers. A principal bound to an account sees only the pools of which
+ * its keys have units, and only the account's share.
  */
 export function poolOperations(services: AdminServices): readonly Operation[] {
   return [listPools(services), getPool(services)];
@@ -83,7 +83,7 @@ function getPool({ store, platform, clock }: AdminServices): Operation {
 
 interface PoolState {
   readonly name: string;
-  /** Undefined when the configuration no longer has it. */
+  /** Undefined when the pool is no longer configured. */
   readonly pool: PlatformPool | undefined;
   /** Sold units that the principal may see. */
   readonly sold: number;

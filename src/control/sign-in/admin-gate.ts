@@ -49,7 +49,7 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     async identify(admin) {
       const found = await finder.find(admin).catch((error: unknown) => {
         const refusal = fromStorageError(error);
-        // Only failures count by address, so that they cannot lock out users at the same address.
+        // Only failures count by address, so that they cannot lock out users who share the address.
         if (refusal instanceof GatewayError && refusal.status < 500) countAddress(admin.address);
         throw refusal;
       });
@@ -97,7 +97,9 @@ class PrincipalFinder {
     return this.#lookUp(id, address, () => this.#findBySession(id, secret, request));
   }
 
-  /** `credential` must identify the whole secret: a part of it, such as an id, may be public. */
+  /**
+   * `credential` must identify the whole secret, because parts of it, such as an id, may be public.
+   */
   async #lookUp(
     credential: string,
     address: string,
@@ -185,7 +187,7 @@ function requireEnabled(sent: keyof typeof advice, user: User | undefined): User
   return user;
 }
 
-/** Forms can send neither this header nor this content type. Throws 403 or 415. */
+/** HTML forms can send neither this header nor this content type. Throws 403 or 415. */
 function requireChangeByPage(request: Request, expected: readonly string[]): void {
   const sent = request.headers.get("x-csrf-token") ?? "";
   if (!expected.some((token) => isSameText(sent, token))) {
@@ -207,7 +209,10 @@ function readBearer(authorization: string): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
 }
 
-/** Against DNS rebinding: a page's own host could resolve to this listener and read its answers. */
+/**
+ * Against DNS rebinding: a page's host name could resolve to this listener, which would let the
+ * page read answers.
+ */
 function unknownHost(host: string): GatewayError {
   return new GatewayError("unknown_host", {
     message:
@@ -220,7 +225,7 @@ function wrongToken(how: string): GatewayError {
   return notSignedIn("token", `the management token ${how}`);
 }
 
-/** Messages by the credential that was sent. */
+/** Messages, by the credential that was sent. */
 const advice = {
   nothing:
     "Sign in first: send a session's cookie, or a management token in the header " +
@@ -231,7 +236,7 @@ const advice = {
   session: "The session has ended. Sign in again.",
 } as const;
 
-/** One answer for every wrong credential; the reason is for `sluice explain`. */
+/** The same answer for every wrong credential; the reason is for `sluice explain`. */
 function notSignedIn(sent: keyof typeof advice, reason: string): GatewayError {
   return new GatewayError("not_signed_in", {
     message: advice[sent],

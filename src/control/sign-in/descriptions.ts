@@ -18,7 +18,7 @@ const anybody = { ...shared, roles: [], scope: "read" } as const;
 const signedIn = { ...shared, roles } as const;
 const path = "/admin/v1/session";
 
-/** The requests before and around a session. Their routes and the documents are made from these. */
+/** The requests for signing in and out. Their routes and documentation are made from these. */
 const requests = {
   getSignInOptions: {
     ...anybody,

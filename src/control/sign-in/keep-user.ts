@@ -63,7 +63,7 @@ export async function deleteUser(change: Change, user: User): Promise<void> {
   await change.audit(changeOf("user", "delete", { before: user }));
 }
 
-/** Whether role and account go together. Throws 400 that names the field to change. */
+/** Checks that role and account go together. Throws 400 that names the field to change. */
 async function requireFit(view: ControlView, user: User): Promise<void> {
   const problem = accountProblem(user.role, user.accountId);
   if (problem !== undefined) throw invalidField("account_id", problem);
@@ -88,7 +88,7 @@ function isEnabledOperator(user: User): boolean {
   return user.role === "operator" && user.disabledAt === undefined;
 }
 
-/** Without an operator nobody could create another. */
+/** Without an operator, nobody could create another one. */
 async function requireOtherOperator(transaction: ControlTransaction, user: User): Promise<void> {
   let after: string | undefined;
   do {

@@ -16,7 +16,7 @@ export function tokenPrincipal(
   return { ...sessionPrincipal(user), kind: "token", tokenId: id, scopes: granted };
 }
 
-/** The principal of the local token, which takes access to the data directory. */
+/** The principal of the local token, for which access to the data directory is required. */
 export function localPrincipal(): Principal {
   const nobody = { userId: undefined, accountId: undefined };
   return { kind: "local", name: "local", role: "operator", scopes, ...nobody };

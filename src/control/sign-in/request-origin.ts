@@ -3,7 +3,7 @@ import { isLoopback } from "../../domain/host-list.ts";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether a request may change something. */
+/** Whether a request may change data. */
 export function isUnsafe(request: Request): boolean {
   return !safeMethods.has(request.method);
 }
@@ -17,7 +17,7 @@ export function checkOrigin(request: Request, publicUrl: string): void {
   if (origin !== null && !isSameOrigin(origin, publicUrl)) throw wrongOrigin(origin, publicUrl);
   const site = request.headers.get("sec-fetch-site");
   const isForeign = site !== null && site !== "same-origin" && site !== "none";
-  // Links from other sites may open pages, but not change anything.
+  // Links from other sites may open pages, but must not change anything.
   if (isForeign && isUnsafe(request)) throw wrongOrigin(origin ?? site, publicUrl);
 }
 

@@ -9,7 +9,7 @@ import { sessionRoutes } from "./sessions/session-routes.ts";
 import { SignInLimits } from "./guard/sign-in-limits.ts";
 import { ssoRoutes } from "./sso/sso-routes.ts";
 
-/** All requests of signing in and out. */
+/** All routes for signing in and out. */
 export function signInRoutes(services: SignInServices): readonly Route[] {
   const { store, settings, clock } = services;
   const limits = new SignInLimits(settings, clock);

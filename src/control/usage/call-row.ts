@@ -22,7 +22,7 @@ export function viewCall(record: UsageRecord, reader: Reader): CallRow {
   });
 }
 
-/** Adds how the call found its target, which lists and downloads omit. */
+/** Adds how the call found its target, which is omitted in lists and downloads. */
 export function viewCallDetail(record: UsageRecord, reader: Reader): CallDetail {
   const { routing } = record;
   return {
@@ -44,7 +44,7 @@ function viewRouting({ candidates, attempts }: CallRouting, reader: Reader): Rou
   };
 }
 
-/** A target's id is `upstream/identifier`, and no name of an upstream has a slash. */
+/** The id of a target is `upstream/identifier`, and names of upstreams contain no slash. */
 function viewTarget(id: string, { accountId }: Reader): string {
   return accountId === undefined ? id : (id.split("/", 1)[0] ?? "");
 }

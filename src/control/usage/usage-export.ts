@@ -60,7 +60,7 @@ async function* readPages(
 async function* noPages(): Pages {}
 
 async function* writeCsv(pages: Pages): AsyncGenerator<string> {
-  // Written with the first page, so that a store that fails at once gets a proper error.
+  // Written with the first page, so that a store that fails at once causes a proper error.
   let head = `${columns.join(",")}\r\n`;
   for await (const rows of pages) {
     const lines = rows.map((row) => `${columns.map((name) => cell(row[name])).join(",")}\r\n`);

@@ -163,7 +163,7 @@ async function requireUser(
   return user;
 }
 
-/** The token that another one is made with. Throws when it has ended since the request came in. */
+/** The token that creates another one. Throws when it has ended since the request arrived. */
 async function requireParent(
   { transaction, now }: Change,
   { tokenId }: Principal,
@@ -175,7 +175,7 @@ async function requireParent(
   return token;
 }
 
-/** Shows tokens of one answer; reads each user once. */
+/** Shows the tokens of one answer; reads each user once. */
 function showTokens({ users }: ControlView): (token: ManagementToken) => Promise<TokenView> {
   const emails = new Map<string, string>();
   return async (token) => {

@@ -26,8 +26,8 @@ type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
   : Text;
 
 /**
- * Builds a view: each field that the schema names, from `more` or else from the entity. Other fields
- * of the entity, such as a digest, are never copied.
+ * Builds a view: takes each field that the schema names from `more`, or else from the entity. Other
+ * fields of the entity, such as a digest, are never copied.
  */
 export function viewAs<
   Schema extends z.ZodObject,
@@ -82,7 +82,7 @@ export function timeText(time: number | undefined): string | null {
   return time === undefined ? null : new Date(time).toISOString();
 }
 
-/** Answers have tenths of a millisecond; clocks are finer. */
+/** Answers have a resolution of a tenth of a millisecond; clocks are finer. */
 export function roundedMs(durationMs: number): number {
   return Math.round(durationMs * 10) / 10;
 }
@@ -106,7 +106,7 @@ type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Text;
 
-/** Converts a body or a query. Fields that are undefined are left out; null removes a value. */
+/** Converts a body or a query. Undefined fields are left out; null removes a value. */
 export function entityForm<Request extends object>(request: Request): EntityFields<Request>;
 export function entityForm(request: object): unknown {
   return Object.fromEntries(

@@ -9,7 +9,7 @@ test("token ids become the texts they stand for, and texts stay", async () => {
   expect(texts).toEqual(["Hello world", "as it is", "<|endoftext|>"]);
 });
 
-/** "🦜" is of three tokens, none of which is a character. */
+/** "🦜" consists of three tokens, none of which is a character. */
 const parrot = [9468, 99, 250];
 
 test("characters of several tokens are put together", async () => {

@@ -10,7 +10,7 @@ export type TokenInput = string | Float64Array<ArrayBuffer>;
 export interface TokenQuestion {
   readonly id: number;
   readonly inputs: readonly TokenInput[];
-  /** For all decoded texts together. */
+  /** Limit on all decoded texts together. */
   readonly limitBytes: number;
 }
 
@@ -30,9 +30,8 @@ export type DecodeTokens = (
 
 /**
  * Decodes token ids. LangChain's Python client sends `cl100k_base` ids to any embeddings server,
- * but only OpenAI's own models read them. The table is large and rarely needed: it is loaded on
- * first use, in a thread that is kept, because loading would block the event loop for half a
- * second.
+ * but only OpenAI's own models read them. The table is large and rarely needed. It is loaded on
+ * first use, in a thread of its own, because loading would block the event loop for half a second.
  */
 export function createTokenDecoder(): DecodeTokens {
   const asked = new Map<number, PromiseWithResolvers<TokenAnswer>>();

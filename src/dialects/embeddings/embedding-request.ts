@@ -54,7 +54,7 @@ const embeddingOptions = object({
     encoding_format: oneOf(["float", "base64"]),
     dimensions: integer({ minimum: 1 }),
     user: text(),
-    // Servers accept different values, so the upstream refuses the ones it lacks.
+    // Servers accept different values, so the upstream refuses those that it does not support.
     input_type: text(),
   },
 });

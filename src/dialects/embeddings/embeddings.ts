@@ -43,7 +43,7 @@ async function reply(call: Call, embedding: EmbeddingCall, services: CallService
   return jsonTextReply(body, servedHeaders(started, call.snapshot.routing));
 }
 
-/** How a vector is written: between which characters, and its text. */
+/** The characters around a vector, and how its text is written. */
 interface VectorForm {
   readonly open: string;
   readonly textOf: (vector: EmbeddingVector) => string;
@@ -70,7 +70,7 @@ function vectorList(
   return parts;
 }
 
-/** Copies megabytes of vectors once, as no text of all of them is made. */
+/** Copies megabytes of vectors only once, without building a text of all of them. */
 function joinBytes(ascii: readonly string[], end: string): Uint8Array<ArrayBuffer> {
   const endBytes = Buffer.from(end);
   const length = ascii.reduce((sum, part) => sum + part.length, endBytes.length);
@@ -81,7 +81,7 @@ function joinBytes(ascii: readonly string[], end: string): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-/** The upstream's own text has been checked when it was read. */
+/** The upstream's text was checked when it was read. */
 function base64Of(vector: EmbeddingVector): string {
   return typeof vector === "string" ? vector : packed(vector);
 }

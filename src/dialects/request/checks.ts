@@ -22,7 +22,7 @@ export function missing(name: string): Violation {
 }
 
 export interface TextRules {
-  /** In characters, not in UTF-16 units. */
+  /** In characters, not in UTF-16 code units. */
   readonly maximumLength?: number;
   readonly pattern?: RegExp;
   readonly mayBeEmpty?: boolean;
@@ -171,7 +171,7 @@ export function list(item: Check, rules: ListRules): Check {
   };
 }
 
-/** A string, or a list: two forms of the same field. */
+/** A string or a list: two forms of the same field. */
 export function textOrList(item: Check, rules: ListRules): Check {
   const items = list(item, rules);
   return (value) => {

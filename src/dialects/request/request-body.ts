@@ -2,7 +2,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
 import * as messages from "./messages.ts";
 
-/** Refuses a body that is no object with the error for invalid JSON, as OpenAI does. */
+/** Refuses a body that is not an object with the error for invalid JSON, as OpenAI does. */
 export function requireObject(body: unknown): JsonObject {
   if (isObject(body)) return body;
   throw new GatewayError("invalid_json", { message: messages.notJson() });

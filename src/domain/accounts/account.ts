@@ -10,7 +10,7 @@ export interface Account {
   readonly plans: readonly string[];
   /** Limit on unrevoked keys across all its applications. */
   readonly maxKeys: number;
-  /** Limits on all its keys together, without provisioned throughput; undefined: no limit. */
+  /** Limits on all its keys together, not counting provisioned throughput; undefined: no limit. */
   readonly limits: Limits | undefined;
   /** Milliseconds since the epoch, as all times of an entity. */
   readonly createdAt: number;
@@ -30,7 +30,7 @@ export interface Application {
   readonly note: string;
   readonly createdAt: number;
   readonly disabledAt: number | undefined;
-  /** Role of the user who disabled it; what an operator disabled only operators enable. */
+  /** Role of the user who disabled it. Only operators can enable what an operator disabled. */
   readonly disabledBy: Role | undefined;
   readonly revision: number;
 }

@@ -50,7 +50,7 @@ export interface ManagementToken {
   readonly name: string;
   /** Part of the token's text that may be shown. */
   readonly publicId: string;
-  /** The token that created it, with which it ends. Undefined: created by a user. */
+  /** The token that created this one; both end together. Undefined: created by a user. */
   readonly parentId?: string | undefined;
   /** HMAC-SHA-256 of the token's text under a pepper. */
   readonly digest: Uint8Array;

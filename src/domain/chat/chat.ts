@@ -162,7 +162,10 @@ export interface ChatResult {
   readonly serviceTier: string | undefined;
 }
 
-/** One event of a streamed answer. `choice` is the choice's index, `call` counts its tool calls. */
+/**
+ * One event of a streamed answer. `choice` is the index of the choice, `call` that of its tool
+ * call.
+ */
 export type ChatEvent =
   | {
       readonly type: "text-delta";

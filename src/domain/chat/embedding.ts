@@ -32,7 +32,7 @@ export interface EmbeddingRequest {
   readonly user: string | undefined;
   /** Purpose of the vectors as the caller named it; not an OpenAI field. */
   readonly inputType?: string | undefined;
-  /** The caller's whole body; an adapter also sends the fields of it that its operator named. */
+  /** The caller's whole body; an adapter also sends those of its fields that the operator named. */
   readonly sent?: Readonly<Record<string, unknown>>;
   /** The format the caller gets; requesting the same from the upstream saves transcoding. */
   readonly encodingFormat: "float" | "base64";

@@ -1,6 +1,9 @@
 import { releaseBytes } from "./release-bytes.ts";
 
-/** Joins chunks, which must not be read afterwards: a single one is returned as is. */
+/**
+ * Joins chunks into one array. The chunks must not be read afterwards: a single one is returned as
+ * is.
+ */
 export function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Array {
   const [only] = chunks;
   if (only !== undefined && chunks.length === 1) return only;
@@ -10,7 +13,7 @@ export function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Ar
     joined.set(chunk, position);
     position += chunk.byteLength;
   }
-  // Last, as chunks may share one buffer.
+  // Released last, as chunks may share one buffer.
   for (const chunk of chunks) releaseBytes(chunk);
   return joined;
 }

@@ -24,7 +24,9 @@ export const valueCosts = {
   escape: 1,
 } as const;
 
-/** Bytes scanned per turn of the event loop: 1 ns a byte, 50 before the code is compiled. */
+/**
+ * Bytes scanned per turn of the event loop. A byte takes 1 ns, 50 ns before the code is compiled.
+ */
 const turnBytes = 256 * 1024;
 
 /** Scans a whole body, a large one over several turns. Throws like `JsonScan`. */
@@ -54,8 +56,8 @@ const walkBytes = 32;
 
 /**
  * Scans the bytes of a JSON text before it is parsed, in chunks of any size, and throws
- * `GatewayError` 400 at the first byte over a limit. For invalid JSON the result is right up to the
- * first mistake, which is all that a parser reads.
+ * `GatewayError` 400 at the first byte over a limit. Invalid JSON is checked up to its first
+ * mistake, which is as far as a parser reads.
  */
 export class JsonScan {
   readonly #depthLimit: number;

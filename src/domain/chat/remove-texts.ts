@@ -91,7 +91,7 @@ function decodeEnd(characters: Character[]): boolean {
   return true;
 }
 
-/** All notations of a text, as `plainOf` decodes them. */
+/** All notations of a text, in the form that `plainOf` produces. */
 function formsOf(text: string): readonly string[] {
   const bytes = Buffer.from(text);
   const inDigits = [0, 1, 2].map((before) => inBase64(bytes, before).toLowerCase());
@@ -104,7 +104,7 @@ function plainForm(form: string): string {
   return form.replaceAll(/[\s=]/g, "").replaceAll("-", "+").replaceAll("_", "/").toLowerCase();
 }
 
-/** The base64 digits that depend on the text alone when so many bytes (modulo 3) precede it. */
+/** The base64 digits that depend only on the text, when this many bytes (modulo 3) precede it. */
 function inBase64(bytes: Uint8Array, before: number): string {
   const digits = Buffer.concat([new Uint8Array(before), bytes]).toString("base64");
   return digits.slice(

@@ -2,7 +2,7 @@
 export interface CredentialForm {
   /** The text sent as the key; empty when there is none. */
   read(headers: Headers): string;
-  /** What a request must have, for operators. */
+  /** Name of the credential that a request must carry, for operators. */
   readonly name: string;
   /** The header of the key with an example, for callers. */
   readonly header: string;

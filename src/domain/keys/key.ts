@@ -30,7 +30,7 @@ export interface Key {
   readonly expiresAt: number | undefined;
   /** May be enabled again. */
   readonly disabledAt: number | undefined;
-  /** Role of the user who disabled it; what an operator disabled only operators enable. */
+  /** Role of the user who disabled it. Only operators can enable what an operator disabled. */
   readonly disabledBy: Role | undefined;
   /** Deleted permanently. */
   readonly revokedAt: number | undefined;

@@ -33,10 +33,10 @@ export function heldTokens(tokensPerMinute: number): number {
 }
 
 /**
- * The period of a guarantee in seconds: whole minutes in which it has enough tokens for the largest
- * request, because a small guarantee must be usable too. At most an hour; larger requests are never
- * within it. Whole minutes, because a caller that keeps to a rate per minute then also keeps to it
- * over the period.
+ * The period of a guarantee in seconds: as many whole minutes as it needs to have enough tokens for
+ * the largest request, because a small guarantee must be usable too. At most an hour; requests
+ * larger than that are never within it. The minutes are whole because a caller that keeps to a rate
+ * per minute then also keeps to it over the period.
  */
 export function guaranteeSeconds(tokensPerMinute: number, largestRequestTokens: number): number {
   if (tokensPerMinute <= 0) return 60;
@@ -50,8 +50,8 @@ export function openTokens(pool: Pool, soldUnits: number): number {
 }
 
 /**
- * Places of a pool for calls without a guarantee: the share that is not held back, and at least one
- * if there is a second for the guarantees. Without a limit: `Infinity`.
+ * Places of a pool for calls without a guarantee: the share that is not held back. If any tokens
+ * are left and the pool has several places, at least one. Without a limit: `Infinity`.
  */
 export function openPlaces(pool: Pool, soldUnits: number): number {
   const places = pool.maxInFlight ?? Infinity;
@@ -62,7 +62,7 @@ export function openPlaces(pool: Pool, soldUnits: number): number {
   return Math.max(places - held, places > 1 ? 1 : 0);
 }
 
-/** The sold units of a pool: the number of keys by their number of units. */
+/** The sold units of a pool: how many keys hold each number of units. */
 export type UnitHoldings = ReadonlyMap<number, number>;
 
 export function unitsIn(holdings: UnitHoldings): number {

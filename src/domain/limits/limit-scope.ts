@@ -14,8 +14,8 @@ export interface LimitScope {
   /** The limit for the whole window. `Infinity`: no limit, possible only for requests. */
   readonly limit: number;
   /**
-   * Set for a scope of several owners, such as a pool: excess use of one is no debt of the others,
-   * and expires with the second of its admission.
+   * Set for a scope of several owners, such as a pool: excess use by one owner is no debt of the
+   * others, and expires with the second of its admission.
    */
   readonly isShared?: boolean;
   /**
@@ -34,7 +34,7 @@ export type LimitWindow = "minute" | GuaranteeTime;
  */
 export interface GuaranteeTime {
   /**
-   * From 60 to 3600; the tokens grow with it. It may change with every request without losing
+   * From 60 to 3600; the tokens grow in proportion. It may change with every request without losing
    * admitted use.
    */
   readonly seconds: number;
@@ -47,7 +47,10 @@ export interface CountedRequest {
   readonly slot: number;
 }
 
-/** A call of a model, or a listing, of which a plan allows as many beside its calls. */
+/**
+ * A call of a model, or a listing of models. A plan allows as many listings as calls, counted
+ * apart.
+ */
 export type RequestKind = "call" | "listing";
 
 /** The scopes of limits in any 60 seconds. */

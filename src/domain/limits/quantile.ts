@@ -8,7 +8,7 @@ export interface QuantileOptions {
   readonly maximum: number;
 }
 
-// Steps are shares of the estimate (of its logarithm), so one tuning serves token counts and ratios.
+// Steps are relative to the estimate (its logarithm), so one tuning serves token counts and ratios.
 const largestStep = 0.5;
 const smallestStep = 0.02;
 const shrinkFactor = 0.9;
@@ -44,7 +44,7 @@ export class QuantileEstimator {
     return this.#estimate;
   }
 
-  /** Takes one observation; what is not a number is ignored. */
+  /** Takes one observation; NaN is ignored. */
   observe(observation: number): void {
     if (Number.isNaN(observation)) return;
     const isAbove = observation > this.#estimate;

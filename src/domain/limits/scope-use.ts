@@ -1,16 +1,16 @@
 import type { LimitScope, LimitUnit } from "./limit-scope.ts";
 import type { WindowUse } from "./window.ts";
 
-/** What the window of a scope holds, or a part of it, for another process. */
+/** The use in the window of a scope, or a part of it, as reported to another process. */
 export interface ScopeUse extends WindowUse {
   readonly scope: NamedScope;
 }
 
-/** What tells a scope from others. Caps and guarantees of one id count separately. */
+/** What identifies a scope. Caps and guarantees of one id count separately. */
 export interface NamedScope {
   readonly id: string;
   readonly unit: LimitUnit;
-  /** Of a guarantee; 0: a minute. */
+  /** The period of a guarantee; 0: a minute. */
   readonly seconds: number;
 }
 

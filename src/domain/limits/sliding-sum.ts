@@ -9,7 +9,10 @@ export interface SlotAmounts {
  * numbers them: call `advance` with the current slot before anything else.
  */
 export class SlidingSum {
-  /** One element more than kept slots; the size is a power of two, so an index is a bit mask. */
+  /**
+   * One element more than the kept slots; the size is a power of two, so that a mask finds an
+   * index.
+   */
   #amounts: Float64Array;
   #slot: number;
   #counted: number;
@@ -103,7 +106,7 @@ export class SlidingSum {
     }
   }
 
-  /** The first slot by whose end at least this amount has expired, or else the newest. */
+  /** The first slot by whose expiry at least this amount has expired, or else the newest. */
   slotFreeing(amount: number): number {
     let left = amount;
     let slot = this.#slot - this.#counted;
@@ -124,7 +127,7 @@ export class SlidingSum {
     return this.#changedFrom;
   }
 
-  /** Likewise, of those that became more. */
+  /** Likewise, of the slots that grew. */
   get raisedFrom(): number {
     return this.#raisedFrom;
   }
@@ -155,7 +158,7 @@ export class SlidingSum {
     return copy;
   }
 
-  /** An empty sum with as many slots. */
+  /** An empty sum with the same number of slots. */
   emptyCopy(): SlidingSum {
     const copy = new SlidingSum(this.#kept, this.#slot);
     copy.#counted = this.#counted;

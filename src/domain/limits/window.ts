@@ -1,16 +1,16 @@
 import { SlidingSum, type SlotAmounts } from "./sliding-sum.ts";
 import { countedSlots, slotLifeMs, slotMs } from "./slots.ts";
 
-/** What a window holds, or a part of it, for another process. */
+/** The use in a window, or a part of it, as reported to another process. */
 export interface WindowUse {
   readonly slot: number;
   readonly amounts: readonly number[];
   readonly debt: number;
-  /** The limit to which a debt is held. */
+  /** The limit beyond which use is a debt. */
   readonly limit: number;
 }
 
-/** A limit divided by how much more of it is told than is used. */
+/** A report may exceed the actual use by the limit divided by this number. */
 const aheadPart = 64;
 
 /** Longest wait, in slots, that is computed exactly. */
@@ -18,8 +18,8 @@ const longestWaitSlots = 3_600;
 
 /**
  * The use of one unit in the latest one-second slots: 61 for a cap, a configurable number for a
- * guarantee. Use beyond the limit is a debt, which is paid from all that becomes free, so that over
- * any time no more than the limit is used, except for the debt at its end. Call `advance` with the
+ * guarantee. Use beyond the limit is a debt, which is paid from whatever becomes free: over any
+ * time, no more than the limit is used, except for the debt at its end. Call `advance` with the
  * time before anything else. Amounts are integers.
  */
 export class UsageWindow {
@@ -30,9 +30,9 @@ export class UsageWindow {
   #debt = 0;
   /** What running calls may still use beyond their charges. */
   #openOverrun = 0;
-  /** The debt that `takeChanged` told last. */
+  /** The debt that `takeChanged` last reported. */
   #toldDebt = 0;
-  /** The slot of which more than its use was told, and how much. */
+  /** The slot for which more than its use was reported, and that amount. */
   #toldSlot = Number.POSITIVE_INFINITY;
   #toldAmount = 0;
 
@@ -68,7 +68,7 @@ export class UsageWindow {
     return this.#debt;
   }
 
-  /** Whether dropping the window once its slots have expired would lose a debt. */
+  /** Whether a debt would be lost if the window were dropped once its slots have expired. */
   get owes(): boolean {
     return this.#debt > 0 || this.#openOverrun > 0;
   }
@@ -164,8 +164,8 @@ export class UsageWindow {
   }
 
   /**
-   * What is to be told after changes; undefined: nothing. Somewhat more than is used is told of the
-   * current slot, so that not every change has to be.
+   * What to report after changes; undefined: nothing. The report for the current slot exceeds its
+   * use somewhat, so that not every change needs one.
    */
   takeChanged(): WindowUse | undefined {
     const { changedFrom, raisedFrom, slot } = this.#used;
@@ -183,7 +183,7 @@ export class UsageWindow {
     return this.#useOf(this.#used.amountsFrom(from));
   }
 
-  /** All that it holds or has told; undefined: nothing. */
+  /** All that it holds or has reported; undefined: nothing. */
   get held(): WindowUse | undefined {
     if (this.#used.sum === 0 && this.#debt === 0) return undefined;
     return this.#useOf(this.#used.amountsFrom(this.oldest));
@@ -205,7 +205,9 @@ export class UsageWindow {
     this.#limit = limit;
   }
 
-  /** Adds the use of another process; what came after the current slot counts in it. */
+  /**
+   * Adds the use of another process. Use in slots after the current one counts in the current one.
+   */
   include({ slot, amounts, debt, limit }: WindowUse): void {
     for (const [index, amount] of amounts.entries()) {
       this.#used.change(Math.min(slot + index, this.newest), amount);

@@ -1,8 +1,8 @@
 import type { OpenedCall, UsageRecord } from "./usage.ts";
 
 /**
- * Records calls. What is recorded in one turn of the event loop is written together at its end, and
- * survives a kill once the promise has resolved. The calls of a turn share one promise.
+ * Records calls. All records of one turn of the event loop are written together at its end, and
+ * survive a kill once the promise has resolved. The calls of a turn share one promise.
  */
 export interface CallLedger {
   /** False when there is no room for another call; calls are then refused. */

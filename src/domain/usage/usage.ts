@@ -56,7 +56,7 @@ export interface UsageRecord {
   /** Milliseconds from arrival to the first event; undefined when there was none. */
   readonly firstEventMs: number | undefined;
   readonly durationMs: number;
-  /** Undefined for the plain case: one target, one attempt, answered. */
+  /** Undefined in the usual case: one target, one attempt, answered. */
   readonly routing?: CallRouting | undefined;
   /** Whether the provider may also bill an attempt whose answer nobody received. */
   readonly mayBeBilledTwice?: boolean | undefined;

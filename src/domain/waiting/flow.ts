@@ -1,12 +1,12 @@
-/** Items that come one after another; the one reader takes what is there, without a promise. */
+/** A sequence of items over time. Its single reader takes what is available, without a promise. */
 export interface Flow<Item> {
   /** The next item; undefined while there is none, and at the end. Throws once the flow failed. */
   take(): Item | undefined;
   /** Whether everything was taken, and nothing more will come. */
   readonly isOver: boolean;
   /**
-   * Calls back once, in the same turn of the event loop in which something comes, the end or a
-   * failure included. For when there is nothing to take; replaces the call before.
+   * Calls back once, in the turn of the event loop in which an item, the end or a failure arrives.
+   * Use it when there is nothing to take; it replaces the previous callback.
    */
   whenReady(call: () => void): void;
 }

@@ -1,4 +1,7 @@
-/** Goes on with a value, at once if it is known, so that an answer without a wait costs no turn. */
+/**
+ * Continues with a value, synchronously if it is already there: a result that needs no wait costs
+ * no turn of the event loop.
+ */
 export function whenKnown<Value, Result>(
   value: Value | Promise<Value>,
   goOn: (value: Value) => Result,

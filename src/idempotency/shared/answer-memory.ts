@@ -1,4 +1,4 @@
-/** Bytes held of running streamed answers for callers that join, all calls together. */
+/** Bytes of running streamed answers held for callers that join, for all calls together. */
 export class AnswerMemory {
   readonly #limitBytes: () => number;
   #heldBytes = 0;

@@ -13,7 +13,7 @@ const seeds = 400;
 const steps = 60;
 const leftBehind = '"code":"answer_not_kept"';
 
-/** Numbers in [0, 1) that are the same for a seed. */
+/** Numbers in [0, 1), the same for the same seed. */
 function randomOf(seed: number): () => number {
   let state = (seed + 1) * 2_654_435_761;
   return () => {
@@ -22,7 +22,9 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** Callers who join, read and leave as they please, while an answer comes as it pleases. */
+/**
+ * Callers that join, read and leave at random times, during an answer that arrives at random times.
+ */
 class Trial {
   readonly #random: () => number;
   readonly #frames: readonly string[];
@@ -76,7 +78,7 @@ class Trial {
 
   #join(): void {
     const { call } = this.#bench;
-    // As `RepeatableCalls` does it: an answer that has ended or is too large is not joined.
+    // As in `RepeatableCalls`: an answer that has ended or is too large is not joined.
     if (this.#bench.ends > 0 || call.isTooLarge) return;
     const caller = this.#bench.join();
     this.#all.push(caller);

@@ -49,7 +49,7 @@ describe("a streamed answer that is shared", () => {
     await settle();
     expect(caller.text).toBe(frames.join(""));
     expect(bench.ends).toBe(0);
-    // Leaving or joining now changes nothing.
+    // After this, leaving or joining changes nothing.
     const late = bench.join();
     const lateReading = late.readAll();
     caller.leave();
@@ -226,7 +226,7 @@ describe("when the memory of all calls is used up", () => {
   const pieces = Array.from({ length: 20 }, (_, index) => frame(`${index}`.padStart(10_000, "x")));
   const answer = [...pieces, done];
 
-  /** Of one whose answer has begun. */
+  /** For a call whose answer has begun. */
   async function readRest(caller: Caller): Promise<string> {
     while ((await caller.read()) !== undefined);
     return caller.text;
@@ -257,7 +257,7 @@ describe("when the memory of all calls is used up", () => {
     const all = answer.join("");
     expect(await Promise.all(reading)).toEqual(started.map(() => all));
     const texts = await Promise.all(started.map(({ idle }) => readRest(idle)));
-    // Those who had read nothing had all of it held for them, or none.
+    // Readers that had read nothing got either the whole answer or an error.
     const held = texts.filter((text) => text === all);
     const behind = texts.filter((text) => text.includes('"code":"answer_not_kept"'));
     expect(held.length).toBeGreaterThan(0);

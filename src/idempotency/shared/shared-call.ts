@@ -13,7 +13,7 @@ import { SharedFrames } from "./shared-frames.ts";
 import { SharedWork, type SharedWorkOptions } from "./shared-work.ts";
 
 export interface SharedCallOptions extends SharedWorkOptions<Reply | OpenedAnswer> {
-  /** Undefined for an answer that is too large. Resolves once repeats find it. */
+  /** Undefined for an answer that is too large. Resolves once repeats find the answer. */
   readonly keep: (answer: KeptAnswer | undefined) => Promise<void>;
   readonly limitBytes: number;
   readonly memory: AnswerMemory;
@@ -22,7 +22,7 @@ export interface SharedCallOptions extends SharedWorkOptions<Reply | OpenedAnswe
 
 /**
  * One call for all requests with the same `Idempotency-Key`. Its answer is kept before any caller
- * gets the end of it.
+ * gets its end.
  */
 export class SharedCall extends SharedWork<Answer, AnswerReader> implements ReadCall {
   readonly #options: SharedCallOptions;
@@ -71,7 +71,7 @@ export class SharedCall extends SharedWork<Answer, AnswerReader> implements Read
     return answer;
   }
 
-  /** Undefined for bytes that are too many. */
+  /** Undefined if there are too many bytes. */
   #textOf(body: Uint8Array): Omit<KeptAnswer, "headers"> | undefined {
     if (body.byteLength > this.#options.limitBytes) return undefined;
     return { isStreamed: false, text: new TextDecoder().decode(body) };
@@ -102,7 +102,7 @@ export class SharedCall extends SharedWork<Answer, AnswerReader> implements Read
     await this.#options.keep(fits ? { ...body, headers: lastingHeaders(headers) } : undefined);
   }
 
-  /** The next repeat makes the call anew. */
+  /** The next repeat makes the call again. */
   #abandonCall(reason: unknown): void {
     this.abandon(reason);
     this.#stream?.frames.cancel();

@@ -32,9 +32,9 @@ interface Batch {
   readonly isCounted: boolean;
 }
 
-/** Most text that a reader gets at once, give or take a batch. */
+/** Most text that a reader gets at once, apart from the last batch. */
 const catchUpCharacters = 16_384;
-/** What a call may hold without the memory of all calls: about as much as is in flight anyway. */
+/** What a call may hold without being counted: about as much as is in flight anyway. */
 const passingBytes = 16_384;
 
 /**
@@ -93,12 +93,12 @@ export class SharedFrames {
     if (!this.#isKeeping) this.#options.source.whenReady(this.#wake);
   }
 
-  /** The reader waits no more. */
+  /** The reader no longer waits. */
   forget(reader: FrameReader): void {
     this.#waiting.delete(reader);
   }
 
-  /** Gives the memory back when no reader is left. */
+  /** Gives the memory back when there are no readers. */
   release(): void {
     this.#isReleased = true;
     this.#isEnded = true;
@@ -129,7 +129,7 @@ export class SharedFrames {
     return text;
   }
 
-  /** Takes what the source has. */
+  /** Takes everything that the source has. */
   #pull(): void {
     const { source, onFailed } = this.#options;
     const text = source.take();

@@ -17,7 +17,7 @@ export class SharedWork<Answer, Waiter extends object = object> {
 
   constructor(options: SharedWorkOptions<Answer>) {
     this.#options = options;
-    // It may fail when no caller waits.
+    // The work may fail when no caller waits for it.
     this.#result.promise.catch(() => undefined);
   }
 
@@ -34,7 +34,7 @@ export class SharedWork<Answer, Waiter extends object = object> {
     return this.#hasEnded;
   }
 
-  /** To be called once, after the first caller has joined. */
+  /** Call once, after the first caller has joined. */
   start(): void {
     this.run(this.#abandonment.signal).then(this.#result.resolve, (error: unknown) => {
       this.end();

@@ -3,12 +3,14 @@ import { RefusedRows } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
 import { storeRows, type PoisonRow } from "./store-rows.ts";
 
-/** After so many failures in a row, single rows are tried even if the error does not blame one. */
+/**
+ * After this many failures in a row, single rows are tried even if the error does not blame one.
+ */
 const persistentFailures = 3;
 /** A row is at fault when it alone failed this often for an unknown reason. */
 const unexplainedFailures = 3;
 
-/** Stores batches; rows that the database refuses for good become dead letters. */
+/** Stores batches. Rows that the database rejects permanently become dead letters. */
 export class BatchStore {
   readonly #store: UsageStore;
   /** Must store the row durably, or throw. */
@@ -43,7 +45,7 @@ export class BatchStore {
     this.#failures = 0;
   }
 
-  /** A row that failed once while others got through may succeed next time. */
+  /** A row that failed once while others were stored may succeed next time. */
   #isAtFault({ record, error }: PoisonRow): boolean {
     if (error instanceof RefusedRows) return true;
     const failures = (this.#suspicions.get(record.id) ?? 0) + 1;

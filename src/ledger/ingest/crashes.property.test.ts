@@ -18,7 +18,7 @@ import { Ingest } from "./ingest.ts";
 
 type Random = () => number;
 
-/** A process, which has no effect on anything from a chosen operation on. */
+/** A process that stops having any effect at a chosen operation. */
 class Life {
   readonly #random: Random;
   #operations = Infinity;
@@ -35,7 +35,7 @@ class Life {
     this.#operations = Math.min(this.#operations, operations);
   }
 
-  /** The last operation may take effect, without an answer. */
+  /** The last operation may take effect without being answered. */
   do<Result>(run: () => Result): Result {
     this.#operations -= 1;
     if (this.#operations < 0) throw new Error("the process has ended");
@@ -87,7 +87,7 @@ class History implements AsyncDisposable {
   readonly root = new TestFolder();
   readonly log = new LedgerLog();
   readonly expected = new Map<string, UsageRecord | "interrupted">();
-  /** Calls that ended in the very moment of a crash, or that waited for the disk. */
+  /** Calls that ended exactly when a crash happened, or that waited for the disk. */
   readonly uncertain = new Set<string>();
   crashes = 0;
   readonly #random: Random;
@@ -148,7 +148,7 @@ class History implements AsyncDisposable {
     this.#calls += 1;
     const failure = await writer.open(openedCall(id));
     if (failure !== undefined) {
-      // A call that was not opened does not run. In a crash its record may be there all the same.
+      // A call that was not opened does not run. After a crash, its record may exist nevertheless.
       if (life.isOver) this.expected.set(id, "interrupted");
       if (life.isOver) this.uncertain.add(id);
       return;

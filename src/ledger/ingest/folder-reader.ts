@@ -16,7 +16,7 @@ import type { Progress } from "../spool/spool.ts";
 import { interruptedCall } from "./interrupted-call.ts";
 import { RecordReader } from "./record-reader.ts";
 
-/** What was found in the folder of a process that ended. */
+/** What was found in the folder of an ended process. */
 export interface Replayed {
   /** Calls that had ended. The database may already have some of them. */
   readonly closed: number;
@@ -28,7 +28,7 @@ export interface Replayed {
 
 export interface FolderEvents {
   replayed(replayed: Replayed): void;
-  /** A file in the spool that cannot be read was left in place. */
+  /** A file of the spool cannot be read and was left in place. */
   fileSkipped(path: string, reason: string): void;
   /** A file of a running process was damaged; it is kept. */
   damaged(path: string, skippedBytes: number): void;
@@ -36,7 +36,7 @@ export interface FolderEvents {
 
 export interface FolderReaderOptions {
   readonly path: string;
-  /** The folder has only files of processes that ended, and is not removed. */
+  /** The folder has only files of ended processes, and is not removed. */
   readonly isFlat: boolean;
   readonly sync: "none" | "group";
   readonly files: SpoolFiles;
@@ -44,12 +44,12 @@ export interface FolderReaderOptions {
 }
 
 interface ReadSegment extends SegmentFile {
-  /** Calls opened here that are not closed and not opened again in a later file. */
+  /** Calls opened in this file that are neither closed nor opened again in a later file. */
   open: number;
-  /** Whether the file is sealed and was read whole. */
+  /** Whether the file is sealed and was read completely. */
   isRead: boolean;
   skippedBytes: number;
-  /** The latest file in which a call of this one was opened again. */
+  /** The latest file in which a call of this file was opened again. */
   successor: ReadSegment | undefined;
 }
 
@@ -59,22 +59,22 @@ interface OpenCall {
   delivered: Delivered | undefined;
 }
 
-/** Reads the spool of one process in its order, and removes its files once they are stored. */
+/** Reads the spool of one process in order, and removes its files once they are stored. */
 export class FolderReader {
   readonly #options: FolderReaderOptions;
-  /** Those that exist, oldest first. */
+  /** The existing files, oldest first. */
   readonly #segments: ReadSegment[] = [];
   readonly #skipped = new Set<string>();
   readonly #open = new Map<string, OpenCall>();
-  /** Of the folder; open while its process runs, and held once it has ended. */
+  /** The lock of the folder: opened while its process runs, held once it has ended. */
   #lock: FolderLock | undefined;
-  /** Whether the files were listed when the process had ended: there will be no others. */
+  /** Whether the files were listed after the process had ended: there will be no more. */
   #isComplete = false;
-  /** The oldest that is not read whole. */
+  /** The oldest file that was not read completely. */
   #reading: ReadSegment | undefined;
   #reader: RecordReader | undefined;
   #lastNumber = -1;
-  /** Ended calls read in the file that is being read. */
+  /** Ended calls read so far in the current file. */
   #closes = 0;
   #progress: Progress = { segment: 0, closes: 0 };
   #replayed = { closed: 0, interrupted: 0, skippedBytes: 0 };
@@ -98,9 +98,9 @@ export class FolderReader {
     return this.#isFinished;
   }
 
-  /** Finds out whether the process has ended, and which files there are. */
+  /** Checks whether the process has ended, and which files there are. */
   look(): void {
-    // A process that ended before its files are listed has sealed them all.
+    // Checked before the files are listed: a process that has ended has sealed them all.
     if (this.#isComplete) return;
     if (!this.#hasEnded) this.#tryLock();
     if (!this.#mayHaveMore) return;
@@ -131,7 +131,7 @@ export class FolderReader {
     return true;
   }
 
-  /** Called when all rows read so far are stored: removes the files that nothing needs any more. */
+  /** Called when all rows read so far are stored: removes files that are no longer needed. */
   async stored(): Promise<void> {
     this.#progress = {
       segment: this.#reading?.number ?? this.#lastNumber + 1,
@@ -139,7 +139,7 @@ export class FolderReader {
     };
     for (let [oldest] = this.#segments; oldest !== undefined && this.#isSpent(oldest);) {
       // After a failure, a running process's file is tried again and an ended one's is left to the
-      // next start, which changes nothing.
+      // next start; this changes nothing for either.
       if (!(await this.#retire(oldest)) && !this.#hasEnded) return;
       this.#segments.shift();
       [oldest] = this.#segments;
@@ -163,7 +163,7 @@ export class FolderReader {
     return existsSync(segmentPath(this.#options.path, this.#lastNumber + 1));
   }
 
-  /** A process that ends removes its folder when no call is left in it. */
+  /** A process that ends removes its folder if no open call is left in it. */
   get #isGone(): boolean {
     const { isFlat, path } = this.#options;
     return !isFlat && this.#open.size === 0 && !existsSync(path);
@@ -173,7 +173,7 @@ export class FolderReader {
     const { path } = this.#options;
     try {
       if (this.#lock?.take() === false) return;
-      // A file that was open before may have gone with its folder.
+      // A file that was open before may have been removed with its folder.
       this.#unlock();
       this.#lock = new FolderLock(path);
       this.#lock.take();

@@ -15,7 +15,7 @@ import { readJsonRecord } from "./json-record.ts";
 export interface FrameRecords {
   /** Bytes that were not read. */
   readonly unreadBytes: number;
-  /** Undefined at the end, and at what no version writes: then bytes remain unread. */
+  /** Undefined at the end, and at data that no version writes: then bytes remain unread. */
   next(): SpoolRecord | undefined;
 }
 
@@ -23,7 +23,7 @@ export function readFrame(payload: Buffer): FrameRecords {
   return payload[0] === binaryVersion ? new BinaryRecords(payload) : new JsonFrame(payload);
 }
 
-/** A later version numbers its form below the first byte of a text. */
+/** A later version numbers its format below the first byte of a text. */
 export function isOfLaterVersion(payload: Buffer): boolean {
   const version = payload[0] ?? 0;
   return version > binaryVersion && version < firstOfText;
@@ -55,7 +55,7 @@ const outcomes = namesOf(outcomeCodes);
 class BinaryRecords implements FrameRecords {
   readonly #payload: Buffer;
   readonly #view: DataView;
-  /** By their numbers. */
+  /** Texts by their numbers. */
   readonly #texts: string[] = [];
   #at = 1;
   /** End of the last record that was read. */
@@ -84,7 +84,7 @@ class BinaryRecords implements FrameRecords {
     return undefined;
   }
 
-  /** Undefined for a text. Throws a `RangeError` for what no version writes. */
+  /** Undefined for a text. Throws a `RangeError` for data that no version writes. */
   #entry(): SpoolRecord | undefined {
     const kind = this.#byte();
     switch (kind) {
@@ -106,7 +106,7 @@ class BinaryRecords implements FrameRecords {
     }
   }
 
-  // The order of the fields is that in which they are written.
+  // The fields are read in the order in which they were written.
   #call(): OpenedCall {
     const id = this.#ownText();
     const startedAt = this.#number();
@@ -197,7 +197,7 @@ class BinaryRecords implements FrameRecords {
     return text;
   }
 
-  /** A text that only this record has. */
+  /** A text that belongs only to this record. */
   #ownText(): string {
     const start = this.#at + 4;
     const end = start + this.#integer();

@@ -280,7 +280,7 @@ class BusyWriter {
     this.#reading = this.#read();
   }
 
-  /** State and id of what it printed. */
+  /** The state and the id of each call that it printed. */
   get lines(): readonly string[] {
     return this.#printed.split("\n").slice(0, -1);
   }

@@ -17,7 +17,7 @@ export interface IngestOptions {
   readonly settings: IngestSettings;
   readonly clock: Clock;
   readonly on: IngestEvents;
-  /** Rows that are not in the database, for the report of a failure. */
+  /** Rows that are not in the database, for reports of failures. */
   readonly countWaiting: () => number;
   /** Replaced in tests to make the disk fail. */
   readonly files?: SpoolFiles | undefined;
@@ -30,18 +30,18 @@ export interface IngestSettings {
 }
 
 export interface IngestEvents extends FolderEvents {
-  /** The database did not take a batch, or a file could not be opened; it is retried. */
+  /** The database did not accept a batch, or a file could not be opened; it is retried. */
   writeFailed(waitingRows: number, error: unknown): void;
   /** Called at the first success after a failure. */
   written(): void;
   deadLettered(callId: string, error: unknown): void;
 }
 
-/** Longest pause between two attempts at a database that fails. */
+/** Longest pause between two attempts while the database fails. */
 const longestPauseMs = 5_000;
 /** Records of any kind read in one step, so that a step stays short. */
 const recordsAtOnce = 200;
-/** Rows stored at most in a pass at the end; a longer backlog is left to the next start. */
+/** Most rows stored by the pass at the end; a longer backlog is left to the next start. */
 const rowsAtEnd = 100_000;
 
 /**
@@ -52,11 +52,11 @@ export class Ingest {
   readonly #options: IngestOptions;
   readonly #lock: FolderLock;
   readonly #store: BatchStore;
-  /** By path. */
+  /** Folders by path. */
   readonly #folders = new Map<string, FolderReader>();
-  /** Folders that were kept when all in them was stored. */
+  /** Folders that were kept after everything in them was stored. */
   readonly #finished = new Set<string>();
-  /** The batch: ended calls that were read and are not stored. */
+  /** The batch: ended calls that were read and are not stored yet. */
   #rows: UsageRecord[] = [];
   #cancelTimer: (() => void) | undefined;
   #passing: Promise<Error | undefined> | undefined;
@@ -79,7 +79,7 @@ export class Ingest {
     mkdirSync(root, { recursive: true, mode: 0o700 });
     this.#lock = lockFolder(root);
     try {
-      // Earlier versions had all files in the root.
+      // Earlier versions put all files into the root.
       this.#add(root, true);
       this.#look();
     } catch (error) {
@@ -99,7 +99,7 @@ export class Ingest {
     return folder?.progress ?? { segment: 0, closes: 0 };
   }
 
-  /** Stores what is there at once: limits and reports count only stored rows. */
+  /** Begins by storing what is there, because limits and reports count only stored rows. */
   start(): void {
     this.#isStarted = true;
     void this.#pass();
@@ -112,14 +112,16 @@ export class Ingest {
     if (this.#passing === undefined) this.#schedule(0);
   }
 
-  /** Stores all that was written before. Rejects as soon as the store fails. */
+  /** Stores everything written before. Rejects as soon as the store fails. */
   async flush(): Promise<void> {
     await this.#passing;
     const failure = await this.#pass();
     if (failure !== undefined) throw failure;
   }
 
-  /** Stores what is there if it was started, it is not too much and the store takes it; and stops. */
+  /**
+   * Stops. If it was started, the store works and the backlog is small, stores what is there first.
+   */
   async stop(): Promise<void> {
     if (this.#isStopping) return;
     const wasStarted = this.#isStarted;
@@ -128,7 +130,7 @@ export class Ingest {
     this.#cancelTimer?.();
     this.#resume?.();
     await this.#passing;
-    // A start that was refused must change nothing.
+    // A start that was refused must not change anything.
     if (wasStarted) await this.#pass();
     for (const folder of this.#folders.values()) folder.abandon();
     this.#lock.release();
@@ -207,7 +209,7 @@ export class Ingest {
     await this.#storeBatch();
   }
 
-  /** A folder with an unreadable file does not hold up the others. */
+  /** A folder with an unreadable file does not delay the others. */
   #read(folder: FolderReader): boolean {
     try {
       const { batchRows: rows } = this.#options.settings;

@@ -74,7 +74,7 @@ class Fields {
 
   constructor(value: unknown) {
     if (!isObject(value)) throw new UnreadableField();
-    // A Map of the entries would take most of the time that ingest needs for a record.
+    // Building a Map of the entries would take most of the time that a record needs.
     this.#fields = value;
   }
 

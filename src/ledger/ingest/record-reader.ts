@@ -30,9 +30,9 @@ export class RecordReader {
   }
 
   /**
-   * Undefined at the end of a sealed file, and while a file that is not sealed has no more. Throws
-   * when the file cannot be opened; may then be retried. Throws for good at the first record of a
-   * later version, which can store the file.
+   * Undefined at the end of a sealed file, or while an unsealed file has no more. Throws when the
+   * file cannot be opened, which may be retried. At the first record of a later version it always
+   * throws; only that version can store the file.
    */
   next(isSealed: boolean): SpoolRecord | undefined {
     this.#open();
@@ -58,7 +58,7 @@ export class RecordReader {
     try {
       this.#reader.open();
     } catch (error) {
-      // A missing file does not come back: it counts as damage.
+      // A missing file does not come back, so it counts as damage.
       if (!hasErrorCode(error, "ENOENT")) throw error;
     }
     this.#isOpen = true;

@@ -12,7 +12,7 @@ function frames(texts: readonly string[]): Uint8Array {
   return Buffer.concat(texts.map((text) => sealFrame(Buffer.concat([header, Buffer.from(text)]))));
 }
 
-/** The payloads that a reader has for now. */
+/** The payloads that a reader has at the moment. */
 function readOn(reader: SegmentReader, isSealed: boolean): string[] {
   const texts: string[] = [];
   for (let next = reader.next(isSealed); next !== undefined; next = reader.next(isSealed)) {

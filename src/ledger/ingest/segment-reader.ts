@@ -4,8 +4,8 @@ import { decodeFrame, headerBytes, magic } from "../spool/frame.ts";
 const pieceBytes = 64 * 1024;
 
 /**
- * Reads the frames of one spool file from its start, with constant memory. Damage is skipped up to
- * the next whole frame. A torn write at the end is not damage: it was never acknowledged.
+ * Reads the frames of one spool file from its start, in constant memory. Damage is skipped up to
+ * the next intact frame. A torn write at the end is not damage: it was never acknowledged.
  */
 export class SegmentReader {
   readonly #path: string;
@@ -30,8 +30,8 @@ export class SegmentReader {
   }
 
   /**
-   * The payload of the next whole frame; undefined at the end. A file that is not sealed may grow:
-   * what follows its last whole frame is then read again by the next call. Throws read errors.
+   * The payload of the next intact frame; undefined at the end. A file that is not sealed may grow:
+   * the next call reads what follows its last intact frame again. Throws read errors.
    */
   next(isSealed: boolean): Buffer | undefined {
     const start = this.#position - this.#buffer.length + this.#offset;
@@ -106,7 +106,7 @@ class Gap {
     this.bytes += bytes.length;
   }
 
-  /** At the end of a file: the start of a frame, or space that was allocated and never written. */
+  /** At the end of a file: the start of a frame, or allocated space that was never written. */
   get isTornWrite(): boolean {
     return this.#isZero || (this.#parts === 1 && this.#isIncomplete);
   }

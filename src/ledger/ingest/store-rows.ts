@@ -2,14 +2,14 @@ import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { RefusedRows, StorageUnavailable } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
 
-/** A row that the database refuses while it accepts others. */
+/** A row that the database rejects while it accepts others. */
 export interface PoisonRow {
   readonly record: UsageRecord;
   readonly error: unknown;
 }
 
 /**
- * Stores rows and finds refused ones by halving. Other errors are thrown at once, unless
+ * Stores rows, and finds rejected ones by halving. Other errors are thrown at once, unless
  * `isPersistent`: then the batch is halved too, and a row is blamed only if others were stored.
  * Throws when the batch must be retried.
  */

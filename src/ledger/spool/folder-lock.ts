@@ -61,7 +61,7 @@ export function lockFolder(folder: string): FolderLock {
   throw new FolderInUse(`another process uses the spool in ${folder}`);
 }
 
-/** An odd file must not be replaced: all processes must use the same lock. */
+/** An odd file must not be replaced, because all processes must use the same lock. */
 function refuseOddFile(path: string): void {
   const stats = statSync(path, { throwIfNoEntry: false });
   const odd = stats === undefined ? undefined : oddKind(stats);

@@ -1,10 +1,10 @@
 /**
- * Header size of one frame in a spool file: magic, CRC-32 and length, followed by the records of
- * one turn of the event loop. All numbers are little-endian; the CRC covers all that follows it.
+ * Header size of a frame in a spool file: magic number, CRC-32 and length, followed by the records
+ * of one turn of the event loop. All numbers are little-endian; the CRC covers everything after it.
  */
 export const headerBytes = 12;
 
-/** A turn has some kilobytes; a greater length is damage. */
+/** A turn has a few kilobytes; a greater length means damage. */
 export const longestPayloadBytes = 1024 * 1024;
 
 /** The first and last byte never occur in UTF-8, so no text in a payload looks like a frame. */
@@ -12,7 +12,7 @@ export const magic = Uint8Array.of(0xf5, 0x53, 0x4c, 0xf6);
 const crcAt = 4;
 const lengthAt = 8;
 
-/** Writes the header of a frame that has the whole buffer. */
+/** Writes the header of a frame that fills the whole buffer. */
 export function sealFrame(frame: Buffer): Buffer {
   frame.set(magic);
   frame.writeUInt32LE(frame.length - headerBytes, lengthAt);
@@ -22,7 +22,7 @@ export function sealFrame(frame: Buffer): Buffer {
 
 export type DecodedFrame =
   | { readonly type: "whole"; readonly payload: Buffer }
-  /** Possibly the start of a frame whose rest is missing. */
+  /** Possibly the start of a frame that is not complete. */
   | { readonly type: "incomplete" }
   | { readonly type: "damaged" };
 

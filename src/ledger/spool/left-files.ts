@@ -7,9 +7,9 @@ interface LeftFile {
   readonly bytes: number;
 }
 
-/** The files that other processes have in the spool when this one starts, until ingest removes them. */
+/** Files that other processes had in the spool when this one started, until ingest removes them. */
 export class LeftFiles {
-  /** Of each folder, oldest first. */
+  /** The files of each folder, oldest first. */
   readonly #folders: LeftFile[][] = [];
   bytes = 0;
 
@@ -19,7 +19,7 @@ export class LeftFiles {
     for (const file of this.#folders.flat()) this.bytes += file.bytes;
   }
 
-  /** Ingest removes the files of a folder in their order. */
+  /** Drops files that are gone; ingest removes the files of a folder in order. */
   followRemovals(): void {
     for (const files of this.#folders) {
       for (let [first] = files; first && !existsSync(first.path); [first] = files) {

@@ -11,7 +11,7 @@ export interface ProcessFolder {
 
 const folderName = /^\d+-\d+-\d+(?:-\d+)?$/;
 
-/** Name of a process's folder: which of the processes it is, when it started, and its id. */
+/** Name of a process's folder: the number of the process, its start time and its process id. */
 export function processFolderName(index: number, startedAt: number, pid: number): string {
   return `${index}-${startedAt}-${pid}`;
 }
@@ -25,7 +25,7 @@ export function listProcessFolders(root: string): readonly string[] {
 
 const maxAttempts = 100;
 
-/** Creates and locks a folder; a number is appended to a name that is taken. Throws system errors. */
+/** Creates and locks a folder. If the name is taken, a number is appended. Throws system errors. */
 export function createProcessFolder(root: string, name: string): ProcessFolder {
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const path = join(root, attempt === 1 ? name : `${name}-${attempt}`);
@@ -57,7 +57,7 @@ function lockNew(path: string): FolderLock | undefined {
 export function releaseFolder({ path, lock }: ProcessFolder): void {
   try {
     const isEmpty = readdirSync(path).every((name) => name === basename(lock.path));
-    // A process that is about to lock its new folder must not find it half removed.
+    // Another process that is about to lock its new folder must not find it half removed.
     const aside = `${path}.removed`;
     if (isEmpty) renameSync(path, aside);
     if (isEmpty) rmSync(aside, { recursive: true });

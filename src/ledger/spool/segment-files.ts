@@ -7,7 +7,7 @@ export interface SegmentFile {
   readonly path: string;
 }
 
-/** Names sort like their numbers below a hundred million. */
+/** Names sort like their numbers, up to a hundred million. */
 export function segmentPath(folder: string, number: number): string {
   return join(folder, `${String(number).padStart(8, "0")}.spool`);
 }
@@ -23,7 +23,7 @@ export function listSegments(folder: string): readonly SegmentFile[] {
   return files.toSorted((one, other) => one.number - other.number);
 }
 
-/** Undefined for a regular file that may be read. */
+/** Why the file cannot be read; undefined for a regular file that can. */
 export function whyUnreadable(path: string): string | undefined {
   try {
     const odd = oddKind(statSync(path));
@@ -38,8 +38,8 @@ const readOnly = 0o400;
 const writeBits = 0o222;
 
 /**
- * Marks a file whose open calls have all ended and are in the database. On a full disk their ends
- * cannot be written, which would keep the file, while this needs no room. Throws system errors.
+ * Marks a file whose open calls have all ended and are in the database. On a full disk the ends of
+ * calls cannot be written, so the file would stay; the mark needs no space. Throws system errors.
  */
 export function markSettled(path: string): void {
   chmodSync(path, readOnly);

@@ -22,7 +22,7 @@ export class Segment {
   readonly open = new Set<CallEntry>();
   /** Records of ended calls in this file. */
   closes = 0;
-  /** A sync failed: the records must be written again to another file. */
+  /** Whether a sync failed, after which the records must be written again to another file. */
   isSuspect = false;
   /** Ended calls that a failed sync would lose. */
   #unsynced: CallEntry[] = [];
@@ -49,7 +49,7 @@ export class Segment {
     return this.#bytes;
   }
 
-  /** Ended calls that are in this file and not on disk; those without sync are not kept. */
+  /** Ended calls in this file that are not on disk. Without syncs, they are not tracked. */
   get unsynced(): readonly CallEntry[] {
     return this.#unsynced;
   }
@@ -69,7 +69,7 @@ export class Segment {
     if (isSynced) this.#unsynced.push(entry);
   }
 
-  /** Called when all calls of a suspect file are in another one. */
+  /** Called when all calls of a suspect file are also in another one. */
   forgive(): void {
     this.isSuspect = false;
     this.#unsynced = [];
@@ -89,7 +89,7 @@ export class Segment {
     this.#bytes += bytes.length;
   }
 
-  /** Throws unless there is room for `bytes`. May be repeated after a failure. */
+  /** Throws unless there is room for `bytes`. May be called again after a failure. */
   probe(bytes: Uint8Array): void {
     const before = this.#bytes;
     this.#files.truncate(this.#openFile(), before);
@@ -98,7 +98,10 @@ export class Segment {
     this.#files.truncate(this.#openFile(), before);
   }
 
-  /** Lets ingest remove a sealed file if its open calls have ended and the database has them all. */
+  /**
+   * Lets ingest remove a sealed file once its open calls have ended and the database has all of
+   * them.
+   */
   settle(): void {
     const open = [...this.open];
     const isOver = open.length > 0 && open.every(({ direct }) => direct === "stored");
@@ -147,7 +150,7 @@ export class Segment {
     try {
       this.#files.remove(this.path);
     } catch {
-      // It has no records.
+      // The file has no records.
     }
   }
 
@@ -173,7 +176,7 @@ export class CallEntry {
   record: UsageRecord | undefined;
   /** What the database did with the record while the spool could not be written. */
   direct: "stored" | "refused" | undefined;
-  /** The spool file that has this call as open. */
+  /** The spool file in which this call is open. */
   segment: Segment | undefined;
 
   constructor(call?: OpenedCall) {

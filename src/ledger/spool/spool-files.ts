@@ -23,7 +23,7 @@ export interface SpoolFiles {
   /** Resolves when the entries of a folder are on disk. */
   syncFolder(path: string): Promise<void>;
   close(file: number): void;
-  /** Resolves when what is in a file, and its folder entry, are on disk. */
+  /** Resolves when the content of a file and its folder entry are on disk. */
   syncPath(path: string): Promise<void>;
   remove(path: string): void;
   rename(path: string, newPath: string): void;

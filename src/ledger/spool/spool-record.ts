@@ -19,16 +19,16 @@ export interface Delivered {
 }
 
 /**
- * First byte of a payload of records in binary form. Earlier versions wrote one record as JSON, whose
- * first byte is a brace. A version that changes the form takes the next number: then earlier ones
- * leave its files to it.
+ * First byte of a payload of binary records. Earlier versions wrote one record as JSON, whose first
+ * byte is a brace. A version that changes the format takes the next number, so that earlier
+ * versions leave its files alone.
  */
 export const binaryVersion = 1;
 
-/** First byte of what a payload consists of. Texts are numbered in their order, from 1. */
+/** First byte of each entry in a payload. Texts are numbered in order, from 1. */
 export const entryKinds = { text: 1, open: 2, checkpoint: 3, close: 4 } as const;
 
-/** Numbers of names in binary records; they are never reused. */
+/** Numbers that stand for names in binary records; they are never reused. */
 export const capacityCodes: Codes<CapacityClass> = {
   provisioned: 0,
   spillover: 1,

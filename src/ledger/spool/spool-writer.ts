@@ -24,7 +24,7 @@ export interface SpoolWriterOptions {
   readonly onBatch: () => void;
   /** Replaced in tests to make the disk fail. */
   readonly files?: SpoolFiles | undefined;
-  /** Replaced in tests that have turns of their own. */
+  /** Replaced in tests that control the turns. */
   readonly atTurnEnd?: AtTurnEnd | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface SpoolEvents {
   lost(rows: number, error: unknown): void;
 }
 
-/** After all events that one look at the sockets has brought. */
+/** Runs after all events that one poll of the sockets has returned. */
 const afterEvents: AtTurnEnd = (write) => void setImmediate(write);
 
 const tickMs = 1_000;
@@ -86,7 +86,7 @@ export class SpoolWriter implements CallLedger {
     });
   }
 
-  /** Undefined as long as it could not be created. */
+  /** Undefined until the folder could be created. */
   get folder(): string | undefined {
     return this.#spool.path;
   }
@@ -95,7 +95,7 @@ export class SpoolWriter implements CallLedger {
     return !this.#isClosed && this.#spool.isWritable && !this.#isFull;
   }
 
-  /** Size of the files of this process, and of those that it found and that are still there. */
+  /** Size of this process's files and of those that it found at its start and that still exist. */
   get spoolBytes(): number {
     return this.#spool.bytes + this.#left.bytes;
   }
@@ -122,7 +122,7 @@ export class SpoolWriter implements CallLedger {
   }
 
   close(record: UsageRecord): Promise<RecordFailure> {
-    // After shutdown an open call is left to ingest, which records it as interrupted.
+    // After shutdown, an open call is left to ingest, which records it as interrupted.
     if (this.#isClosed) return Promise.resolve(undefined);
     const entry = this.#open.get(record.id) ?? new CallEntry();
     this.#open.delete(record.id);
@@ -139,7 +139,7 @@ export class SpoolWriter implements CallLedger {
     this.#ticking ??= setInterval(() => void this.maintain(), tickMs);
   }
 
-  /** Retries what could not be written, and follows ingest. Never rejects. */
+  /** Retries failed writes, and follows ingest. Never rejects. */
   async maintain(): Promise<void> {
     this.#spool.maintain();
     this.#left.followRemovals();
@@ -179,7 +179,9 @@ export class SpoolWriter implements CallLedger {
     }
   }
 
-  /** False when the database is to be tried again later. A row that it refuses waits for the disk. */
+  /**
+   * False when the database must be tried again later. A row that it rejects waits for the disk.
+   */
   async #offer(entries: readonly CallEntry[]): Promise<boolean> {
     try {
       await this.#options.direct.insert(entries.flatMap(({ record }) => record ?? []));

@@ -22,35 +22,35 @@ export interface SpoolOptions {
   readonly onRecovered: () => void;
 }
 
-/** Where ingest is: it has stored so many ended calls of this file, and all of earlier files. */
+/** How far ingest is: this many ended calls of this file are stored, and all of earlier files. */
 export interface Progress {
   readonly segment: number;
   readonly closes: number;
 }
 
-/** The most that a power cut may lose with group sync. */
+/** The most that a power cut may lose in `group` mode. */
 const syncIntervalMs = 20;
 /** Files are replaced after this time, so that a replay does not repeat old rows. */
 const segmentLifetimeMs = 600_000;
-/** Open calls leave a file that has been sealed for this long; most have ended by then. */
+/** Open calls are moved out of files that were sealed this long ago; most have ended by then. */
 const carryAfterMs = 10_000;
 /** Open calls moved to the active file in one step. */
 const carriedAtOnce = 500;
-/** Open calls of later files stay, so that the spool does not grow while nothing is ingested. */
+/** Open calls of later files are not moved, so that the spool does not grow without ingest. */
 const carriedFiles = 16;
-/** With more files than this nothing is ingested, and further small ones would help nobody. */
+/** With more files than this, nothing is being ingested, and further small ones do not help. */
 const idleFiles = 16;
 /** Room a full disk must have before the spool writes again. */
 const probe = new Uint8Array(64 * 1024);
 
 /**
- * Writes calls to files, oldest first. Ingest reads them, and removes what is stored. The records of
- * one turn of the event loop are one frame and one write, which succeeds or fails for all of them.
+ * Writes calls to files, oldest first. Ingest reads them and removes stored files. The records of
+ * one turn of the event loop are one frame and one write, which succeeds or fails as a whole.
  */
 export class Spool {
   readonly #options: SpoolOptions;
   readonly #turn: Turn;
-  /** Those that exist, oldest first. */
+  /** The existing files, oldest first. */
   #segments: Segment[] = [];
   /** Ended calls that could not be written yet. */
   readonly #unwritten = new Set<CallEntry>();
@@ -58,7 +58,7 @@ export class Spool {
   #nextNumber = 1;
   /** The last segment; undefined while nothing can be written. */
   #active: Segment | undefined;
-  /** A new file without room. It exists so that earlier ones count as sealed and can be removed. */
+  /** A new file without room, which makes earlier files count as sealed, so they can be removed. */
   #candidate: Segment | undefined;
   #failure: unknown;
   #sealedBytes = 0;
@@ -70,12 +70,12 @@ export class Spool {
     this.#active = this.#create();
   }
 
-  /** Undefined as long as it could not be created. */
+  /** Undefined until the folder could be created. */
   get path(): string | undefined {
     return this.#folder?.path;
   }
 
-  /** Without files that ingest has removed. */
+  /** Size of the files that ingest has not removed. */
   get bytes(): number {
     return this.#sealedBytes + (this.#active?.bytes ?? 0) + this.#turn.bytes;
   }
@@ -105,8 +105,8 @@ export class Spool {
   }
 
   /**
-   * Records all that a replay needs of a call; resolves when the turn is written. An ended call that
-   * could not be written is kept for a retry.
+   * Records everything that a replay needs about a call; resolves when the turn is written. An
+   * ended call that could not be written is kept for a retry.
    */
   write(entry: CallEntry): Promise<RecordFailure> {
     try {
@@ -122,7 +122,7 @@ export class Spool {
     this.#turn.checkpoint(callId, delivered);
   }
 
-  /** Writes what was recorded in this turn so far. False if that failed. */
+  /** Writes what this turn has recorded so far. False if that failed. */
   flush(): boolean {
     const turn = this.#turn.take();
     if (turn === undefined) return true;
@@ -144,8 +144,8 @@ export class Spool {
   }
 
   /**
-   * Called when the database has ended calls that could not be written. If a file has such a call
-   * as open, its end must still be written, or the file be marked.
+   * Called when the database has stored ended calls that could not be written. If such a call is
+   * open in a file, its end must still be written, or the file marked.
    */
   storedDirectly(entries: readonly CallEntry[]): void {
     for (const entry of entries) entry.direct = "stored";
@@ -186,7 +186,7 @@ export class Spool {
     this.#active = this.#create();
   }
 
-  /** A file is replaced when it is old, and when it can be removed as soon as it is ingested. */
+  /** Whether a file is old, or could be removed as soon as it is ingested; then it is replaced. */
   #isDue(active: Segment): boolean {
     if (active.bytes === 0) return false;
     const ageMs = this.#options.clock.monotonic() - active.createdAt;
@@ -195,7 +195,7 @@ export class Spool {
     return isIdle && this.#segments.length <= idleFiles;
   }
 
-  /** The file that has the frame now; undefined if it could not be written. */
+  /** The file that now has the frame; undefined if it could not be written. */
   #append(frame: Uint8Array): Segment | undefined {
     const segment = this.#active;
     try {
@@ -273,7 +273,7 @@ export class Spool {
     }
   }
 
-  /** Moves long calls out of old files, which could not be removed otherwise. */
+  /** Moves long calls out of old files, which otherwise could not be removed. */
   #carry(): void {
     const now = this.#options.clock.monotonic();
     let carried = 0;

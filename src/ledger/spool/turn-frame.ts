@@ -14,13 +14,13 @@ const firstEntryAt = headerBytes + 1;
 /** Bytes of a record without its id and routing; the longest kind has fewer. */
 const mostFixedBytes = 160;
 const mostBytesPerUnit = 3;
-/** Texts that are kept encoded: those of the keys, models and targets in use. */
+/** Texts whose encoding is cached: those of the keys, models and targets in use. */
 const keptTexts = 4_096;
 
 /**
- * The frame of the current turn. Records are encoded as they come, into one buffer. A text that they
- * share, such as the key or the model, is in the frame once; records have its number. Since each
- * frame has its own texts, damage to one costs no record of another.
+ * The frame of the current turn. Records are encoded into one buffer as they arrive. A text that
+ * they share, such as the key or the model, is in the frame once, and records refer to its number.
+ * Each frame has its own texts, so damage to one frame affects no record of another.
  */
 export class TurnFrame {
   #buffer = Buffer.alloc(64 * 1024);
@@ -40,7 +40,7 @@ export class TurnFrame {
     return this.isEmpty ? 0 : this.#end;
   }
 
-  /** Adds the record of an open call; all that an interrupted one is billed by. */
+  /** Adds the record of an open call, with everything needed to bill it if it is interrupted. */
   open(call: OpenedCall): void {
     const [end, count] = [this.#end, this.#textCount];
     this.#call(entryKinds.open, call);
@@ -55,7 +55,10 @@ export class TurnFrame {
     this.#number(at);
   }
 
-  /** Adds the record of an ended call. It stands for itself: its open record may be damaged. */
+  /**
+   * Adds the record of an ended call. It is complete in itself, because its open record may be
+   * damaged.
+   */
   close(record: UsageRecord): void {
     const [end, count] = [this.#end, this.#textCount];
     const target = this.#textNumber(record.target);
@@ -78,7 +81,7 @@ export class TurnFrame {
     this.#checkLength(end, count);
   }
 
-  /** The whole frame, valid until the next record is added; the next frame begins. */
+  /** Returns the whole frame, valid until the next record is added, and begins the next one. */
   take(): Uint8Array {
     this.#buffer[headerBytes] = binaryVersion;
     const frame = sealFrame(this.#buffer.subarray(0, this.#end));
@@ -88,7 +91,7 @@ export class TurnFrame {
     return frame;
   }
 
-  /** What records of open and of ended calls have in common. */
+  /** The common part of records of open and ended calls. */
   #call(kind: number, call: OpenedCall): void {
     const environment = this.#textNumber(call.environment);
     const accountId = this.#textNumber(call.accountId);
@@ -158,7 +161,7 @@ export class TurnFrame {
     this.#end += 1;
   }
 
-  /** 0: not said. */
+  /** 0: unknown. */
   #flag(value: boolean | undefined): void {
     this.#byte(value === undefined ? 0 : value ? 2 : 1);
   }
@@ -168,13 +171,13 @@ export class TurnFrame {
     this.#end += 4;
   }
 
-  /** What is not known is not a number. */
+  /** Unknown values are NaN. */
   #number(value = Number.NaN): void {
     this.#view.setFloat64(this.#end, value, true);
     this.#end += 8;
   }
 
-  /** For a text of one record only, for which there is room. */
+  /** For a text of a single record, for which there is room. */
   #shortText(text: string): void {
     const length = this.#buffer.write(text, this.#end + 4);
     this.#integer(length);

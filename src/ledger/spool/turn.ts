@@ -3,24 +3,24 @@ import type { CallEntry } from "./segment.ts";
 import type { Delivered } from "./spool-record.ts";
 import { TurnFrame } from "./turn-frame.ts";
 
-/** Calls a function once when the event loop has done what it does now. */
+/** Calls a function once, at the end of the current turn of the event loop. */
 export type AtTurnEnd = (write: () => void) => void;
 
-/** The records of a turn, which are one frame and are written or lost together. */
+/** The records of a turn, which form one frame and are written or lost together. */
 export interface TurnRecords {
   /** Valid until the next record is added. */
   readonly frame: Uint8Array;
   /** Calls whose open record is in the frame, and ended ones. */
   readonly opened: readonly CallEntry[];
   readonly ended: readonly CallEntry[];
-  /** Tells those who wait. */
+  /** Resolves the promise that the callers wait for. */
   readonly resolve: (failure: RecordFailure) => void;
 }
 
-/** A turn with more than this is written in several parts. */
+/** A turn with more bytes is written in several parts. */
 const longestTurnBytes = 256 * 1024;
 
-/** What is recorded in one turn of the event loop, until it is written at the end of the turn. */
+/** The records of one turn of the event loop, until they are written at its end. */
 export class Turn {
   readonly #frame = new TurnFrame();
   readonly #atTurnEnd: AtTurnEnd;
@@ -44,14 +44,14 @@ export class Turn {
     return this.#frame.bytes;
   }
 
-  /** Ended calls that are not written. */
+  /** Ended calls that are not written yet. */
   get ended(): readonly CallEntry[] {
     return this.#ended;
   }
 
   /**
-   * Adds all that a replay needs of a call. The promise is shared by all records of the turn. Throws
-   * a `RangeError` for a record that readers would reject.
+   * Adds everything that a replay needs about a call. All records of the turn share the promise.
+   * Throws a `RangeError` for a record that readers would reject.
    */
   add(entry: CallEntry): Promise<RecordFailure> {
     const { call, delivered, record } = entry;

@@ -21,17 +21,17 @@ import { WorkerLinks } from "./worker-links.ts";
 
 export interface ControlProcessOptions {
   readonly config: Config;
-  /** What workers make the same configuration of. */
+  /** The text from which workers parse the same configuration. */
   readonly feed: Omit<ConfigFeed, "generation">;
   /** Path of the socket for workers. */
   readonly socket: string;
-  /** Numbers of the workers that run already; none by default. */
+  /** Numbers of the workers that already run; none by default. */
   readonly workers?: readonly number[];
   readonly log: LogSink;
   readonly shownToken?: ControlServerOptions["shownToken"];
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
   readonly portUse?: PortUse;
-  /** Listens for administration already. */
+  /** A listener that is already open at the admin address. */
   readonly door?: Door | undefined;
   readonly overrides?: AppOverrides;
 }
@@ -40,7 +40,7 @@ export interface ControlProcessOptions {
 const lastWorkersMs = 10_000;
 const pollMs = 20;
 
-/** The process that manages a gateway whose workers are processes of their own. */
+/** The process that manages a gateway whose workers are separate processes. */
 export class ControlProcess implements AsyncDisposable {
   readonly #telemetry: Telemetry;
   readonly #shutdown = new Shutdown();
@@ -54,7 +54,7 @@ export class ControlProcess implements AsyncDisposable {
   #feed: ConfigFeed;
   #hasBegun = false;
 
-  /** Throws if another process has the data directory. */
+  /** Throws if another process is using the data directory. */
   constructor(options: ControlProcessOptions) {
     const { config, feed, socket, workers = [], log, overrides = {}, ...bootstrap } = options;
     const { clock = systemClock, random = Math.random, passwords } = overrides;
@@ -141,18 +141,18 @@ export class ControlProcess implements AsyncDisposable {
     this.#workers.configChanged(this.#feed);
   }
 
-  /** Lets open requests end; a successor waits for the data directory. */
+  /** Lets open requests end, while a successor waits for the data directory. */
   leave(): Promise<void> {
     this.#workers.replaced();
     return this.#server.leave();
   }
 
-  /** Stores all usage that the workers have written in the database. */
+  /** Stores all usage that the workers have written to their spools. */
   async flushUsage(): Promise<void> {
     await this.#server.storage.ingest.flush();
   }
 
-  /** Waits until the workers, which are asked to end too, have left. */
+  /** Waits until the workers have left; they are asked to end too. */
   async drain({ isAnnounced }: { readonly isAnnounced: boolean }): Promise<void> {
     const { preStopMs, drainTimeoutMs } = this.#config.shutdown;
     const deadline = performance.now() + preStopMs + drainTimeoutMs + lastWorkersMs;
@@ -176,7 +176,7 @@ export class ControlProcess implements AsyncDisposable {
   }
 
   async #reloadKeys(): Promise<void> {
-    // With one worker nothing here depends on keys.
+    // With one worker, nothing here depends on keys.
     const isShared = this.#config.workers > 1;
     const reading = isShared ? this.#coordination.reloadKeys().catch(() => undefined) : undefined;
     await Promise.all([reading, this.#workers.reloadKeys()]);

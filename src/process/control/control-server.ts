@@ -23,7 +23,7 @@ import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
 export interface ControlServerOptions {
-  /** The process that ends the gateway when it ends. */
+  /** The process whose end ends the gateway. */
   readonly pid: number;
   readonly config: Config;
   readonly telemetry: Telemetry;
@@ -37,23 +37,23 @@ export interface ControlServerOptions {
   readonly onKeysChanged: () => Promise<void>;
   readonly renderMetrics: () => string | Promise<string>;
   readonly processes: AdminServices["processes"];
-  /** Rows that data servers have written and that are not stored, for the log. */
+  /** Rows that data servers have written and that are not stored yet, for the log. */
   readonly countWaiting: () => number;
   /** Undefined when a data server can serve. */
   readonly whyNotReady: () => string | undefined;
   readonly portUse?: PortUse | undefined;
-  /** Listens for administration already. */
+  /** A listener that is already open at the admin address. */
   readonly door?: Door | undefined;
 }
 
-/** Longest wait for open requests, while those that come wait for a successor. */
+/** Longest wait for open requests, while new ones wait for a successor. */
 const lastRequestsMs = 5_000;
-/** For connections that are being made when a successor begins to listen. */
+/** Time for connections that are just being made when a successor begins to listen. */
 const settleMs = 200;
 /** Longest wait for the spool of a data server that was killed. */
 const replayWaitMs = 4_000;
 
-/** What manages the gateway: the database, the admin listener, what workers ask for. */
+/** The managing half of a gateway: the database, the admin listener, and answers to workers. */
 export class ControlServer implements AsyncDisposable {
   readonly admin: AdminServices;
   /** For data servers in this process. */
@@ -98,11 +98,11 @@ export class ControlServer implements AsyncDisposable {
     this.#config = config;
   }
 
-  /** Listens for administration, when the database is open. Throws when the address is taken. */
+  /** Opens the admin listener, once the database is open. Throws when the address is taken. */
   async listen(): Promise<void> {
     const { clock, randomBytes, telemetry, shutdown, portUse, door } = this.#options;
     const { listen, http } = this.#config;
-    // Pages of other origins must not use the control plane.
+    // Pages from other origins must not use the control plane.
     const cors = new CorsPolicy([]);
     this.#listener = startListener({
       address: listen.admin,
@@ -122,8 +122,8 @@ export class ControlServer implements AsyncDisposable {
   }
 
   /**
-   * Begins what uses all of the database, once the data servers have read the keys: a damaged one
-   * may still have them.
+   * Begins the work that reads all of the database, once the data servers have read the keys: a
+   * damaged database may still have them.
    */
   async begin(): Promise<void> {
     this.storage.start();
@@ -140,7 +140,7 @@ export class ControlServer implements AsyncDisposable {
     });
   }
 
-  /** Cuts every connection of the admin listener. */
+  /** Aborts every connection of the admin listener. */
   async cut(): Promise<void> {
     await this.#listener?.cut();
   }
@@ -165,7 +165,7 @@ export class ControlServer implements AsyncDisposable {
     };
   }
 
-  /** With what a data server that was killed has admitted, if that is stored in time. */
+  /** Includes what a killed data server has admitted, if it is stored in time. */
   async #admitted(since: number): Promise<readonly AdmittedUsage[]> {
     const { ingest, reports } = this.storage;
     await hasSettledWithin(ingest.flush(), replayWaitMs, this.#options.clock);

@@ -27,22 +27,22 @@ export interface WorkerLinksOptions {
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
-  /** Called when a worker has read the keys, or cannot. */
+  /** Called when a worker has read the keys, or failed to. */
   readonly onKeysRead: () => void;
   /** Undefined when control can serve. */
   readonly whyNotReady: () => string | undefined;
-  /** Called when a worker has told its state, or has gone. */
+  /** Called when a worker has reported its state, or has ended. */
   readonly onState: () => void;
 }
 
 type Connection = Link<ControlMessages, WorkerMessages>;
 
-/** A state, and when it came by the monotonic clock. */
+/** A state, and when it arrived by the monotonic clock. */
 type HeardState = WorkerState & { readonly heardAt: number };
 
-/** A worker tells its state every second. */
+/** A worker reports its state every second. */
 const silentAfterMs = 3_000;
-/** Longest wait for a worker to follow a change of keys; a later poll of the worker brings it. */
+/** Longest wait for a worker to apply changed keys; otherwise its next poll does. */
 const reloadTimeoutMs = 1_000;
 const metricsTimeoutMs = 2_000;
 
@@ -68,7 +68,7 @@ export class WorkerLinks {
     return this.#workers.size;
   }
 
-  /** What each worker said last, which it does as soon as it is connected. */
+  /** The last report of each worker, which sends one as soon as it is connected. */
   get states(): readonly HeardState[] {
     return [...this.#workers.values()].filter((state) => state !== undefined);
   }
@@ -88,7 +88,7 @@ export class WorkerLinks {
     return [...told, ...missing].toSorted((one, other) => one.number - other.number);
   }
 
-  /** Resolves when all workers see every change of keys, or have not answered in time. */
+  /** Resolves when all workers have applied every change of keys, or have not answered in time. */
   async reloadKeys(): Promise<void> {
     await this.#askAll((link) => link.ask("keys.reload", undefined, reloadTimeoutMs));
   }
@@ -97,12 +97,12 @@ export class WorkerLinks {
     for (const link of this.#workers.keys()) link.tell("config.changed", feed);
   }
 
-  /** Another control process takes over, so the loss of this one is no failure. */
+  /** Another control process takes over, so losing the links is no failure. */
   replaced(): void {
     for (const link of this.#workers.keys()) link.tell("replaced", undefined);
   }
 
-  /** The metrics of all workers, with the last known counts of those that have gone. */
+  /** The metrics of all workers, with the last known counts of those that have ended. */
   async metrics(): Promise<string> {
     await this.#askAll((link) => this.#readPage(link));
     return this.#pages.render();

@@ -1,6 +1,6 @@
 import { mergeEnded, mergePages } from "../../telemetry/metrics/merge-pages.ts";
 
-/** Which process a page of metrics is of: ids of processes are used again. */
+/** Identifies the process of a page of metrics; the system reuses process ids. */
 export interface PageOwner {
   readonly number: number;
   readonly pid: number;
@@ -9,27 +9,30 @@ export interface PageOwner {
 }
 
 const mostEnded = 100;
-/** Of all that ended so long ago that their pages were joined. */
+/** The sum of processes that ended long ago. */
 const joined = "joined";
 
 /**
- * The metrics of all workers, those that have ended included, so that no count goes back. Counts
- * begin with this control process: those of workers that are older begin at what they had when it
- * met them. A reader then sees a plain restart of the counts, not a part of them gone.
+ * The metrics of all workers, including those that have ended, so that no count decreases. Counts
+ * begin with this control process: those of older workers count from the value they had when it
+ * first read them. A reader then sees an ordinary restart of the counts, not a part of them
+ * missing.
  */
 export class WorkerPages {
   readonly #startedAt: number;
   readonly #pages = new Map<string, string>();
-  /** What workers that are older than control had counted before. */
+  /** What older workers had counted before this control process. */
   readonly #before = new Map<string, string>();
-  /** Of those in `#pages` that have ended, the oldest first. */
+  /** Processes in `#pages` that have ended, oldest first. */
   readonly #ended = new Set<string>();
 
   constructor(startedAt: number) {
     this.#startedAt = startedAt;
   }
 
-  /** Whether the worker has counted before this control process, and has not been read yet. */
+  /**
+   * Whether the worker has counted before this control process began, and has not been read yet.
+   */
   isUnread(owner: PageOwner): boolean {
     return owner.startedAt < this.#startedAt && !this.#before.has(nameOf(owner));
   }
@@ -41,7 +44,7 @@ export class WorkerPages {
     this.#ended.delete(name);
   }
 
-  /** The worker has ended, or seems so: its gauges go. */
+  /** The worker has ended, or seems to have: its gauges are dropped. */
   ended(owner: PageOwner): void {
     const name = nameOf(owner);
     const page = this.#pages.get(name);

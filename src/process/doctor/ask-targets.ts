@@ -21,7 +21,7 @@ export interface AskOptions {
   readonly proxies: Proxies;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** Of each target, until its first event. */
+  /** The timeout of each target, until its first event. */
   readonly timeoutMs: number;
 }
 
@@ -31,11 +31,11 @@ export interface AskedTargetReport {
   readonly target: Target;
   /** Undefined: it answered. */
   readonly failure: UpstreamFailureDetails | undefined;
-  /** How far its clock is ahead of ours, in milliseconds; undefined when it told no time. */
+  /** How far its clock is ahead of ours, in milliseconds; undefined when it sent no time. */
   readonly aheadMs: number | undefined;
 }
 
-/** So many are asked at once. */
+/** How many targets are asked at once. */
 const askedAtOnce = 8;
 
 /** Asks every target of the configuration for a few tokens, each once, as a gateway would. */

@@ -1,14 +1,14 @@
 import { deserialize, serialize } from "bun:jsc";
 
 /**
- * Frames of a link: four bytes of length (little-endian, of what follows), one of the encoding, then
- * a list of messages.
+ * Frames of a link: four bytes with the length of the rest (little-endian), one byte for the
+ * encoding, then a list of messages.
  */
 export type Message = readonly [
   type: MessageType,
-  /** Of the ask, which its answer repeats; 0 for all others. */
+  /** The number of an ask, which its answer repeats; 0 for all others. */
   sequence: number,
-  /** Of an ask or a note; else empty. */
+  /** The kind of an ask or a note; otherwise empty. */
   kind: string,
   body?: unknown,
 ];
@@ -17,8 +17,8 @@ export type Message = readonly [
 export type MessageType = "hello" | "ask" | "answer" | "failure" | "note";
 
 /**
- * `json` for small messages on the way of a call; `clone`, five times as dear, for values that JSON
- * cannot hold: bytes, maps, infinity.
+ * `json` is for small messages that a call waits for. `clone` costs five times as much and is for
+ * values that JSON cannot hold: bytes, maps, infinity.
  */
 export type Encoding = "json" | "clone";
 
@@ -34,7 +34,7 @@ const encodings: readonly Encoding[] = ["json", "clone"];
 const types: readonly unknown[] = ["hello", "ask", "answer", "failure", "note"];
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-/** UTF-8 of one unit of a JavaScript string is at most this long. */
+/** The most UTF-8 bytes of one code unit of a JavaScript string. */
 const mostBytesOfUnit = 3;
 /** A larger buffer is used for one frame only. */
 const longestKeptBytes = 256 * 1024;
@@ -47,7 +47,7 @@ export function encodeClone(message: Message): Uint8Array {
   return withHead(frame, "clone");
 }
 
-/** A note in JSON as a frame, which may be sent over several links. */
+/** A note in JSON as a frame that can be sent over several links. */
 export function encodeNote(kind: string, body: unknown): Uint8Array {
   const text = encoder.encode(`[${encodeJson(["note", 0, kind, body])}]`);
   const frame = new Uint8Array(headBytes + text.length);
@@ -55,7 +55,7 @@ export function encodeNote(kind: string, body: unknown): Uint8Array {
   return withHead(frame, "json");
 }
 
-/** A message as a part of a frame in JSON. */
+/** A message as a part of a JSON frame. */
 export function encodeJson([type, sequence, kind, body]: Message): string {
   // In a list, JSON turns undefined into null.
   return JSON.stringify(body === undefined ? [type, sequence, kind] : [type, sequence, kind, body]);
@@ -66,8 +66,8 @@ export class JsonFrames {
   #buffer = new Uint8Array(4_096);
 
   /**
-   * A frame of messages that are encoded and joined by commas. It is valid until the next one.
-   * Throws a `RangeError` if they are too large together.
+   * A frame of messages that are already encoded and joined by commas. It is valid until the next
+   * one. Throws a `RangeError` if they are too large together.
    */
   encode(messages: string): Uint8Array {
     const most = headBytes + mostBytesOfUnit * messages.length + 2;
@@ -94,16 +94,17 @@ function withHead(frame: Uint8Array, encoding: Encoding): Uint8Array {
 export class FrameReader {
   #parts: Uint8Array[] = [];
   #bytes = 0;
-  /** Bytes that have to be there before the next frame is read. */
+  /** Bytes that must have arrived before the next frame is read. */
   #wanted = headBytes;
 
-  /** Whether a frame has arrived in part. */
+  /** Whether a frame has arrived only partly. */
   get isInFrame(): boolean {
     return this.#parts.length > 0;
   }
 
   /**
-   * Hands on the messages of each complete frame. Throws `BrokenFrame`; then the stream is of no use.
+   * Passes on the messages of each complete frame. Throws `BrokenFrame`, after which the stream is
+   * unusable.
    */
   read(bytes: Uint8Array, hear: (message: Message, encoding: Encoding) => void): void {
     const all = this.#join(bytes);

@@ -2,13 +2,13 @@ import type { ScopeUse } from "../../domain/limits/scope-use.ts";
 import type { WireScope } from "./limit-wire.ts";
 
 /**
- * What windows of limits hold, as JSON. Slots are in the common time of a gateway: that of its first
- * control process, which each later one goes on from, a little late.
+ * The use in windows of limits, as JSON. Slots are in the common time of a gateway: the clock of
+ * its first control process. Each later one continues it, slightly late.
  */
 export type WireUse = readonly [
   unit: "requests" | "tokens",
   id: string,
-  /** Of a guarantee; 0: a minute. */
+  /** The period of a guarantee; 0: a minute. */
   seconds: number,
   firstSlot: number,
   amounts: readonly number[],
@@ -16,24 +16,24 @@ export type WireUse = readonly [
   debt?: { readonly tokens: number; readonly limit: number },
 ];
 
-/** Told to all workers before any of them gets an answer that is based on it. */
+/** Sent to all workers before any of them gets an answer that depends on it. */
 export interface WireUsed {
-  /** Counts control processes. */
+  /** Counts the control processes. */
   readonly generation: number;
-  /** Counts notes of one control process. */
+  /** Counts the notes of one control process. */
   readonly sequence: number;
   /** In common time, milliseconds. */
   readonly now: number;
-  /** How many workers share what is left while control is gone. */
+  /** How many workers share the rest while control is unavailable. */
   readonly workers: number;
-  /** Whether these are all windows instead of changed ones. */
+  /** Whether these are all windows or only the changed ones. */
   readonly isAll: boolean;
   readonly uses: readonly WireUse[];
 }
 
-/** What a worker knows of the limits when control begins to decide for it. */
+/** What a worker knows about the limits when control begins to decide for it. */
 export interface HeldLimits {
-  /** Of the last note that was heard; 0 for a worker that has heard none. */
+  /** The generation of the last note that it received; 0: none. */
   readonly generation: number;
   readonly sequence: number;
   /** In common time, milliseconds. */
@@ -41,16 +41,16 @@ export interface HeldLimits {
   /** What it admitted alone. */
   readonly own: readonly WireUse[];
   readonly calls: readonly HeldCall[];
-  /** What calls have used, in the order of time; control may know some of it. */
+  /** What calls have used, in order of time; control may already know some of it. */
   readonly notes: readonly HeldNote[];
 }
 
-/** What a worker goes on with alone. */
+/** What a worker needs in order to continue alone. */
 export interface TakenLimits {
-  /** In the windows, what calls have reserved included. */
+  /** All windows, including what calls have reserved. */
   readonly told: WireUsed;
   readonly calls: readonly HeldCall[];
-  /** Whether nothing is known of what earlier processes admitted. */
+  /** Whether it is unknown what earlier processes admitted. */
   readonly isUnknown: boolean;
 }
 
@@ -60,7 +60,7 @@ export interface HeldCall {
   readonly scopes: readonly WireScope[];
   readonly tokens: number;
   readonly mostTokens: number;
-  /** In which it was admitted; undefined: unknown, so nothing is refunded there. */
+  /** The slot in which it was admitted; undefined: unknown, so nothing is refunded there. */
   readonly slot: number | undefined;
   /** Tokens charged for it so far. */
   readonly charged: number;

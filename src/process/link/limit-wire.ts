@@ -8,8 +8,8 @@ import type {
 } from "../../store/store.ts";
 
 /**
- * Limits as JSON, which has no infinity: null is no limit. Scopes are arrays, as each call sends
- * several.
+ * Limits as JSON, which has no infinity: null means no limit. Scopes are arrays, because each call
+ * sends several.
  */
 export type WireScope = readonly [
   id: string,
@@ -23,9 +23,9 @@ export type WireScope = readonly [
 
 export type WireCounted = readonly [slot: number, scopes: readonly WireScope[]];
 
-/** What a worker would admit by itself under these scopes within a second. */
+/** What a worker expects to admit by itself under these scopes within a second. */
 export type WireWish = readonly [
-  /** What the worker calls these scopes. */
+  /** The worker's own id of these scopes. */
   account: number,
   requests: number,
   tokens: number,
@@ -36,7 +36,7 @@ export type WireLimitRequest = readonly [
   callId: string,
   tokens: number,
   mostTokens: number | null,
-  /** In which the request was counted; null: it was not. */
+  /** The slot in which the request was counted; null: it was not. */
   countedSlot: number | null,
   scopes: readonly WireScope[],
   wish: WireWish | null,
@@ -54,7 +54,7 @@ export type WireState = readonly [
 
 type WireRefusal = Omit<RefusedByLimit, "state"> & { readonly state: WireState };
 
-/** With the slot of the admission. */
+/** The slot of the admission and what is left. */
 export type WireAcquired = readonly [slot: number, state: WireState] | WireRefusal;
 
 /** The slot in which a request was counted. */
@@ -123,7 +123,7 @@ export function countDecisionToWire(decision: CountDecision): WireCountDecision 
     : { ...decision, state: stateToWire(decision.state) };
 }
 
-/** `scopes`: those that the worker asked for. */
+/** `scopes`: the scopes that the worker asked about. */
 export function countDecisionFromWire(
   decision: WireCountDecision,
   scopes: readonly LimitScope[],
@@ -158,7 +158,7 @@ export function stateFromWire(state: WireState): LimitState {
 }
 
 function refusalFromWire(refusal: WireRefusal): RefusedByLimit {
-  // What is undefined is absent in JSON.
+  // JSON omits undefined fields.
   const { freeAfterMs, retryAfterMs } = refusal;
   return { ...refusal, freeAfterMs, retryAfterMs, state: stateFromWire(refusal.state) };
 }

@@ -1,16 +1,16 @@
 import { RefusedRows, StorageUnavailable } from "../../store/errors.ts";
 
 /**
- * The other process is gone, does not read, or did not answer in time. To what asks for stored data
- * this is a database that is unavailable: it may come back.
+ * The other process has ended, does not read, or did not answer in time. Code that asks for stored
+ * data treats this like an unavailable database, which may recover.
  */
 export class LinkLost extends StorageUnavailable {
   override readonly name = "LinkLost";
-  /** Whether a message had arrived in part only. */
+  /** Whether a message had arrived only partly. */
   isCut = false;
 }
 
-/** An error as it is sent. Its class is kept where the caller decides by it. */
+/** An error as it is sent. Its class is kept where callers depend on it. */
 interface ErrorFacts {
   readonly name: string;
   readonly message: string;

@@ -81,7 +81,7 @@ describe("a link", () => {
         });
         await pair.settle(() => pieces[(piece += 1) % pieces.length] ?? 1);
         const told = asked.flatMap(([isNote], index) => (isNote ? [index] : []));
-        // A clone would keep what JSON does not: negative zero, for one.
+        // A clone would keep what JSON cannot hold, such as negative zero.
         const expected: unknown = JSON.parse(JSON.stringify(asked.map(([, value]) => value)));
         expect(JSON.parse(JSON.stringify(await Promise.all(answers)))).toEqual(expected);
         expect(notes).toEqual(told);

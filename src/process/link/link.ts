@@ -10,7 +10,7 @@ import { errorOf, factsOf, LinkLost } from "./link-errors.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { Outbox, type ByteChannel, type Later } from "./outbox.ts";
 
-/** Both ends of a link have to speak the same protocol. Raise it when a message changes. */
+/** Both ends of a link must use the same protocol. Raise it when a message changes. */
 export const protocol = 4;
 
 /** The messages that one side sends, by kind. A note has no answer. */
@@ -18,7 +18,9 @@ export type Messages = Readonly<
   Record<string, { readonly ask: unknown; readonly answer?: unknown }>
 >;
 
-/** What a side does with the messages it gets. What is thrown becomes the answer of an ask. */
+/**
+ * How a side handles the messages it receives. What a handler throws becomes the answer of an ask.
+ */
 export type Handlers<Heard extends Messages> = {
   readonly [Kind in keyof Heard]: (
     body: Heard[Kind]["ask"],
@@ -28,18 +30,18 @@ export type Handlers<Heard extends Messages> = {
 export interface LinkOptions<Heard extends Messages> {
   readonly channel: ByteChannel;
   readonly clock: Clock;
-  /** Default: the one of this process. */
+  /** Default: that of this process. */
   readonly later?: Later;
   readonly handlers: Handlers<Heard>;
-  /** What this side says of itself when the link opens. */
+  /** What this side reports about itself when the link opens. */
   readonly hello: unknown;
-  /** Called once, with the other side's hello. */
+  /** Called once, with the hello of the other side. */
   readonly onOpen: (hello: unknown) => void;
-  /** Called once; every open ask has failed by then. */
+  /** Called once, after every open ask has failed. */
   readonly onLost: (reason: LinkLost) => void;
   /** Kinds that are sent as JSON, because a call waits for them. */
   readonly jsonKinds?: ReadonlySet<string>;
-  /** Called before messages leave; frames that `sendFirst` is given then leave before them. */
+  /** Called before messages are sent; frames passed to `sendFirst` in it are sent before them. */
   readonly beforeFlush?: () => void;
 }
 
@@ -49,8 +51,8 @@ const noteWaitMs = 5;
 const answerTimeoutMs = 5_000;
 
 /**
- * One end of a connection between two processes of a gateway: asks that are answered, and notes that
- * are not. Messages of one turn of the event loop are one write.
+ * One end of a connection between two processes of a gateway. Asks are answered, notes are not. All
+ * messages of one turn of the event loop are one write.
  */
 export class Link<Sent extends Messages, Heard extends Messages> {
   readonly #options: LinkOptions<Heard>;
@@ -69,7 +71,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     this.#outbox.add(["hello", 0, "", { protocol, hello: options.hello }], "clone");
   }
 
-  /** Messages of the other side so far. */
+  /** Number of messages received from the other side. */
   get heard(): number {
     return this.#heard;
   }
@@ -79,7 +81,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     return this.#asks.count > 0;
   }
 
-  /** Rejects what calls wait for; an answer that comes is ignored. */
+  /** Rejects the asks that calls wait for; a later answer is ignored. */
   giveUpCalls(reason: LinkLost): void {
     this.#asks.failCalls(reason);
   }
@@ -89,8 +91,8 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   }
 
   /**
-   * Rejects with what the other side threw; with `LinkLost` when the link ends, is full or no answer
-   * came in time: then nobody knows whether the other side acted.
+   * Rejects with what the other side threw, or with `LinkLost` when the link ends, is full or no
+   * answer arrives in time: then it is unknown whether the other side acted.
    */
   ask<Kind extends keyof Sent & string>(
     kind: Kind,
@@ -106,22 +108,22 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     );
   }
 
-  /** Sends a note, unless the link is lost: a link that cannot carry a message ends. */
+  /** Sends a note, unless the link is lost. A link that cannot carry a message ends. */
   tell<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
     if (this.#canSend()) this.#outbox.add(["note", 0, kind, body], this.#encodingOf(kind));
   }
 
-  /** Sends a note with the next message, or after a few milliseconds; the order is kept. */
+  /** Sends a note with the next message, or after a few milliseconds. The order is kept. */
   tellSoon<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
     if (this.#canSend()) this.#outbox.addSoon(["note", 0, kind, body], this.#encodingOf(kind));
   }
 
-  /** Sends a frame, such as one that is sent over several links, before all that waits. */
+  /** Sends a frame, for example one for several links, before everything that waits. */
   sendFirst(frame: Uint8Array): void {
     if (this.#canSend()) this.#outbox.addFirst(frame);
   }
 
-  /** For the channel: bytes have arrived. */
+  /** Called by the channel when bytes have arrived. */
   received(bytes: Uint8Array): void {
     if (this.#lost !== undefined) return;
     try {
@@ -132,12 +134,12 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     }
   }
 
-  /** For the channel: it has room again. */
+  /** Called by the channel when it can take more. */
   drained(): void {
     if (this.#lost === undefined) this.#outbox.drained();
   }
 
-  /** For the channel: it has ended. */
+  /** Called by the channel when it has ended. */
   ended(): void {
     this.#lose(new LinkLost("the other process has closed the link"));
   }
@@ -190,7 +192,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     this.#options.onOpen(body["hello"]);
   }
 
-  /** Handlers that answer at once are answered without a promise. */
+  /** Handlers that answer synchronously are answered without a promise. */
   #handle(kind: string, ask: unknown, answer: Reply): void {
     const fail = (error: unknown): void => answer("failure", factsOf(error));
     const { handlers } = this.#options;

@@ -34,12 +34,13 @@ export interface ConfigFeed {
   /** Path of the file; undefined for the demo. */
   readonly path: string | undefined;
   readonly text: string;
-  /** When control took it, in milliseconds since the epoch. */
+  /** When control loaded it, in milliseconds since the epoch. */
   readonly generation: number;
 }
 
 /**
- * What a worker says of itself every second, and at once when it begins to serve or cannot any more.
+ * What a worker reports about itself every second, and at once when it becomes ready or ceases to
+ * be.
  */
 export interface WorkerState extends ProcessFacts {
   readonly number: number;
@@ -52,7 +53,7 @@ export interface WorkerState extends ProcessFacts {
   readonly waitingRows: number;
 }
 
-/** What control says of itself, and of the worker's spool. */
+/** What control reports about itself and the worker's spool. */
 export interface ControlState {
   /** Undefined when it can serve. */
   readonly notReady: string | undefined;
@@ -60,7 +61,7 @@ export interface ControlState {
   readonly stored: Progress;
 }
 
-/** Asked by workers where several share the limits. */
+/** Sent by workers when several share the limits. */
 export type LimitMessages = {
   readonly "limits.count": {
     readonly ask: readonly WireScope[];
@@ -71,40 +72,40 @@ export type LimitMessages = {
     readonly ask: WireLimitRequest;
     readonly answer: WireAcquired;
   };
-  /** Sent for each lease, once, and before all other notes of the calls in it. */
+  /** Sent once for each lease, before all other notes about its calls. */
   readonly "limits.returned": { readonly ask: readonly WireRest[] };
   readonly "limits.use": { readonly ask: CallTokens };
   readonly "limits.settle": { readonly ask: CallTokens };
-  /** Answered when all notes before it were heard. */
+  /** Answered when all notes before it have been handled. */
   readonly "limits.heard": { readonly ask: undefined; readonly answer: void };
 };
 
 export type CallTokens = readonly [callId: string, tokens: number];
 
-/** Which worker makes a call that may be repeated, where there are several. */
+/** Decides which of several workers runs a call that may be repeated. */
 export type JoinMessages = {
-  /** Answered at once, or when another worker has ended the call. */
+  /** Answered at once, or when another worker has finished the call. */
   readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
   /** Gives a claim back, or ends the wait for it. */
   readonly "joins.release": { readonly ask: string };
   readonly "joins.unsaved": { readonly ask: string };
 };
 
-/** Places of pools, upstreams and targets, asked for by workers where there are several. */
+/** Places of pools, upstreams and targets, which one of several workers asks for. */
 export type PlaceMessages = {
   /** Answered when the call has a place, or is refused. */
   readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
-  /** The tokens that were used of those that were reserved. */
+  /** How many of the reserved tokens were used. */
   readonly "places.settle": { readonly ask: readonly [id: PlaceId, tokens: number] };
-  /** Ends a wait too. */
+  /** Gives back a place, or ends a wait for one. */
   readonly "places.leave": { readonly ask: WireLeave };
-  /** Answered with how many were given. */
+  /** Answered with the number of places given. */
   readonly "places.more": { readonly ask: WireMore; readonly answer: number };
   /** One further request has ended. */
   readonly "places.less": { readonly ask: PlaceId };
 };
 
-/** What workers find out about targets, for each other. */
+/** What workers learn about targets, for each other. */
 export type RoutingMessages = {
   /** A target was ejected, or returned. */
   readonly "health.changed": { readonly ask: HealthHint };
@@ -124,30 +125,33 @@ export interface RoutingReport {
   /** Ordinary attempts, which add to budgets. */
   readonly began: Readonly<Record<BudgetKind, readonly (readonly [name: string, times: number])[]>>;
   readonly answered: readonly (readonly [target: string, key: string, times: number])[];
-  /** Those that showed that the target has too much to do. */
+  /** Attempts that showed an overloaded target. */
   readonly overloaded: readonly (readonly [target: string, key: string])[];
 }
 
 /**
- * Who decides about the limits of a worker, as it says in its hello: itself, or a control process of
- * before; undefined for one that has just begun.
+ * Who decides about the limits of a worker, as its hello says: the worker itself, or an earlier
+ * control process; undefined for a worker that has just begun.
  */
 export type LimitsState = "own" | "shared";
 
-/** Asked by the only worker. */
+/** Sent by the only worker. */
 export type HandoverMessages = {
-  /** All limits, which the worker decides alone from then on; undefined: another one is there. */
+  /**
+   * Takes all limits, which the worker decides alone from then on; undefined: there is another
+   * worker.
+   */
   readonly "limits.take": { readonly ask: undefined; readonly answer: TakenLimits | undefined };
 };
 
-/** Asked by workers where there are several, if only while one replaces another. */
+/** Sent by workers when there are several, even if only while one replaces another. */
 export type CoordinationMessages = LimitMessages &
   PlaceMessages &
   RoutingMessages &
   JoinMessages &
   HandoverMessages;
 
-/** Small messages on the way of a call, which are sent as JSON. */
+/** Small messages that calls wait for, sent as JSON. */
 export const jsonKinds: ReadonlySet<string> = new Set<
   keyof CoordinationMessages | keyof SharingMessages
 >([
@@ -193,51 +197,53 @@ export type WorkerMessages = CoordinationMessages & {
     readonly ask: number;
     readonly answer: readonly AdmittedUsage[];
   };
-  /** Rows that the worker's spool cannot take. */
+  /** Rows that do not fit into the worker's spool. */
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly refused: { readonly ask: Refusal };
   readonly state: { readonly ask: WorkerState };
-  /** The last page of metrics of a worker that ends. */
+  /** The last page of metrics of a worker that is ending. */
   readonly leaving: { readonly ask: string };
 };
 
-/** What a worker holds of what all share. */
+/** What a worker holds of everything that is shared. */
 export interface HeldReport {
   readonly limits?: HeldLimits;
   readonly places?: readonly WireHeld[];
   readonly joins?: readonly HeldClaim[];
 }
 
-/** Sent by control where there are several workers, if only while one replaces another. */
+/** Sent by control when there are several workers, even if only while one replaces another. */
 export type SharingMessages = {
   /** The worker is the only one, and may take the limits. */
   readonly "limits.yours": { readonly ask: undefined };
-  /** Once answered, the worker decides nothing alone. */
+  /** After the answer, the worker decides nothing alone. */
   readonly "coordination.report": { readonly ask: undefined; readonly answer: HeldReport };
-  /** What all workers have been granted, as this one has heard. */
+  /** What all workers have been granted, as far as this one knows. */
   readonly "limits.seen": { readonly ask: undefined; readonly answer: readonly WireUse[] };
-  /** In JSON, and before any answer that depends on it. */
+  /** Sent as JSON, before any answer that depends on it. */
   readonly "limits.used": { readonly ask: WireUsed };
   readonly "limits.leased": { readonly ask: WireLease };
-  /** Answered once these leases were returned. */
+  /** Answered once these leases have been returned. */
   readonly "limits.recall": { readonly ask: readonly LeaseId[]; readonly answer: void };
-  /** Places that a worker may not give of its share while control is gone. */
+  /** Places of its share that a worker may not give while control is unavailable. */
   readonly "places.lent": { readonly ask: readonly WireLent[] };
-  /** Answered once the worker keeps no places there, which it may not before `places.plenty`. */
+  /**
+   * Answered once the worker keeps no places there. It may keep them again after `places.plenty`.
+   */
   readonly "places.scarce": { readonly ask: readonly WireBound[]; readonly answer: void };
   readonly "places.plenty": { readonly ask: readonly WireBound[] };
 };
 
 /** Sent by control. */
 export type ControlMessages = SharingMessages & {
-  /** It ends soon, and another control process takes over. */
+  /** This process ends soon, and another control process takes over. */
   readonly replaced: { readonly ask: undefined };
-  /** Answered when calls of the worker see every change of keys that was committed before. */
+  /** Answered when the worker's calls see every change of keys committed before. */
   readonly "keys.reload": { readonly ask: undefined; readonly answer: void };
-  /** Follows each state of the worker. */
+  /** Sent after each state of the worker. */
   readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };
-  /** What another worker found out about a target. */
+  /** What another worker learned about a target. */
   readonly "health.changed": { readonly ask: HealthHint };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };

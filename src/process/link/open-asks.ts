@@ -17,7 +17,7 @@ export class OpenAsks {
   readonly #clock: Clock;
   readonly #asks = new Map<number, OpenAsk>();
   #sequence = 0;
-  /** When the timer looks for asks whose time is over. */
+  /** When the timer next checks for asks that have timed out. */
   #looksAt = Number.POSITIVE_INFINITY;
   #stopTimer = (): void => undefined;
 
@@ -29,7 +29,7 @@ export class OpenAsks {
     return this.#asks.size;
   }
 
-  /** Rejects with what `send` throws, and with `LinkLost` when no answer comes in time. */
+  /** Rejects with what `send` throws, and with `LinkLost` when no answer arrives in time. */
   open<Answer>(
     timeoutMs: number,
     send: (sequence: number) => void,

@@ -1,13 +1,13 @@
 import { encodeClone, encodeJson, JsonFrames, type Encoding, type Message } from "./frame.ts";
 
-/** A stream of bytes to the other side. Bytes that were not taken are sent after `drained`. */
+/** A stream of bytes to the other side. Bytes that it did not take are sent after `drained`. */
 export interface ByteChannel {
-  /** Returns how many bytes were taken; they may change after that. */
+  /** Returns how many bytes were taken. The caller may change them afterwards. */
   write(bytes: Uint8Array): number;
   close(): void;
 }
 
-/** Runs something at the end of the event loop's turn. */
+/** Runs something at the end of the current turn of the event loop. */
 export type Later = (run: () => void) => unknown;
 
 export interface OutboxOptions {
@@ -16,23 +16,25 @@ export interface OutboxOptions {
   readonly later?: Later | undefined;
   /** Runs something within a few milliseconds. */
   readonly soon: Later;
-  /** Called before what was added in a turn is sent; may add more. */
+  /** Called before the messages of a turn are sent; may add more. */
   readonly beforeFlush?: (() => void) | undefined;
 }
 
-/** Bytes that wait for the other side; with more, the outbox is full. */
+/** Most bytes that wait for the other side; beyond it the outbox is full. */
 const waitingLimitBytes = 64 * 1024 * 1024;
-/** A longer message in JSON is a frame of its own; in units of a JavaScript string. */
+/**
+ * A longer JSON message becomes a frame of its own. Measured in code units of a JavaScript string.
+ */
 const longestJoined = 64 * 1024;
 
-/** Messages that wait for the end of the event loop's turn, or for the channel. */
+/** Messages that wait for the end of the current turn, or for the channel. */
 export class Outbox {
   readonly #channel: ByteChannel;
   readonly #later: Later;
   readonly #soon: Later;
   readonly #beforeFlush: () => void;
   readonly #frames = new JsonFrames();
-  /** Frames before those messages that are in `#json`. */
+  /** Frames to send before the messages in `#json`. */
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
   /** Messages that become one frame. */
@@ -41,7 +43,7 @@ export class Outbox {
   #isFlushPlannedSoon = false;
   /** The channel took less than it was given; `drained` follows. */
   #hasPaused = false;
-  /** The first of `#waiting` is the rest of what the channel has begun to take. */
+  /** The first of `#waiting` is the rest of a frame that the channel has partly taken. */
   #hasRest = false;
   #isFlushing = false;
 
@@ -64,7 +66,7 @@ export class Outbox {
     this.#later(() => this.flush());
   }
 
-  /** Adds a message that waits for the next one, but only for a few milliseconds. */
+  /** Adds a message that waits for the next one, at most a few milliseconds. */
   addSoon(message: Message, encoding: Encoding): void {
     this.#put(message, encoding);
     if (this.#isFlushPlanned || this.#isFlushPlannedSoon || this.#hasPaused) return;
@@ -75,7 +77,7 @@ export class Outbox {
     });
   }
 
-  /** Sends a frame before all that waits: at once, or in the write that begins now. */
+  /** Sends a frame before everything that waits: at once, or in the write that begins now. */
   addFirst(frame: Uint8Array): void {
     let rest = frame;
     if (!this.#isFlushing && !this.#hasRest) {
@@ -128,7 +130,7 @@ export class Outbox {
     this.#waitingBytes += frame.length;
   }
 
-  /** Later messages follow those in `#json`. */
+  /** Closes the current JSON frame: later messages follow it. */
   #seal(): void {
     if (this.#json === "") return;
     const frame = this.#takeJson().slice();

@@ -9,9 +9,11 @@ import type {
 } from "../../admission/capacity/place.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 
-/** Places as JSON, which has no infinity: null is never. Arrays, as each call sends several. */
+/**
+ * Places as JSON, which has no infinity: null means never. Arrays, because each call sends several.
+ */
 
-/** What a worker calls a place that it asked for. */
+/** The worker's own id of a place that it asked for. */
 export type PlaceId = number;
 
 type WireCandidate = readonly [target: string, upstream: string, pool: string | null];
@@ -44,10 +46,10 @@ export type WireEntered = readonly [
   hasReservation: boolean,
 ];
 
-/** A place that is left. */
+/** A place that is given back. */
 export type WireLeave = readonly [
   id: PlaceId,
-  /** Its requests at the upstream that are still under way. */
+  /** Its requests at the upstream that still run. */
   underWay: number,
 ];
 
@@ -55,24 +57,24 @@ export type WireLeave = readonly [
 export interface WireMore {
   readonly id: PlaceId;
   readonly count: number;
-  /** 0: those that are free now. */
+  /** 0: only places that are free now. */
   readonly waitMs: number;
-  /** Of requests outside any attempt. */
+  /** Set for requests outside any attempt. */
   readonly outside?: { readonly upstream: string; readonly isBound: boolean };
 }
 
-/** A place that the worker gave by itself, or that control is to count again. */
+/** A place that the worker gave by itself, or that control must count again. */
 export interface WireHeld {
   readonly id: PlaceId;
   readonly upstream: string;
-  /** Under way at the upstream, or kept for one. */
+  /** Requests that run at the upstream, or whose place is kept. */
   readonly requests: number;
   readonly isBound: boolean;
-  /** Absent for requests outside any attempt, and once the place was left. */
+  /** Absent for requests outside any attempt, and after the place was given back. */
   readonly holder?: WireHolder;
 }
 
-/** What bounds places: a pool, an upstream, or the concurrency limit of a target. */
+/** What limits places: a pool, an upstream, or the concurrency limit of a target. */
 export type WireBound = readonly [kind: "pool" | "upstream" | "target", name: string];
 
 /** Places that workers hold beyond their shares. */
@@ -86,7 +88,7 @@ type WireHolder = readonly [
   pool: string | null,
 ];
 
-/** What a call of a worker asks for. */
+/** What a worker asks for on behalf of a call. */
 export type ReadAsk = Pick<PlaceAsk, "candidates" | "waitMs"> & {
   readonly request: Omit<PlaceAsk["request"], "callId">;
 };

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync } from "node:fs";
 import type { ByteChannel } from "./outbox.ts";
 
-/** What a connected socket reports to its link. */
+/** The events of a connected socket, for its link. */
 export interface ChannelEvents {
   received(bytes: Uint8Array): void;
   drained(): void;
@@ -16,12 +16,12 @@ interface SocketState {
   events: ChannelEvents;
 }
 
-/** Longest path of a socket in bytes on macOS. On Linux the runtime gets by with any. */
+/** Longest path of a socket on macOS, in bytes. On Linux the runtime accepts any length. */
 const longestPath = 103;
 
 /**
  * Accepts connections at a path that only this user may open. Replaces a socket left behind. Throws
- * what says what to do.
+ * an error that says what to do.
  */
 export function listenAtSocket(
   path: string,

@@ -14,11 +14,11 @@ export interface Crash {
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
   readonly peakResidentBytes: number | undefined;
-  /** Earlier restarts in the place of this worker. */
+  /** Earlier restarts of this worker. */
   readonly restarts: number;
-  /** Whether it got as far as serving. */
+  /** Whether it had begun to serve. */
   readonly hasServed: boolean;
-  /** What it reported itself; undefined when it was killed. */
+  /** What the process itself reported; undefined when it was killed. */
   readonly failure: WorkerFailure | undefined;
 }
 

@@ -2,17 +2,20 @@ import type { Clock } from "../../domain/clock.ts";
 
 export interface HeartbeatOptions {
   readonly clock: Pick<Clock, "schedule">;
-  /** Sends what the process answers. */
+  /** Sends a question that the process answers. */
   readonly ask: () => void;
-  /** Called once, when it does not answer. */
+  /** Called once, when the process does not answer. */
   readonly onSilent: () => void;
 }
 
 const intervalMs = 1_000;
-/** Counts instead of time, so that a pause of this process is no silence of the other. */
+/**
+ * A count instead of a time, so that a pause of this process does not count as silence of the
+ * other.
+ */
 const mostUnanswered = 10;
 
-/** Watches that a process answers, which one that is stopped or hangs does not. */
+/** Checks that a process still answers; one that is stopped or hangs does not. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #unanswered = 0;

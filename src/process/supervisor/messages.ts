@@ -3,17 +3,17 @@ import type { LogLevel } from "../../telemetry/log/logger.ts";
 
 /** Messages between the processes of one gateway, sent as JSON over the runtime's channel. */
 
-/** What a process of the gateway does; `number` counts from 1. */
+/** The task of a process of the gateway; `number` counts from 1. */
 export type Role =
   | {
       readonly kind: "control";
-      /** Numbers of the workers that run already. */
+      /** Numbers of the workers that are already running. */
       readonly workers: readonly number[];
     }
   | {
       readonly kind: "worker";
       readonly number: number;
-      /** Path of the socket at which control listens. */
+      /** Path of the socket on which control listens. */
       readonly socket: string;
     };
 
@@ -21,7 +21,7 @@ export type Role =
 export interface GatewaySettings {
   /** Absolute. */
   readonly dataDir: string;
-  /** Path of the socket at which control listens. */
+  /** Path of the socket on which control listens. */
   readonly socket: string;
   readonly logLevel: LogLevel;
   readonly logFormat: "text" | "json";
@@ -58,13 +58,13 @@ export type PassedSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 
 export type SupervisorMessage =
   | { readonly kind: "signal"; readonly name: PassedSignal }
-  /** A successor serves, or waits to: let what is open end, then end. */
+  /** A successor serves, or is waiting to: finish what is open, then end. */
   | { readonly kind: "replaced" }
-  /** The process whose place this one takes has ended. */
+  /** The process that this one replaces has ended. */
   | { readonly kind: "take-over" }
   /** Asks whether the process answers. */
   | { readonly kind: "ping" }
-  /** Begin in this role, with these additional arguments; until then the process opens nothing. */
+  /** Begin in this role, with these additional arguments. Until then the process opens nothing. */
   | ({ readonly kind: "begin" } & Beginning);
 
 export interface Beginning {

@@ -1,4 +1,4 @@
-/** How long the message to begin may take when it is sent at once. */
+/** How long the message to begin may take to arrive when it is sent at once. */
 const restMs = 200;
 
 /** Runs `prepare` if there is time for it; undefined when `begun` resolved at once. */

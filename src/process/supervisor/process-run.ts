@@ -8,11 +8,11 @@ import type { Worker, WorkerEnd, WorkerFailure } from "./worker.ts";
 export interface RunPlan {
   readonly role: Role;
   readonly portUse: Beginning["portUse"];
-  /** Earlier restarts in the place. */
+  /** Earlier restarts in this place. */
   readonly restarts: number;
 }
 
-/** A role of the gateway, and the process that has it; undefined between two of them. */
+/** A role of the gateway and the process that has it; undefined between two processes. */
 export interface Place {
   readonly role: Role;
   run: ProcessRun | undefined;
@@ -31,11 +31,11 @@ export class ProcessRun {
   ended: Promise<WorkerEnd>;
   hasEnded = false;
   hasServed = false;
-  /** Another process has its place. */
+  /** Whether another process has taken its place. */
   isReplaced = false;
   failure: WorkerFailure | undefined;
   heartbeat: Heartbeat | undefined;
-  /** Resolved when it listens, and when it serves. */
+  /** Resolve when it listens, and when it serves. */
   readonly listening = Promise.withResolvers<void>();
   readonly serving = Promise.withResolvers<void>();
   readonly replaced = Promise.withResolvers<undefined>();
@@ -53,7 +53,7 @@ export class ProcessRun {
     return Promise.race([this.serving.promise, this.ended]);
   }
 
-  /** Ends it when it does not answer any more. */
+  /** Ends the process when it no longer answers. */
   watch(clock: Pick<Clock, "schedule">, onSilent: () => void): void {
     this.heartbeat = new Heartbeat({
       clock,
@@ -66,7 +66,7 @@ export class ProcessRun {
     void this.ended.then(() => this.heartbeat?.stop());
   }
 
-  /** What is reported of its end. */
+  /** The report of its end. */
   crash({ exitCode, signal, peakResidentBytes }: WorkerEnd, at: number, uptimeMs: number): Crash {
     return {
       at,
@@ -83,7 +83,7 @@ export class ProcessRun {
   }
 }
 
-/** With the workers that run, for a control process. */
+/** Adds the running workers to the role of a control process. */
 export function withLiving(role: Role, runs: Iterable<ProcessRun | undefined>): Role {
   if (role.kind !== "control") return role;
   const workers = [...runs].flatMap((run) =>

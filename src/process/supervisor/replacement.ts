@@ -9,24 +9,24 @@ export interface ReplacementOptions {
   readonly begin: (plan: RunPlan) => ProcessRun;
   /** Called when a process that was replaced has ended. */
   readonly onEnded: (run: ProcessRun, end: WorkerEnd) => void;
-  /** The gateway ends after this. */
+  /** The gateway ends only after this. */
   readonly awaitAtEnd: (left: Promise<void>) => void;
 }
 
 /** Longest time in which a new process loads the program and reads what it needs. */
 const longestStartMs = 60_000;
-/** Longest time in which control lets go of the data directory; its successor waits for that. */
+/** Longest time for control to release the data directory, for which its successor waits. */
 const longestHandOverMs = 10_000;
 
-/** Calls would end with the simulated provider. */
+/** Calls would end together with the simulated provider. */
 export const whyNoDemo =
   "a demo cannot be replaced while it runs, as its simulated provider is in one of its processes; " +
   "stop it and start it again";
 
-/** Puts another process in the place of one that serves. */
+/** Replaces a serving process by another one. */
 export class Replacement {
   readonly #options: ReplacementOptions;
-  /** Processes that others have replaced and that have not ended. */
+  /** Processes that were replaced and have not ended yet. */
   readonly leaving = new Set<ProcessRun>();
 
   constructor(options: ReplacementOptions) {
@@ -34,12 +34,13 @@ export class Replacement {
   }
 
   /**
-   * A new worker serves before the old one leaves; control, of which there can be one only, listens
-   * and has what comes wait until the old one has ended. Resolves to the reason if none serves.
+   * A new worker serves before the old one leaves. Of control there can be only one: the new one
+   * listens, and lets requests wait until the old one has ended. Resolves to the reason if none
+   * serves.
    */
   async replace(place: Place): Promise<string | undefined> {
     const { run: before, role } = place;
-    // A place without a process is about to get one, of the program on disk.
+    // A place without a process is about to get one, with the program on disk.
     if (before === undefined) return undefined;
     const next = await this.#beginNext(before);
     if (next.hasEnded || next.worker === undefined) return `no new ${role.kind} process starts`;
@@ -62,7 +63,7 @@ export class Replacement {
     return end === undefined ? undefined : `the new ${role.kind} process ended before it served`;
   }
 
-  /** Lets a process leave its place. Resolves when it has ended. */
+  /** Tells a process to leave. Resolves when it has ended. */
   letGo(run: ProcessRun): Promise<void> {
     run.isReplaced = true;
     run.replaced.resolve(undefined);

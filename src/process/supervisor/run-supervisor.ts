@@ -9,7 +9,7 @@ import type { AfterEnd } from "./supervisor-options.ts";
 import { Supervisor } from "./supervisor.ts";
 import { startWorker } from "./worker.ts";
 
-/** Whether the arguments ask for a gateway that is restarted when it crashes. */
+/** Whether the arguments start a gateway that is restarted when it crashes. */
 export function asksForSupervisor([command, ...rest]: readonly string[]): boolean {
   const alone = ["--unsupervised", "--help", "-h", "--version"];
   return command === "serve" && !rest.some((argument) => alone.includes(argument));
@@ -69,8 +69,8 @@ function reportCrash(
 ): void {
   let report: string | undefined;
   try {
-    // A worker that never served printed its reason, and does so at each restart: its reports would
-    // displace that of the crash before.
+    // A worker that never served has printed its reason, and prints it at each restart. Its reports
+    // would displace that of the crash before.
     const isKept = settings !== undefined && crash.hasServed;
     if (isKept) report = writeCrashReport(crash, settings.dataDir, version);
   } catch (error) {

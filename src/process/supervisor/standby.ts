@@ -6,7 +6,7 @@ import type { Worker, WorkerEnd } from "./worker.ts";
 export interface StandbyOptions {
   readonly clock: Clock;
   readonly start: (onMessage: HearWorker) => Worker;
-  /** It ended while it waited, or could not be started. Called before the next try. */
+  /** The standby ended while it waited, or could not be started. Called before the next try. */
   readonly onLost: (loss: StandbyLoss) => void;
 }
 
@@ -20,18 +20,18 @@ export interface StandbyLoss {
 
 export type HearWorker = (message: ChildMessage) => void;
 
-/** Gives a worker that has just begun to serve the processor before the next one loads. */
+/** Gives a worker that has just begun to serve a head start before the next one loads. */
 const headStartMs = 500;
 
 interface Waiting {
   readonly worker: Worker;
-  /** Messages go to whoever took the worker. */
+  /** Messages go to the role that took the worker. */
   hear: HearWorker;
 }
 
 /**
- * A worker started ahead: it has loaded the program and opens nothing until it is told to begin, so
- * that it replaces a crashed one in a fraction of the time.
+ * A worker started in advance: it has loaded the program and opens nothing until it is told to
+ * begin, so it replaces a crashed one in a fraction of the time.
  */
 export class Standby {
   readonly #options: StandbyOptions;
@@ -63,7 +63,7 @@ export class Standby {
     return waiting.worker;
   }
 
-  /** Kills the worker, which may be of a program that was replaced. */
+  /** Kills the worker, whose program may have been replaced. */
   discard(): void {
     this.#release()?.worker.kill();
   }

@@ -11,16 +11,16 @@ import {
 export interface SupervisorLink {
   /** Resolves once this process may serve. */
   readonly begun: Promise<Beginning>;
-  /** Resolves once a successor serves, or waits to. */
+  /** Resolves once a successor serves, or is waiting to. */
   readonly replaced: Promise<void>;
-  /** Resolves once the process whose place this one takes has ended. */
+  /** Resolves once the process that this one replaces has ended. */
   readonly mayTakeOver: Promise<void>;
   tellSettings(settings: GatewaySettings): void;
-  /** The process listens and waits until it may take over. */
+  /** Reports that the process listens and waits until it may take over. */
   tellWaiting(): void;
-  /** The worker serves. */
+  /** Reports that the process serves. */
   tellStarted(addresses: readonly string[]): void;
-  /** An uncaught exception ends the worker. */
+  /** Reports an uncaught exception, which ends the process. */
   tellFailure(thrown: unknown): void;
 }
 
@@ -54,7 +54,7 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
         return onSignal(value.name);
     }
   });
-  // Running calls are in the spool, and an orphaned gateway must not go on unseen.
+  // Running calls are in the spool, and an orphaned gateway must not continue unnoticed.
   process.on("disconnect", endNow);
   ignoreOwnSignals();
   return {

@@ -88,7 +88,7 @@ class Stage {
     this.ended = this.supervisor.run();
   }
 
-  /** The process that is `nth` to have the role. */
+  /** The `nth` process with this role. */
   async in(kind: Role["kind"], nth = 1): Promise<StagedProcess> {
     for (;;) {
       const found = this.processes.filter(({ role }) => role?.kind === kind)[nth - 1];
@@ -109,7 +109,7 @@ class Stage {
     while (!isSo()) await Bun.sleep(1);
   }
 
-  /** The `nth` control process takes the place of the one before. */
+  /** The `nth` control process replaces the one before. */
   async replaceControl(nth = 2, workers = 1): Promise<void> {
     const before = await this.in("control", nth - 1);
     const next = await this.in("control", nth);
@@ -270,7 +270,7 @@ describe("a gateway that is restarted", () => {
       await stage.until(() => old.told.includes("replaced"));
     }
     expect(await restarted).toBeUndefined();
-    // The old workers still serve what they have; then nobody takes their places.
+    // The old workers still serve their calls; afterwards they are not replaced.
     worker.end(0);
     second.end(0);
     await Bun.sleep(5);

@@ -12,7 +12,9 @@ import type { Worker, WorkerEnd } from "./worker.ts";
 /** Time between the second request to stop and the kill. */
 const killAfterMs = 500;
 
-/** The supervisor gives up after so many processes that a signal ended before any served. */
+/**
+ * The supervisor gives up after signals have ended this many processes before any of them served.
+ */
 export const mostStartsUnserved = 5;
 
 /** A terminal or init system may send these to the whole group, before a process handles them. */
@@ -20,8 +22,8 @@ const endSignals = ["SIGTERM", "SIGINT", "SIGHUP"];
 
 /**
  * Keeps control and the workers running: restarts those that crash, forwards signals, and ends once
- * they have. Control starts first, says how many workers there are, and decides, with the first
- * worker, whether the gateway can start at all.
+ * they have ended. Control starts first and reports the number of workers; it decides, together
+ * with the first worker, whether the gateway can start at all.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -60,7 +62,7 @@ export class Supervisor {
     this.#ending.signal.addEventListener("abort", () => this.#standby.end());
   }
 
-  /** What control has read last. */
+  /** The settings that control last read. */
   get settings(): GatewaySettings | undefined {
     return this.#settings;
   }
@@ -75,8 +77,9 @@ export class Supervisor {
   }
 
   /**
-   * Replaces control and the workers one by one by processes of the program that is on disk now.
-   * Resolves once they serve, or to the reason why not; then those that are not replaced go on.
+   * Replaces control and the workers, one by one, by processes of the program that is on disk now.
+   * Resolves once they serve, or to the reason why not; processes that are not replaced then
+   * continue.
    */
   restart(): Promise<string | undefined> {
     this.#restarting ??= this.#restart().finally(() => {
@@ -99,7 +102,7 @@ export class Supervisor {
     }, killAfterMs);
   }
 
-  /** Without a file to reload, SIGHUP means that the terminal of a demo is gone. */
+  /** Without a file to reload, SIGHUP means that the terminal of a demo was closed. */
   #hangUp(): void {
     if (this.#settings === undefined) this.#hasHungUp = true;
     else if (!this.#settings.isReloadable) this.#endOnce();
@@ -116,7 +119,7 @@ export class Supervisor {
     this.#kept.push(this.#keepOne(place));
   }
 
-  /** Runs one process after another in one place, until none is wanted. */
+  /** Runs one process after another in one place, until none is needed. */
   async #keepOne(place: Place): Promise<void> {
     const { role } = place;
     const backOff = new BackOff();
@@ -124,7 +127,7 @@ export class Supervisor {
     while (!this.#ending.signal.aborted && this.#places.includes(place)) {
       const run = (place.run ??= this.#begin({ role, portUse: this.#portUseOf(role), restarts }));
       const end = await Promise.race([run.ended, run.replaced.promise]);
-      // Another process has the place, or none is to have it.
+      // Another process has the place, or none is needed there.
       if (end === undefined) continue;
       place.run = undefined;
       const nextStartMs = this.#isFinal(run, end) ? undefined : backOff.after(this.#uptimeOf(run));
@@ -151,7 +154,7 @@ export class Supervisor {
     return undefined;
   }
 
-  /** Control has read how many workers there are to be before they are replaced. */
+  /** Control has read the number of workers before they are replaced. */
   #isWanted({ role }: Place): boolean {
     return role.kind === "control" || role.number <= (this.#settings?.workers ?? 1);
   }
@@ -161,7 +164,9 @@ export class Supervisor {
     if (place.run !== undefined) void this.#replacement.letGo(place.run);
   }
 
-  /** Whether no restart follows. A gateway that cannot start at all would fail forever. */
+  /**
+   * Whether no restart follows. A gateway that cannot start at all would otherwise fail forever.
+   */
   #isFinal({ restarts }: ProcessRun, { signal }: WorkerEnd): boolean {
     if (this.#ending.signal.aborted) return true;
     return !this.#hasServed && (signal === undefined || restarts + 1 >= mostStartsUnserved);
@@ -179,7 +184,7 @@ export class Supervisor {
     return this.#options.clock.monotonic() - startedAt;
   }
 
-  /** Not a crash: a process that was cut short, was asked to end, or never served. */
+  /** A process that was aborted, was asked to end, or never served is no crash. */
   #isCrash(end: WorkerEnd): boolean {
     if (this.#isForced || this.#isAskedFor(end)) return false;
     return this.#hasServed || end.signal !== undefined;
@@ -195,11 +200,11 @@ export class Supervisor {
     const ownCode = end.signal === undefined ? end.exitCode : exitCodes.failed;
     const exitCode = this.#isAskedFor(end) ? exitCodes.ok : ownCode;
     this.#exitCode = Math.max(this.#exitCode, exitCode);
-    // No process goes on alone.
+    // No process may continue alone.
     this.#endOnce();
   }
 
-  /** Whether nobody of this gateway has listened yet where the role does. */
+  /** Whether no process of this gateway has listened yet where the role listens. */
   #portUseOf(role: Role): ProcessRun["portUse"] {
     const isFirst =
       role.kind === "control" ? !this.#hasWorkers : role.number === 1 && !this.#hasServed;
@@ -243,7 +248,7 @@ export class Supervisor {
         run.hasServed = true;
         run.listening.resolve();
         run.serving.resolve();
-        // For options given twice the last one counts. A fixed address is not reported again.
+        // If an option is given twice, the last one counts. A fixed address is not reported again.
         this.#addresses = [...this.#addresses, ...message.addresses];
         this.#started(run);
         return;
@@ -258,14 +263,14 @@ export class Supervisor {
   #started(run: ProcessRun): void {
     const { workers = 1 } = this.#settings ?? {};
     if (run.role.kind === "control") {
-      // Calls go on without control, unless it is there and does not decide.
+      // Calls continue without control, but not while control is connected and makes no decisions.
       if (run.heartbeat === undefined) {
         run.watch(this.#options.clock, () => this.#options.onSilent(this.#settings));
       }
       if (!this.#hasWorkers) this.#keepWorkers(1, 1);
       this.#hasWorkers = true;
     } else {
-      // The first worker settles the port that the others share.
+      // The first worker decides the port, which the others share.
       if (!this.#hasServed) this.#keepWorkers(2, workers);
       if (!this.#hasServed && this.#settings) this.#options.onServing(this.#settings);
       this.#hasServed = true;
@@ -273,7 +278,7 @@ export class Supervisor {
     this.#prepareStandby();
   }
 
-  /** Not while processes are replaced, which needs the processor. */
+  /** Not while processes are being replaced, because that needs the processor. */
   #prepareStandby(): void {
     const { hasStandby = false } = this.#settings ?? {};
     if (!hasStandby || !this.#hasServed || this.#restarting !== undefined) return;

@@ -7,7 +7,7 @@ import {
 } from "./messages.ts";
 import { runtimeSettings } from "./runtime-settings.ts";
 
-/** What a worker reported of the exception that ended it. */
+/** What a worker reported about the exception that ended it. */
 export type WorkerFailure = Extract<ChildMessage, { kind: "failure" }>;
 
 /** A process that serves. */
@@ -17,7 +17,7 @@ export interface Worker {
   readonly ended: Promise<WorkerEnd>;
   /** Lets it begin. Does nothing once it has ended. */
   begin(beginning: Beginning): void;
-  /** Tells it about the process whose place it takes, or that takes its place. */
+  /** Tells it about the process that it replaces, or that replaces it. */
   tell(what: "replaced" | "take-over" | "ping"): void;
   /** Sends a signal. Does nothing once it has ended. */
   pass(signal: PassedSignal): void;
@@ -48,7 +48,8 @@ export function startWorker(
   const child = Bun.spawn([...command], {
     stdio: ["inherit", "inherit", "inherit"],
     env: { ...runtimeSettings, ...environment },
-    // Its own process group: a terminal's signals reach this process only, which forwards them.
+    // Its own process group, so that a terminal's signals reach only this process, which forwards
+    // them.
     detached: true,
     serialization: "json",
     ipc(value: unknown) {
@@ -66,7 +67,7 @@ export function startWorker(
   return {
     pid: child.pid,
     ended: child.exited.then(async (exitCode) => {
-      // Its last message may still be in the channel, which its own children may hold open.
+      // Its last message may still be in the channel, which its own children may keep open.
       await Promise.race([disconnected.promise, Bun.sleep(lastMessageMs)]);
       return {
         exitCode,

@@ -31,9 +31,9 @@ export interface App extends AsyncDisposable {
   drain(options?: { readonly isAnnounced?: boolean }): Promise<void>;
 }
 
-/** Replacements for tests and simulations, and what the command line adds. */
+/** Replacements for tests and simulations, and additions of the command line. */
 export interface AppOverrides {
-  /** Of the program, for the metrics. */
+  /** Version of the program, for the metrics. */
   readonly version?: string;
   /** Path of the configuration, for the log. */
   readonly configPath?: string | undefined;
@@ -52,7 +52,8 @@ export interface AppOverrides {
   /** Destination of the log; discarded without it. */
   readonly log?: LogSink;
   /**
-   * Called with the token for creating the first operator, while there is none. It is never logged.
+   * Called with the token for creating the first operator, while there is no operator. The token is
+   * never logged.
    */
   readonly onBootstrapToken?: BootstrapOptions["onBootstrapToken"];
 }

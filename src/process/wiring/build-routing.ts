@@ -36,18 +36,18 @@ type ProcessBudgets = Readonly<
   Record<keyof RetryBudgets, ExtraAttempts & Pick<RetryBudget, "retain">>
 >;
 
-/** What several workers share, which control decides. */
+/** What several workers share and control decides. */
 export interface RoutingSharing {
-  /** `own`: counts what this process holds. */
+  /** `own`: counts the places that this process holds. */
   capacity(own: Capacity): ProcessCapacity;
   newLimit(targetId: string): ConcurrencyLimit;
-  /** `own`: for this process, while control is gone. */
+  /** `own`: for this process, while control is unavailable. */
   budgets(own: Budgets): ProcessBudgets;
-  /** The settings of budgets of this process alone. */
+  /** The budget settings for this process alone. */
   shareOf(settings: RoutingSettings): RoutingSettings;
   /** Tells the other workers. */
   tellHealth(hint: HealthHint): void;
-  /** `hear`: called with what other workers tell. */
+  /** `hear`: called with hints of other workers. */
   hearHealth(hear: (hint: HealthHint) => void): void;
 }
 
@@ -118,7 +118,7 @@ export interface Followed {
   readonly events: RoutingEvents;
 }
 
-/** Applies a new configuration and forgets targets and aliases it no longer has. */
+/** Applies a new configuration and forgets targets and aliases that it lacks. */
 export function followConfig(
   { health, budget, capacity }: RoutingServices,
   { config, snapshot, events }: Followed,

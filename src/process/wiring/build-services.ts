@@ -27,7 +27,7 @@ export interface ServiceOptions extends Partial<
   Pick<CallServices, "limits" | "resolveHost" | "random" | "transport">
 > {
   readonly config: Pick<Config, "limits" | "upstreamRequests" | "workers">;
-  /** On the way to upstreams. */
+  /** Forward proxies on the way to upstreams. */
   readonly proxies?: Proxies;
   /** Read at each use: a reload changes it. */
   readonly routing: () => RoutingSettings;
@@ -45,13 +45,13 @@ export interface ServiceOptions extends Partial<
   readonly overload: Pick<OverloadOptions, "settings" | "callsUnderWay" | "events">;
 }
 
-/** A reservation may live longer than any call; an unsettled one leaves its window anyway. */
+/** A reservation may outlive any call; an unsettled one leaves its window anyway. */
 export const limitStoreBounds = { reservationTtlMs: 24 * 3_600_000, scopeLimit: 1_000_000 };
 
 export interface BuiltServices extends Omit<CallServices, keyof RoutingServices>, RoutingServices {
   /** The caller starts and stops it. */
   readonly overload: OverloadGuard;
-  /** For the listener, before it reads a body. */
+  /** Counts a request before its body is read. */
   readonly count: CountArrival;
 }
 

@@ -9,10 +9,10 @@ import type { CallHook } from "../../snapshot/call-hooks.ts";
 import type { Snapshot, Upstream } from "../../snapshot/snapshot.ts";
 import type { AdapterServices } from "../../upstreams/adapter.ts";
 
-/** Malformed events skipped in one answer; more are no accident. */
+/** Malformed events skipped in one answer; more than this is no accident. */
 const mostMalformedEvents = 10;
 
-/** Parts of a snapshot beside the configuration. */
+/** The parts of a snapshot that do not come from the configuration. */
 export interface SnapshotParts {
   /** What the adapter of the upstream with this name needs from outside. */
   readonly services: (upstream: string) => AdapterServices;
@@ -68,7 +68,8 @@ function buildUpstreams(
   const upstreams = new Map<string, Upstream>();
   for (const [name, upstream] of config.upstreams) {
     const earlier = before?.snapshot.upstreams.get(name);
-    // An adapter may hold credentials that are slow to get, so it is kept while its settings match.
+    // An adapter may hold credentials that took long to get, so it is kept while its settings
+    // match.
     const isSame = isSameValue(upstream, before?.config.upstreams.get(name));
     const kept = isSame ? earlier?.adapter : undefined;
     const adapter = kept ?? upstream.kind.createAdapter(upstream.settings, services(name));

@@ -23,7 +23,7 @@ import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 export interface ControlPlaneOptions {
   readonly config: Pick<Config, WarnedParts | "dataDir">;
   readonly services: AdminServices;
-  /** The process that ends the gateway when it ends. */
+  /** The process whose end ends the gateway. */
   readonly pid: number;
   readonly events: TelemetryEvents;
   readonly passwords?: Passwords | undefined;
@@ -31,7 +31,7 @@ export interface ControlPlaneOptions {
   readonly onBootstrapToken: BootstrapOptions["onBootstrapToken"];
 }
 
-/** Delay before a retry of the first operator's token while the database is unavailable. */
+/** Delay before retrying the first operator's token while the database is unavailable. */
 const bootstrapRetryMs = 1_000;
 
 /** Access control and routes of the admin listener. */

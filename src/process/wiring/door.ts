@@ -1,9 +1,9 @@
 import type { ListenAddress } from "../../config/config.ts";
 import { listen, type Listener, type ListenOptions } from "../../edge/listen.ts";
 
-/** A listener without a handler yet: requests wait for it. */
+/** A listener without a handler yet: requests wait until there is one. */
 export interface Door extends AsyncDisposable {
-  /** From now on requests are handled, also those that wait. */
+  /** From now on requests are handled, including those that waited. */
   open(handle: ListenOptions["handle"]): Listener;
 }
 
@@ -12,7 +12,7 @@ export interface DoorPlan {
   readonly idleTimeoutMs: number;
 }
 
-/** Listens in the place of a process that still listens at the address. Throws if it cannot. */
+/** Listens at the address of a process that still listens there. Throws if it cannot. */
 export function buildDoor({ address, idleTimeoutMs }: DoorPlan): Door {
   const opened = Promise.withResolvers<ListenOptions["handle"]>();
   const listener = listen({

@@ -3,15 +3,15 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 
 export interface Leaving {
   readonly shutdown: Shutdown;
-  /** Connections, or requests, that are waited for. */
+  /** Number of connections, or requests, to wait for. */
   readonly countOpen: (listener: Listener) => number;
   /** Longest wait for them. */
   readonly timeoutMs: number;
-  /** Time for connections that are being made when a successor begins to listen. */
+  /** Time for connections that are just being made when a successor begins to listen. */
   readonly settleMs: number;
 }
 
-/** Serves what is open until it has gone, while a successor gets the new connections. */
+/** Serves open connections until they are closed, while a successor gets the new ones. */
 export async function leaveListener(
   listener: Listener | undefined,
   { shutdown, countOpen, timeoutMs, settleMs }: Leaving,

@@ -30,7 +30,7 @@ export interface StorageOptions {
   /** The expected owner of the database. */
   readonly owner: DatabaseOwner & { readonly peppers: Peppers };
   readonly telemetry: Pick<Telemetry, "storage" | "ledger">;
-  /** Rows that data servers have written and that are not stored, for the log. */
+  /** Rows that data servers have written and that are not stored yet, for the log. */
   readonly countWaiting: () => number;
 }
 
@@ -44,11 +44,11 @@ export interface Storage {
   readonly keys: KeyStore;
   readonly lastUse: LastUse;
   readonly renewal: DigestRenewal;
-  /** Stores what the spools of data servers hold. */
+  /** Stores the contents of the data servers' spools. */
   readonly ingest: Ingest;
-  /** Undefined when the database can be used, or may come back by itself. */
+  /** Undefined while the database can be used, or may recover by itself. */
   whyNotReady(): string | undefined;
-  /** Throws if the database can never be used; an unavailable one may come back. */
+  /** Throws if the database can never be used; an unavailable one may recover. */
   open(): Promise<void>;
   /** Starts the jobs, which read all of the database. */
   start(): void;
@@ -164,7 +164,7 @@ function openDatabaseStores(
   return openStores(settings().storage.path, clock, {
     owner,
     peppers: owner.peppers,
-    // A damaged database is not read any more once the damage is found.
+    // A damaged database is no longer read once the damage is found.
     examine: async (path) => {
       await started;
       return examineDatabase(path);

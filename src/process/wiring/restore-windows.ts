@@ -14,9 +14,9 @@ export interface RestoreOptions {
 }
 
 /**
- * Restores the limit windows from the ledger, so that a restart gives no key its minute twice.
- * Plans go back as far as a debt can reach (one window per multiple of the limit that may be owed),
- * guarantees an hour. If the database cannot be read, the windows stay empty.
+ * Restores the limit windows from the ledger, so that a restart does not give a key its limit
+ * twice. Plans go back as far as a debt can reach (one window per multiple of the limit that may be
+ * owed), guarantees an hour. If the database cannot be read, the windows stay empty.
  */
 export async function restoreWindows(options: RestoreOptions): Promise<void> {
   const { reports, limits, clock, plans } = options;
@@ -30,8 +30,8 @@ export async function restoreWindows(options: RestoreOptions): Promise<void> {
 
 function pastAdmissions(usage: AdmittedUsage, now: number): readonly PastAdmission[] {
   const { limitScope, accountId, isGuarantee, at, requests, tokens } = usage;
-  // The time within the second is unknown: plans count it at the end, in the operator's favour,
-  // guarantees at the start, in the customer's.
+  // The time within the second is unknown. Plans count it at the end of the second, in the
+  // operator's favour, guarantees at the start, in the customer's.
   const ageMs = Math.max(0, now - at - (isGuarantee ? 0 : 1_000));
   const counted = { isGuarantee, ageMs, requests, tokens };
   if (isGuarantee) return [{ ...counted, scopeId: guaranteeScopeId(limitScope) }];

@@ -15,7 +15,7 @@ export interface ListenerPlan extends Omit<
   readonly address: ListenAddress;
   readonly idleTimeoutMs: number;
   readonly portUse?: PortUse | undefined;
-  /** Listens at the address already. */
+  /** A listener that is already open at the address. */
   readonly door?: Door | undefined;
   readonly shutdown: Shutdown;
   readonly events: TelemetryEvents;

@@ -13,7 +13,7 @@ import { ControlLink } from "./control-link.ts";
 test("a worker tells at once that it can serve, or cannot any more", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-link-"));
   const path = join(folder, "control.sock");
-  // It does not move, so that the state of each second is never due.
+  // The clock does not move, so the state of each second is never due.
   const clock = new ManualClock();
   const told: (string | undefined)[] = [];
   const listener = listenAtSocket(path, (channel) => {

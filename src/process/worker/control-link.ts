@@ -19,22 +19,22 @@ import type { CoordinationLink } from "./coordination/coordination-link.ts";
 import { CoordinationParts } from "./coordination/coordination-parts.ts";
 
 export interface ControlLinkOptions {
-  /** Of the worker; counts from 1. */
+  /** Number of the worker, from 1. */
   readonly number: number;
-  /** The socket at which control listens. */
+  /** The socket on which control listens. */
   readonly path: string;
   readonly clock: Clock;
   readonly state: () => WorkerState;
-  /** The same as in the state, at less cost. */
+  /** The same as in the state, but cheaper. */
   readonly whyNotReady: () => string | undefined;
   readonly renderMetrics: () => string;
   readonly reloadKeys: () => Promise<void>;
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
   readonly onHealthHint: (hint: ControlMessages["health.changed"]["ask"]) => void;
-  /** Called when control, which is connected, does not answer any more, and when it does again. */
+  /** Called when control is connected but no longer answers, and when it answers again. */
   readonly onSilent: (isSilent: boolean) => void;
-  /** Called when control is lost, and when it is back. `isReplaced`: another one takes over. */
+  /** Called when control is lost, and when it is back. `isReplaced`: another process takes over. */
   readonly onLost: (reason: LinkLost, isReplaced: boolean) => void;
   readonly onBack: () => void;
 }
@@ -44,15 +44,18 @@ type Connection = Link<WorkerMessages, ControlMessages>;
 const silent = "control does not answer";
 const retryMs = 50;
 const stateIntervalMs = 1_000;
-/** How soon control knows that the worker can serve, or cannot any more. */
+/** How soon control learns that the worker can serve, or no longer can. */
 const readinessIntervalMs = 50;
 const usesIntervalMs = 500;
-/** Secrets whose first use was told; beyond them all are forgotten and told once more. */
+/**
+ * Secrets whose first use was reported. Beyond this number, all are forgotten and reported again.
+ */
 const toldLimit = 100_000;
 
 /**
- * A worker's way to control. While control is gone, what is asked of it fails as an unavailable
- * database does, and the worker tries to connect again; calls go on with what the worker has.
+ * A worker's connection to control. While control is unavailable, requests fail as they do with an
+ * unavailable database, and the worker tries to connect again; calls continue with what the worker
+ * has.
  */
 export class ControlLink {
   readonly port: ControlPort;
@@ -73,9 +76,9 @@ export class ControlLink {
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
-  /** Another control process takes over from the one that is connected. */
+  /** Another control process replaces the one that is connected. */
   #isReplaced = false;
-  /** What was told last, and when. */
+  /** The state that was last reported, and when. */
   #toldNotReady: string | undefined;
   #toldAt = -Infinity;
   #stopTimer = (): void => undefined;
@@ -91,7 +94,10 @@ export class ControlLink {
     this.port = this.#createPort();
   }
 
-  /** Resolves once control has answered for the first time; from then on it stays connected. */
+  /**
+   * Resolves once control has answered for the first time; from then on the link reconnects by
+   * itself.
+   */
   async start(): Promise<void> {
     this.#uses.start();
     this.#watchReadiness();
@@ -103,7 +109,7 @@ export class ControlLink {
     return this.#ask((link) => link.ask("config.read", undefined));
   }
 
-  /** Stores rows that the spool cannot take. Rejects while control is gone. */
+  /** Stores rows that do not fit into the spool. Rejects while control is unavailable. */
   insert(records: readonly UsageRecord[]): Promise<void> {
     return this.#ask((link) => link.ask("usage.insert", records));
   }
@@ -115,7 +121,7 @@ export class ControlLink {
     this.#connection?.tell("state", state);
   }
 
-  /** Sends what waits to be sent. */
+  /** Sends what is still to be sent. */
   async stop(): Promise<void> {
     this.#stopTimer();
     await this.#uses.stop();
@@ -142,7 +148,7 @@ export class ControlLink {
     };
   }
 
-  /** The first use is told at once: a rotation ends a secret that was never used. */
+  /** A first use is reported at once, because a rotation ends a secret that was never used. */
   #noteUse(publicId: string, at: number): void {
     this.#uses.note(publicId, at);
     if (this.#connection === undefined || this.#toldUses.has(publicId)) return;
@@ -219,7 +225,7 @@ export class ControlLink {
     }
     const { onBack, onConfig, reloadKeys } = this.#options;
     onBack();
-    // Changes while it was gone were not announced.
+    // Changes during the outage were not announced.
     void this.readConfig().then(onConfig, () => undefined);
     void reloadKeys().catch(() => undefined);
   }
@@ -233,7 +239,9 @@ export class ControlLink {
     void this.#connect();
   }
 
-  /** Nothing waits for a control process that does not answer; others may still be decided for. */
+  /**
+   * Nothing waits for a control process that does not answer, but it may still decide for others.
+   */
   #listen(): void {
     const link = this.#connection;
     if (link === undefined) return;
@@ -244,7 +252,7 @@ export class ControlLink {
     if (isSilent !== wasSilent) this.#options.onSilent(isSilent);
   }
 
-  /** Tells the state when it is due, and at once when the worker can serve or cannot any more. */
+  /** Reports the state when it is due, and at once when the worker begins or ceases to be ready. */
   #watchReadiness(): void {
     const { clock, whyNotReady } = this.#options;
     this.#stopTimer = clock.schedule(() => {

@@ -9,10 +9,10 @@ export interface ControlOutageOptions {
     Pick<TelemetryEvents, "controlLost" | "controlBack" | "controlReplaced"> | undefined;
 }
 
-/** Longest time without control, while one process takes over from another, that is no failure. */
+/** Longest time without control while one process replaces another. Up to this it is no failure. */
 const takeOverLimitMs = 3_000;
 
-/** Reports that control is gone and back, or that one process has taken over from another. */
+/** Reports that control is lost and back, or that one process has replaced another. */
 export class ControlOutage {
   readonly #options: ControlOutageOptions;
   #stopWaiting: (() => void) | undefined;

@@ -1,11 +1,11 @@
-/** Looks without an answer until control is asked for one. */
+/** Looks without an answer after which control is asked for one. */
 const probeAfter = 5;
-/** Three seconds: a control process that begins on a busy machine takes more than one. */
+/** Three seconds: on a busy machine, a control process takes more than one to begin. */
 const silentAfter = 60;
 
 /**
- * Whether control, which is connected, answers. Counts looks instead of time, so that a pause of
- * this process is no silence of the other.
+ * Whether a connected control process still answers. Counts looks instead of time, so that a pause
+ * of this process does not count as silence of the other.
  */
 export class ControlSilence {
   #heard = -1;
@@ -16,12 +16,12 @@ export class ControlSilence {
     return this.#isSilent;
   }
 
-  /** Whether control should be told something that it answers. */
+  /** Whether to send control something that it answers. */
   get isProbeDue(): boolean {
     return this.#looks > 0 && this.#looks % probeAfter === 0;
   }
 
-  /** To be called regularly. `heard`: messages so far; `isAsked`: whether answers are awaited. */
+  /** Call regularly. `heard`: messages so far; `isAsked`: whether answers are awaited. */
   look(heard: number, isAsked: boolean): void {
     if (heard !== this.#heard) {
       this.#heard = heard;

@@ -20,11 +20,11 @@ export interface DataServerOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly overrides: AppOverrides;
-  /** Set where several workers share the limits: control decides. */
+  /** Set when several workers share the limits and control decides. */
   readonly coordination?: CoordinationLink | undefined;
-  /** Set where the only worker shares the limits with its successor. */
+  /** Set when the only worker shares the limits with its successor. */
   readonly handover?: CoordinationLink | undefined;
-  /** Which of several workers this is, from 1. */
+  /** Number of this worker, from 1. */
   readonly number?: number;
   /** Undefined when control can serve. */
   readonly whyNotReady: () => string | undefined;

@@ -81,7 +81,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       joins: coordination && new RemoteJoins(coordination),
     });
     this.#followConfig();
-    // Control has the places of several workers.
+    // Control reports the places of several workers.
     if (this.sharing === undefined) {
       telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
     }
@@ -102,12 +102,12 @@ export class DataServer implements DataPort, AsyncDisposable {
   }
 
   /**
-   * Serves its connections until they have gone, or the timeout has passed, while another data
-   * server gets the new ones. Calls may then still run.
+   * Serves its connections until they are closed, or the timeout has passed, while another data
+   * server gets the new ones. Calls may still be running afterwards.
    */
   leave(timeoutMs: number): Promise<void> {
     const { shutdown } = this.#options;
-    // Where connections cannot be counted, their callers may come back to any of them.
+    // Where connections cannot be counted, callers may return on any of them.
     const countOpen = ({ connections }: Listener): number => connections ?? 1;
     return leaveListener(this.#listener, { shutdown, countOpen, timeoutMs, settleMs });
   }
@@ -117,7 +117,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return this.#keyRing.ageMs;
   }
 
-  /** What it says of itself and its process. */
+  /** What it reports about itself and its process. */
   get facts(): OwnFacts {
     return {
       ...ownFacts(this.#services.overload.loop),
@@ -169,7 +169,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { shutdown } = this.#options;
     shutdown.refuse();
     this.#services.overload.stop();
-    // Open calls are ended and cut, which settles them.
+    // Open calls are ended and aborted, which settles them.
     this.endCalls();
     await this.#listener?.cut();
     await shutdown.settle(() => this.#running.size);

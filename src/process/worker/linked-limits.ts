@@ -3,7 +3,10 @@ import { RemoteLimits } from "./coordination/limits/remote-limits.ts";
 import { SoloLimits, type SoloLimitsOptions } from "./coordination/limits/solo-limits.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 
-/** Limits that this process shares with others, if only with its successor; undefined: it does not. */
+/**
+ * Limits that this process shares with others, even if only with its successor; undefined: it
+ * shares none.
+ */
 export function linkedLimits(
   { clock, overrides, coordination, handover }: DataServerOptions,
   restore: SoloLimitsOptions["restore"],

@@ -2,8 +2,8 @@ import type { Config } from "../../config/config.ts";
 import { partOf, type WorkerShare } from "./coordination/places/worker-share.ts";
 
 /**
- * The configuration of one of several workers, with its part of what is limited for the gateway and
- * counted in each process. The largest body and the largest answer still fit.
+ * The configuration of one of several workers: its part of the limits that apply to the gateway but
+ * are counted in each process. The largest body and the largest answer still fit.
  */
 export function partOfConfig(config: Config, number: number): Config {
   const { http, overload, idempotency, workers } = config;

@@ -2,7 +2,7 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 
 type Targets = Pick<Snapshot, "environmentsByHost" | "defaultEnvironment" | "upstreams">;
 
-/** Why no call could be served: no target of any model has a credential. The log has the causes. */
+/** Why no call can be served: no target of any model has a credential. The log has the causes. */
 export function whyNoTarget({
   environmentsByHost,
   defaultEnvironment,

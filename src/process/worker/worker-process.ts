@@ -19,18 +19,18 @@ import { DataServer } from "./data-server.ts";
 import { partOfConfig } from "./part-of-config.ts";
 
 export interface WorkerProcessOptions {
-  /** Counts from 1. */
+  /** Number of the worker, from 1. */
   readonly number: number;
-  /** Path of the socket at which control listens. */
+  /** Path of the socket on which control listens. */
   readonly socket: string;
   readonly log: LogSink;
   readonly portUse?: PortUse;
-  /** Makes the configuration of a feed, given the one in force; undefined if that fails here. */
+  /** Parses the configuration of a feed, given the one in force; undefined if that fails here. */
   readonly configOf: (feed: ConfigFeed, current: Config | undefined) => Config | undefined;
   readonly overrides?: AppOverrides;
 }
 
-/** The runtime closes idle connections this much later at most. */
+/** How much later than configured the runtime may close idle connections. */
 const idleSlackMs = 8_000;
 
 const randomBytes: RandomBytes = (target) => crypto.getRandomValues(target);
@@ -46,7 +46,7 @@ export class WorkerProcess implements AsyncDisposable {
     events: () => this.#parts?.telemetry.events,
   });
   #generation = 0;
-  /** What control said last. */
+  /** The state that control last reported. */
   #controlState: ControlState = { notReady: undefined, stored: { segment: 0, closes: 0 } };
   #parts: WorkerParts | undefined;
 
@@ -75,7 +75,7 @@ export class WorkerProcess implements AsyncDisposable {
     return this.#parts?.data.url ?? "";
   }
 
-  /** Resolves to the configuration in force, once control is there. */
+  /** Resolves to the configuration in force, once control is available. */
   async readConfig(): Promise<WorkerConfig> {
     await this.#control.start();
     const feed = await this.#control.readConfig();
@@ -97,7 +97,7 @@ export class WorkerProcess implements AsyncDisposable {
       number: this.#options.number,
       on: telemetry.ledger,
       direct: { insert: (records) => this.#control.insert(records) },
-      // Control looks at the spools by itself.
+      // Control reads the spools by itself.
       onBatch: () => undefined,
     });
     const data = new DataServer({
@@ -120,7 +120,9 @@ export class WorkerProcess implements AsyncDisposable {
     this.#control.tellState();
   }
 
-  /** Serves its connections until none is left that may be idle; its successor gets new ones. */
+  /**
+   * Serves its connections until the last idle one has timed out; the successor gets the new ones.
+   */
   async leave(): Promise<void> {
     const { config, data } = this.#parts ?? {};
     await data?.leave((config?.http.idleTimeoutMs ?? 0) + idleSlackMs);
@@ -178,7 +180,7 @@ export class WorkerProcess implements AsyncDisposable {
   }
 
   #controlLost(reason: LinkLost, isReplaced: boolean): void {
-    // Calls go on without control.
+    // Calls continue without control.
     this.#controlState = { ...this.#controlState, notReady: undefined };
     this.#outage.lost(reason, isReplaced);
   }
@@ -208,7 +210,7 @@ export class WorkerProcess implements AsyncDisposable {
   }
 }
 
-/** A configuration, and the text that it was made of. */
+/** A configuration and the text it was parsed from. */
 export interface WorkerConfig {
   readonly config: Config;
   readonly text: string;

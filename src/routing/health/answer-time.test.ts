@@ -50,7 +50,7 @@ test("a caller that left counts only if it waited longer than the average", () =
   time.unanswered(0, 50);
   expect(time.averageAt(0)).toBeCloseTo(100);
   time.unanswered(0, 900);
-  // Of 900 ms, twice 250 ms count.
+  // Of the 900 ms, only twice 250 ms count.
   expect(time.averageAt(0)).toBeCloseTo(150);
 });
 

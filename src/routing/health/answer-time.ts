@@ -4,9 +4,9 @@ const leastSamples = 10;
 const averageGain = 1 / 8;
 const deviationGain = 1 / 4;
 const deviationFactor = 4;
-/** A sample counts as at most so many times the overdue time. */
+/** A sample counts as at most this many times the overdue time. */
 const sampleCapFactor = 2;
-/** Answers faster than this are never overdue: the delay goes unnoticed. */
+/** Faster answers are never overdue, because nobody notices the delay. */
 const leastOverdueMs = 250;
 /** Overdue time with too few samples; a probe then decides. */
 const unknownOverdueMs = 3_000;
@@ -47,7 +47,7 @@ export class AnswerTime {
       return;
     }
     const difference = tookMs - this.#averageMs;
-    // The first samples weigh the same.
+    // The first samples all have the same weight.
     const gain = Math.max(averageGain, 1 / this.#samples);
     this.#averageMs += gain * difference;
     this.#deviationMs += deviationGain * (Math.abs(difference) - this.#deviationMs);

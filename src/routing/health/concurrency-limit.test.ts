@@ -12,7 +12,7 @@ function enter(limit: ConcurrencyLimit, attempts: number, { key = "k", nowMs = 0
   return entered;
 }
 
-/** Attempts that end in overload, as many as make a share of. */
+/** Attempts that end in overload, enough to count as a share. */
 function overload(limit: ConcurrencyLimit, nowMs: number, key = "k", times = 20): void {
   for (let time = 0; time < times; time += 1) limit.overloaded(key, nowMs);
 }

@@ -1,32 +1,33 @@
 import { KeyedShare } from "./keyed-share.ts";
 
-/** What stays of the attempts under way when the target shows that they are too many. */
+/** The part of the running attempts that remains when they are too many for the target. */
 const cutTo = 0.8;
-/** So few attempts at once are too much for nothing that is worth asking. */
+/** The lowest limit: so few attempts overload no usable target. */
 const leastLimit = 10;
-/** A cut shows its effect before the next one. */
+/** Time for a cut to take effect before the next one. */
 const cutPauseMs = 1_000;
-/** The share of overloads, in percent of the attempts of ten seconds, above which it is cut. */
+/** The limit is cut when more than this percentage of the attempts of ten seconds are overloads. */
 const overloadPercent = 10;
-/** Below this number of attempts a share is chance. */
+/** With fewer attempts, a share is chance. */
 const leastAttempts = 20;
-/** The limit grows only where it is nearly used. */
+/** The limit grows only while at least this part of it is used. */
 const growFrom = 0.8;
-/** A target without a cut for so long needs no limit. */
+/** A target without a cut for this long needs no limit. */
 const calmMs = 10_000;
 
 /**
  * How many attempts a target takes at once, found by additive increase and multiplicative decrease
- * (Chiu and Jain 1989, as in TCP, RFC 5681): no limit until a share of the attempts shows overload,
- * then a fifth less than what was under way. It grows by one with each success up to the limit
- * before, and beyond it by one for as many successes as it allows. The key that meets the most
- * overloads does not count while others call, and no key can fill the places of the others.
+ * (Chiu and Jain 1989, as in TCP, RFC 5681). There is no limit until a share of the attempts shows
+ * overload; then it is a fifth less than the running attempts. It grows by one with each success up
+ * to the previous limit, and beyond it by one for as many successes as the limit allows. While
+ * other keys call, the key with most overloads does not count, and no key can take the places of
+ * the others.
  */
 export class ConcurrencyLimit {
   readonly #share = new KeyedShare({ countsFromFailure: false });
   readonly #inFlightByKey = new Map<string, number>();
   #limit = Number.POSITIVE_INFINITY;
-  /** Up to here it grows fast. */
+  /** Up to this value it grows fast. */
   #threshold = 0;
   #inFlight = 0;
   #cutAtMs = Number.NEGATIVE_INFINITY;
@@ -46,7 +47,7 @@ export class ConcurrencyLimit {
     return this.#limit;
   }
 
-  /** At the limit, each key that is there, or comes, still has its equal part of it. */
+  /** At the limit, each key that uses or requests places still has its equal part of it. */
   hasRoom(key: string, nowMs: number): boolean {
     const limit = this.limitAt(nowMs);
     if (this.#inFlight + 1 <= limit) return true;
@@ -56,7 +57,7 @@ export class ConcurrencyLimit {
     return keys > 1 && own + 1 <= Math.max(1, limit / keys);
   }
 
-  /** Each place that is taken, also one above the limit, must be given back once. */
+  /** Each place taken, even one above the limit, must be given back once. */
   take(key: string): void {
     this.#inFlight += 1;
     this.#inFlightByKey.set(key, (this.#inFlightByKey.get(key) ?? 0) + 1);
@@ -78,7 +79,7 @@ export class ConcurrencyLimit {
     if (Math.floor(this.#limit) > Math.floor(limit)) this.#lookAgain();
   }
 
-  /** An attempt that is still counted showed that the target has too much to do. */
+  /** An attempt that is still counted showed that the target is overloaded. */
   overloaded(key: string, nowMs: number): void {
     this.#share.failed(key, nowMs);
     if (nowMs - this.#cutAtMs < cutPauseMs || !this.#isOverloaded(nowMs)) return;

@@ -3,7 +3,7 @@ import { SlowStart } from "./slow-start.ts";
 
 export interface EjectionNotice {
   readonly forMs: number;
-  /** In a row, without a healthy period as long as the previous ejection between them. */
+  /** Ejections in a row, without a healthy period as long as the previous ejection between them. */
   readonly times: number;
   readonly because: string;
 }
@@ -82,7 +82,7 @@ export class Ejection {
     return { forMs, times: this.#times, because };
   }
 
-  /** Another process ejected the target for this long; returns whether that is news here. */
+  /** Applies an ejection found by another process; returns whether it is new here. */
   takeOver(nowMs: number, { forMs, times, because }: EjectionNotice): boolean {
     if (this.isEjected && times <= this.#times) return false;
     if (this.#dueAtMs === undefined) this.#sinceMs = nowMs;

@@ -2,12 +2,15 @@ import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import { KeyedShare } from "./keyed-share.ts";
 import { RecentCount } from "../../domain/limits/recent-count.ts";
 
-/** With fewer attempts a share is chance. */
+/** With fewer attempts, a share is chance. */
 const leastForShare = 5;
 /** Limit on keys whose failures are counted separately. */
 const mostKeys = 64;
 const shareSeconds = 10;
-/** A row of failures ejects for all only if it is this part of the recent attempts. */
+/**
+ * Failures in a row eject the target for all keys only if they are this part of the recent
+ * attempts.
+ */
 const recentSeconds = 2;
 const recentPart = 1 / 8;
 
@@ -25,7 +28,7 @@ interface OwnCount {
 export class FailureTally {
   readonly #share = new KeyedShare({ countsFromFailure: true });
   readonly #recent = new RecentCount(recentSeconds);
-  /** Failures in a row across all keys, by key. */
+  /** Failures in a row across all keys, counted by key. */
   readonly #row = new Map<string, number>();
   readonly #own = new Map<string, OwnCount>();
 
@@ -67,7 +70,7 @@ export class FailureTally {
     return tooMany(attempts, failures, settings);
   }
 
-  /** From 0 to 1, fair to all keys; 0 with too few attempts. */
+  /** From 0 to 1, weighted so that no key dominates; 0 with too few attempts. */
   failureShare(nowMs: number): number {
     const { attempts, failures } = this.#share.fair(nowMs);
     return attempts < leastForShare ? 0 : failures / attempts;

@@ -32,7 +32,7 @@ test("an ejection by another process is believed without evidence, and not passe
   expect(view()).toMatchObject({ isEjected: true, because: "another process said so" });
   expect(tryBegin()).toBeUndefined();
   clock.advance(1_000);
-  // Due: who gets an answer first ends it.
+  // The ejection is due: the first process with an answer ends it.
   expect(view()).toMatchObject({ ejectedForMs: 0, needsProbe: true });
   health.tryBeginProbe(up.id)?.ended("answered");
   expect(view()).toMatchObject({ isEjected: false, isStartingSlowly: true });

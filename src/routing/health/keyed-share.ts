@@ -2,7 +2,9 @@ import { RecentCount } from "../../domain/limits/recent-count.ts";
 
 /** Seconds whose attempts make up a share. */
 const shareSeconds = 10;
-/** Keys whose failures are counted apart; beyond it the one that failed first is forgotten. */
+/**
+ * Keys whose failures are counted separately; beyond it, the key that failed first is forgotten.
+ */
 const mostKeys = 64;
 
 export interface Share {
@@ -23,18 +25,18 @@ export class KeyedShare {
   readonly #failures = new RecentCount(shareSeconds);
   readonly #keys = new Map<string, KeyCount>();
   #lastKey: string | undefined;
-  /** When another key than the one before was seen last. */
+  /** When a key other than the previous one was last seen. */
   #changedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `countsFromFailure`: attempts count from the first failure on, so that those of the time when all
-   * was well do not hide what began a moment ago.
+   * `countsFromFailure`: a key's attempts count only from its first failure on, so that attempts
+   * from before it do not hide a problem that has just begun.
    */
   constructor({ countsFromFailure }: { readonly countsFromFailure: boolean }) {
     this.#countsFromFailure = countsFromFailure;
   }
 
-  /** The key wants something of the target, whatever becomes of it. */
+  /** The key uses the target, whatever the outcome. */
   seen(key: string, nowMs: number): void {
     if (key === this.#lastKey) return;
     if (this.#lastKey !== undefined) this.#changedAtMs = nowMs;
@@ -61,10 +63,7 @@ export class KeyedShare {
     return { attempts: this.#attempts.sum(nowMs), failures: this.#failures.sum(nowMs) };
   }
 
-  /**
-   * Without the key that failed most: whatever one key sends, it cannot make this look bad for the
-   * others.
-   */
+  /** Without the key that failed most: no key can make this look bad for the others. */
   withoutWorst(nowMs: number): Share {
     const { attempts, failures } = this.all(nowMs);
     if (failures === 0) return { attempts, failures };
@@ -76,7 +75,7 @@ export class KeyedShare {
     return { attempts: attempts - worst.attempts, failures: failures - worst.failures };
   }
 
-  /** `withoutWorst`, unless all attempts of the ten seconds were of one key. */
+  /** `withoutWorst`, unless one key made all attempts of the ten seconds. */
   fair(nowMs: number): Share {
     const isOfOneKey = nowMs - this.#changedAtMs >= shareSeconds * 1_000;
     return isOfOneKey ? this.all(nowMs) : this.withoutWorst(nowMs);

@@ -1,6 +1,6 @@
-/** So many answers, one of them completed, end the slow start. */
+/** This many answers, one of them completed, end the slow start. */
 const answersToEnd = 10;
-/** One failure in so many answers does not end in another ejection. */
+/** One failure in this many answers does not cause another ejection. */
 const fewPart = 4;
 /** The slow start ends after this time even with fewer answers. */
 const longestMs = 10_000;

@@ -1,4 +1,6 @@
-/** A delayed event loop sees silence everywhere; late answers have been read by the second look. */
+/**
+ * A delayed event loop sees silence everywhere. By the second look, late answers have been read.
+ */
 export const secondLookMs = 50;
 /** A target that answered a probe is not suspected again for this time. */
 const quietMs = 5_000;

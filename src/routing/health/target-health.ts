@@ -40,7 +40,7 @@ export interface TargetHealthOptions {
   readonly onTakenOver?: (change: HealthHint) => void;
 }
 
-/** What a process found out about a target, for the others. */
+/** What a process learned about a target, for the others. */
 export interface HealthHint extends ReturnedTarget {
   /** Undefined: the target returned. */
   readonly ejected: Pick<EjectedTarget, "forMs" | "times" | "because"> | undefined;
@@ -126,7 +126,7 @@ export class TargetHealth {
     );
   }
 
-  /** Believes another process; a hint that is believed is not passed on. */
+  /** Applies a hint of another process, which is not passed on. */
   takeOver(hint: HealthHint): void {
     if (this.#configured?.has(hint.target) === false) return;
     const nowMs = this.#options.clock.monotonic();

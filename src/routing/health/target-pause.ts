@@ -2,7 +2,7 @@ import { ThrottlePause } from "./throttle-pause.ts";
 
 /** Limit on keys with a pause of their own; the oldest is dropped. */
 const mostKeys = 64;
-/** A target that answered another key this recently is not throttled for all. */
+/** A target that answered another key this recently is not throttled for all keys. */
 const recentlyMs = 1_000;
 
 /** Pauses of one target, for throttled keys and for all. */
@@ -19,8 +19,8 @@ export class TargetPause {
   }
 
   /**
-   * The provider refused an attempt because of a rate limit. The pause is for all keys unless those
-   * of another are still answered. Returns whether it is for all.
+   * The provider refused an attempt because of a rate limit. The pause is for all keys, unless
+   * those of another key are still answered. Returns whether it is for all.
    */
   throttled(key: string, nowMs: number, retryAfterMs?: number): boolean {
     const answersOther =

@@ -24,7 +24,7 @@ export interface Moment {
 }
 
 export interface FailureMoment extends Moment {
-  /** The failure broke off an answer. */
+  /** Whether the failure broke off an answer. */
   readonly isAnswered: boolean;
 }
 
@@ -101,7 +101,7 @@ export class TargetStanding {
     return changes;
   }
 
-  /** The target showed that it works, even if the attempt fails. */
+  /** The target showed that it works, even if the attempt then failed. */
   lived(attempt: StandingAttempt, nowMs: number): readonly TargetChange[] {
     const changes = this.#showedLife(attempt, nowMs);
     if (this.#isCurrent(attempt)) this.#unanswered.succeeded(attempt.key, nowMs);
@@ -141,7 +141,7 @@ export class TargetStanding {
     return isEarly ? undefined : this.#eject(undefined, moment, `a probe failed: ${kind}`);
   }
 
-  /** Another process ejected or returned the target; returns whether that is news here. */
+  /** Applies an ejection or return found by another process; returns whether it is new here. */
   takeOver({ key, ejected }: TargetChange, nowMs: number): boolean {
     if (ejected === undefined) {
       const scope = key === undefined ? this.#forAll : this.#byKey.get(key);

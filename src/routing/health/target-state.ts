@@ -84,7 +84,7 @@ export class TargetState {
     const { standing, isAnswered } = attempt;
     this.#waitingOf(attempt).ended(attempt);
     if (end === "left" && !isAnswered) {
-      // While the target is silent, waits are no measure of its usual time.
+      // While the target is silent, waiting times do not show its usual answer time.
       const { time } = this.#waitingOf(attempt);
       if (!this.#isSilent) time.unanswered(nowMs, nowMs - attempt.beganMs);
     } else if (typeof end !== "string") this.#learn(attempt, end, nowMs);
@@ -102,7 +102,7 @@ export class TargetState {
     }
   }
 
-  /** Another process ejected or returned the target; returns whether that is news here. */
+  /** Applies an ejection or return found by another process; returns whether it is new here. */
   takeOver(change: TargetChange, nowMs: number): boolean {
     return this.#standing.takeOver(change, nowMs);
   }
@@ -191,7 +191,7 @@ export class TargetState {
   ): readonly TargetChange[] {
     const change = this.#standing.failed(standing, kind, { ...moment, isAnswered });
     if (change === undefined) return [];
-    // A probe decides whether the target is broken or only the requests of the key.
+    // A probe decides whether the target is broken or only the requests of this key fail.
     if (change.key !== undefined) this.#suspicion.raise();
     return [change];
   }

@@ -19,7 +19,7 @@ export class ThrottlePause {
    * whichever is longer.
    */
   throttled(nowMs: number, retryAfterMs = 0): void {
-    // Attempts that were running together and throttled together count once.
+    // Attempts that ran at the same time and were throttled together count once.
     if (this.leftMs(nowMs) === 0) {
       this.#timesInRow += 1;
       const pauseMs = Math.min(longestOwnPauseMs, firstPauseMs * 2 ** (this.#timesInRow - 1));
@@ -33,7 +33,7 @@ export class ThrottlePause {
     this.#endsMs = Math.max(this.#endsMs, nowMs + Math.min(retryAfterMs, longestPauseMs));
   }
 
-  /** An attempt was answered. During a pause that is from before it, and does not count. */
+  /** An attempt was answered. During a pause, the attempt is from before it and does not count. */
   answered(nowMs: number): void {
     if (this.leftMs(nowMs) === 0) this.#timesInRow = 0;
   }

@@ -1,6 +1,9 @@
 import { AnswerTime } from "./answer-time.ts";
 
-/** So many overdue attempts, with no answer since the first began, make a target silent. */
+/**
+ * This many overdue attempts, without an answer since the first began, mean that a target is
+ * silent.
+ */
 const overdueForSilence = 3;
 
 /** An attempt that has no answer yet. */

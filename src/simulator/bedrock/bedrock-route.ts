@@ -18,7 +18,7 @@ export interface BedrockRoute {
   readonly model: string;
 }
 
-/** All paths of this wire begin so, and none of OpenAI's. */
+/** All paths of this wire begin like this, and none of OpenAI's do. */
 export function isBedrockPath(path: string): boolean {
   return path.startsWith("/model/");
 }

@@ -5,7 +5,7 @@ import { parseJson, recordOf } from "../read-json.ts";
 import { startSimulator, type Simulator } from "../simulator.ts";
 import { demoApiKey } from "./account/credential-book.ts";
 
-/** Faults below HTTP and of encodings, as far as frames make a difference. */
+/** Faults below HTTP and of encodings, where frames make a difference. */
 
 let simulator: Simulator;
 beforeAll(() => {

@@ -43,7 +43,7 @@ function addFeature(vector: Float32Array, feature: string, weight: number): void
 function normalised(vector: Float32Array<ArrayBuffer>, text: string): Float32Array<ArrayBuffer> {
   const length = lengthOf(vector);
   if (length === 0) {
-    // A text of punctuation only has no features, but needs a unit vector too.
+    // A text that consists of punctuation has no features, but needs a unit vector too.
     vector[hashText(text) % vector.length] = 1;
     return vector;
   }

@@ -15,7 +15,7 @@ import { splitWrites } from "./split-writes.ts";
 const defaultBombMebibytes = 1024;
 const defaultEncodingLayers = 4;
 
-/** Applies a fault that does not depend on the wire; other faults change nothing here. */
+/** Applies a fault that does not depend on the wire; for other faults, the reply is unchanged. */
 export function withTransportFault(reply: Reply, { mode, argument }: Fault): Reply {
   return { ...reply, ...transportFaults[mode]?.(reply, argument) };
 }

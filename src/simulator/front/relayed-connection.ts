@@ -56,7 +56,7 @@ export class RelayedConnection {
       close: () => {
         this.#closed.abort();
         this.#caller.release();
-        // A reset, so that the server sees at once that the caller has left.
+        // A reset, so that the server notices at once that the caller has left.
         if (!this.#isTaken) this.#server?.socket.terminate();
       },
     };

@@ -127,16 +127,16 @@ test(
 test(
   "a start that was interrupted at any step is followed by one that succeeds",
   withBench(async (bench) => {
-    // With the tables, and an empty directory.
+    // The database has its tables, but the directory is empty.
     (await openDatabase(bench.databasePath, { busyTimeoutMs: 10, isCreating: true })).close();
     await bench.open();
-    // With everything but the row.
+    // The database has everything but the row.
     using database = new Database(bench.databasePath);
     database.run("DELETE FROM installation");
     const id = readFileSync(bench.idPath, "utf8");
     await bench.open();
     expect(database.query("SELECT id FROM installation").all()).toEqual([{ id: id.trim() }]);
-    // With a pepper and no id, or with half an id.
+    // The directory has a pepper and no id, or half an id.
     database.run("DELETE FROM installation");
     writeFileSync(bench.idPath, "");
     await bench.open();

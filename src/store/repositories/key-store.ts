@@ -8,7 +8,7 @@ import { readKey, selectKeys } from "./control/keys.ts";
 import { present, readLimits } from "./row.ts";
 import type { Queries } from "./tables.ts";
 
-/** For how long ended secrets are still loaded, so that their refusals can be explained. */
+/** How long ended secrets are still loaded, so that their refusals can be explained. */
 const endedSecretsMs = 3_600_000;
 /** The same for keys that may not be used any more. */
 const endedKeysMs = 86_400_000;
@@ -162,7 +162,7 @@ function toChange(
   };
 }
 
-/** Why a key may not be used; reasons of its own come first. */
+/** Why a key may not be used; the key's own reasons come first. */
 function findEnd(row: ChangeRow): Pick<EndedKey, "reason" | "at"> | undefined {
   if (row.revokedAt !== null) return { reason: "key_revoked", at: row.revokedAt };
   if (row.disabledAt !== null) return { reason: "key_disabled", at: row.disabledAt };

@@ -95,7 +95,7 @@ interface RoomRequest {
   readonly addedBytes: number;
 }
 
-/** Removes as much as needed but at most a batch; done when that was enough or nothing is left. */
+/** Removes as much as needed, at most one batch; done when that was enough or nothing is left. */
 async function makeRoom(queries: Queries, request: RoomRequest): Promise<Turn> {
   let missing = request.excess;
   let removed = 0;
@@ -115,7 +115,9 @@ interface StoredReply {
   readonly bytes: number;
 }
 
-/** The oldest reply of the account that would have most, or of another if that has no other. */
+/**
+ * The oldest reply of the account that would have most, or of another if it has only the new one.
+ */
 async function oldestOfLargest(
   queries: Queries,
   { reply, addedBytes }: RoomRequest,

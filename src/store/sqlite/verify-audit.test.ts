@@ -279,7 +279,7 @@ describe("a tampered audit", () => {
   });
 });
 
-/** Rewrites all entries, as is possible without the pepper; returns the digest of the last. */
+/** Rewrites all entries, which is possible without the pepper; returns the digest of the last. */
 function forgeChain(connection: SqliteConnection): Promise<string> {
   return connection.change(async (queries) => {
     const forged = queries.updateTable("audit");

@@ -18,23 +18,23 @@ export interface HandledRequestFacts {
 export interface AccessEvent {
   readonly keyId: string | undefined;
   readonly headers: Pick<Headers, "get">;
-  /** Whether it is one of many that are refused alike. */
+  /** Whether it is one of many refusals with the same answer. */
   readonly isRepeat: boolean;
 }
 
-/** How a call came. */
+/** The HTTP request that a call came with. */
 export interface CallOrigin {
   readonly method: string;
   readonly route: string;
   readonly trace: RequestTrace | undefined;
 }
 
-/** One line for each request: of a call at its end, of any other when it is answered. */
+/** One line for each request: at the end of a call, or when any other request is answered. */
 export class AccessLog {
   readonly #logger: Logger;
   readonly #level: "info" | "debug";
 
-  /** `isOn`: lines of the API are written at `info`, else at `debug` as all others. */
+  /** `isOn`: lines about the API have level `info`; all others have `debug`. */
   constructor(logger: Logger, isOn: boolean) {
     this.#logger = logger;
     this.#level = isOn ? "info" : "debug";

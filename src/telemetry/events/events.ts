@@ -51,7 +51,7 @@ export interface TelemetryOptions {
 }
 
 /**
- * One function per event that operators want to know of, which updates log and metrics together.
+ * One function per event that matters to operators; it updates the log and the metrics together.
  * Fields are picked by name, so that nothing else gets into a log.
  */
 export class TelemetryEvents {
@@ -97,7 +97,7 @@ export class TelemetryEvents {
     if (kind !== "unsupported") {
       this.#metrics.counters.add("sluice_attempt_failures_total", [upstream, kind]);
     }
-    // Upstreams quote what they refuse, so their messages may hold a prompt.
+    // Upstreams quote what they refuse, so their messages may contain a prompt.
     const words = this.#options.logsUpstreamMessages ? message : undefined;
     const about = { kind, status, code, param, hint, requestId, words };
     this.#logger.log(attemptLogLevel(kind), "attempt failed", {
@@ -208,19 +208,19 @@ export class TelemetryEvents {
     this.#logger.log("info", "stopped");
   }
 
-  /** Live keys that the configuration leaves without an environment or a plan. */
+  /** Live keys whose environment or plan is not configured. */
   keysStranded(what: "environment" | "plan", name: string, keys: number): void {
     this.#logger.log("warn", `live keys use a ${what} that is not configured`, { name, keys });
   }
 
-  /** Keys of versions before pools keep their units, which guarantee nothing without a pool. */
+  /** Keys issued before pools existed keep their units, which guarantee nothing without a pool. */
   unitsWithoutPool({ keys, units }: { keys: number; units: number }): void {
     const message =
       "live keys have provisioned units without a pool, which guarantee nothing: set their pool, or 0 units";
     this.#logger.log("warn", message, { keys, units });
   }
 
-  /** More units are sold than the pool holds, as after a change of configuration. */
+  /** More units are sold than the pool holds, for example after a change of configuration. */
   poolOversold(oversold: { pool: string; soldUnits: number; sellableUnits: number }): void {
     const { pool, soldUnits, sellableUnits } = oversold;
     const message = "a pool holds fewer units than are sold, so guarantees may not be kept";
@@ -237,7 +237,7 @@ export class TelemetryEvents {
   }
 }
 
-/** Faults of the operator are errors; those of providers and callers weigh less. */
+/** Mistakes of the operator are errors; those of providers and callers have lower levels. */
 function attemptLogLevel(kind: UpstreamFailureKind): "debug" | "warn" | "error" {
   switch (kind) {
     case "bad-credential":

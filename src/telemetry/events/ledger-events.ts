@@ -61,7 +61,7 @@ export class LedgerTelemetry {
     this.#logger.log(level, "the spool of a process that ended was stored", fields);
   }
 
-  /** The usage it may hold is replayed at a start that can read it. */
+  /** Usage that the file may hold is replayed at a later start that can read it. */
   fileSkipped(path: string, reason: string): void {
     const message = "a file in the spool folder cannot be read and is skipped";
     this.#logger.log("error", message, { path, reason });
@@ -81,7 +81,7 @@ export class LedgerTelemetry {
     logFault(this.#logger, message, { error, fields: { rows } });
   }
 
-  /** The database refuses the row for good; it is in the dead-letter file. */
+  /** The database rejects the row permanently; it is in the dead-letter file. */
   deadLettered(callId: string, error: unknown): void {
     this.#metrics.counters.add("sluice_ledger_dead_letters_total", []);
     const message = "a usage row was put into the dead-letter file";

@@ -9,7 +9,7 @@ export interface TargetEjection {
   readonly forMs: number;
   /** Ejections in a row. */
   readonly times: number;
-  /** The gateway's own text. */
+  /** A text of the gateway, never of a provider. */
   readonly because: string;
 }
 
@@ -40,7 +40,7 @@ export class RoutingEvents {
     this.#logger.log("warn", message, { target, key, forMs: rounded, times, because });
   }
 
-  /** Another process, which logs and counts it, ejected or returned a target. */
+  /** Another process ejected or returned a target; that process logs and counts it. */
   targetTakenOver(target: string, key: string | undefined, isEjected: boolean): void {
     if (key === undefined) this.#metrics.targets.set(target, isEjected);
   }
@@ -57,7 +57,7 @@ export class RoutingEvents {
     this.#logger.log("debug", "a target was probed", { target, outcome });
   }
 
-  /** A wait for a slot of a pool or upstream ended. */
+  /** A wait for a place at a pool or an upstream ended. */
   waited(wait: Parameters<CapacityMetrics["waited"]>[0]): void {
     this.#metrics.capacity.waited(wait);
   }

@@ -43,7 +43,7 @@ export class StorageEvents {
     logRecovery(this.#logger, this.#keys, "keys can be read again");
   }
 
-  /** Calls that arrived after their account was erased or rows of their age were removed. */
+  /** Calls that arrived after their account was erased, or after rows of their age were removed. */
   usageDropped({ ofErasedAccounts, tooOld }: DroppedUsage): void {
     if (ofErasedAccounts + tooOld === 0) return;
     const message = "usage arrived too late and was not stored";

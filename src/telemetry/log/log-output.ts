@@ -65,7 +65,7 @@ export class LogOutput implements LogSink {
     this.#put(standardOutput, line);
   }
 
-  /** Reports dropped lines if possible now, and does not retry. */
+  /** Reports dropped lines if that is possible now; does not retry. */
   end(): void {
     this.#hasEnded = true;
     this.#stopTimer?.();

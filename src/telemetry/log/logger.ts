@@ -16,7 +16,7 @@ export type LogFields = Readonly<Record<string, string | number | boolean | unde
 };
 
 export interface Logger {
-  /** Whether lines of the level are written: asked before a costly line is made. */
+  /** Whether lines of the level are written. Ask before building an expensive line. */
   writes(level: Exclude<LogLevel, "off">): boolean;
   log(level: Exclude<LogLevel, "off">, message: string, fields?: LogFields): void;
 }
@@ -58,14 +58,14 @@ function formatLine(
 }
 
 function formatJson(head: LogHead, fields: LogFields): string {
-  // Twice as fast as one object of both, which would have to be made first.
+  // Twice as fast as building one object out of both.
   const [start, rest] = [JSON.stringify(head), JSON.stringify(fields)];
   return rest === "{}" ? start : `${start.slice(0, -1)},${rest.slice(1)}`;
 }
 
 function formatText({ time, level, message }: LogHead, fields: LogFields): string {
   let line = `${time} ${level.toUpperCase().padEnd(5)} ${message}`;
-  // Without a list of entries, which would cost as much as all the rest.
+  // Without `Object.entries`, which would cost as much as all the rest.
   for (const name in fields) {
     const value = fields[name];
     if (value === undefined) continue;

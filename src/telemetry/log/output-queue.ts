@@ -6,7 +6,7 @@ export const standardOutput = 1;
 export const standardError = 2;
 
 export interface Output {
-  /** A descriptor. */
+  /** A file descriptor. */
   readonly file: number;
   readonly bytes: Uint8Array;
   /** Called once, without an error if all bytes were written. */
@@ -37,7 +37,10 @@ export class OutputQueue {
   readonly #write: WriteSome;
   readonly #clock: Pick<Clock, "schedule">;
   readonly #outputs: Output[] = [];
-  /** Files whose last line may be cut short, by this process or by another that writes there. */
+  /**
+   * Files whose last line may be incomplete, cut by this process or by another one that writes
+   * there.
+   */
   readonly #torn = new Set<number>();
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
@@ -92,7 +95,7 @@ export class OutputQueue {
   #takeBatch(): readonly Output[] | undefined {
     const [first] = this.#outputs;
     if (first === undefined) return undefined;
-    // With a line end before it, if the last line was cut short.
+    // Preceded by a line end if the last line was cut short.
     let bytes = 1;
     const end = this.#outputs.findIndex((output) => {
       bytes += output.bytes.length;
@@ -131,7 +134,7 @@ export class OutputQueue {
 
 interface Written {
   readonly written: number;
-  /** Why the write stopped there. */
+  /** Why the write stopped at that point. */
   readonly error: unknown;
 }
 

@@ -11,7 +11,7 @@ export interface PoolGauges {
   readonly queued: Readonly<Record<CapacityClass, number>>;
 }
 
-/** Slots of pools, waits for them, and broken guarantees of provisioned throughput. */
+/** Places of pools, waits for them, and broken guarantees of provisioned throughput. */
 export class CapacityMetrics {
   readonly #waits = new DurationHistogram({
     name: "sluice_queue_wait_seconds",

@@ -8,7 +8,7 @@ export interface DurationHistogramOptions {
   readonly bounds: readonly number[];
 }
 
-/** A Prometheus histogram that costs a call a search and two additions. */
+/** A Prometheus histogram in which an observation costs a search and two additions. */
 export class DurationHistogram {
   readonly #options: DurationHistogramOptions;
   readonly #series: LabelledSeries<DurationSeries>;

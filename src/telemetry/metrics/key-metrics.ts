@@ -26,7 +26,7 @@ export class KeyMetrics {
   }
 }
 
-/** Whose matter the answer was; five values. */
+/** Who caused the answer; five values. */
 function answerOf(status: number): string {
   if (status < 400) return "ok";
   if (status === 429) return "limited";

@@ -10,7 +10,9 @@ interface Branch<Series> {
 export class LabelledSeries<Series> {
   readonly #labelNames: readonly string[];
   readonly #create: () => Series;
-  /** Looked up value by value: a call counts a dozen series, and a joined key costs more. */
+  /**
+   * Looked up value by value: a call counts in a dozen series, and a joined key would cost more.
+   */
   readonly #root: Branch<Series> = { byValue: new Map(), series: undefined };
   readonly #all: (readonly [labels: string, series: Series])[] = [];
 

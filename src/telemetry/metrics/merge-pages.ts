@@ -1,4 +1,4 @@
-/** Gauges of which the largest counts; all others are summed. */
+/** Gauges whose largest value is used; all others are summed. */
 const largestCounts = new Set([
   "sluice_keys_age_seconds",
   "sluice_event_loop_delay_seconds",
@@ -14,8 +14,8 @@ interface Family {
 }
 
 /**
- * One page of several processes' pages, in the Prometheus text format: counters, histograms and most
- * gauges are summed, less the counts in `before`. Reads only pages that this program renders.
+ * Merges the pages of several processes, in the Prometheus text format: counters, histograms and
+ * most gauges are summed, minus the counts in `before`. Reads only pages that this program renders.
  */
 export function mergePages(pages: readonly string[], before: readonly string[] = []): string {
   const families = new Map<string, Family>();
@@ -24,7 +24,9 @@ export function mergePages(pages: readonly string[], before: readonly string[] =
   return render(families.values());
 }
 
-/** The same without gauges: what stays of a process that has ended, so that no counter goes back. */
+/**
+ * The same without gauges: the part that remains of an ended process, so that no counter decreases.
+ */
 export function mergeEnded(pages: readonly string[]): string {
   const families = new Map<string, Family>();
   for (const page of pages) addPage(families, page);
@@ -53,7 +55,7 @@ interface Sample {
 }
 
 function addSample({ samples }: Family, { name, line, factor }: Sample): void {
-  // A label may hold spaces, a value has none.
+  // A label may contain spaces; a value has none.
   const end = line.lastIndexOf(" ");
   const key = line.slice(0, end);
   const value = factor * Number(line.slice(end + 1));

@@ -10,9 +10,9 @@ import { KeyMetrics } from "./key-metrics.ts";
 import { renderBuild, renderProcesses, type ProcessReading } from "./process-metrics.ts";
 import { formatLabels, renderMetric } from "./text-format.ts";
 
-/** Values read at each scrape, of what the process has. */
+/** Values read at each scrape; each process has only some of them. */
 export interface Gauges {
-  /** The label `worker` of what is about one process. */
+  /** The label `worker` of metrics about one process. */
   readonly worker?: string;
   readonly openRequests?: () => number;
   readonly queuedUsageRows?: () => number;
@@ -20,11 +20,11 @@ export interface Gauges {
   /** Age of the key snapshot; it grows during an outage. */
   readonly keysAgeSeconds?: () => number;
   readonly residentBytes?: () => number;
-  /** Of the program; undefined in a process whose page another one joins. */
+  /** Version of the program; undefined in a process whose page is merged into another. */
   readonly version?: string | undefined;
-  /** What the system says of this process, and of others that have no page. */
+  /** What the system reports about this process, and about others that have no page. */
   readonly processes?: () => readonly ProcessReading[];
-  /** Since the start; never decreases. */
+  /** Lines dropped since the start; never decreases. */
   readonly droppedLogLines?: () => number;
 }
 

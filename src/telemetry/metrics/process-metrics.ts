@@ -1,10 +1,10 @@
 import { formatLabels, renderMetric } from "./text-format.ts";
 
-/** What the system says of a process. Parts that it does not tell are undefined. */
+/** What the system reports about a process. Undefined: it does not report this. */
 export interface ProcessReading {
   /** The label `worker`. */
   readonly worker: string;
-  /** In user and system mode, since its start. */
+  /** CPU time in user and system mode since its start. */
   readonly cpuSeconds: number;
   readonly residentBytes: number;
   readonly openFiles: number | undefined;

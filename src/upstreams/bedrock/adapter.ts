@@ -149,7 +149,7 @@ function post(url: string, body: string): UpstreamRequest {
 }
 
 const headers = { "content-type": "application/json", "accept-encoding": "identity" };
-/** The form of an embedding model's answer depends on `accept`. */
+/** The format of an embedding model's answer depends on `accept`. */
 const invokeHeaders = { ...headers, accept: "application/json" };
 
 function embeddingWire({ model }: TargetModel, identifier: string): EmbeddingWire {

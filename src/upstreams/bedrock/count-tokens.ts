@@ -7,7 +7,7 @@ import { encodeContent } from "./encode/encode-converse.ts";
 import { encodePathSegment } from "./endpoint.ts";
 import { foundationModelOf } from "./models/model-families.ts";
 
-/** CountTokens takes foundation models only, so a regional profile is counted by its model. */
+/** CountTokens supports only foundation models, so a regional profile is counted by its model. */
 export function countPathOf(model: BedrockModel): string | undefined {
   const { identifier, capabilities, settings } = model;
   const foundationModel =

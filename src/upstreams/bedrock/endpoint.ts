@@ -14,7 +14,7 @@ export function endpointOf({
   return `https://${service}.${region}.${domainOf(region)}`;
 }
 
-/** Regions with these prefixes are in partitions with domains of their own. */
+/** Regions with these prefixes are in partitions with their own domains. */
 const partitionDomains: readonly (readonly [prefix: string, domain: string])[] = [
   ["cn-", "amazonaws.com.cn"],
   ["eusc-", "amazonaws.eu"],

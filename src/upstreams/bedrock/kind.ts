@@ -12,8 +12,8 @@ export const bedrockKind: UpstreamKind<typeof fields, typeof targetSections, Bed
   name: "bedrock",
   about: "Amazon Bedrock",
   fields,
-  // A whole answer comes with its first byte, and a stream is silent for minutes while a model
-  // writes the arguments of a tool: silences of 125 s have been seen.
+  // A whole answer arrives with its first byte, and a stream is silent for minutes while a model
+  // writes the arguments of a tool: silences of 125 s have been observed.
   answerTimes: { firstByte: "5m", idle: "5m" },
   idleConnections: "30s",
   contradictions,

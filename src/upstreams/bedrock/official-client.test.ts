@@ -45,7 +45,7 @@ afterAll(async () => {
 
 const request = { modelId: "m", messages: [{ role: "user" as const, content: [{ text: "x" }] }] };
 
-/** The content of an answer, in terms of neither wire. */
+/** The content of an answer, independent of both wire formats. */
 interface Said {
   text: string;
   reasoning: string;
@@ -141,7 +141,7 @@ const streams = (goldenStreams as unknown as readonly GoldenStream[]).filter(
 
 for (const { name, frames, ending } of streams) {
   const hasFailure = frames.some(([kind]) => kind === "exception" || kind === "error");
-  // The client reads past the end, and accepts streams without a stop as whole.
+  // The client reads past the end, and accepts streams without a stop as complete.
   if (hasFailure === (ending === "done")) continue;
 
   test(`the provider's own client reads the same from the golden stream: ${name}`, async () => {

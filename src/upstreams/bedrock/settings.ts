@@ -10,7 +10,10 @@ export interface BedrockSettings {
   /** Whether the address derived from the region is the FIPS one. */
   readonly useFips: boolean;
   readonly credentials: BedrockCredentials;
-  /** Whether tokens may be counted without an answer, for which the provider has a permission. */
+  /**
+   * Whether tokens may be counted without an answer, for which the provider has a separate
+   * permission.
+   */
   readonly countsTokens: boolean;
   /** By alias, then by the provider's identifier; targets without settings are missing. */
   readonly models: ReadonlyMap<string, ReadonlyMap<string, BedrockModelSettings>>;
@@ -32,7 +35,7 @@ export type BedrockCredentials =
       readonly assumedRole?: AssumedRole | undefined;
     };
 
-/** A role that the credentials beside it are exchanged for. */
+/** A role that the credentials beside it assume. */
 export interface AssumedRole {
   readonly roleArn: string;
   readonly externalId: string | undefined;

@@ -10,7 +10,7 @@ import {
   readUsage,
 } from "./read-answer.ts";
 
-/** Reads a whole `chat.completion`. Servers may omit fields, but not all of an answer. */
+/** Reads a whole `chat.completion`. Servers may omit fields, but not the whole answer. */
 export function decodeChat(body: Uint8Array, newToolCallId: () => string): ChatResult {
   const answer = parseAnswer(new TextDecoder().decode(body), "choices");
   const choices = listOf(answer["choices"]) ?? [];
@@ -35,7 +35,7 @@ function readChoice(choice: unknown, position: number, newToolCallId: () => stri
   return {
     index: numberOf(fields["index"]) ?? position,
     ...said,
-    // The answer is whole: a server that omits the reason means the usual one.
+    // The answer is complete: a server that omits the reason means the usual one.
     finishReason: readFinishReason(reason ?? "stop", {
       hasToolCalls: said.toolCalls.length > 0,
       hasFunctionCall: said.functionCall !== undefined,

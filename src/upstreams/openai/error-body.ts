@@ -23,7 +23,7 @@ function ownMessage({ message, msg }: JsonObject): string | undefined {
   return nonEmpty(message) ?? nonEmpty(msg);
 }
 
-/** FastAPI lists what it could not read, each with the value, of which only messages are used. */
+/** FastAPI lists what it could not read, together with the values; only the messages are used. */
 function detailsOf(detail: unknown): readonly string[] {
   const details = isObject(detail) ? [detail] : (listOf(detail) ?? []).filter(isObject);
   return details

@@ -1,7 +1,7 @@
 import type { ContentPart } from "../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
-/** Which fields of a caller's body are sent to the upstream, by where in the body they are. */
+/** Which fields of a caller's body are sent to the upstream, by their place in the body. */
 export interface ForwardedFields {
   readonly root: ReadonlySet<string>;
   readonly message: ReadonlySet<string>;
@@ -12,8 +12,8 @@ export interface ForwardedFields {
 }
 
 /**
- * The fields of OpenAI's public API and the operator's additions. Servers take many others that
- * choose another model, address or credential, or let a call use more than its limits.
+ * The fields of OpenAI's public API and the operator's additions. Servers accept many others that
+ * choose another model, address or credential, or that let a call use more than its limits.
  */
 export function forwardedFields(added: readonly string[]): ForwardedFields {
   return {
@@ -39,7 +39,7 @@ export function only<Value extends object>(
   return value;
 }
 
-/** A part of a message's content, whose type names the one field with its content. */
+/** A part of a message's content, whose type names the one field with the content. */
 export function onlyPart(part: ContentPart, { part: known, media }: ForwardedFields): ContentPart {
   const kept = only(part, known, part.type);
   switch (kept.type) {
@@ -56,7 +56,7 @@ export function onlyPart(part: ContentPart, { part: known, media }: ForwardedFie
   }
 }
 
-/** OpenAI takes files only as data; some servers would fetch any address. */
+/** OpenAI accepts files only as data; some servers would fetch any address. */
 function refuseAddress(data: unknown): void {
   if (typeof data !== "string" || !/^\s*(?!data:)[a-z][a-z0-9+.-]*:/i.test(data)) return;
   throw new UpstreamFailure({
@@ -116,7 +116,7 @@ const messageFields = [
   "tool_calls",
   "tool_call_id",
   "function_call",
-  // Not OpenAI's, but in Sluice's own answers: reasoning models need it back.
+  // Not OpenAI's, but part of Sluice's own answers: reasoning models need it back.
   "reasoning_content",
 ];
 

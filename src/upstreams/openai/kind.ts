@@ -8,7 +8,7 @@ export const openaiKind: UpstreamKind<typeof fields, TargetSections, OpenAiSetti
   about: "any server that speaks OpenAI's",
   fields,
   answerTimes: { firstByte: "60s", idle: "30s" },
-  // Servers of Python and Node keep it for five seconds unless told otherwise.
+  // Python and Node servers keep it for five seconds unless told otherwise.
   idleConnections: "4s",
   contradictions,
   build: ({ name, fields: written }) => [{ name, settings: buildSettings(written) }],

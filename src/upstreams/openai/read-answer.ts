@@ -6,8 +6,8 @@ import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";
 
 /**
- * Parses JSON that should be an answer with this field. A 200 with an error in it is a failure, as
- * is one that has an error's message instead of the field.
+ * Parses JSON that should be an answer with this field. A 200 that contains an error is a failure,
+ * and so is one with an error message instead of the field.
  */
 export function parseAnswer(text: string, field: "choices" | "data"): JsonObject {
   const value = parseJson(text);
@@ -62,7 +62,7 @@ export function readUsage(value: unknown): TokenUsage | undefined {
   const outputTokens = countOf(usage?.["completion_tokens"]);
   if (usage === undefined || (inputTokens ?? outputTokens) === undefined) return undefined;
   const inputDetails = objectOf(usage["prompt_tokens_details"]);
-  // The field of OpenRouter, then the field of LiteLLM.
+  // OpenRouter's field, then LiteLLM's.
   const cacheWriteTokens =
     countOf(inputDetails?.["cache_write_tokens"]) ??
     countOf(inputDetails?.["cache_creation_tokens"]);
@@ -76,14 +76,14 @@ export function readUsage(value: unknown): TokenUsage | undefined {
   };
 }
 
-/** What a choice contains, beyond its text, when it ends. */
+/** What a choice contains, apart from its text, when it ends. */
 export interface FinishedChoice {
   readonly hasToolCalls: boolean;
   readonly hasFunctionCall: boolean;
 }
 
 /**
- * One of OpenAI's five reasons; servers have many more names for them. Agents end on `stop`, so a
+ * One of OpenAI's five reasons; servers have many more names for them. Agents stop at `stop`, so a
  * choice with a call that must be answered never has it.
  */
 export function readFinishReason(value: string, choice: FinishedChoice): FinishReason {

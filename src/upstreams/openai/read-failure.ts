@@ -59,9 +59,9 @@ function wordless(status: number | undefined): string {
   return `the model's upstream answered ${answer} and gave no reason`;
 }
 
-/** The text decides first where servers use one status for several meanings, then the status. */
+/** The text decides first if servers use one status for several meanings, then the status. */
 function classify(status: number | undefined, words: string): UpstreamFailureKind {
-  // A throttle that mentions tokens must never be read as an overflow of the context.
+  // A throttle that mentions tokens must never be taken for an exceeded context window.
   if (status === 429) return overloadWords.test(words) ? "overloaded" : "throttled";
   const isRefusal = status === undefined || (status >= 400 && status < 500);
   if (isRefusal && overflowWords.test(words)) return "context-overflow";
@@ -74,9 +74,9 @@ function classify(status: number | undefined, words: string): UpstreamFailureKin
   return callerStatuses.has(status) ? "invalid-request" : "unavailable";
 }
 
-/** About the operator's account or access, not about the request; 402 and 407 included. */
+/** These concern the operator's account or access, not the request; 402 and 407 included. */
 const operatorStatuses: ReadonlySet<number> = new Set([401, 402, 403, 407]);
-/** About the request. With 501 servers refuse a feature that they lack. */
+/** These concern the request. Servers answer 501 for features that they lack. */
 const callerStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422, 501]);
 
 function classifyWords(words: string): UpstreamFailureKind {

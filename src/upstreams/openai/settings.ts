@@ -10,13 +10,16 @@ export interface OpenAiSettings {
   readonly query: Readonly<Record<string, string>>;
   /** Fields of a caller that are sent to this server beyond those of OpenAI's API. */
   readonly forwardFields: readonly string[];
-  /** Request fields that this server does not take. */
+  /** Request fields that this server does not accept. */
   readonly dropFields: readonly string[];
   readonly maxTokensField: "max_tokens" | "max_completion_tokens" | "as_sent";
   readonly instructionRole: "system" | "developer" | "as_sent";
-  /** Joins content that is all text parts into one string, for servers that take only strings. */
+  /**
+   * Joins content that consists of text parts into one string, for servers that accept only
+   * strings.
+   */
   readonly flattenTextParts: boolean;
-  /** Whether the server takes `stream_options.include_usage`. */
+  /** Whether the server accepts `stream_options.include_usage`. */
   readonly streamUsage: boolean;
   readonly takesTokenIds: boolean;
   readonly embeddingBatchLimit: number;

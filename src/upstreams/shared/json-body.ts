@@ -2,8 +2,8 @@
 const longestBodyBytes = 64 * 1024;
 
 /**
- * Takes the body of an answer that is a JSON object instead of a stream: servers and proxies
- * answer errors in this way, also with status 200. No stream begins like one.
+ * Collects the body of an answer that is a JSON object instead of a stream. Servers and proxies
+ * send errors in this way, even with status 200. No stream begins like one.
  */
 export class JsonBody {
   readonly #decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-/** Readers for JSON from outside: each returns what it is named after, or undefined. */
+/** Readers for JSON from outside: each returns what its name says, or undefined. */
 
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
 
@@ -30,7 +30,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A text that is not empty: servers send empty ones where they mean none. */
+/** A text that is not empty: servers send empty texts when they mean none. */
 export function nonEmpty(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
@@ -39,7 +39,10 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
-/** Far above any answer: a larger count is nonsense and would spoil every sum it is added to. */
+/**
+ * Far more than any answer has: a larger count is nonsense, and would spoil every sum it is added
+ * to.
+ */
 const mostCount = 2 ** 40;
 
 /** A count that servers may omit, send as null, or send as text. */

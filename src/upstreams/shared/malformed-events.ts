@@ -1,6 +1,6 @@
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
-/** Counts the malformed events of one stream. The caller loses what they contained. */
+/** Counts the malformed events of one stream. The caller does not get their content. */
 export class MalformedEvents {
   readonly #limit: number;
   #count = 0;
@@ -14,7 +14,7 @@ export class MalformedEvents {
     return this.#count;
   }
 
-  /** Counts one. Throws `UpstreamFailure` when the answer must end with it. */
+  /** Counts one. Throws `UpstreamFailure` when it must end the answer. */
   skip({ mayGoOn }: { readonly mayGoOn: boolean }): void {
     this.#count += 1;
     if (mayGoOn && this.#count <= this.#limit) return;

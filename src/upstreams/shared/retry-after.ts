@@ -1,6 +1,6 @@
 import type { AnswerHeaders } from "../adapter.ts";
 
-/** Milliseconds that `retry-after-ms` or `retry-after` (seconds, or an HTTP date) ask to wait. */
+/** The wait in milliseconds from `retry-after-ms` or `retry-after` (seconds, or an HTTP date). */
 export function readRetryAfter(headers: AnswerHeaders, nowMs: number): number | undefined {
   const precise = Number(headers.get("retry-after-ms") ?? Number.NaN);
   if (precise >= 0) return precise;

@@ -1,8 +1,8 @@
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 /**
- * Cuts a byte stream, however it is split, into the `data` of server-sent events. Takes LF or CRLF
- * line ends, several data lines, comments and other fields.
+ * Splits a byte stream, in whatever pieces it arrives, into the `data` of server-sent events.
+ * Accepts LF or CRLF line ends, several data lines, comments and other fields.
  */
 export class SseParser {
   readonly #limitCharacters: number;
@@ -25,7 +25,7 @@ export class SseParser {
   push(bytes: Uint8Array): readonly string[] {
     const text = this.#decoder.decode(bytes, { stream: true });
     const found: string[] = [];
-    // Only new text is searched: a long line must not be searched again with each piece of it.
+    // Only new text is searched: a long line must not be searched again with each of its pieces.
     if (!text.includes("\n")) {
       this.#rest += text;
       this.#checkLength();
@@ -44,7 +44,7 @@ export class SseParser {
     return found;
   }
 
-  /** The event that the end of the body completes: servers omit the last empty line. */
+  /** The event that the end of the body completes, because servers omit the last empty line. */
   end(): readonly string[] {
     const found: string[] = [];
     if (this.#rest !== "") this.#readLine(this.#rest, found);

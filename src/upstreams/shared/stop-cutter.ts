@@ -1,12 +1,12 @@
 /**
- * Ends a text before a stop sequence, for models that take none. Of several sequences, the one that
- * is complete first ends the text; of sequences that are complete with the same character, the one
- * that began first. How the text is split into pieces changes nothing: the possible beginning of a
- * sequence is held back until it is decided. Time is linear in the text for each sequence.
+ * Ends a text before a stop sequence, for models without stop sequences. Of several sequences, the
+ * one that is complete first ends the text; if two are complete at the same character, the one that
+ * began first. How the text is split into pieces makes no difference: a possible beginning of a
+ * sequence is held back until it is decided. Takes time linear in the text for each sequence.
  */
 export class StopCutter {
   readonly #matchers: readonly Matcher[];
-  /** The end of the text so far that may begin a sequence. */
+  /** The end of the text so far, which may begin a sequence. */
   #held = "";
   #isCut = false;
 

@@ -10,7 +10,7 @@ export interface Waiting extends GuaranteedWaiting {
 
 /** Tokens by which the deficit of an account grows in its turn. */
 export const quantumTokens = 1_000;
-/** A small call takes a place too. */
+/** A small call takes a place too, so it costs at least this much. */
 export const leastCostTokens = 250;
 
 interface Account<Item> {
@@ -101,7 +101,7 @@ export class FairQueue<Item extends Waiting> {
     return this.#provisioned.next(turn);
   }
 
-  /** The call without a guarantee whose turn it is, the same until it is served or removed. */
+  /** The call without a guarantee whose turn it is; the same one until it is served or removed. */
   firstOpen(): Item | undefined {
     if (this.#chosen !== undefined || this.#turns.size === 0) return this.#chosen;
     for (let turns = 0; ; turns += 1) {
@@ -140,7 +140,7 @@ export class FairQueue<Item extends Waiting> {
     return undefined;
   }
 
-  /** The call got a place: its account pays, and has its next turn last if it was out of turn. */
+  /** The call got a place: its account pays, and goes to the end if it was served out of turn. */
   served(item: Item): void {
     const account = this.#accounts.get(item.accountId);
     const hasPassed = this.#chosen !== item;

@@ -16,7 +16,7 @@ export interface BootstrapOptions {
   readonly token: Secret | undefined;
   /** The token that an earlier process of the gateway has shown. */
   readonly shown?: ShownToken | undefined;
-  /** Called with the token to show, which the operator already has if `isConfigured`. */
+  /** Called with the token to show. If `isConfigured`, the operator already has it. */
   readonly onBootstrapToken: (token: IssuedToken) => void;
 }
 

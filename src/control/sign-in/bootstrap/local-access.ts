@@ -23,7 +23,7 @@ export interface LocalAccessOptions {
   readonly dataDir: string;
   /** Where the control plane listens, such as `http://127.0.0.1:8081`. */
   readonly url: string;
-  /** Of the process that ends the gateway when it ends. */
+  /** The process whose end ends the gateway. */
   readonly pid: number;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;

@@ -9,7 +9,7 @@ import type { SignInServices } from "../services.ts";
 
 /** How long a browser, or an address, is known after a sign-in. */
 const knownMs = 90 * 86_400_000;
-/** A user is known at the addresses of this many last sign-ins. */
+/** A user is known at the addresses of this many recent sign-ins. */
 const signInsKnown = 20;
 
 type KnownServices = Pick<SignInServices, "clock" | "peppers" | "random" | "publicUrl">;
@@ -28,7 +28,10 @@ interface Visit {
   readonly address: string;
 }
 
-/** By what a user is known at a sign-in: the browser, else the address of an earlier sign-in. */
+/**
+ * What identifies a known user at a sign-in: the browser, or else the address of an earlier
+ * sign-in.
+ */
 export async function findKnown(
   view: Pick<ControlView, "audit">,
   { user, request, address: from }: Visit,

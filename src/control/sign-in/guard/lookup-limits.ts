@@ -8,8 +8,8 @@ export const knownLimit = 20_000;
 const lookupsPerRefusal = 2;
 
 /**
- * Limits by address how often the database is asked about credentials that were not valid lately,
- * so that made-up ones cost few reads. Recently valid credentials are not limited.
+ * Limits, by address, how often the database is asked about credentials that were not valid lately,
+ * so that made-up ones cause few reads. Recently valid credentials are not limited.
  */
 export class LookupLimits {
   /** Digests of credentials, the least recently used one first. */

@@ -1,8 +1,8 @@
 import { tooMany } from "./rate-window.ts";
 
 /**
- * Argon2id with 19 MiB and two passes, the least that OWASP's Password Storage Cheat Sheet names:
- * about 40 ms of a core. More would let sign-ins crowd out calls.
+ * Argon2id with 19 MiB and two passes, the minimum of OWASP's Password Storage Cheat Sheet: about
+ * 40 ms of a core. With more, sign-ins would compete with calls.
  */
 const ownCost = { memoryCost: 19_456, timeCost: 2 };
 

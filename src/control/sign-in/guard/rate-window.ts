@@ -6,10 +6,10 @@ import { SlidingSum } from "../../../domain/limits/sliding-sum.ts";
 export const countedNamesLimit = 20_000;
 
 const slotMs = 5_000;
-/** One more than a minute has, so that no period of 60 seconds exceeds the limit. */
+/** One slot more than a minute has, so that no period of 60 seconds exceeds the limit. */
 const slotCount = 13;
 
-/** Counts tries by name over any 60 seconds, in bounded memory. */
+/** Counts attempts by name over any 60 seconds, in bounded memory. */
 export class RateWindow {
   readonly #limit: number;
   readonly #clock: Clock;
@@ -25,7 +25,7 @@ export class RateWindow {
     return this.#tries.size;
   }
 
-  /** Counts one try. Throws 429 when the minute is full; such a try is not counted. */
+  /** Counts one attempt. Throws 429 when the minute is full; such an attempt is not counted. */
   count(name: string): void {
     const now = this.#clock.monotonic();
     const slot = Math.floor(now / slotMs);
@@ -40,7 +40,10 @@ export class RateWindow {
     throw tooMany(Math.ceil((freeAt - now) / 1000));
   }
 
-  /** Checks the two oldest names for each try, so that the map shrinks when names get fewer. */
+  /**
+   * Checks the two oldest names at each attempt, so that the map shrinks when there are fewer
+   * names.
+   */
   #forgetSome(slot: number): void {
     let looks = 2;
     for (const [name, tries] of this.#tries) {

@@ -4,10 +4,10 @@ import { addressGroup } from "./address-group.ts";
 import { RateWindow } from "./rate-window.ts";
 import { SignInThrottle } from "./sign-in-throttle.ts";
 
-/** An address may be shared, as by an office. */
+/** Several users may share an address, for example in an office. */
 const usersPerAddress = 5;
 
-/** Limits tries to sign in, with a password and without. */
+/** Limits attempts to sign in, with and without a password. */
 export class SignInLimits {
   readonly passwords: SignInThrottle;
   readonly #addresses: RateWindow;
@@ -17,7 +17,7 @@ export class SignInLimits {
     this.#addresses = new RateWindow(signInsPerMinute * usersPerAddress, clock);
   }
 
-  /** Counts a try without a password, successful or not. Throws 429. */
+  /** Counts an attempt without a password, whether it succeeds or not. Throws 429. */
   countAddress(address: string): void {
     this.#addresses.count(addressGroup(address));
   }

@@ -5,35 +5,35 @@ import { tooMany } from "./rate-window.ts";
 /** Most buckets at a time; the least recently used one is dropped first. */
 export const bucketsLimit = 20_000;
 
-/** An address may be shared, as by an office. */
+/** Several users may share an address, for example in an office. */
 const usersPerAddress = 5;
-/** Known users have this many times the free tries. */
+/** Known users get this many times the free attempts. */
 const knownFactor = 4;
 const firstWaitMs = 30_000;
 const longestWaitMs = 900_000;
-/** Short, because tries of others at the address must not lock a known user out for long. */
+/** Short, because the attempts of others at the address must not lock a known user out for long. */
 const longestWaitOfKnownMs = 60_000;
-/** Wrong tries are forgotten after this time without another; longer than any wait. */
+/** Wrong attempts are forgotten after this time without another; longer than any wait. */
 const forgetMs = 3_600_000;
 
 export interface PasswordTry {
   readonly address: string;
   readonly email: string;
-  /** By what the user is known, such as a browser; undefined: unknown. */
+  /** What identifies a known user, such as a browser; undefined: unknown. */
   readonly knownAs: string | undefined;
 }
 
-/** A counted try, of which one outcome may be reported. */
+/** A counted attempt, whose outcome may be reported once. */
 export interface CountedTry {
-  /** The password was right: the user's wrong tries are forgotten. */
+  /** The password was right: the user's wrong attempts are forgotten. */
   right(): void;
-  /** The password was not compared: the try does not count. */
+  /** The password was not compared: the attempt does not count. */
   notTried(): void;
 }
 
 interface Bucket {
   failures: number;
-  /** Further tries are refused until this time. */
+  /** Further attempts are refused until this time. */
   waitUntil: number;
   triedAt: number;
 }
@@ -45,9 +45,9 @@ interface Charge {
 }
 
 /**
- * Delays tries of passwords, longer each time, by address and by address and user. A known user has
- * a separate bucket, in which tries from elsewhere do not count. Tries count before their password
- * is compared, so that concurrent ones wait too.
+ * Delays password attempts, longer each time, by address and by address and user. A known user has
+ * a separate bucket, in which attempts from elsewhere do not count. Attempts count before their
+ * password is compared, so that concurrent ones wait too.
  */
 export class SignInThrottle {
   readonly #freeTries: number;
@@ -65,7 +65,7 @@ export class SignInThrottle {
     return this.#buckets.size;
   }
 
-  /** Counts a try as wrong until its outcome is reported. Throws 429. */
+  /** Counts an attempt as wrong until its outcome is reported. Throws 429. */
   take(tried: PasswordTry): CountedTry {
     const now = this.#clock.monotonic();
     const charges = this.#chargesOf(tried);
@@ -82,7 +82,7 @@ export class SignInThrottle {
     };
   }
 
-  /** The first charge is the user's own. */
+  /** The first charge is that of the user. */
   #chargesOf({ address, email, knownAs }: PasswordTry): readonly [Charge, ...Charge[]] {
     if (knownAs !== undefined) {
       const freeTries = this.#freeTries * knownFactor;
@@ -121,7 +121,10 @@ export class SignInThrottle {
     if (bucket.failures < freeTries) bucket.waitUntil = 0;
   }
 
-  /** Checks the two oldest buckets for each try, so that the map shrinks when tries get fewer. */
+  /**
+   * Checks the two oldest buckets at each attempt, so that the map shrinks when there are fewer
+   * attempts.
+   */
   #forgetSome(now: number): void {
     let looks = 2;
     for (const [name, { triedAt }] of this.#buckets) {

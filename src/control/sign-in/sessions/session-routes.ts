@@ -135,7 +135,7 @@ async function changePassword(
   return startedReply(started, services);
 }
 
-/** A try does not count if the comparison failed. */
+/** An attempt does not count if the comparison itself failed. */
 async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Promise<boolean> {
   try {
     return await comparing;
@@ -145,7 +145,7 @@ async function orNotTried(comparing: Promise<boolean>, counted: CountedTry): Pro
   }
 }
 
-/** The common parts of every new session. */
+/** The parts that every new session has in common. */
 export function beginning(services: SignInServices, { request }: { readonly request: Request }) {
   const { publicUrl, settings, random } = services;
   const previous = sessionId(readCookie(request, "session", publicUrl()));

@@ -220,14 +220,15 @@ function clientAuthentication(client: typeof Client, settings: SsoSettings): Cli
   };
 }
 
-/** An error of the provider, in words for the user. */
+/** An error of the provider, explained to the user. */
 function readFailure(client: typeof Client, cause: unknown): GatewayError {
   if (cause instanceof GatewayError) return cause;
   if (cause instanceof client.AuthorizationResponseError) {
     return refused(`The identity provider refused: ${plain(cause.error)}.`, cause);
   }
   if (cause instanceof client.ResponseBodyError) {
-    // The code was used, too old or of another client; other errors are caused by settings.
+    // The code was used before, too old or issued to another client. Other errors come from the
+    // settings.
     if (cause.error === "invalid_grant") return refused("The sign-on has expired.", cause);
     return unavailable(`The identity provider answered '${plain(cause.error)}'.`, cause);
   }
@@ -246,7 +247,7 @@ const untrustworthy: ReadonlySet<string> = new Set([
   "OAUTH_KEY_SELECTION_FAILED",
 ]);
 
-/** Repeats only codes of the protocol's form. */
+/** Repeats only codes in the protocol's own format. */
 function plain(code: string): string {
   return /^[\w.:-]{1,100}$/.test(code) ? code : "an error";
 }

@@ -19,7 +19,7 @@ const words = fc.constantFrom(
   ..."content auto none m https://example.com".split(" "),
 );
 
-/** JSON whose keys and texts are those of requests, so that checks are met deep inside. */
+/** JSON whose keys and texts occur in requests, so that checks deep inside are reached. */
 const { hostile } = fc.letrec((tie) => ({
   hostile: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
@@ -104,7 +104,7 @@ const validBody = fc.record(
   { requiredKeys: ["model", "messages"] },
 );
 
-/** Runs a parser on what a caller could send, and says what it threw, if anything. */
+/** Runs a parser on what a caller could send, and returns what it threw, if anything. */
 function refusalOf(parse: (body: unknown) => unknown, body: unknown): GatewayError | undefined {
   try {
     parse(body);

@@ -3,8 +3,8 @@ import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import * as messages from "../../request/messages.ts";
 
 /**
- * Refuses JSON mode when no message asks for JSON, as OpenAI does: a model that is held to JSON and
- * not told so may write white space until its limit.
+ * Refuses JSON mode when no message asks for JSON, as OpenAI does: a model that must write JSON
+ * without being told may write white space until its limit.
  */
 export function refuseSilentJsonMode({
   response_format: format,

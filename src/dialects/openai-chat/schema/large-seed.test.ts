@@ -82,7 +82,7 @@ test("any neighbours leave a large seed intact", () => {
   );
 });
 
-/** Without fields that a chat request knows: those would have rules of their own. */
+/** Leaves out fields that a chat request knows, because those have rules of their own. */
 function innerText(fields: Record<string, unknown>): string {
   const renamed = Object.entries(fields).map(([name, value]) => [`~${name}`, value]);
   return JSON.stringify(Object.fromEntries(renamed)).slice(1, -1);

@@ -8,8 +8,8 @@ declare global {
 }
 
 /**
- * A seed is 64 bits wide and a number holds 53: where parsing has rounded it, returns a copy of the
- * request whose seed is written again exactly as in the body's text. Otherwise the request itself.
+ * A seed has 64 bits, a number 53. If parsing has rounded the seed, returns a copy of the request
+ * whose seed is written exactly as in the body; otherwise the request itself.
  */
 export function restoreLargeSeed(request: ChatRequest, bodyText: string): ChatRequest {
   if (typeof request.seed !== "number" || Number.isSafeInteger(request.seed)) return request;
@@ -70,7 +70,7 @@ function endOfString(json: string, start: number): number {
   return json.length;
 }
 
-/** Found by search, because white space before them may be long. */
+/** Found by searching, because there may be much white space before them. */
 const behindText = /[:,\]}]/g;
 const valueBegin = /[-\d"[{tfn]/g;
 const numberText = /[-+.\deE]*/y;

@@ -3,7 +3,7 @@ import { parseChatRequest } from "../../openai-chat/schema/chat-request.ts";
 
 interface Acceptance {
   readonly why: string;
-  /** Fields over a body that is valid. */
+  /** Fields to send over a valid body. */
   readonly send: Readonly<Record<string, unknown>>;
 }
 

@@ -3,7 +3,7 @@ import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { parseChatRequest } from "../../openai-chat/schema/chat-request.ts";
 import { parseEmbeddingRequest } from "../../embeddings/embedding-request.ts";
 
-/** One line of a table: either the whole `body`, or what to `send` over a body that is valid. */
+/** One line of a table: either the whole `body`, or fields to `send` over a valid body. */
 interface Refusal {
   readonly body?: unknown;
   readonly send?: Readonly<Record<string, unknown>>;

@@ -32,21 +32,21 @@ export interface CoordinationOptions {
 /** What control does for one worker. */
 export interface WorkerCoordination {
   readonly handlers: Handlers<CoordinationMessages>;
-  /** The worker has said hello. */
+  /** The worker has sent its hello. */
   opened(link: MemberLink, hello: unknown): Promise<void>;
-  /** Releases what the worker holds, when it has gone. */
+  /** Releases what the worker holds, once it has ended. */
   end(): void;
 }
 
-/** Interval between looks for changed keys; changes are announced besides. */
+/** Interval between polls for changed keys, which are also announced. */
 const keyPollMs = 500;
 
-/** Longest wait for workers that ran when this process began. */
+/** Longest wait for workers that were running when this process began. */
 const connectLimitMs = 5_000;
-/** Longest wait for what a worker holds, which one that begins says once it is ready to serve. */
+/** Longest wait for a worker's report of what it holds. A new worker sends it once it is ready. */
 const reportLimitMs = 5_000;
 
-/** Longest wait for a worker that is to give back places which no call uses. */
+/** Longest wait for a worker to give back places that no call uses. */
 const recallLimitMs = 500;
 
 export type NotesToWorker = Pick<
@@ -55,24 +55,24 @@ export type NotesToWorker = Pick<
 >;
 
 /**
- * What all workers share, where there are several: decided here, one round trip each. A control
- * process that follows another decides for nobody until all living workers have said what they hold.
+ * What several workers share is decided here, in one round trip each. A control process that
+ * replaces another makes no decision until all living workers have reported what they hold.
  */
 export class Coordination {
   readonly #options: CoordinationOptions;
   readonly #limits: SharedLimits;
   readonly #members = new Set<Member>();
-  /** Workers that have not connected, by number. */
+  /** Numbers of workers that have not connected yet. */
   readonly #awaited: Set<number>;
   readonly #ready = Promise.withResolvers<void>();
   #hasBegun = false;
   #stopWaiting = (): void => undefined;
   readonly #joins: MemoryJoins;
-  /** For the units of pools that keys have. */
+  /** Keys, for their units of pools. */
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
   readonly #hints = new HealthHints();
-  /** Where there is one worker, which shares the limits only with its successor. */
+  /** Set if there is one worker, which shares the limits only with its successor. */
   readonly #handover: Handover | undefined;
 
   constructor(options: CoordinationOptions) {
@@ -101,10 +101,10 @@ export class Coordination {
     if (config.workers === 1) this.#handover = this.#newHandover();
   }
 
-  /** Reads the keys, and restores the limits if no worker has them; before workers connect. */
+  /** Reads the keys, and restores the limits if no worker has them. Call before workers connect. */
   async start(): Promise<void> {
     const { clock, living } = this.#options;
-    // With one worker nothing here depends on keys, which a damaged database may still have.
+    // With one worker nothing here depends on keys, and a damaged database may still have them.
     if (this.#handover === undefined || living.length > 1) await this.#keys.start();
     if (this.#handover !== undefined) return;
     if (living.length > 0) {
@@ -145,7 +145,7 @@ export class Coordination {
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
       when: (decide) => member.when(decide),
-      // Written before the answer that gives the places.
+      // Written before the answer that grants the places.
       tellLent: (lent) => link().sendFirst(encodeNote("places.lent", lent)),
       askScarce: (bounds) => link().ask("places.scarce", bounds, recallLimitMs),
       tellPlenty: (bounds) => link().tell("places.plenty", bounds),
@@ -171,7 +171,7 @@ export class Coordination {
     };
   }
 
-  /** Tells all workers what was granted; to be called before any answer leaves. */
+  /** Sends all workers what was granted. Call it before any answer is sent. */
   readonly publish = (): void => {
     const changes = this.#limits.changes();
     if (changes !== undefined) this.#tell(this.#admitted(), changes);
@@ -218,7 +218,7 @@ export class Coordination {
     });
   }
 
-  /** With what they hold and have seen. */
+  /** Includes the workers' reports of what they hold and have seen. */
   async #include(members: readonly Member[], isPartial: boolean): Promise<void> {
     await Promise.all(members.map((member) => this.#askReport(member, member.link)));
     const seen = this.#handover?.isKnown === true ? undefined : await this.#mostSeen(members);
@@ -228,18 +228,18 @@ export class Coordination {
     this.#takeIn(members);
   }
 
-  /** Once it has answered, the worker does nothing by itself. */
+  /** Once the worker has answered, it decides nothing alone. */
   async #askReport(member: Member, link: MemberLink | undefined): Promise<void> {
     try {
       member.report = await link?.ask("coordination.report", undefined, reportLimitMs);
       member.reportedAtMs = this.#options.clock.monotonic();
     } catch {
-      // It connects again, and is asked again.
+      // The worker connects again, and is asked again.
       link?.close("the worker does not say what it holds");
     }
   }
 
-  /** What the worker has seen that saw most; undefined: no worker knows anything. */
+  /** The use known to the worker that heard most; undefined: no worker knows anything. */
   async #mostSeen(members: readonly Member[]): Promise<readonly WireUse[] | undefined> {
     for (const { link } of members.filter(knows).toSorted(byMostKnown)) {
       const seen = await link?.ask("limits.seen", undefined).catch(() => undefined);
@@ -274,18 +274,18 @@ export class Coordination {
     return [...this.#members].filter(({ isAdmitted }) => isAdmitted);
   }
 
-  /** Workers that would share what is left if control ended now. */
+  /** Workers that would share the rest if control ended now. */
   get #workers(): number {
     return Math.max(this.#options.config.workers, this.#members.size);
   }
 
-  /** Whether a worker may have admitted calls alone and gone since. */
+  /** Whether a worker may have admitted calls alone and ended since. */
   #isAnyUnknown(members: readonly Member[]): boolean {
     const known = members.filter((member) => this.#members.has(member) && knows(member));
     return known.length < this.#options.config.workers;
   }
 
-  /** Adds what the ledger has beyond what workers know. */
+  /** Adds what the ledger knows and the workers do not. */
   async #addFromLedger(): Promise<void> {
     const { config, clock, reports } = this.#options;
     const limits = { restore: (admitted: readonly PastAdmission[]) => this.#limits.add(admitted) };

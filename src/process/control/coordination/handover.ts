@@ -10,32 +10,32 @@ export interface HandoverOptions {
   readonly limits: SharedLimits;
   /** Workers that are connected. */
   readonly members: ReadonlySet<Member>;
-  /** How many workers ran when this process began. */
+  /** How many workers were running when this process began. */
   readonly living: number;
   /**
-   * Lets these workers say what they hold, and decides for them from then on. `isPartial`: others
-   * that have gone since may have admitted calls alone.
+   * Takes over what these workers report, and decides for them from then on. `isPartial`: other
+   * workers that ended since may have admitted calls alone.
    */
   readonly include: (members: readonly Member[], isPartial: boolean) => Promise<void>;
-  /** Reads what the ledger has. */
+  /** Restores the limits from the ledger. */
   readonly restore: () => Promise<void>;
 }
 
-/** Longest wait for workers that ran when this process began. */
+/** Longest wait for workers that were running when this process began. */
 const connectLimitMs = 1_000;
 
 /**
- * The limits of a gateway with one worker, which decides alone. While its successor serves too, they
- * are decided here for both; the one that is left takes them again.
+ * The limits of a gateway with one worker, which decides alone. While its successor serves too,
+ * control decides for both; the one that remains takes the limits back.
  */
 export class Handover {
   readonly #options: HandoverOptions;
-  /** Of workers that are not decided for here, and have not just begun. */
+  /** The states of workers that control does not decide for and that have not just begun. */
   readonly #states = new Map<Member, LimitsState>();
-  /** Whether the limits here have what was granted. */
+  /** Whether control's limits include everything that was granted. */
   #isKnown = false;
   #settling = Promise.resolve();
-  /** Workers that have not connected, of which one may have the limits. */
+  /** How many workers have not connected, one of which may have the limits. */
   #awaited: number;
   readonly #stopWaiting: () => void;
 
@@ -69,7 +69,7 @@ export class Handover {
     this.#stopWaiting();
   }
 
-  /** One after the other, as workers come and go meanwhile. */
+  /** Runs once at a time, because workers connect and leave meanwhile. */
   #settle(): Promise<void> {
     this.#settling = this.#settling.then(() => this.#decideWho());
     return this.#settling;
@@ -85,7 +85,7 @@ export class Handover {
       await restore();
       this.#isKnown = true;
     }
-    // A worker that begins asks for no decision before it has reported.
+    // A starting worker asks for no decision before it has reported.
     if (this.#isKnown) await this.#include(() => true);
     if (members.size === 1) [...members][0]?.link?.tell("limits.yours", undefined);
   }
@@ -101,7 +101,10 @@ export class Handover {
     }
   }
 
-  /** Everything, for a worker that decides alone from now on; undefined: another one is there. */
+  /**
+   * Gives the limits to a worker that decides alone from now on; undefined: there is another
+   * worker.
+   */
   take(member: Member): TakenLimits | undefined {
     const { limits, members } = this.#options;
     if (members.size > 1) return undefined;
@@ -113,7 +116,7 @@ export class Handover {
   }
 }
 
-/** `handover`: undefined where there are always several workers. */
+/** `handover`: undefined if there are always several workers. */
 export function handoverHandlers(
   handover: Handover | undefined,
   member: Member,

@@ -4,11 +4,11 @@ import type { RoutingMessages } from "../../link/messages.ts";
 
 type HintMessages = Pick<RoutingMessages, "health.changed">;
 
-/** Passes on what a worker finds out about targets to all others. */
+/** Passes on what a worker learns about targets to all others. */
 export class HealthHints {
   readonly #workers = new Set<(hint: HealthHint) => void>();
 
-  /** For one worker; `tell`: tells it what others found out. */
+  /** Connects one worker; `tell` sends it what others learned. */
   ofWorker(tell: (hint: HealthHint) => void): {
     readonly handlers: Handlers<HintMessages>;
     end(): void;

@@ -2,10 +2,10 @@ import type { ProcessJoins } from "../../../store/coordinator/memory/joins.ts";
 import type { Handlers } from "../../link/link.ts";
 import type { JoinMessages } from "../../link/messages.ts";
 
-/** Resolves when control decides for the worker; undefined from then on. */
+/** Resolves once control decides for the worker; undefined from then on. */
 export type Ready = () => Promise<void> | undefined;
 
-/** Decides for a worker which calls it makes. */
+/** Decides which calls a worker runs. */
 export function joinHandlers(joins: ProcessJoins, ready: Ready): Handlers<JoinMessages> {
   return {
     "joins.claim": (request) => ready()?.then(() => "ended" as const) ?? joins.claim(request),

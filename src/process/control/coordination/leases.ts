@@ -10,15 +10,15 @@ import type { MemberLink } from "./member.ts";
 
 export interface LeasesOptions {
   readonly store: Pick<MemoryLimitStore, "lease" | "open" | "giveBack" | "slot">;
-  /** In common time. */
+  /** Common time. */
   readonly now: () => number;
   readonly workers: () => number;
 }
 
-/** What a worker wishes for with an acquisition that was admitted. */
+/** The lease that a worker asks for together with an admitted acquisition. */
 export interface Wish {
   readonly scopes: readonly LimitScope[];
-  /** Undefined: for none. */
+  /** Undefined: none. */
   readonly wanted: WireWish | undefined;
   readonly state: LimitDecision["state"];
 }
@@ -33,13 +33,13 @@ interface GivenLease {
 
 interface Asked<Decision, Answer> {
   readonly decide: () => Decision;
-  /** Called with the last decision, in the turn in which it was made. */
+  /** Called with the final decision, in the turn in which it was made. */
   readonly answer: (decision: Decision) => Answer;
 }
 
-/** A lease is at most what a scope has left divided by this, for each worker. */
+/** A lease is at most the rest of a scope, divided by this and by the number of workers. */
 const partsOfWorker = 4;
-/** How long a scope gets no leases once some were recalled: until the end of the next slot. */
+/** How long a scope gets no leases after a recall: until the end of the next slot. */
 const pressedSlots = 2;
 /** Longest wait for a worker to return leases. */
 const recallLimitMs = 250;
@@ -47,14 +47,15 @@ const recallLimitMs = 250;
 const waitingLimit = 10_000;
 
 /**
- * What control has charged ahead for calls that workers admit by themselves, in the slot of the
- * decision. Nothing is refused because of it: before a refusal, all leases of the scope are recalled.
+ * What control has charged in advance for calls that workers admit by themselves in the slot of the
+ * decision. Nothing is refused because of it: before a refusal, all leases of the scope are
+ * recalled.
  */
 export class Leases {
   readonly #options: LeasesOptions;
-  /** Leases that can be recalled, by each id of their scopes. */
+  /** Leases that can be recalled, by each scope id. */
   readonly #byScope = new Map<string, Set<GivenLease>>();
-  /** Scopes that get none, with the last slot of that. */
+  /** Scopes that get no leases, with the last slot for which that holds. */
   readonly #pressed: AgingMap<number>;
   #waiting = 0;
 
@@ -63,12 +64,12 @@ export class Leases {
     this.#pressed = new AgingMap(pressedSlots, options.store.slot);
   }
 
-  /** The leases of one worker, whose link is there once it is open. */
+  /** The leases of one worker. `link` is undefined until it is open. */
   ofWorker(link: () => LeaseLink | undefined): WorkerLeases {
     return new WorkerLeases(this, this.#options.store, link);
   }
 
-  /** Decides, and once more when leases that were in the way have been returned. */
+  /** Decides, and decides again when leases that were in the way have been returned. */
   decide<Decision extends LimitResult, Answer>(
     holder: WorkerLeases,
     asked: Asked<Decision, Answer>,
@@ -79,7 +80,7 @@ export class Leases {
     this.#waiting += 1;
     return recall.then(() => {
       this.#waiting -= 1;
-      // For a worker that has gone nothing is charged.
+      // Nothing is charged for a worker that has ended.
       return holder.hasEnded ? asked.answer(decision) : this.decide(holder, asked);
     });
   }
@@ -107,7 +108,7 @@ export class Leases {
     holder.tell([given.id, account, slot, endsInMs, ...charged, left]);
   }
 
-  /** It was returned, or is not waited for any more. */
+  /** The lease was returned, or is no longer waited for. */
   forget(given: GivenLease): void {
     for (const id of given.scopeIds) {
       const ofScope = this.#byScope.get(id);
@@ -142,7 +143,7 @@ export class WorkerLeases {
   readonly #all: Leases;
   readonly #store: LeasesOptions["store"];
   readonly #link: () => LeaseLink | undefined;
-  /** Those of which nothing was returned yet. */
+  /** Leases of which nothing was returned yet. */
   readonly #leases = new Map<LeaseId, GivenLease>();
   #lastId = 0;
   #hasEnded = false;
@@ -153,7 +154,7 @@ export class WorkerLeases {
     this.#link = link;
   }
 
-  /** Whether the worker has gone. */
+  /** Whether the worker has ended. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -164,7 +165,7 @@ export class WorkerLeases {
     return this.#all.decide(this, asked);
   }
 
-  /** After the decision about the acquisition, in the same turn. */
+  /** Call after the decision about the acquisition, in the same turn. */
   grant(wish: Wish): void {
     this.#all.grant(this, wish);
   }
@@ -180,7 +181,7 @@ export class WorkerLeases {
     this.#link()?.tell("limits.leased", lease);
   }
 
-  /** `opened` is called with each call that was admitted under them and goes on. */
+  /** Calls `opened` with each call that was admitted under these leases and still runs. */
   returned(rests: readonly WireRest[], opened: (callId: string) => void): void {
     for (const [id, requests, tokens, overrun, open] of rests) {
       const given = this.#leases.get(id);
@@ -194,7 +195,7 @@ export class WorkerLeases {
     }
   }
 
-  /** Resolves when the worker has returned these, or does not answer. */
+  /** Resolves when the worker has returned these leases, or does not answer. */
   async recall(leases: readonly GivenLease[]): Promise<void> {
     const unasked = leases.filter(({ recall }) => recall === undefined);
     if (unasked.length > 0) {
@@ -204,7 +205,9 @@ export class WorkerLeases {
     for (const { recall } of leases) await recall;
   }
 
-  /** The worker has gone. What it had stays charged: it may have admitted calls. */
+  /**
+   * The worker has ended. Its leases stay charged, because it may have admitted calls under them.
+   */
   end(): void {
     this.#hasEnded = true;
     for (const given of this.#leases.values()) {
@@ -219,9 +222,9 @@ export class WorkerLeases {
     try {
       await this.#link()?.ask("limits.recall", ids, recallLimitMs);
     } catch {
-      // It hangs, or has gone.
+      // The worker hangs, or has ended.
     }
-    // What a worker that hangs returns later is taken then.
+    // What a hanging worker returns later is still accepted.
     for (const given of leases) this.#all.forget(given);
   }
 

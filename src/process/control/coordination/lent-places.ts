@@ -1,17 +1,17 @@
 export interface LentPlacesOptions {
   readonly workers: number;
-  /** The places of a pool or upstream. */
+  /** The number of places of a pool or upstream. */
   readonly limitOf: (name: string) => number;
   readonly onChanged: (name: string, lent: number) => void;
 }
 
-/** Parts of a limit by which what is told grows, so that it is not told with each place. */
+/** Reports grow in steps of a limit divided by this, so that not every place needs a report. */
 const steps = 16;
 
 /**
- * How many places of each pool, or upstream, workers hold beyond their shares. All workers are told
- * before such a place is given: without control each gives that many less of its own share, so that
- * together they never hold more than there are.
+ * How many places of each pool or upstream workers hold beyond their shares. All workers learn of
+ * it before such a place is given: without control, each gives that many fewer of its own share, so
+ * that together they never hold more places than there are.
  */
 export class LentPlaces {
   readonly #options: LentPlacesOptions;
@@ -22,7 +22,7 @@ export class LentPlaces {
     this.#options = options;
   }
 
-  /** What was told last. */
+  /** What was last reported. */
   get told(): ReadonlyMap<string, number> {
     return this.#told;
   }
@@ -49,11 +49,11 @@ export class LentPlaces {
 
 interface Count {
   held: number;
-  /** Beyond the worker's share. */
+  /** Places beyond the worker's share. */
   lent: number;
 }
 
-/** What one worker holds. */
+/** The places that one worker holds. */
 export class WorkerCount {
   readonly #options: Pick<LentPlacesOptions, "workers" | "limitOf">;
   readonly #onLent: (name: string, change: number) => void;

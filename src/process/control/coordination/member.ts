@@ -6,20 +6,20 @@ export type MemberLink = Pick<
   "ask" | "tell" | "close" | "sendFirst"
 >;
 
-/** One connected worker, among those that share. */
+/** One of the connected workers that share limits and places. */
 export class Member {
-  /** Calls of it that are not settled. */
+  /** Its calls that are not settled. */
   readonly openCalls = new Set<string>();
   link: MemberLink | undefined;
   /** What it held when it was asked. */
   report: HeldReport | undefined;
-  /** In the time of this process. */
+  /** By the clock of this process. */
   reportedAtMs = 0;
   #admission = Promise.withResolvers<void>();
   readonly #takeOver: (report: HeldReport) => void;
   #isAdmitted = false;
 
-  /** `takeOver`: counts what it held, other than limits. */
+  /** `takeOver`: counts what it held, except for limits. */
   constructor(takeOver: (report: HeldReport) => void = () => undefined) {
     this.#takeOver = takeOver;
   }
@@ -38,7 +38,7 @@ export class Member {
     this.#admission.resolve();
   }
 
-  /** The worker decides alone from now on. */
+  /** From now on the worker decides alone. */
   dismiss(): void {
     this.#isAdmitted = false;
     this.#admission = Promise.withResolvers();
@@ -51,24 +51,24 @@ export class Member {
     return this.#isAdmitted ? undefined : this.#admission.promise;
   }
 
-  /** Decides once control decides for it, in the order of its messages. */
+  /** Runs `decide` once control decides for the worker, in the order of its messages. */
   when<Answer>(decide: () => Answer | Promise<Answer>): Answer | Promise<Answer> {
     return this.admitted?.then(decide) ?? decide();
   }
 }
 
-/** Returns undefined for a hello without a number. */
+/** Undefined for a hello without a number. */
 export function numberIn(hello: unknown): number | undefined {
   if (typeof hello !== "object" || hello === null || !("number" in hello)) return undefined;
   return typeof hello.number === "number" ? hello.number : undefined;
 }
 
-/** Whether it has heard what all workers were granted. */
+/** Whether it knows what all workers were granted. */
 export function knows({ report }: Member): boolean {
   return (report?.limits?.sequence ?? -1) >= 0;
 }
 
-/** Orders members by how much of it they have heard, most first. */
+/** Orders members by how much of it they know, most first. */
 export function byMostKnown(a: Member, b: Member): number {
   const { generation: ofA = 0, sequence: inA = 0 } = a.report?.limits ?? {};
   const { generation: ofB = 0, sequence: inB = 0 } = b.report?.limits ?? {};

@@ -35,7 +35,7 @@ export interface PlaceConfig extends ConfiguredPlaces {
 /** The places that all workers share. */
 export class PlaceCoordination {
   readonly capacity: Capacity;
-  /** What attempts of all workers show. */
+  /** What the attempts of all workers reveal about targets. */
   readonly routing: RoutingDesk;
   readonly #clock: Clock;
   readonly #limits = new Map<string, ConcurrencyLimit>();
@@ -121,7 +121,7 @@ export class PlaceCoordination {
     });
   }
 
-  /** Places are scarce from half of them, until less than a quarter is in use. */
+  /** Places become scarce once half of them are used, until less than a quarter is in use. */
   #look({ pool, upstream }: HolderNames): void {
     this.#lookAt({ kind: "upstream", name: upstream });
     if (pool !== undefined) this.#lookAt({ kind: "pool", name: pool });
@@ -140,7 +140,7 @@ export class PlaceCoordination {
     return use === undefined || (!use.isWaitedFor && use.held * 4 < use.limit);
   }
 
-  /** Tells the worker what is lent, now and whenever it changes. */
+  /** Reports the lent places to the worker, now and whenever they change. */
   #listen(worker: PlaceWorker): void {
     if (this.#workers.has(worker)) return;
     this.#workers.add(worker);
@@ -157,7 +157,7 @@ export class PlaceCoordination {
   }
 }
 
-/** The bounds at which kept places may have caused a refusal, or may hold up a wait. */
+/** The bounds whose kept places may have caused a refusal or may delay a waiting call. */
 function boundsOf(
   { id, upstream, pool }: PlaceCandidate["target"],
   { busy, retryAfterMs }: BusyPool,

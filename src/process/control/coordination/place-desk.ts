@@ -24,20 +24,23 @@ import {
 } from "../../link/place-wire.ts";
 
 export interface PlaceDeskOptions {
-  /** Names the worker in reservations of tokens. */
+  /** Identifies the worker in reservations of tokens. */
   readonly name: string;
   readonly capacity: Pick<Capacity, "enter" | "adopt" | "requestPlaces">;
-  /** Every pool and upstream that a call may still have. */
+  /** Every pool and upstream that a call may still use. */
   readonly places: ConfiguredPlaces;
   readonly clock: Clock;
-  /** Decides once all workers have told what they hold, in the order of the messages. */
+  /** Decides once all workers have reported what they hold, in the order of the messages. */
   readonly when: <Answer>(decide: () => Answer | Promise<Answer>) => Answer | Promise<Answer>;
-  /** The worker has told what it holds, as it does when it connects. */
+  /** The worker has reported what it holds, which it does when it connects. */
   readonly onHeld: () => void;
   readonly onEnd: () => void;
-  /** Places were taken there. */
+  /** Called after places were taken. */
   readonly onTaken: (names: HolderNames) => void;
-  /** Resolves when places of the upstream that no call uses have been given back, if there are any. */
+  /**
+   * Resolves when places of the upstream that no call uses have been given back; undefined if there
+   * are none.
+   */
   readonly recall: (upstream: string) => Promise<void> | undefined;
   readonly counts: { readonly pools: WorkerCount; readonly upstreams: WorkerCount };
 }
@@ -48,24 +51,24 @@ export interface HolderNames {
   readonly pool: string | undefined;
 }
 
-/** What a worker holds by one id. */
+/** What a worker holds under one id. */
 interface Holding extends HolderNames {
-  /** Each of its requests counts as open here, under way or not. */
+  /** Each of its requests counts as open here, whether it is running or not. */
   readonly requests: RequestPlaces;
-  /** Undefined outside any attempt, and once the place was left. */
+  /** Undefined outside any attempt, and after the place was given back. */
   place: HeldPlace | undefined;
   isLeft?: boolean;
-  /** The reservation, which is taken for used if the worker dies. */
+  /** The reservation, which counts as used if the worker dies. */
   readonly tokens: number;
-  /** Ends waits for further requests; undefined until there is one. */
+  /** Ends waits for further requests; undefined until the first of them. */
   ended?: AbortController;
 }
 
-/** A call that does not wait has its answer at once. */
+/** A call that does not wait is answered at once. */
 const neverEnds = new AbortController().signal;
 const leftAnswer = enteredToWire({ refused: [busy("left", 0)] });
 
-/** The places of one worker: what it holds, and what it waits for. */
+/** The places of one worker: those it holds, and those it waits for. */
 export class PlaceDesk {
   readonly #options: PlaceDeskOptions;
   readonly #holdings = new Map<PlaceId, Holding>();
@@ -91,7 +94,7 @@ export class PlaceDesk {
     this.#options.onHeld();
   }
 
-  /** The worker is gone: gives back all that it held or waited for. */
+  /** The worker has ended: gives back everything that it held or waited for. */
   end(): void {
     this.#isEnded = true;
     this.#options.onEnd();

@@ -13,7 +13,9 @@ export interface RoutingDeskOptions {
   readonly recall: (targetId: string) => Promise<void> | undefined;
 }
 
-/** What attempts of all workers show of targets, and the extra attempts that they may make. */
+/**
+ * What attempts of all workers reveal about targets, and the extra attempts that workers may make.
+ */
 export class RoutingDesk {
   readonly handlers: Handlers<Pick<RoutingMessages, "routing.report" | "budget.take">> = {
     "routing.report": (report) => this.#learn(report),
@@ -40,7 +42,7 @@ export class RoutingDesk {
       repeat(times, () => limit.succeeded(key, nowMs));
     }
     for (const [target, key] of overloaded) {
-      // The limit follows from what is under way.
+      // The limit follows from the number of running requests.
       const learn = (): void => limitOf(target).overloaded(key, clock.monotonic());
       const recalled = recall(target);
       if (recalled === undefined) learn();

@@ -7,27 +7,27 @@ export interface ScarcePlacesOptions {
   readonly isPlenty: (bound: WireBound) => boolean;
 }
 
-/** A worker that may keep places which no call uses. */
+/** A worker that may keep places that no call uses. */
 export interface KeepingWorker {
-  /** Resolves when it keeps none there; rejects when that takes too long. */
+  /** Resolves when it keeps none there; rejects if that takes too long. */
   readonly askScarce: (bounds: readonly WireBound[]) => Promise<void>;
   readonly tellPlenty: (bounds: readonly WireBound[]) => void;
 }
 
 interface Scarce {
   readonly bound: WireBound;
-  /** When places were needed last. */
+  /** When places were last needed. */
   neededAtMs: number;
   /** Undefined once no worker keeps any. */
   recalled: Promise<void> | undefined;
 }
 
-/** Time without need after which places may be kept again, and between two looks for it. */
+/** Time without need after which places may be kept again, and between two checks. */
 const calmMs = 1_000;
 
 /**
- * The bounds near which workers keep no places that no call uses. Nobody is refused, and nobody
- * waits, before all workers have given back what they kept there.
+ * The bounds near which workers keep no unused places. No call is refused or waits before all
+ * workers have given back what they kept there.
  */
 export class ScarcePlaces {
   readonly #options: ScarcePlacesOptions;
@@ -39,7 +39,7 @@ export class ScarcePlaces {
     this.#options = options;
   }
 
-  /** A worker keeps nothing before it has been told what is scarce. */
+  /** A worker keeps nothing until it has been told what is scarce. */
   join(worker: KeepingWorker): void {
     this.#workers.add(worker);
     const bounds = [...this.#scarce.values()].map(({ bound }) => bound);
@@ -50,7 +50,7 @@ export class ScarcePlaces {
     this.#workers.delete(worker);
   }
 
-  /** Places are needed there. Resolves when no worker keeps any; undefined if none does now. */
+  /** Places are needed there. Resolves when no worker keeps any; undefined if none does already. */
   recall(bounds: readonly WireBound[]): Promise<void> | undefined {
     const neededAtMs = this.#options.clock.monotonic();
     let recalled: Promise<void> | undefined;
@@ -72,7 +72,7 @@ export class ScarcePlaces {
     this.#plan();
     if (this.#workers.size === 0) return scarce;
     const asked = Array.from(this.#workers, (worker) => worker.askScarce([bound]));
-    // A worker that does not answer in time holds up nobody any longer.
+    // A worker that does not answer in time no longer delays anybody.
     scarce.recalled = Promise.allSettled(asked).then(() => {
       scarce.recalled = undefined;
     });

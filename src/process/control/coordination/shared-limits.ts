@@ -30,17 +30,17 @@ export interface SharedLimitsOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly bounds: LimitBounds;
-  /** Workers that would share what is left if control ended now. */
+  /** Workers that would share the rest if control ended now. */
   readonly workers: () => number;
 }
 
-/** The limits of all workers, and what workers must know of them in case control ends. */
+/** The limits of all workers, and what workers must know about them in case control ends. */
 export class SharedLimits {
   readonly store: MemoryLimitStore;
   readonly #clock: Clock;
   readonly #workers: () => number;
   readonly #leases: Leases;
-  /** Common time less that of this process. */
+  /** Common time minus that of this process. */
   #offsetMs: number;
   #generation = 1;
   #sequence = 0;
@@ -59,7 +59,7 @@ export class SharedLimits {
     this.#leases = new Leases({ store: this.store, now: () => this.now(), workers });
   }
 
-  /** Decisions for a worker that has connected. */
+  /** Answers the questions of a connected worker. */
   ofWorker(member: Member): { readonly handlers: Handlers<LimitMessages>; end(): void } {
     const leases = this.#leases.ofWorker(() => member.link);
     return {
@@ -76,7 +76,7 @@ export class SharedLimits {
     return this.#clock.monotonic() + this.#offsetMs;
   }
 
-  /** Goes on where the last control process ended, as the worker has seen it that saw most. */
+  /** Continues where the last control process ended, according to the worker that heard most. */
   goOn(members: readonly Member[], seen: readonly WireUse[]): void {
     for (const { report, reportedAtMs } of members) {
       const { generation = 0, now = 0 } = report?.limits ?? {};
@@ -88,8 +88,8 @@ export class SharedLimits {
   }
 
   /**
-   * Adds what the ledger has of a scope beyond what workers know, as if it were of now: an unknown
-   * part of it is in each second. The ledger may have all that workers know.
+   * Adds the use of a scope that the ledger has and the workers do not know, as if it happened now:
+   * how it is spread over the seconds is unknown. The ledger may have everything that workers know.
    */
   add(admitted: readonly PastAdmission[]): void {
     const known = new Map<string, ScopeUse>();
@@ -139,13 +139,13 @@ export class SharedLimits {
     }
   }
 
-  /** What a worker that has gone had reserved stays charged. */
+  /** What an ended worker had reserved stays charged. */
   #abandon({ openCalls }: Member): void {
     for (const callId of openCalls) this.store.settle(callId, Number.NaN);
     openCalls.clear();
   }
 
-  /** Everything, for a worker that decides alone from now on; nothing is left here. */
+  /** Gives everything to a worker that decides alone from now on; nothing is left here. */
   giveAway(): Omit<TakenLimits, "isUnknown"> {
     const { uses, calls } = this.store.handOver();
     const told = this.#told({ uses: uses.map(useToWire), isAll: true });

@@ -4,8 +4,8 @@ import { join } from "node:path";
 const programRoot = new URL("../../../../", import.meta.url).pathname;
 
 /**
- * Tells apart states of the program on disk: its sources, its packages and the runtime. Undefined
- * while it cannot be read, as in the middle of an update.
+ * Identifies the state of the program on disk: its sources, its packages and the runtime. Undefined
+ * while it cannot be read, for example in the middle of an update.
  */
 export function readProgramState(root = programRoot): string | undefined {
   try {
@@ -17,7 +17,7 @@ export function readProgramState(root = programRoot): string | undefined {
     ];
     const hash = new Bun.CryptoHasher("sha256");
     for (const path of paths.toSorted()) {
-      // Packages are unpacked with a constant time of modification.
+      // Package managers unpack files with a constant modification time.
       const { ino, size, ctimeMs } = statSync(path);
       hash.update(`${path} ${ino} ${size} ${ctimeMs}\n`);
     }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { connectToSocket, listenAtSocket, type SocketListener } from "../../link/unix-socket.ts";
 
 /**
- * A line of text each way, without a version: a supervisor of an older program has to understand
+ * One line of text each way, without a version: the supervisor of an older program must understand
  * the command of a newer one.
  */
 const request = "restart\n";
@@ -13,7 +13,9 @@ export function restartSocketPath(dataDir: string): string {
   return join(dataDir, "supervisor.sock");
 }
 
-/** Lets this user's commands ask for a restart, which resolves to the reason if it failed. */
+/**
+ * Lets commands of this user ask for a restart. It resolves to the reason if the restart failed.
+ */
 export function listenForRestarts(
   path: string,
   restart: () => Promise<string | undefined>,
@@ -37,8 +39,8 @@ export function listenForRestarts(
 }
 
 /**
- * Resolves when the gateway has restarted, or to the reason why it has not. Rejects when no
- * supervisor listens.
+ * Resolves when the gateway has restarted, or to the reason why not. Rejects when no supervisor
+ * listens.
  */
 export async function askForRestart(path: string): Promise<string | undefined> {
   const answer = Promise.withResolvers<string>();

@@ -10,11 +10,11 @@ export interface RestartsOptions {
   readonly logger: () => Pick<Logger, "log">;
 }
 
-/** Takes the requests to restart, once the gateway serves. */
+/** Accepts requests to restart once the gateway serves. */
 export class Restarts {
   readonly #options: RestartsOptions;
   #listener: SocketListener | undefined;
-  /** Of the processes that run. */
+  /** The program of the running processes. */
   #program: string | undefined;
 
   constructor(options: RestartsOptions) {
@@ -32,7 +32,7 @@ export class Restarts {
     }
   }
 
-  /** Whether the program on disk is another one than that of the processes. */
+  /** Whether the program on disk differs from that of the running processes. */
   get hasChanged(): boolean {
     const now = readProgramState();
     return this.#program !== undefined && now !== undefined && now !== this.#program;

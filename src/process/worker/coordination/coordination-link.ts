@@ -10,12 +10,15 @@ import type {
 } from "../../link/messages.ts";
 import type { WireBound, WireLent } from "../../link/place-wire.ts";
 
-/** The way to what all workers share. Asks reject with `LinkLost` while control is gone. */
+/**
+ * The connection to what all workers share. Asks reject with `LinkLost` while control is
+ * unavailable.
+ */
 export interface CoordinationLink<Sent extends Messages = CoordinationMessages> extends Pick<
   Link<Sent, ControlMessages>,
   "ask" | "tell" | "tellSoon"
 > {
-  /** To be called before anything is asked, in the turn in which the first part joins. */
+  /** Call before anything is asked, in the same turn in which the first part joins. */
   join(part: CoordinationPart): void;
 }
 
@@ -23,19 +26,19 @@ export interface CoordinationLink<Sent extends Messages = CoordinationMessages> 
 export interface CoordinationPart {
   /** Who decides about the limits. */
   readonly limitsState?: LimitsState | undefined;
-  /** What this worker holds; from now on control decides. */
+  /** Returns what this worker holds; from now on control decides. */
   report(): HeldReport;
-  /** Resolves when `report` may be called, if it may not at once. */
+  /** Resolves when `report` may be called; undefined: it may be called now. */
   reportable?(): Promise<void> | undefined;
-  /** This worker is the only one. */
+  /** Called when this worker is the only one. */
   yours?(): void;
-  /** The link is lost. Control may be there, so nothing may be decided alone yet. */
+  /** The link is lost. Control may still be running, so nothing may be decided alone yet. */
   lost?(reason: LinkLost): void;
-  /** Control is gone; called again at each attempt to connect. */
+  /** Control has ended; called again at each attempt to connect. */
   alone?(): void;
   used?(told: WireUsed): void;
   seen?(): readonly WireUse[];
-  /** The worker is about to end in order. */
+  /** The worker is about to end normally. */
   closing?(): void;
   leased?(lease: WireLease): void;
   recall?(ids: readonly LeaseId[]): void;

@@ -3,7 +3,7 @@ import type { Handlers } from "../../link/link.ts";
 import type { HeldReport, LimitsState, SharingMessages } from "../../link/messages.ts";
 import type { CoordinationPart } from "./coordination-link.ts";
 
-/** The parts of a worker that ask control, together. */
+/** All parts of a worker that ask control. */
 export class CoordinationParts {
   readonly handlers: Handlers<SharingMessages> = {
     "limits.yours": async () => {
@@ -33,7 +33,7 @@ export class CoordinationParts {
   };
   readonly #parts: CoordinationPart[] = [];
   readonly #joined = Promise.withResolvers<void>();
-  /** Of links. */
+  /** How many links were lost. */
   #losses = 0;
 
   get limitsState(): LimitsState | undefined {
@@ -58,12 +58,12 @@ export class CoordinationParts {
     for (const part of this.#parts) part.alone?.();
   }
 
-  /** What all parts hold. A worker that has just begun has none yet. */
+  /** What all parts hold. A worker that has just begun has no parts yet. */
   async #report(): Promise<HeldReport> {
     const losses = this.#losses;
     await this.#joined.promise;
     for (const part of this.#parts) await part.reportable?.();
-    // Nobody would hear it, and the parts have to go on alone.
+    // The report would be lost with the link, and the parts would have to continue alone.
     if (losses !== this.#losses) throw new LinkLost("the control process that asked has gone");
     return this.#parts.reduce<HeldReport>((all, part) => ({ ...all, ...part.report() }), {});
   }

@@ -2,13 +2,15 @@ import type { Clock } from "../../../domain/clock.ts";
 import { wait } from "../../../domain/waiting/wait.ts";
 import { LinkLost } from "../../link/link-errors.ts";
 
-/** `lost`: control may be there, but it does not decide for this worker yet. */
+/** `lost`: control may be running, but does not decide for this worker yet. */
 type State = "lost" | "linked" | "alone";
 
-/** Longest wait for control to be there again, or to be gone for certain. */
+/** Longest wait until control is back, or has certainly ended. */
 const unknownLimitMs = 5_000;
 
-/** Who decides about what workers share: control, or this worker alone while control is gone. */
+/**
+ * Who decides about what workers share: control, or this worker alone while control is unavailable.
+ */
 export class Decider {
   readonly #clock: Pick<Clock, "schedule">;
   #state: State = "lost";
@@ -39,12 +41,12 @@ export class Decider {
     change.abort();
   }
 
-  /** Control may be there, and decides for this worker no more. */
+  /** Control may still be running, but no longer decides for this worker. */
   lost(): void {
     if (this.isLinked) this.enter("lost");
   }
 
-  /** Resolves when it is known who decides; rejects with `LinkLost` when that takes too long. */
+  /** Resolves when it is known who decides; rejects with `LinkLost` if that takes too long. */
   async known(): Promise<void> {
     while (this.#state === "lost") {
       const { change } = this;

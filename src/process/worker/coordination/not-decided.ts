@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import { LinkLost } from "../../link/link-errors.ts";
 
-/** What the caller sees where control has not decided about its call; other errors are unchanged. */
+/** What the caller sees when control has not decided about its call; other errors are unchanged. */
 export function notDecided(error: unknown): unknown {
   if (!(error instanceof LinkLost)) return error;
   return new GatewayError("model_unavailable", {

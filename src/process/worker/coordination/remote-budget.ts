@@ -8,11 +8,11 @@ export interface RemoteBudgetOptions {
   readonly kind: BudgetKind;
   readonly link: CoordinationLink;
   readonly reports: Pick<RoutingReports, "began">;
-  /** This worker's part, for the time without control. */
+  /** This worker's part, used while control is unavailable. */
   readonly own: Pick<RetryBudget, "began" | "tryTake" | "took" | "retain">;
 }
 
-/** The extra attempts of all workers, of which control has the budget. */
+/** The extra attempts of all workers, whose budget control has. */
 export class RemoteBudget implements ExtraAttempts {
   readonly #options: RemoteBudgetOptions;
 

@@ -2,7 +2,7 @@ import type { ClaimDecision, ClaimedRequest, HeldClaim, Joins } from "../../../s
 import type { HeldReport, JoinMessages } from "../../link/messages.ts";
 import type { CoordinationLink, CoordinationPart } from "./coordination-link.ts";
 
-/** Above the wait of control for another owner. */
+/** Longer than control waits for another owner. */
 const answerTimeoutMs = 40_000;
 
 interface RemoteClaim extends HeldClaim {
@@ -10,7 +10,7 @@ interface RemoteClaim extends HeldClaim {
   isUnsaved: boolean;
 }
 
-/** Which calls this worker makes, decided by control. */
+/** Which calls this worker runs, decided by control. */
 export class RemoteJoins implements Joins, CoordinationPart {
   readonly #link: CoordinationLink<JoinMessages>;
   readonly #claims = new Map<string, RemoteClaim>();

@@ -1,7 +1,9 @@
 import { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import type { RoutingReports } from "./routing-reports.ts";
 
-/** What a target takes at once, as far as this worker sees; control learns it from all workers. */
+/**
+ * The concurrency limit of a target, as far as this worker sees; control learns from all workers.
+ */
 export class ReportedLimit extends ConcurrencyLimit {
   readonly #target: string;
   readonly #reports: Pick<RoutingReports, "answered" | "overloaded">;

@@ -6,10 +6,10 @@ export interface RoutingReportsOptions {
   readonly tell: (report: RoutingReport) => void;
 }
 
-/** Between two reports. */
+/** Time between two reports. */
 const intervalMs = 100;
 
-/** Counts what control learns from the attempts of this worker, and tells it in batches. */
+/** Counts what control needs to know about this worker's attempts, and reports it in batches. */
 export class RoutingReports {
   readonly #options: RoutingReportsOptions;
   readonly #began = { retries: new Map<string, number>(), hedges: new Map<string, number>() };
@@ -34,7 +34,7 @@ export class RoutingReports {
     this.#plan();
   }
 
-  /** Told at once, after what came before it. */
+  /** Reported at once, after everything before it. */
   overloaded(target: string, key: string): void {
     this.#flush([[target, key]]);
   }
@@ -44,7 +44,7 @@ export class RoutingReports {
     this.#isPlanned = true;
     this.#options.clock.schedule(() => {
       this.#isPlanned = false;
-      // An overload may have been told since, with all that came before it.
+      // An overload may have been reported since, together with everything before it.
       if (this.#hasNews) this.#flush([]);
     }, intervalMs);
   }

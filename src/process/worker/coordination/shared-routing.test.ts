@@ -75,7 +75,7 @@ test("control learns the concurrency limit of a target from all workers", () => 
   }
   pass(100);
   expect(limit.limitAt(clock.monotonic())).toBe(Infinity);
-  // An overload is told at once.
+  // An overload is reported at once.
   for (const key of ["k0", "k1", "k2"]) {
     for (const worker of [first, second]) {
       worker.limit.overloaded(key, clock.monotonic());

@@ -16,7 +16,7 @@ export interface SharedRoutingOptions extends WorkerShare {
   readonly clock: Clock;
 }
 
-/** What a worker shares with the others on the way to targets. */
+/** What a worker shares with the others about targets. */
 export class SharedRouting implements RoutingSharing {
   readonly #options: SharedRoutingOptions;
   readonly #reports: RoutingReports;
@@ -60,7 +60,7 @@ export class SharedRouting implements RoutingSharing {
     this.#hearHealth = hear;
   }
 
-  /** Another worker found it out. */
+  /** Applies what another worker learned. */
   healthChanged(hint: HealthHint): void {
     this.#hearHealth(hint);
   }

@@ -51,7 +51,7 @@ export interface CapabilityRow {
   /** Amazon's Nova has rules of its own. */
   readonly novaGeneration: 1 | 2 | undefined;
   readonly maxOutputTokens: number | undefined;
-  /** For requests without a limit; undefined: `maxOutputTokens`. */
+  /** The default for requests without a limit; undefined: `maxOutputTokens`. */
   readonly defaultMaxTokens: number | undefined;
   /** Undefined: no limit. */
   readonly contextTokens: number | undefined;

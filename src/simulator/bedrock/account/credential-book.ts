@@ -5,7 +5,7 @@ export interface SimulatedCredential {
   readonly sessionToken?: string;
 }
 
-/** Published on purpose: they are valid at a simulator only, which really verifies them. */
+/** Published on purpose: they are valid only at a simulator, which really verifies them. */
 export const demoCredentials: SimulatedCredential = {
   accessKeyId: "SIMULATORACCESSKEY",
   secretAccessKey: "simulator/secret/access/key/open/to/everybody",
@@ -24,7 +24,7 @@ export class CredentialBook {
   readonly #apiKeys: Set<string>;
   readonly #expired = new Set<string>();
 
-  /** Without pairs and keys, the published ones of the demo are valid. */
+  /** Without pairs and keys, the published credentials of the demo are valid. */
   constructor({ credentials, apiKeys }: CredentialOptions) {
     const isDemo = credentials === undefined && apiKeys === undefined;
     for (const credential of isDemo ? [demoCredentials] : (credentials ?? [])) {

@@ -3,7 +3,7 @@ export function hasEnded(id: string, now: number): boolean {
   return ends.some(([pattern, end]) => pattern.test(id) && now >= Date.parse(end));
 }
 
-/** The announced ends of life, the last of all regions; read in November 2026. */
+/** Announced ends of life, the latest of all regions; read in November 2026. */
 const ends: readonly (readonly [RegExp, string])[] = [
   [/^anthropic\.claude-opus-4-20250514-/, "2026-05-31"],
   [/^anthropic\.claude-3-5-haiku-/, "2026-06-19"],

@@ -81,7 +81,7 @@ function checkContent({ role, content, at }: Message, row: CapabilityRow): void 
   }
 }
 
-/** The blocks of one role only, with the words of the error. */
+/** Blocks that only one role may use, with the words of the error. */
 const blockOwners = [
   [["image", "document"], "user", "image and document content blocks", "are"],
   [["toolUse"], "assistant", "toolUse content block", "is"],

@@ -76,13 +76,13 @@ export function readImported(call: ImportedCall): ImportedRequest {
   return { request, form: formOf(body, template) };
 }
 
-/** The name of the cap selects the form, as documented; Mistral models have their own. */
+/** The name of the cap selects the format, as documented; Mistral models have their own. */
 function formOf(body: JsonRecord, template: Template): NativeForm {
   if (template === "mistral") return "outputs";
   return body["max_tokens"] === undefined ? "generation" : "choices";
 }
 
-/** Without the assistant's open turn, unless it contains a prefill. */
+/** Leaves out the assistant's open turn, unless it contains a prefill. */
 function conversationOf(turns: readonly TemplateTurn[]): readonly Turn[] {
   const isEmpty = turns.at(-1)?.text === "";
   return (isEmpty ? turns.slice(0, -1) : turns).map(({ role, text }) => ({

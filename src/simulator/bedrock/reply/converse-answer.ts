@@ -83,7 +83,7 @@ export function echoedFields({ serviceTier, latency, guardrail }: ConverseReques
   };
 }
 
-/** This provider's form of an id such as `call_abc`. */
+/** The provider's form of an id such as `call_abc`. */
 export function toolUseId(callId: string): string {
   return `tooluse_${callId.replace(/^call_/, "")}`;
 }

@@ -44,7 +44,7 @@ export function* streamEvents(
   }
 }
 
-/** Puts each kind of content, and each tool call, into a block of its own. */
+/** Puts each kind of content, and each tool call, into its own block. */
 class BlockWriter {
   readonly #request: ConverseRequest;
   #index = -1;

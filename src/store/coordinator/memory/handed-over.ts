@@ -1,7 +1,7 @@
 import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
 import type { LimitRequest } from "../../store.ts";
 
-/** All that a process knows of the limits when another one goes on with them. */
+/** All that a process knows about the limits when another one takes over. */
 export interface HandedOver {
   readonly uses: readonly ScopeUse[];
   readonly calls: readonly OpenCall[];
@@ -9,7 +9,7 @@ export interface HandedOver {
 
 /** A call that another process has admitted and that is not settled. */
 export interface OpenCall extends Omit<LimitRequest, "counted"> {
-  /** In which it was admitted. */
+  /** The slot in which it was admitted. */
   readonly slot: number;
   /** Tokens charged for it so far. */
   readonly charged: number;

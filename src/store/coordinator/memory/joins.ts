@@ -1,15 +1,15 @@
 import type { Clock } from "../../../domain/clock.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim, Joins } from "../../joins.ts";
 
-/** The claims of one process among several. */
+/** The claims of one worker, where several share the table. */
 export interface ProcessJoins extends Joins {
-  /** Takes over what the process has claimed of a predecessor of this table. */
+  /** Takes over what the process had claimed from a predecessor of this table. */
   restore(held: readonly HeldClaim[]): void;
-  /** Releases everything, when the process has gone. */
+  /** Releases everything once the process has ended. */
   end(): void;
 }
 
-/** Longest wait for another owner; then the asker looks for an answer, and claims again. */
+/** Longest wait for another owner. The asker then looks for an answer and claims again. */
 const waitMs = 30_000;
 
 interface Claim {
@@ -51,7 +51,7 @@ export class MemoryJoins {
 
   #claim(owner: object, request: ClaimedRequest): ClaimDecision | Promise<ClaimDecision> {
     const claim = this.#claims.get(request.id);
-    // An owner that claims again has released before, and the note of it was lost.
+    // If an owner claims again, it has released the claim, but the message about it was lost.
     if (claim === undefined || claim.owner === owner) {
       this.#take(owner, { ...request, isUnsaved: false });
       return "owner";

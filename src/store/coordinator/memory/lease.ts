@@ -1,6 +1,6 @@
 import { overrunLimit, type Demand, type ScopeCharge } from "./scope-charge.ts";
 
-/** What is charged in one slot for calls that another process is to admit in that slot. */
+/** What is charged in one slot for calls that another process may admit in that slot. */
 export interface Lease {
   readonly slot: number;
   readonly charges: readonly ScopeCharge[];
@@ -8,7 +8,7 @@ export interface Lease {
 }
 
 export interface LeaseAmounts extends Demand {
-  /** What these calls may use beyond their tokens. */
+  /** What these calls may use beyond their reserved tokens. */
   readonly overrun: number;
 }
 

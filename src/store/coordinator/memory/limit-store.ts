@@ -42,24 +42,24 @@ export interface MemoryLimitStore extends LimitStore {
   restore(admitted: readonly PastAdmission[]): void;
   /** What was charged or corrected since the last call. */
   takeChanged(): readonly ScopeUse[];
-  /** All that is charged, or was told of it. */
+  /** All that is charged or was reported as charged. */
   held(): Iterable<ScopeUse>;
-  /** All that is charged, and what its reservations have of it, for another process. */
+  /** All charges and the reservations behind them, for another process. */
   handOver(): HandedOver;
   /** Forgets everything. */
   clear(): void;
-  /** Adds what other processes have admitted, even beyond the limits. */
+  /** Adds what other processes have admitted, even above the limits. */
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
   adopt(call: OpenCall): void;
   /**
-   * Charges a part of what is left, for calls that another process is to admit in this slot.
-   * Undefined: too little is left to be divided by `parts`.
+   * Charges a part of what is left, for calls that another process may admit in this slot.
+   * Undefined: too little is left to divide by `parts`.
    */
   lease(scopes: readonly LimitScope[], wanted: LeaseAmounts, parts: number): Lease | undefined;
-  /** A call was admitted under a lease, which may use `overrun` tokens beyond its charge. */
+  /** Notes a call admitted under a lease; it may use `overrun` tokens beyond its charge. */
   open(lease: Lease, call: LeasedCall): void;
-  /** Reverts what no call got of a lease. */
+  /** Reverts the part of a lease that no call used. */
   giveBack(lease: Lease, rest: LeaseAmounts): void;
   /** The slot of the last decision. */
   readonly slot: number;

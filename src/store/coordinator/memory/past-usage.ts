@@ -59,7 +59,7 @@ export class PastUsage {
     }
   }
 
-  /** What was not replayed, of caps since a slot. Debts are not known. */
+  /** The use that was not replayed, of caps since a slot. Its debts are unknown. */
   *held(oldest: number): Iterable<ScopeUse> {
     for (const { scope, charges } of this.#byScope.values()) {
       for (const { slot, amount } of charges) {
@@ -85,7 +85,7 @@ function nameIn(scope: PastScope): string {
   return pastName(nameOf(scope));
 }
 
-/** Units count separately, and so do a cap and a guarantee of the same id. */
+/** The units of an id count separately, and so do a cap and a guarantee. */
 function pastName({ id, unit, seconds }: NamedScope): string {
   return `${seconds === 0 ? "cap" : "guarantee"} ${unit} ${id}`;
 }

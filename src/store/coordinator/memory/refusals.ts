@@ -43,7 +43,7 @@ export function overrunRefusal(
   random: () => number,
 ): RefusedByLimit {
   const limit = overrunLimit(refusing.scope);
-  // When calls in flight end cannot be foreseen; most end soon.
+  // The end of running calls cannot be predicted; most end soon.
   const waitMs = overrun > limit ? undefined : overrunWaitMs;
   return {
     ...refusedBy(refusing, charges, now),

@@ -46,7 +46,7 @@ test("an age before the clock's beginning, or in the future, counts in the slot 
 
 test("previous use beyond the limit is still a debt, for as long as without the restart", () => {
   const { clock, store } = storeAt(250);
-  // 3500 tokens of 1000: the first window pays 1000, and each that follows as many.
+  // 3500 tokens at a limit of 1000: each window pays 1000 of them.
   store.restore([
     { scopeId: "key:a", ageMs: 100_000, requests: 1, tokens: 3_500 },
     { scopeId: "key:b", ageMs: 100_000, requests: 1, tokens: 900 },

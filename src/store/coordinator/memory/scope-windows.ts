@@ -32,9 +32,11 @@ export class ScopeWindows {
   readonly #guarantees: Shelves;
   readonly #shelves: readonly WindowShelf[];
   readonly #past = new PastUsage();
-  /** Windows that may have changed since `takeChanged`; undefined: nobody asks. */
+  /** Windows that may have changed since `takeChanged`; undefined: nobody calls it. */
   readonly #changed: Map<UsageWindow, NamedScope> | undefined;
-  /** Since `takeChanged`: what only becomes less can wait to be told. */
+  /**
+   * Whether anything was charged since `takeChanged`. Refunds alone need not be reported at once.
+   */
   #hasCharged = false;
   #slot: number;
 
@@ -74,7 +76,7 @@ export class ScopeWindows {
     return uses;
   }
 
-  /** All that is charged, or was told of it. */
+  /** All that is charged or was reported as charged. */
   held(): Iterable<ScopeUse> {
     return this.#all((window) => window.held);
   }
@@ -97,7 +99,7 @@ export class ScopeWindows {
     yield* this.#past.held(this.#slot - countedSlots);
   }
 
-  /** Adds what another process has admitted, beyond the scope limit if need be. */
+  /** Adds what another process has admitted, above the scope limit if necessary. */
   include(use: ScopeUse): void {
     const { id, unit, seconds } = use.scope;
     const shelf = (seconds === 0 ? this.#caps : this.#guarantees)[unit];
@@ -114,7 +116,7 @@ export class ScopeWindows {
     this.#hasCharged = true;
   }
 
-  /** Opens what a call of another process may use beyond its charge. */
+  /** Adds what a call of another process may use beyond its charge. */
   openOverrun(charges: readonly ScopeCharge[], overrun: number): void {
     for (const { scope, shelf, window, origin } of charges) {
       if (origin === "repeated" || scope.unit !== "tokens") continue;
@@ -162,7 +164,7 @@ export class ScopeWindows {
     }
   }
 
-  /** Reverts a part of what a slot was charged, and closes what calls might have used beyond it. */
+  /** Reverts a part of a slot's charge, and of what its calls might have used beyond it. */
   refund(charges: readonly ScopeCharge[], slot: number, rest: LeaseAmounts): void {
     for (const { scope, shelf, origin } of charges) {
       const window = shelf.touch(scope.id);
@@ -176,8 +178,8 @@ export class ScopeWindows {
   }
 
   /**
-   * Corrects the charge of a call in all its windows of tokens. Restores windows dropped meanwhile,
-   * beyond the scope limit if need be, so that no debt is lost.
+   * Corrects the charge of a call in all its windows of tokens. Restores windows that were dropped
+   * meanwhile, above the scope limit if necessary, so that no debt is lost.
    */
   correct(charges: readonly ScopeCharge[], overrun: number, by: (window: UsageWindow) => void) {
     for (const { scope, shelf, origin } of charges) {
@@ -192,7 +194,7 @@ export class ScopeWindows {
       window.openOverrun(-overrun);
       const { charged } = window;
       by(window);
-      // What is refunded is told with the next charge.
+      // Refunds are reported with the next charge.
       if (window.charged > charged) {
         this.#hasCharged = true;
         this.#changed?.set(window, nameOf(scope));
@@ -284,10 +286,10 @@ function namedIn(
   return undefined;
 }
 
-/** Applies the duration and the limit of a scope to its window. */
+/** Applies the period and the limit of a scope to its window. */
 function setUp(window: UsageWindow, scope: LimitScope): void {
   if (scope.window !== "minute") {
-    // No debt is paid while the duration changes: the previous limit is for another duration.
+    // While the period changes, no debt is paid, because the previous limit is for another period.
     window.holdTo(0);
     window.count(guaranteeSlots(scope.window.seconds));
   }

@@ -17,7 +17,7 @@ export class WindowShelf {
     this.#sweptSlot = slot;
   }
 
-  /** How many windows are kept, without those kept only for what they owe. */
+  /** How many windows are kept, not counting those kept only for what they owe. */
   get size(): number {
     return this.#recent.size;
   }

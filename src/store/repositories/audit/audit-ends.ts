@@ -55,7 +55,9 @@ export class AuditEnds {
       .execute();
   }
 
-  /** Until retention removes anything, the chain begins with its first entry. */
+  /**
+   * The stored start of the chain. Until retention removes anything, it is before the first entry.
+   */
   async readAnchor(): Promise<AuditAnchor | undefined> {
     const row = await this.#anchorRow();
     if (row === undefined) return noAnchor;

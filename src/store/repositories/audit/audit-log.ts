@@ -42,8 +42,8 @@ export class AuditLog {
   }
 
   /**
-   * Continues from the sealed end, not from the stored entries, so entries cut off or added behind
-   * it remain a detectable break. A chain without a valid end continues as it is and stays
+   * Continues from the sealed end, not from the stored entries, so that entries cut off or added
+   * after it remain a detectable break. A chain without a valid end continues as it is and stays
    * unsealed.
    */
   async append(entry: AuditEntry): Promise<AuditRecord> {

@@ -32,7 +32,7 @@ function readFields(json: string | null): AuditFields | undefined {
     const value: unknown = JSON.parse(json);
     if (isObject(value)) return readObject(value);
   } catch {
-    // Treated like JSON that is no object.
+    // Treated like JSON that is not an object.
   }
   // Not written by Sluice: lists still show the entry, and its digest no longer matches.
   return { unreadable: json };

@@ -5,8 +5,8 @@ import { AuditEnds } from "./audit-ends.ts";
 import { findProblem } from "./verify-audit.ts";
 
 /**
- * Removes entries only from the beginning, up to the first young enough, and only of an intact
- * chain: times of foreign entries cannot be trusted, and a broken chain is evidence.
+ * Removes entries only from the beginning, up to the first that is still retained, and only if the
+ * chain is intact: times of foreign entries cannot be trusted, and a broken chain is evidence.
  */
 export function pruneAudit(
   connection: SqlConnection,

@@ -8,7 +8,7 @@ import { type AuditAnchor, AuditEnds, type AuditHead, type Ends } from "./audit-
 import { readRecord } from "./audit-row.ts";
 import { nextTurn } from "../../../domain/waiting/next-turn.ts";
 
-/** Few enough that a page blocks the event loop for only some milliseconds. */
+/** Few enough that a page blocks the event loop for only a few milliseconds. */
 const pageRows = 100;
 
 /**
@@ -127,7 +127,7 @@ export function findProblem(
   if (pepper === null || seal === null) {
     return sequence > plainUntil ? "it was not written by this installation" : undefined;
   }
-  // An entry sealed under a pepper that was given up is vouched for by the sealed end.
+  // An entry may be sealed under a pepper that was given up; the sealed end vouches for it.
   if (!seals.canVerify(pepper) || seals.isRight("entry", [sequence, digest], { pepper, seal })) {
     return undefined;
   }

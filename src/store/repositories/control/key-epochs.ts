@@ -37,8 +37,8 @@ export async function nextEpoch(queries: Queries): Promise<number> {
 }
 
 /**
- * Records that a key is removed, so that key rings drop it. The usage that its limits counted
- * passes to the next key of its account.
+ * Records that a key is removed, so that key rings drop it. The usage counted by its limits passes
+ * to the next key of its account.
  */
 export async function noteRemoval(queries: Queries, keyId: string): Promise<void> {
   const key = await queries

@@ -51,7 +51,7 @@ export class Tokens extends EntityTable<ManagementToken, TokenRow, TokenFilter> 
     return this.#revokeBy("userId", userId, at);
   }
 
-  /** Revokes the tokens with their descendants; tokens revoked before keep their time. */
+  /** Revokes the tokens with their descendants. Tokens revoked earlier keep their time. */
   async #revokeBy(column: "id" | "userId", value: string, at: number): Promise<readonly string[]> {
     const revoked = await this.queries
       .withRecursive("ended", (queries) =>

@@ -13,11 +13,11 @@ interface AdmittedRow {
 }
 
 /**
- * What keys were admitted for since a time, by the second; admissions within guarantees reach
+ * What keys were admitted for since a time, by the second. Admissions within guarantees reach
  * further back, by the longest time a guarantee counts. Calls without a tried target were refused,
- * unless the process ended during them; at least the reservation of those counts, as their use is
- * unknown. Use beyond a reservation counts when the call ended, even if it began up to an hour
- * earlier.
+ * unless the process ended during them; of those at least the reservation counts, because their use
+ * is unknown. Use beyond a reservation counts from the end of the call, even if it began up to an
+ * hour earlier.
  */
 export async function readAdmitted(
   queries: Queries,
@@ -84,7 +84,7 @@ const beyondReservations = (begunSince: number, endedSince: number): RawBuilder<
       and capacity_class <> 'provisioned' and outcome <> 'interrupted'`,
   });
 
-// Joined from the few keys that ever had a guarantee, as an hour of all calls is too much to read.
+// Joined from the few keys that ever had a guarantee, because an hour of all calls is too much.
 const ofGuarantees = (since: number): RawBuilder<AdmittedRow> =>
   sumsOf({
     ...begun,

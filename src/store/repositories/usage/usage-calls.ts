@@ -21,7 +21,7 @@ export async function listCalls(
   const rows: UsageRow[] = [];
   // One extra row shows whether there is another page.
   const wanted = limit + 1;
-  // Calls of the cursor's own millisecond may follow it.
+  // There may be further calls in the millisecond of the cursor.
   let until = Math.min(filter.until, position.at + 1);
   while (rows.length < wanted && filter.since < until) {
     const part = await connection.read(async (queries) => {
@@ -59,7 +59,7 @@ async function findSpan(
   };
 }
 
-/** Most calls that may be billed twice scanned in one step. */
+/** Most calls that may be billed twice that one step scans. */
 const billedTwiceAtOnce = 2_000;
 
 /** The last part of a range with at most this many of them, apart from ties of one millisecond. */

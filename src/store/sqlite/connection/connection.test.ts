@@ -22,7 +22,7 @@ import type { ExamineDatabase } from "./soundness.ts";
 
 const garbage = "this is no database, and it is long enough to look like one. ".repeat(300);
 
-/** A connection to its own file, and the troubles that it reported. */
+/** A connection to its own file, and the failures that it reported. */
 class Bench {
   readonly folder = mkdtempSync(join(tmpdir(), "sluice-connection-"));
   readonly path = join(this.folder, "data", "sluice.db");
@@ -242,7 +242,7 @@ test(
     expect((await bench.fails(() => bench.notes())).message).toContain("is no database");
     expect((await bench.fails(() => bench.note("lost"))).message).toContain("is no database");
     renameSync(`${bench.path}.backup`, bench.path);
-    // Not reopened so soon.
+    // It is too soon to open it again.
     await bench.fails(() => bench.notes());
     bench.clock.advance(500);
     expect(await bench.notes()).toEqual(["kept"]);

@@ -54,7 +54,7 @@ export class SqliteConnection implements SqlConnection {
   #wasOpened = false;
   #triedAt: number | undefined;
   #isToBeReopened = false;
-  /** The current failure; while reading still works, only a successful change clears it. */
+  /** The current failure. While reading still works, only a successful change clears it. */
   #trouble: (SqliteTrouble & { readonly error: unknown }) | undefined;
   #needsRestore: string | undefined;
 
@@ -67,7 +67,7 @@ export class SqliteConnection implements SqlConnection {
     this.#soundness = new Soundness(options.path, this.#file, options.examine);
   }
 
-  /** The damage of the file while only another file helps. */
+  /** The damage of the file, if only a different file would help. */
   get needsRestore(): string | undefined {
     return this.#needsRestore;
   }
@@ -84,7 +84,7 @@ export class SqliteConnection implements SqlConnection {
   }
 
   /**
-   * Runs a synchronous step, again when another process was writing, so more than one change
+   * Runs a synchronous step, and runs it again if another process was writing: more than one change
    * belongs in `transact`. Throws `StorageUnavailable`.
    */
   use<Result>(step: (database: Database) => Result): Promise<Result> {
@@ -143,7 +143,7 @@ export class SqliteConnection implements SqlConnection {
       });
       try {
         const result = await work(database);
-        // SQLite may have rolled back by itself, such as when the disk is full.
+        // SQLite may have rolled back by itself, for example because the disk is full.
         if (!database.inTransaction) throw new StorageUnavailable("the transaction was undone");
         database.run("COMMIT");
         this.#proveWorking(isChange);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { examineDatabase } from "./examine-database.ts";
 
-/** A database of some hundred pages. */
+/** A database of several hundred pages. */
 function withDatabase(run: (path: string) => Promise<void>): () => Promise<void> {
   return async () => {
     const folder = mkdtempSync(join(tmpdir(), "sluice-examine-"));

@@ -10,7 +10,7 @@ import { inSession } from "./session.ts";
 import { beginChange, beginSnapshot, undo } from "./transaction.ts";
 
 // By default, Bun keeps the first 20 statements prepared and prepares all others at each use. There
-// are some hundred, as filters make several of one.
+// are over a hundred, because filters make several out of one.
 Database.MAX_QUERY_CACHE_SIZE = 500;
 
 export interface OpenSettings {
@@ -83,7 +83,7 @@ async function migrate(
       );
     }
     for (const step of migrations.slice(done)) database.run(step);
-    // Only here: later, a chain without a seal means that the seal was removed.
+    // Only at this step: in later versions, a chain without a seal means that the seal was removed.
     if (done < versionWithSeals && seals !== undefined) {
       await inSession(database, (queries) => new AuditEnds(queries, seals).sealAll());
     }

@@ -5,7 +5,7 @@ export type ExamineDatabase = (path: string) => Promise<string | undefined>;
 
 /**
  * Tracks whether a database is damaged. A broken one may be reopened once its file or content was
- * replaced, and, with an examiner, only if that is sound: it may still be being copied.
+ * replaced, and, with an examiner, only if it is sound: the copy may not be complete yet.
  */
 export class Soundness {
   readonly #path: string;
@@ -46,7 +46,7 @@ export class Soundness {
 
   async #judge(now: FileState): Promise<void> {
     const found = await this.#lookThrough();
-    // A file that could not be read or is still being written is examined again.
+    // A file that could not be read, or is still being written, is examined again.
     if (found === undefined || !isSame(now, stateOf(this.#path))) return;
     if (found.problem === undefined) this.#sound = now;
     else this.#broken = now;

@@ -1,6 +1,8 @@
 import type { Database } from "bun:sqlite";
 
-/** A transaction sees one state from its first read on, and only that read can meet a lock. */
+/**
+ * Begins a transaction that sees one state from its first read on; only that read can find a lock.
+ */
 export function beginSnapshot(database: Database): void {
   database.run("BEGIN");
   try {
@@ -11,7 +13,7 @@ export function beginSnapshot(database: Database): void {
   }
 }
 
-/** Immediate, so that no other process writes and no later statement meets a lock. */
+/** Immediate, so that no other process writes and no later statement finds a lock. */
 export function beginChange(database: Database): void {
   database.run("BEGIN IMMEDIATE");
 }

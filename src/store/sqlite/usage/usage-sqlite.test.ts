@@ -44,7 +44,7 @@ function open(path: string, lockWaitMs?: number) {
 test("calls that arrive long after their minute are in every step", async () => {
   const { store, reports, connection } = open(":memory:");
   const records = randomRecords(randomOf(21), 200, 2);
-  // The newest first, so that all others are too late to be folded with their minute.
+  // The newest comes first, so that all others are too late to be folded with their minute.
   await store.insert([recordOf("newest", { startedAt: midnight + 9 * 86_400_000 })]);
   for (const record of records) await store.insert([record]);
   for (const step of usageSteps) {
@@ -200,7 +200,7 @@ test("the newest call is in the hour and the day at once", async () => {
 
 test("calls from before there were sums get the same sums as new ones", async () => {
   await withFile(async (path) => {
-    // Of that time: nobody counted what was written to caches.
+    // As of that version: nobody counted what was written to caches.
     const records = randomRecords(randomOf(31), 300, 3).map((record) => ({
       ...record,
       cacheWriteTokens: undefined,
@@ -221,7 +221,7 @@ test("calls from before there were sums get the same sums as new ones", async ()
     const migrated = open(path);
     const today = open(":memory:");
     await today.store.insert(records);
-    // Both continue with the same calls.
+    // Both go on with the same calls.
     const more = randomRecords(randomOf(32), 100, 4).map((record) => ({
       ...record,
       id: `more_${record.id}`,

@@ -32,7 +32,7 @@ function unfit(message: string): UpstreamFailureDetails {
   return { kind: "unfit-answer", message };
 }
 
-/** By the caller's schema: another answer would most likely take as long. */
+/** Caused by the caller's schema: checking another answer would most likely take as long. */
 const uncheckable: UpstreamFailureDetails = {
   kind: "unsupported",
   message:

@@ -30,7 +30,7 @@ export function planAnswerFormat(
   const planned = planSchema(format, request, model);
   if (planned !== undefined) return planned;
   const inWords: AnswerFormat = { kind: "instruction", text: schemaInstruction(schemaOf(format)) };
-  // The schema is kept anyway: an answer that violates it is not one.
+  // The answer is still checked: one that violates the schema is refused.
   if (model.settings.validateAnswers) return inWords;
   adjustments.dropOrRefuse(
     "response_format",
@@ -52,7 +52,7 @@ function planSchema(
   const description = descriptionOf(wanted);
   const canForce = capabilities.tools && capabilities.toolChoice;
   const held = capabilities.jsonSchema ? providerSchema(schema) : undefined;
-  // Where no tool can replace it, the provider's refusal explains what it does not take.
+  // If no tool can replace it, the provider's refusal explains what it does not accept.
   if (held !== undefined || (capabilities.jsonSchema && !canForce)) {
     const jsonSchema = {
       schema: JSON.stringify(held ?? schema),

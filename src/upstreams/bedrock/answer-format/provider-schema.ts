@@ -4,9 +4,9 @@ import { isRecursive, mapKeywords } from "./schema-parts.ts";
 
 /**
  * The part of a JSON schema that the provider enforces while an answer is written. Constraints that
- * it refuses are put into descriptions, and objects that the schema leaves open are closed.
- * Undefined for a schema whose meaning would change: one that is part of itself, or has objects
- * with free names, values of any kind, or several parts that must all fit.
+ * it refuses are moved into descriptions, and objects that the schema leaves open are closed.
+ * Undefined for a schema whose meaning would change: one that contains itself, or has objects with
+ * arbitrary names, values of any kind, or several parts that must all match.
  *
  * Source: "JSON Schema limitations" of the model's documents on structured outputs.
  */
@@ -49,7 +49,7 @@ function narrowed(value: unknown): JsonObject {
 interface Reading {
   readonly isKept: boolean;
   readonly isDescribed?: boolean;
-  /** The value, and the keyword, where they change. */
+  /** The changed value, and its keyword if that changes too. */
   readonly as?: unknown;
   readonly under?: string;
 }
@@ -105,13 +105,13 @@ function narrowedMap(value: unknown): JsonObject {
   return Object.fromEntries(entries.map(([name, schema]) => [name, narrowed(schema)]));
 }
 
-/** A single part means the same without `allOf`, within which references are refused. */
+/** A single part means the same without `allOf`, inside which references are refused. */
 function withoutAllOf(schema: JsonObject): JsonObject {
   const { allOf, ...rest } = schema;
   if (allOf === undefined) return schema;
   const [part, ...others] = listOf(allOf) ?? [];
   const isAlone = others.length === 0 && isObject(part);
-  // Closed objects that must all fit would fit nothing.
+  // Closed objects that must all match would match nothing.
   if (!isAlone) throw new Inexpressible("several schemas that must all fit");
   const clashes = Object.keys(part).some((name) => name !== "description" && name in rest);
   if (clashes) throw new Inexpressible("two schemas that must both fit");
@@ -135,7 +135,7 @@ function isCompound(value: unknown): boolean {
   return typeof value === "object" && value !== null;
 }
 
-/** One of these gives the kind of the value. */
+/** One of these determines the kind of the value. */
 const kindKeywords = ["type", "enum", "const", "anyOf", "$ref", "properties"] as const;
 
 const refused: ReadonlySet<string> = new Set([

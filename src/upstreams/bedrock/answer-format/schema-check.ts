@@ -1,7 +1,10 @@
 import { isObject, listOf, numberOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
 import { referenced } from "./schema-parts.ts";
 
-/** Steps of one check: the schema is the caller's, and the time of some doubles with each line. */
+/**
+ * Steps of one check, because the schema is the caller's, and the time of some schemas doubles with
+ * each line.
+ */
 const mostSteps = 500_000;
 /** Depth of schemas within schemas, references followed. */
 const mostDepth = 256;
@@ -15,8 +18,8 @@ export const tooMuch = "more than can be checked";
 
 /**
  * The keyword of a JSON schema (2020-12) that a value fails; undefined when it matches. Not
- * checked: expressions, which can take any time, formats, which are annotations, references out of
- * the schema, `$dynamicRef`, and `unevaluated` keywords.
+ * checked: regular expressions, which can take any time; formats, which are annotations; references
+ * out of the schema; `$dynamicRef` and `unevaluated` keywords.
  */
 export function failedKeyword(value: unknown, schema: JsonObject): string | undefined {
   try {
@@ -119,7 +122,7 @@ class SchemaCheck {
     uniqueItems: (list, isWanted) => isWanted !== true || this.#isUnique(listOf(list) ?? []),
     prefixItems: (list, parts, { depth }) => this.#fitsTuple(list, parts, depth),
     items: (list, part, { schema, depth }) => {
-      // Before 2020-12 a tuple was written here.
+      // Before 2020-12, tuples were written here.
       if (Array.isArray(part)) return this.#fitsTuple(list, part, depth);
       const start = listOf(schema["prefixItems"])?.length ?? 0;
       return (listOf(list) ?? []).slice(start).every((item) => this.#fits(item, part, depth));
@@ -201,7 +204,7 @@ class SchemaCheck {
   }
 }
 
-/** Not an object: keywords are the caller's, and `constructor` is none. */
+/** Not a plain object: keywords come from the caller, and `constructor` is not one. */
 function checksByKeyword(checks: Readonly<Record<string, Check>>): ReadonlyMap<string, Check> {
   return new Map(Object.entries(checks));
 }

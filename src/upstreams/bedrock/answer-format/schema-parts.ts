@@ -25,7 +25,10 @@ export function referenced(root: JsonObject, reference: string): unknown {
   return found;
 }
 
-/** Whether a schema is part of itself. Without recursion: a caller can chain any number of references. */
+/**
+ * Whether a schema contains itself. Without recursion, because a caller can chain any number of
+ * references.
+ */
 export function isRecursive(root: JsonObject): boolean {
   const active = new Set<JsonObject>();
   const done = new Set<JsonObject>();

@@ -5,7 +5,7 @@ import { listsOf, type PromptBlock, type PromptBlocks } from "./prompt-blocks.ts
 /**
  * Adds the cache points that help most conversations: after the tools, after the instructions, and
  * after the last two turns of the user, so that the next request finds what this one wrote. Adds
- * none where the caller has some, and none that is surely too early to have an effect.
+ * none if the caller has set some, and none that is certainly too early to have an effect.
  */
 export function addCachePoints(
   prompt: PromptBlocks,
@@ -29,7 +29,7 @@ export function addCachePoints(
   }
 }
 
-/** Texts have more bytes for each token, so no point that has an effect is left out. */
+/** Texts have more bytes per token, so no point that would have an effect is left out. */
 const fewestBytesOfToken = 2;
 
 /** Size of what the model reads. All images and files count as the same number of tokens. */

@@ -3,9 +3,10 @@ import { cachePoint, type CachePoint } from "../encode/converse-body.ts";
 import type { Capabilities } from "../config/capabilities.ts";
 
 /**
- * The cache point that a caller wants after a message, a part or a tool: `cache_control` as
- * Anthropic's callers and other gateways' send it, or OpenAI's `prompt_cache_breakpoint`. A hint
- * about cost: models without a prompt cache get none, and models that keep it for five minutes do so.
+ * The cache point that a caller wants after a message, a part or a tool: `cache_control`, as
+ * Anthropic's and other gateways' callers send it, or OpenAI's `prompt_cache_breakpoint`. It is a
+ * hint about cost: models without a prompt cache get none, and models that only cache for five
+ * minutes do so.
  */
 export function wantedCachePoint(
   holder: object,

@@ -5,8 +5,8 @@ import type { PromptBlock } from "./prompt-blocks.ts";
 const mostCachePoints = 4;
 
 /**
- * Removes the earliest points where there are too many: later ones cover more of the prompt. No
- * point may last longer than one before it, so an hour after five minutes becomes five minutes.
+ * Removes the earliest points if there are too many, because later ones cover more of the prompt.
+ * No point may last longer than one before it, so an hour after five minutes becomes five minutes.
  */
 export function limitCachePoints(lists: readonly PromptBlock[][]): void {
   removeEarliest(lists);

@@ -14,8 +14,8 @@ type Sections = typeof targetSections;
 type Target = FileTarget<Sections>;
 
 /**
- * An upstream in several regions becomes one for each, so health, ejection, places, retry budgets
- * and metrics are kept by region.
+ * An upstream in several regions becomes one for each, so that health, ejection, places, retry
+ * budgets and metrics are kept by region.
  */
 export function buildUpstreams({
   name,
@@ -56,7 +56,7 @@ function buildModels(
     const { alias, model: baseModel, section } = target;
     const { identifiers = {}, profiles = {} } = section ?? {};
     const written = buildModel(target);
-    // Under its own identifier, and under those of its application inference profiles.
+    // Under its own identifier and those of its application inference profiles.
     const sites = sitesIn({ model: baseModel, identifiers, profiles }, [upstream]);
     for (const { model, modelFor } of sites) {
       const byIdentifier = byAlias.get(alias) ?? new Map<string, BedrockModelSettings>();

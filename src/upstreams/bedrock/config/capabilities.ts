@@ -2,9 +2,9 @@ import { z } from "zod";
 import { flag, requiredWholeNumber, wholeNumber } from "../../../settings/values.ts";
 
 /**
- * What a chat model takes: a request that needs more is refused, or loses the field if allowed.
+ * What a chat model supports. A request that needs more is refused, or loses the field if allowed.
  * Each capability has its schema in the file and the value for most models of the provider. Every
- * difference in the table of families comes from a model's refusal.
+ * difference in the table of families comes from a refusal by a model.
  */
 const shape = {
   system: flag("Supports system instructions; otherwise they precede the first message.", true),
@@ -14,7 +14,7 @@ const shape = {
     true,
   ),
   toolChoice: flag("Supports forcing a tool call.", true),
-  /** Otherwise one tool of several is offered alone. */
+  /** Without this, one of several tools is offered alone. */
   namedToolChoice: flag("Supports forcing a named tool.", true),
   toolResultsWithText: flag("Supports tool results and user text in one turn.", true),
   singleToolCalls: flag("Supports `parallel_tool_calls: false`.", false),
@@ -26,8 +26,8 @@ const shape = {
   prefill: flag("Supports conversations that end with an assistant message.", false),
   images: flag("Supports images.", false),
   toolResultImages: flag("Supports images in tool results.", false),
-  // The provider leaves both to the models. The numbers are Claude's, which are the best known:
-  // models that take less refuse by themselves, and an operator can allow more.
+  // The provider leaves both to the models. The numbers are Claude's, the best known. Models with
+  // lower limits refuse by themselves, and an operator can allow more.
   maxImages: wholeNumber({
     about: "Maximum images per request.",
     min: 1,
@@ -45,14 +45,14 @@ const shape = {
   /** Instead of five minutes. */
   promptCacheHour: flag("Supports caching prompts for an hour.", false),
   promptCacheTools: flag("Supports cache points among the tools.", true),
-  /** An earlier point has no effect. For a family, the number of the model with the lowest. */
+  /** An earlier point has no effect. For a family, this is the lowest number of its models. */
   promptCacheMinTokens: wholeNumber({
     about: "Minimum tokens of a cached prompt.",
     min: 0,
     max: 100_000_000,
     initial: 1_024,
   }),
-  /** Also those of a tool's input with `strict`. */
+  /** Includes the schema of a tool's input with `strict`. */
   jsonSchema: flag("Supports JSON schemas for answers.", false),
   reasoning: z
     .enum(["none", "thinking-budget", "adaptive", "effort-field", "nova-effort"])
@@ -65,13 +65,13 @@ const shape = {
   /** An effort between `high` and `max`. */
   xhighEffort: flag("Supports the effort `xhigh`.", false),
   omitsThoughts: flag("Omits thoughts unless a summary is requested.", false),
-  /** The cap if the caller sets none; undefined where only the model's configuration sets one. */
+  /** The cap if the caller sets none; undefined if only the model's configuration sets one. */
   maxOutputTokens: requiredWholeNumber({
     about: "Maximum output tokens that the model accepts; more is 400.",
     min: 1,
     max: 100_000_000,
   }).optional(),
-  /** In the history. */
+  /** Applies to the history. */
   nineCharacterToolIds: flag("Requires tool call ids of nine letters and digits.", false),
   countTokens: flag("Supports counting the tokens of a request.", false),
 };
@@ -85,7 +85,7 @@ export const usualCapabilities: Capabilities = capabilities.parse({});
 
 const keys = capabilities.keyof().options.map((name) => [name, keyOf(name)] as const);
 
-/** Only what the file sets: the rest is the family's. */
+/** Only what the file sets; the family provides the rest. */
 export const capabilitiesSchema = z
   .strictObject(
     Object.fromEntries(

@@ -70,7 +70,7 @@ export function contradictions(upstream: Fields): readonly SettingProblem[] {
   return [...found, ...regionProblems(upstream), ...addressProblems(upstream)];
 }
 
-/** A region with an address of its own may be any. */
+/** A region with its own address may have any name. */
 function regionProblems({ region, regions, endpoint, endpoints }: Fields): SettingProblem[] {
   const one = region === undefined || endpoint !== undefined ? undefined : unknownRegion(region);
   const several = (regions ?? []).flatMap((name, index) => {

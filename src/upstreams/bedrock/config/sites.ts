@@ -3,7 +3,7 @@ import type { TargetSite, WrittenTarget } from "../../kind.ts";
 import { regionPattern } from "../regions/known-regions.ts";
 import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
 
-/** Where an upstream is: `regions` for one that is in several. */
+/** The location of an upstream; `regions` is set for one in several regions. */
 interface UpstreamRegions {
   readonly region?: string | undefined;
   readonly regions?: readonly string[] | undefined;
@@ -13,7 +13,7 @@ interface UpstreamRegions {
 export interface RegionalUpstream {
   readonly name: string;
   readonly region: string | undefined;
-  /** Whether identifiers are fitted to the region. */
+  /** Whether identifiers are adapted to the region. */
   readonly isOneOfSeveral: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface RegionalUpstream {
 export interface TargetModel {
   readonly model: string;
   readonly family?: string | undefined;
-  /** By region, where it differs from what follows from `model`. */
+  /** By region, if it differs from what `model` implies. */
   readonly identifiers: Readonly<Record<string, string>>;
   /** ARNs by the environment whose calls use them. */
   readonly profiles: Readonly<Record<string, readonly string[]>>;
@@ -60,7 +60,7 @@ const sectionOutline = z
   })
   .catch(nothing);
 
-/** A target and where its upstream is, even if other parts of them are wrong. */
+/** A target and the location of its upstream, even if other parts of them are wrong. */
 export function outlineOf({ model, section, upstream }: WrittenTarget): {
   readonly target: TargetModel;
   readonly upstreams: readonly RegionalUpstream[];

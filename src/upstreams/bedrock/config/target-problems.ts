@@ -6,12 +6,12 @@ import { embeddingFamilies, familyOf } from "../models/model-families.ts";
 import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
 import { outlineOf, sitesIn, type TargetModel, type RegionalUpstream } from "./sites.ts";
 
-/** A target, with where its upstream is, as far as it could be read. */
+/** A target and the location of its upstream, as far as they could be read. */
 interface TargetFacts extends TargetModel, TargetContext {
   readonly upstreams: readonly RegionalUpstream[];
 }
 
-/** Checks that a target's model is known where it must be, and valid where its upstream is. */
+/** Checks that a target's model is known if that is necessary, and valid at its upstream. */
 export function targetProblems(
   written: WrittenTarget,
   context: TargetContext,
@@ -21,7 +21,7 @@ export function targetProblems(
   return [...familyProblems(facts), ...regionProblems(facts)];
 }
 
-/** Checks that the model's family is known where it must be, and fits the alias. */
+/** Checks that the model's family is known if that is necessary, and fits the alias. */
 function familyProblems(target: TargetFacts): readonly SettingProblem[] {
   const { model, modelKind, family } = target;
   const path = [...target.path, "model"];

@@ -44,7 +44,7 @@ const guardrailSchema = z
   .strictObject({
     identifier: z
       .string()
-      // Also sent in a header.
+      // The value is also sent in a header.
       .regex(/^[\x21-\x7e]{1,2048}$/, "must be the identifier or the ARN of a guardrail")
       .describe("Identifier or ARN of the guardrail."),
     version: z

@@ -4,7 +4,9 @@ import { invalidRequest } from "../failures/refusal.ts";
 /** The provider's limit for one turn. */
 const mostDocuments = 5;
 
-/** Counts the attachments of one request as they are added, so that too many stop the encoding. */
+/**
+ * Counts the attachments of one request as they are added, so that too many end the encoding early.
+ */
 export class AttachmentLimits {
   readonly #maxImages: number;
   #imageCount = 0;

@@ -18,7 +18,7 @@ export function parseDataUrl(url: string): DataUrl | undefined {
 }
 
 /**
- * The text itself if it is base64 of at least one byte. Checked here because the provider's answer
+ * The text itself if it is base64 of at least one byte. Checked here, because the provider's answer
  * to other texts blames its own client.
  */
 export function soundBase64(text: string): string | undefined {

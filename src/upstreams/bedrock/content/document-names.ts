@@ -1,10 +1,10 @@
 /**
- * Names of a request's documents. The provider takes letters, digits, single white space, hyphens,
- * parentheses and brackets, 200 characters at most, and no name twice.
+ * Names of a request's documents. The provider accepts letters, digits, single white space,
+ * hyphens, parentheses and brackets, at most 200 characters, and no name twice.
  */
 export class DocumentNames {
   readonly #used = new Set<string>();
-  /** The last count of a name without one: callers may repeat one name very often. */
+  /** The last number added to a repeated name: callers may repeat one name very often. */
   readonly #counts = new Map<string, number>();
 
   /** The name under which the model sees a file. Its extension is the document's format. */
@@ -22,7 +22,7 @@ export class DocumentNames {
   }
 }
 
-/** Leaves room for a count. */
+/** Leaves room for a number. */
 const keptLength = 190;
 
 function sanitize(filename: string): string {

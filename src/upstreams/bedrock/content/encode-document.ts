@@ -13,7 +13,10 @@ export interface DocumentContext {
   readonly names: DocumentNames;
 }
 
-/** A document from the inline `file` of a part; the media type or file name has its format. */
+/**
+ * A document from the inline `file` of a part; the media type or the file name determines its
+ * format.
+ */
 export function encodeDocument(
   file: JsonObject,
   { model, names }: DocumentContext,
@@ -51,7 +54,7 @@ export function encodeDocument(
   };
 }
 
-/** Plain base64, without a `data:` address, is common too. */
+/** Plain base64, without a `data:` address, is also common. */
 function read(fileData: string): DataUrl | undefined {
   if (/^data:/i.test(fileData)) return parseDataUrl(fileData);
   const base64 = soundBase64(fileData);
@@ -64,7 +67,7 @@ function formatOf(mediaType: string, filename: string): DocumentFormat | undefin
   return byMediaType.get(mediaType) ?? byExtension.get(extension) ?? ofText(mediaType);
 }
 
-/** Source code and similar text: the model reads it as it is. */
+/** Source code and similar text, which the model reads as it is. */
 function ofText(mediaType: string): DocumentFormat | undefined {
   return mediaType.startsWith("text/") || mediaType === "application/json" ? "txt" : undefined;
 }
@@ -82,7 +85,7 @@ const byMediaType: ReadonlyMap<string, DocumentFormat> = new Map<string, Documen
   ["text/markdown", "md"],
 ]);
 
-/** The extension decides first for plain text: Markdown and CSV often come as plain text. */
+/** For plain text the extension decides first: Markdown and CSV are often sent as plain text. */
 const byExtension: ReadonlyMap<string, DocumentFormat> = new Map<string, DocumentFormat>([
   ["pdf", "pdf"],
   ["csv", "csv"],

@@ -4,8 +4,8 @@ import type { DataUrl } from "./data-url.ts";
 export type { ImageFormat };
 
 /**
- * Undefined for images of other formats. The bytes decide: labels are often wrong, and a model
- * refuses an image with a wrong label.
+ * Undefined for other formats. The bytes decide: media types are often wrong, and a model refuses
+ * an image with a wrong one.
  */
 export function imageFormatOf({ base64, mediaType }: DataUrl): ImageFormat | undefined {
   return formatOfBytes(base64) ?? formatsByType.get(mediaType);

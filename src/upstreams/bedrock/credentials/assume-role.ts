@@ -7,7 +7,7 @@ export interface AssumeRoleOptions {
   readonly role: AssumedRole;
   /** The region whose token service is called. */
   readonly region: string;
-  /** Loads the credentials to assume the role with, anew each time. */
+  /** Loads the credentials with which the role is assumed, every time anew. */
   readonly base: LoadCredentials;
 }
 
@@ -43,7 +43,7 @@ function paramsOf(role: AssumedRole) {
     RoleArn: roleArn,
     RoleSessionName: sessionName,
     ExternalId: externalId,
-    // An empty list would be sent, as an empty field.
+    // An empty list would be sent as an empty field.
     Tags: tags.length === 0 ? undefined : tags,
     DurationSeconds: durationMs === undefined ? undefined : Math.floor(durationMs / 1000),
   };

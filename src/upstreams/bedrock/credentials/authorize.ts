@@ -14,12 +14,14 @@ import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
 import type { BedrockCredentials, BedrockSettings } from "../settings.ts";
 import { readSignature, RequestSigner } from "./sign.ts";
 
-/** Adds the credential to requests, and learns from refusals of it. */
+/** Adds the credential to requests, and learns from refusals. */
 export interface Authorizer {
   /** Rejects with `UpstreamFailure` `bad-credential`, or the signal's reason. */
   authorize: UpstreamAdapter["authorize"];
   whyNoCredential: NonNullable<UpstreamAdapter["whyNoCredential"]>;
-  /** `request` is the one that was sent. After `stale-credential` the next is signed anew. */
+  /**
+   * `request` is the one that was sent. After `stale-credential`, the next request is signed again.
+   */
   noteFailure(answer: FailedAnswer, request: UpstreamRequest, kind: UpstreamFailureKind): void;
 }
 
@@ -62,7 +64,7 @@ interface LoaderOptions {
   readonly chain: LoadCredentials | undefined;
 }
 
-/** The operator's credentials, or the role that is assumed with them. */
+/** The operator's credentials, or those of the role that is assumed with them. */
 function loaderOf({ region, credentials, chain }: LoaderOptions): LoadCredentials {
   const base =
     credentials.source === "static"

@@ -1,7 +1,7 @@
 import { Secret } from "../../../domain/keys/secret.ts";
 import type { AwsCredentials } from "./credentials.ts";
 
-/** Credentials as the provider's packages give and take them. */
+/** Credentials in the form that the provider's packages use. */
 export interface AwsIdentity {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

@@ -14,8 +14,8 @@ export interface CanonicalHeaders {
 }
 
 /**
- * Puts headers into the form that is signed: names in lower case, in order, values trimmed. An
- * adapter sends few constant sets of headers, so the result for each set is kept.
+ * Puts headers into the form that is signed: names in lower case and sorted, values trimmed. An
+ * adapter sends few constant sets of headers, so the result for each set is cached.
  */
 export class CanonicalHeadersWriter {
   readonly #forms = new WeakMap<Headers, Form>();

@@ -29,7 +29,7 @@ function encode(text: string): string {
   return encodePathSegment(decode(text));
 }
 
-/** A `+` is a plus: only browsers' forms use it for a space. */
+/** A `+` is a plus sign; only HTML forms use it for a space. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
 
-/** The provider refuses signatures that are five minutes off; a skew near that is corrected. */
+/** The provider refuses signatures that are five minutes off; a skew close to that is corrected. */
 const toleranceMs = 4 * 60_000;
 
 /** The provider's time: this machine's clock, corrected by the dates of refusals. */

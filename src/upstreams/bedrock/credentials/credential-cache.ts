@@ -8,21 +8,21 @@ export interface CredentialCacheOptions {
   /** The provider's time, in which credentials expire. */
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
-  /** Called for every fetch that fails, also while older credentials are still valid. */
+  /** Called for every fetch that fails, even while older credentials are still valid. */
   readonly onLoadFailed: (failure: UpstreamFailure) => void;
 }
 
-/** This long before they expire, credentials are replaced while they are still used. */
+/** Credentials are replaced this long before they expire, while they are still used. */
 const refreshAheadMs = 5 * 60_000;
 /** Credentials without an expiry may come from a file that is rotated. */
 const rereadAfterMs = 15 * 60_000;
-/** Between two fetches while calls still have credentials. */
+/** Time between two fetches while calls still have credentials. */
 const backgroundFloorMs = 30_000;
-/** Between two fetches while calls fail without credentials. */
+/** Time between two fetches while calls fail without credentials. */
 const blockingFloorMs = 1_000;
-/** Until credentials that replaced refused ones and are refused too are replaced in turn. */
+/** Time until refused credentials that replaced other refused ones are replaced again. */
 const replacementFloorMs = 10_000;
-/** A source that has not answered by then is called again. */
+/** A source that has not answered by then is asked again. */
 const loadLimitMs = 60_000;
 
 /**
@@ -54,7 +54,7 @@ export class CredentialCache {
     signal.throwIfAborted();
     if (this.#failure === undefined || this.#sinceTry() >= blockingFloorMs) {
       await abortable(this.#refresh(), signal);
-      // Superseded by a newer fetch, which reports its own failure.
+      // A newer fetch has replaced this one, and reports its own failure.
       while (this.#loading !== undefined) await abortable(this.#loading.ended, signal);
     }
     const fetched = this.#valid();
@@ -63,8 +63,8 @@ export class CredentialCache {
   }
 
   /**
-   * Why there are no valid credentials; undefined when there are, or it is not known yet. Fetches
-   * some again at times, because a gateway that is not ready gets no calls.
+   * Why there are no valid credentials; undefined if there are, or if that is not known yet.
+   * Sometimes fetches again, because a gateway that is not ready gets no calls.
    */
   whyNone(): string | undefined {
     if (this.#valid() !== undefined) return undefined;
@@ -89,8 +89,8 @@ export class CredentialCache {
     if (held === undefined || held.isRefused) return undefined;
     const { expiresAtMs } = held.credentials;
     if (expiresAtMs === undefined || this.#options.nowMs() < expiresAtMs) return held.credentials;
-    // New credentials that look expired are used: our clock may be wrong, which only the answer to
-    // a request can show.
+    // New credentials that appear to be expired are used: our clock may be wrong, which only the
+    // answer to a request can show.
     const ageMs = this.#options.monotonicMs() - held.loadedAtMs;
     return ageMs < blockingFloorMs ? held.credentials : undefined;
   }
@@ -105,7 +105,7 @@ export class CredentialCache {
     return this.#options.monotonicMs() - this.#triedAtMs;
   }
 
-  /** Resolves when the current fetch has ended in any way, or is superseded by a newer one. */
+  /** Resolves when the current fetch has ended in any way, or a newer one has replaced it. */
   #refresh(): Promise<void> {
     const startedAtMs = this.#options.monotonicMs();
     const running = this.#loading;
@@ -151,7 +151,7 @@ interface Held {
   readonly credentials: AwsCredentials;
   readonly loadedAtMs: number;
   isRefused: boolean;
-  /** Set when credentials came, perhaps unchanged, after a refusal. */
+  /** Set when credentials were fetched after a refusal, even if they are unchanged. */
   readonly isReplacement: boolean;
 }
 

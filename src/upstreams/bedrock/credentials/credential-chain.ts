@@ -7,7 +7,7 @@ import type { LoadCredentials } from "./credentials.ts";
 type Chain = ReturnType<typeof fromNodeProviderChain>;
 
 export interface ChainOptions {
-  /** The profile of the shared configuration files; undefined: as in the process environment. */
+  /** The profile of the shared configuration files; undefined: that of the process environment. */
   readonly profile: string | undefined;
   /** The region in which roles are assumed, unless environment or profile have one. */
   readonly region: string;
@@ -25,7 +25,7 @@ export function credentialChain(options: ChainOptions): LoadCredentials {
   return async () => {
     try {
       chain ??= await openChain(options);
-      // The chain keeps credentials without an expiry for ever; the cache here decides instead.
+      // The chain keeps credentials without an expiry forever; the cache here decides instead.
       return readIdentity(await chain({ forceRefresh: true, callerClientConfig }));
     } catch (error) {
       throw noCredentials(error, options);

@@ -9,5 +9,5 @@ export interface AwsCredentials {
   readonly expiresAtMs: number | undefined;
 }
 
-/** Loads credentials without any cache. Rejects when there are none. */
+/** Loads credentials, never from a cache. Rejects when there are none. */
 export type LoadCredentials = () => Promise<AwsCredentials>;

@@ -19,7 +19,7 @@ export class RequestSigner {
     this.#region = region;
   }
 
-  /** The request with its signature. The body is sent unchanged: its bytes are signed. */
+  /** Returns the signed request. The body must be sent unchanged, because its bytes are signed. */
   sign(request: UpstreamRequest, credentials: AwsCredentials, nowMs: number): UpstreamRequest {
     const { host, path, query } = this.#addressOf(request.url);
     const time = this.#timeAt(nowMs);
@@ -116,7 +116,7 @@ function readTime(text: string): number {
   );
 }
 
-/** The path as sent, in which identifiers are already encoded, encoded once more. */
+/** The path as sent, in which identifiers are already encoded, is encoded again. */
 function canonicalPath(pathname: string): string {
   return pathname.replaceAll(/\/{2,}/g, "/").replaceAll(/[^A-Za-z0-9._~/-]/g, percentEncode);
 }

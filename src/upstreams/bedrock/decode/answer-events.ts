@@ -28,7 +28,7 @@ interface AnswerEnd {
   readonly usage?: TokenUsage | undefined;
 }
 
-/** The service gives one choice; of several, each comes from its own request. */
+/** The service returns one choice. If there are several, each comes from its own request. */
 const choice = 0;
 /** Largest text that is held back or kept, in characters; the longest answers are far shorter. */
 const longestHeldText = 4 * 1024 * 1024;
@@ -43,13 +43,13 @@ export class AnswerEvents {
   readonly #cutter: StopCutter;
   #events: ChatEvent[] = [];
   #hasSpoken = false;
-  /** Tool calls are counted from 0 here: the service counts all blocks of content together. */
+  /** Counts tool calls from 0, because the service counts all blocks of content together. */
   #callCount = 0;
   #thoughtCount = 0;
   #hasFunctionCall = false;
   #hasAnswerCall = false;
   #heldText = "";
-  /** The text sent to the caller, if it is to be checked. */
+  /** The text sent to the caller, if it must be checked. */
   #saidText = "";
 
   constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason) {
@@ -77,8 +77,8 @@ export class AnswerEvents {
   }
 
   /**
-   * Where a tool's input is the answer, text beside it would spoil it: the text is held back until
-   * it is clear that the model did not use that tool.
+   * If a tool's input is the answer, text beside it would spoil it. The text is held back until it
+   * is clear that the model did not use that tool.
    */
   text(text: string): void {
     if (this.#context.answerTool === undefined) {
@@ -103,7 +103,7 @@ export class AnswerEvents {
     if (this.#saidText.length > longestHeldText) throw brokenAnswer("the answer is too long");
   }
 
-  /** What the model needs back of its thoughts, if anything. */
+  /** The part of its thoughts that the model needs back, if any. */
   reasoningBlock(block: ReasoningBlock | undefined): void {
     if (block === undefined || this.isCut) return;
     const content = this.#context.thoughtSeal.seal(block);
@@ -134,8 +134,8 @@ export class AnswerEvents {
   }
 
   /**
-   * Throws `UpstreamFailure` when the reason is not one of a whole answer, or the answer does not
-   * have the required form.
+   * Throws `UpstreamFailure` when the reason is not that of a whole answer, or when the answer does
+   * not have the required format.
    */
   finish(stopReason: string | undefined, { trace, usage }: AnswerEnd = {}): void {
     const guardrail = guardrailOutcome(stopReason, trace);
@@ -144,11 +144,11 @@ export class AnswerEvents {
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
     const finishReason = readStopReason(reason, this.#callsFinish(), onUnknown);
     this.#emitText(rest);
-    // An answer that was cut or filtered is incomplete, and a call is not the answer yet.
+    // An answer that was cut or filtered is incomplete, and a tool call is not the answer yet.
     const isWhole = finishReason === "stop" && reason !== "stop_sequence";
     const problem = isWhole ? this.#context.check?.(this.#saidText) : undefined;
     if (problem !== undefined) {
-      // As the first event it would keep other targets from being tried.
+      // As the first event, it would keep other targets from being tried.
       if (this.hasSpoken) this.#countUsage(usage);
       throw new UpstreamFailure({ ...problem, usage });
     }
@@ -178,8 +178,8 @@ export class AnswerEvents {
   }
 
   /**
-   * A second answer after the first would make both unreadable, and an answer after a call of the
-   * caller's own tools is not one yet.
+   * A second answer would make both unreadable, and an answer after a call of the caller's own
+   * tools is not final.
    */
   #startAnswer(): ToolInput {
     if (this.#hasAnswerCall || this.#callsFinish() !== undefined) return ignoredInput;
@@ -188,7 +188,7 @@ export class AnswerEvents {
     return new JsonInput((text) => this.#emitText(text));
   }
 
-  /** The deprecated form has room for one call. */
+  /** The deprecated format has room for one call. */
   #startFunctionCall(name: string): ToolInput {
     if (this.#hasFunctionCall) return ignoredInput;
     this.#hasFunctionCall = true;

@@ -5,7 +5,10 @@ export function brokenAnswer(message: string, cause?: unknown): UpstreamFailure 
   return new UpstreamFailure({ kind: "broken-answer", message }, { cause });
 }
 
-/** An error from reading an answer as a failure: invalid JSON, or JSON that nests too deep. */
+/**
+ * Turns an error in reading an answer into a failure: invalid JSON, or JSON that is nested too
+ * deep.
+ */
 export function answerFailure(error: unknown): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
   return brokenAnswer("the upstream's answer is not the JSON it should be", error);

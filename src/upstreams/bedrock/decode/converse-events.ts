@@ -33,7 +33,7 @@ export function converseEvents(
   }
 }
 
-/** A model that calls the caller's tools is not done, even if it also gives an answer. */
+/** A model that calls the caller's tools is not done, even if it also returns an answer. */
 function withoutAnswerBesideCalls(
   content: readonly unknown[],
   answerTool: string | undefined,
@@ -72,7 +72,7 @@ function readBlock(block: JsonObject, answer: AnswerEvents): void {
     answer.reasoning(textOf(objectOf(reasoningContent["reasoningText"])?.["text"]) ?? "");
     answer.reasoningBlock(wholeThought(reasoningContent));
   }
-  // Where sources are cited, the text is here.
+  // If sources are cited, the text is here.
   if (isObject(citationsContent)) readCitedText(citationsContent, answer);
   if (toolUse === undefined || toolUse === null) return;
   if (!isObject(toolUse)) throw brokenAnswer("a tool call of the answer is none");

@@ -29,7 +29,7 @@ interface Decoded {
   readonly failure: UpstreamFailureDetails | undefined;
 }
 
-/** Decodes as a call does, until the answer is complete or has failed, else to the end. */
+/** Decodes as a call does: until the answer is complete, has failed, or ends. */
 function decode(
   pieces: readonly Uint8Array[],
   context?: ContextFixture,

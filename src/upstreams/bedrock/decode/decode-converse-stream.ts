@@ -38,7 +38,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #answer: AnswerEvents;
   /** Tool inputs that are incomplete, by the service's index of the block. */
   readonly #toolInputs = new Map<number | undefined, ToolInput>();
-  /** Thoughts that are incomplete, in the same way. */
+  /** Thoughts that are incomplete, by the same index. */
   readonly #thoughts = new Map<number | undefined, StreamedThought>();
   #stopReason: string | undefined;
   #modelFields: unknown;
@@ -121,7 +121,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
       case "event":
         return this.#readEvent(frame);
       case "exception":
-        // The name is enough where the body is empty.
+        // The name is sufficient if the body is empty.
         throw exceptionFailure(exceptionType, parseObject(frame.payload) ?? {});
       case "error":
         throw exceptionFailure(errorCode, { message: errorMessage });
@@ -175,7 +175,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     }
   }
 
-  /** Before any content another target can still answer; an incomplete tool call could do harm. */
+  /** Before any content, another target can still answer. An incomplete tool call could do harm. */
   #skip(event: JsonObject | undefined): void {
     const failure = event && failureInAnswer(event);
     if (failure !== undefined) throw failure;
@@ -224,7 +224,7 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
     this.#serviceTier = textOf(objectOf(event["serviceTier"])?.["type"]);
   }
 
-  /** The caller has all of the answer; the rest of the upstream's stream is not awaited. */
+  /** The caller has the complete answer; the rest of the upstream's stream is not awaited. */
   #finishEarly(): void {
     this.#answer.finish("stop_sequence");
     this.#isDone = true;

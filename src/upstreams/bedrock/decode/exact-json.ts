@@ -8,7 +8,7 @@ import { brokenAnswer } from "./broken-answer.ts";
  */
 export function parseExactly(text: string): JsonObject {
   const value: unknown = manyDigits.test(text) ? JSON.parse(text, keepInteger) : JSON.parse(text);
-  // A bare integer of many digits has become an object too.
+  // A bare integer with many digits has become an object too.
   if (isObject(value) && /^\s*\{/.test(text)) return value;
   throw brokenAnswer("the upstream's answer is no JSON object");
 }

@@ -2,9 +2,9 @@ import type { GuardrailOutcome } from "../../../domain/chat/chat.ts";
 import { isObject, objectOf } from "../../shared/json-fields.ts";
 
 /**
- * What a guardrail did to an answer; undefined when it let it pass. Only the `trace` distinguishes
- * blocking from masking, and the provider sends one only if the target asks for it. The rest of it
- * is not read, since it quotes the answer.
+ * What a guardrail did to an answer; undefined if it did nothing. Only the `trace` distinguishes
+ * blocking from masking, and the provider sends one only if the target asks for it. The rest of the
+ * trace is not read, because it quotes the answer.
  */
 export function guardrailOutcome(
   stopReason: string | undefined,

@@ -8,10 +8,10 @@ import type { OnUnknownStopReason } from "./stop-reason.ts";
 
 /** Largest whole answer that is replayed; the longest answers are far shorter. */
 const replayLimitBytes = 64 * 1024 * 1024;
-/** Length of the pieces in characters: small enough to be read as they come, and few. */
+/** Length of the pieces in characters: small enough to look like a stream, and not too many. */
 const pieceCharacters = 512;
 
-/** Streams the whole answer of a model that cannot stream what was asked. */
+/** Streams the whole answer of a model that cannot stream the requested kind of answer. */
 export class WholeAnswerReplay implements StreamDecoder<ChatEvent> {
   readonly #context: AnswerContext;
   readonly #onUnknownStopReason: OnUnknownStopReason;

@@ -2,14 +2,14 @@ import type { FinishReason } from "../../../domain/chat/chat.ts";
 import { cleanCode } from "../../shared/clean-message.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 
-/** How an answer's calls end it; undefined when it has none that the caller must answer. */
+/** How an answer's tool calls end it; undefined if it has none that the caller must answer. */
 export type CallsFinish = "tool_calls" | "function_call" | undefined;
 
-/** Called with a reason that the service's model does not have yet, as the service wrote it. */
+/** Called with a stop reason that is not in the service's model yet, as the service wrote it. */
 export type OnUnknownStopReason = (stopReason: string) => void;
 
 /**
- * OpenAI's reason for one of the service model's `stopReason`s. Agents end on `stop`, so an answer
+ * OpenAI's reason for one of the service model's `stopReason`s. Agents stop at `stop`, so an answer
  * with a call that must be answered never has it, and one without a call never has `tool_calls`.
  * Throws `UpstreamFailure` for a missing reason and for reasons that mean a failure.
  */
@@ -35,7 +35,7 @@ export function readStopReason(
     case "stop_sequence":
     case "tool_use":
       return callsFinish ?? "stop";
-    // Callers must not lose their answers because of a new reason.
+    // A new reason must not make callers lose their answers.
     default:
       onUnknown(stopReason);
       return callsFinish ?? "stop";
@@ -47,7 +47,7 @@ export function isFiltered(stopReason: string | undefined): boolean {
   return stopReason === "guardrail_intervened" || stopReason === "content_filtered";
 }
 
-/** An upstream that invents reasons must not fill the log. */
+/** An upstream that sends arbitrary reasons must not fill the log. */
 const mostReports = 32;
 
 /** Reports each unknown reason to the operator once. */

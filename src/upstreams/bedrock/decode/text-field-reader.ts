@@ -4,14 +4,14 @@ import { brokenAnswer } from "./broken-answer.ts";
 
 /** The beginning of the JSON of an object whose only field is the text. */
 const opening = new RegExp(`^\\s*\\{\\s*"${textToolField}"\\s*:\\s*"`);
-/** From this length on, JSON cannot be such a beginning any more. */
+/** JSON of this length can no longer be such a beginning. */
 const longestOpening = 256;
-/** Largest JSON of another form that is collected to be read as a whole. */
+/** Largest JSON in another format that is collected and read as a whole. */
 const longestOtherJson = 4 * 1024 * 1024;
 
 /**
- * Reads the free text out of `{"input": "..."}` while the pieces of that JSON come, so a long text
- * streams. JSON of another form is the model's mistake and becomes the text itself.
+ * Reads the free text out of `{"input": "..."}` while pieces of that JSON arrive, so that a long
+ * text is streamed. JSON in another format is a mistake of the model and becomes the text itself.
  */
 export class TextFieldReader {
   #state: "before" | "inside" | "after" | "other" = "before";
@@ -28,7 +28,7 @@ export class TextFieldReader {
     return "";
   }
 
-  /** The text that was held back. A text that was cut short stays cut. */
+  /** The text that was held back. A text that was cut off stays cut off. */
   end(): string {
     const isWaiting = this.#state === "before" || this.#state === "other";
     const json = this.#json;
@@ -68,7 +68,7 @@ function readableLength(json: string): number {
   return at;
 }
 
-/** Escaped surrogates of one character stay together: not every client can join them again. */
+/** Escaped surrogates of one character stay together, because not every client can join them. */
 function escapeWidth(json: string, at: number): number {
   if (json.charAt(at + 1) !== "u") return 2;
   const isFirstHalf = /^\\u[dD][89abAB]/.test(json.slice(at, at + 4));
@@ -76,7 +76,7 @@ function escapeWidth(json: string, at: number): number {
   return isFirstHalf && "\\u".startsWith(next) ? 12 : 6;
 }
 
-/** Models write unescaped line breaks into strings, which JSON does not allow. */
+/** Models write unescaped line breaks in strings, which JSON does not allow. */
 function unescaped(text: string): string {
   const valid = text.replaceAll(/\p{Cc}/gu, (control) => JSON.stringify(control).slice(1, -1));
   try {

@@ -3,10 +3,11 @@ import { countOf, objectOf } from "../../shared/json-fields.ts";
 import { thoughtTokensIn } from "../thinking/thought-count.ts";
 
 /**
- * The counts of `usage`, and of thoughts in the model's own fields that the answer repeats.
+ * The counts of `usage`, and the count of thoughts in the model's own fields that the answer
+ * repeats.
  *
- * The service counts what it reads from and writes to its cache apart from the other input.
- * Undefined when it has no count; if it has only some of the counts, the others are 0.
+ * The service counts reads from and writes to its cache separately from the other input. Undefined
+ * when it has no count; if it has only some of the counts, the others are 0.
  */
 export function readUsage(value: unknown, modelFields: unknown): TokenUsage | undefined {
   const usage = objectOf(value);

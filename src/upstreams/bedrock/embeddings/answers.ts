@@ -5,7 +5,7 @@ import { countOf, isNumbers, parseObject, type JsonObject } from "../../shared/j
 import { brokenAnswer } from "../decode/broken-answer.ts";
 import { failureInAnswer } from "../failures/read-failure.ts";
 
-/** An object with this field, or the failure that it contains instead. */
+/** An object with this field. Throws the failure that it contains instead. */
 export function parseAnswer({ headers, body }: WholeAnswer, field: string): JsonObject {
   const answer = parseObject(body);
   if (answer === undefined) throw brokenAnswer("the answer is not JSON");
@@ -18,7 +18,7 @@ export function parseAnswer({ headers, body }: WholeAnswer, field: string): Json
 /** Cohere's and Nova's models report their token count only in this header. */
 const tokenCountHeader = "x-amzn-bedrock-input-token-count";
 
-/** A result of these vectors, with the token count from the body or else the header. */
+/** A result with these vectors, and the token count from the body or else the header. */
 export function resultOf(
   vectors: readonly unknown[],
   { headers }: WholeAnswer,

@@ -53,7 +53,7 @@ function textFields(request: EmbeddingRequest, settings: InputSettings): object 
   return { texts: textsOf(request), input_type: inputTypeOf(request, settings) };
 }
 
-/** Version 3 has an input type of its own for images. */
+/** Version 3 has its own input type for images. */
 function imageFields(request: EmbeddingRequest): object {
   const [input] = inputsOf(request, { formats: ["png", "jpeg"], maxBytes: mostImageBytes });
   const [image] = input?.images ?? [];
@@ -74,7 +74,7 @@ function mixedFields(request: EmbeddingRequest, settings: InputSettings): object
   };
 }
 
-/** This provider takes the address itself where Cohere's own API has an object around it. */
+/** This provider expects the address itself; Cohere's own API has an object around it. */
 function encodePart(part: ReadPart): object {
   return "text" in part
     ? { type: "text", text: part.text }

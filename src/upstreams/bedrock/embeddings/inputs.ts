@@ -9,7 +9,7 @@ import { byteLengthOf, parseDataUrl } from "../content/data-url.ts";
 import { imageFormatOf, type ImageFormat } from "../content/image-format.ts";
 import { invalidRequest, unsupported } from "../failures/refusal.ts";
 
-/** The content of one vector, as the provider's models take it. */
+/** The content of one vector, in the form that the provider's models accept. */
 export interface ReadInput {
   /** All texts of the input, one on each line; empty without text. */
   readonly text: string;
@@ -25,14 +25,14 @@ export interface ReadImage {
   readonly base64: string;
 }
 
-/** The images that a family takes. */
+/** The images that a family accepts. */
 export interface ImageRules {
   readonly formats: readonly ImageFormat[];
   /** Most bytes of one image, decoded. */
   readonly maxBytes: number;
 }
 
-/** Texts for a model that takes only texts. Throws `UpstreamFailure` for images. */
+/** Texts for a model that accepts only texts. Throws `UpstreamFailure` for images. */
 export function textsOf({ inputs }: EmbeddingRequest): readonly string[] {
   return inputs.map((input) => {
     const { text } = readParts(partsOf(input), undefined);
@@ -40,7 +40,7 @@ export function textsOf({ inputs }: EmbeddingRequest): readonly string[] {
   });
 }
 
-/** Inputs for a model that takes images too. Throws `UpstreamFailure` for other images. */
+/** Inputs for a model that also accepts images. Throws `UpstreamFailure` for other images. */
 export function inputsOf({ inputs }: EmbeddingRequest, rules: ImageRules): readonly ReadInput[] {
   return inputs.map((input) => readParts(partsOf(input), rules));
 }

@@ -40,7 +40,7 @@ const purposes: Readonly<Record<InputType, string>> = {
   clustering: "CLUSTERING",
 };
 
-/** The provider takes 25 MB within a request. */
+/** The provider accepts 25 MB within a request. */
 const novaImages = { formats: ["png", "jpeg", "gif", "webp"], maxBytes: 25_000_000 } as const;
 
 const truncationModes = { none: "NONE", start: "START", end: "END" } as const;

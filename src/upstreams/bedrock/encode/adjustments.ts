@@ -2,7 +2,7 @@ import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
 import { unsupported } from "../failures/refusal.ts";
 import type { BedrockModelSettings } from "../settings.ts";
 
-/** Collects which fields of one request are not sent as the caller wrote them. */
+/** Collects the fields of one request that are not sent as the caller wrote them. */
 export class Adjustments {
   readonly #dropsUnsupported: boolean;
   readonly #fields = new Map<string, string | number>();
@@ -15,7 +15,7 @@ export class Adjustments {
     return this.#fields;
   }
 
-  /** Changes a field, independent of the operator's setting for unsupported ones. */
+  /** Changes a field, whatever the operator's setting for unsupported ones. */
   sendAs(field: string, sent: string | number): void {
     this.#fields.set(field, sent);
   }

@@ -6,7 +6,7 @@ import type { ThoughtSeal } from "../thinking/thought-seal.ts";
 
 /** The parts of a request that reading its answer depends on. */
 export interface AnswerContext {
-  /** The caller's names of tools by the names that were sent, where they differ. */
+  /** The caller's names of tools, by the names that were sent, if they differ. */
   readonly toolNames: ReadonlyMap<string, string>;
   /** Tools, by sent name, whose input is the text of their one field `input`. */
   readonly textTools: ReadonlySet<string>;
@@ -15,13 +15,15 @@ export interface AnswerContext {
    * alone, or in addition to the caller's own.
    */
   readonly answerTool: string | undefined;
-  /** The caller used the deprecated `functions`; a call is answered as `function_call`. */
+  /** The caller used the deprecated `functions`, so a call is answered as `function_call`. */
   readonly usesFunctions: boolean;
-  /** Of the model that answers. */
+  /** The seal of the model that answers. */
   readonly thoughtSeal: ThoughtSeal;
-  /** The end of the answer's text, for stop sequences that were not sent to the model. */
+  /**
+   * Stop sequences that were not sent to the model, at which the gateway ends the answer's text.
+   */
   readonly stopSequences: readonly string[];
-  /** The check of an answer that was not cut; undefined if there is none. */
+  /** The check of a complete answer; undefined if there is none. */
   readonly check: AnswerCheck | undefined;
 }
 

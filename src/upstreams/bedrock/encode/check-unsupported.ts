@@ -3,9 +3,9 @@ import { isObject, listOf } from "../../shared/json-fields.ts";
 import type { Adjustments } from "./adjustments.ts";
 
 /**
- * Drops or refuses the fields that change the answer and have no equivalent at the provider. Values
- * without effect pass. Hints, such as `seed`, `user`, `store` or `verbosity`, are ignored: the
- * answer without them is an answer to the same question.
+ * Drops or refuses fields that would change the answer and have no equivalent at the provider.
+ * Values without effect pass. Hints such as `seed`, `user`, `store` or `verbosity` are ignored: an
+ * answer without them still answers the question.
  */
 export function checkUnsupported(request: ChatRequest, adjustments: Adjustments): void {
   for (const [field, asksForSomething] of fields) {
@@ -15,7 +15,7 @@ export function checkUnsupported(request: ChatRequest, adjustments: Adjustments)
   }
 }
 
-/** Each with the test of its value. */
+/** Each field with a test of its value. */
 const fields: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ["presence_penalty", isOtherThanZero],
   ["frequency_penalty", isOtherThanZero],
@@ -24,7 +24,7 @@ const fields: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ["top_logprobs", isOtherThanZero],
   ["modalities", (value) => listOf(value)?.includes("audio") === true],
   ["web_search_options", isObject],
-  // A check of the content that the caller relies on.
+  // Filters the content, which the caller relies on.
   ["moderation", isObject],
 ];
 

@@ -1,6 +1,8 @@
 import type { JsonObject } from "../../shared/json-fields.ts";
 
-/** The body of Converse and ConverseStream, as far as it is written here. Names are the wire's. */
+/**
+ * The body of Converse and ConverseStream, as far as it is used here. Names are those of the wire.
+ */
 export interface ConverseBody {
   readonly messages: readonly Turn[];
   readonly system?: readonly SystemBlock[];
@@ -8,7 +10,7 @@ export interface ConverseBody {
   readonly toolConfig?: ToolConfig;
   readonly guardrailConfig?: GuardrailConfig;
   readonly additionalModelRequestFields?: JsonObject;
-  /** JSON pointers into the model's own answer: what Converse should repeat of it. */
+  /** JSON pointers into the model's own answer, to fields that Converse should repeat. */
   readonly additionalModelResponseFieldPaths?: readonly string[];
   readonly requestMetadata?: Readonly<Record<string, string>>;
   readonly performanceConfig?: { readonly latency: "standard" | "optimized" };

@@ -99,11 +99,11 @@ class ConversationEncoder {
     if (instruction !== undefined) system.push({ text: instruction });
     finishTurns(turns, model.capabilities);
     if (model.capabilities.system) return { system, turns: withFirstWords(turns, []) };
-    // Without instructions of their own, they come first.
+    // A model without system instructions gets them at the beginning of the first turn.
     return { system: [], turns: withFirstWords(turns, system) };
   }
 
-  /** Instructions at any position: the provider takes them only for the whole conversation. */
+  /** Instructions at any position: the provider accepts them only for the whole conversation. */
   #addInstructions(message: ChatMessage): void {
     const begin = this.#system.length;
     for (const part of partsOf(message)) {
@@ -138,7 +138,7 @@ class ConversationEncoder {
   #checkResultPart(part: ContentPart, path: string): void {
     const { model, offersTools } = this.#context;
     const { images, toolResultImages } = model.capabilities;
-    // Where results are written as text, their images are the user's.
+    // If results are written as text, their images belong to the user.
     if (part.type !== "image_url" || !images || toolResultImages || !offersTools) return;
     throw unsupported(
       path,
@@ -204,7 +204,7 @@ class ConversationEncoder {
     return parts.filter((part) => !isBlank(textOfPart(part)));
   }
 
-  /** Adds the cache point that a message or a part wants after its last block. */
+  /** Adds the cache point that a message or a part requests after its last block. */
   #mark(holder: ChatMessage | ContentPart): void {
     this.#turns.addCachePoint(this.#pointOf(holder));
   }

@@ -84,7 +84,9 @@ function reportEffort(
   if (isOther) adjustments.sendAs("reasoning_effort", effort);
 }
 
-/** What the model reads of a request, without its own thoughts. Throws as `encodeConverse` does. */
+/**
+ * The content of a request that the model reads, without thoughts. Throws as `encodeConverse` does.
+ */
 export function encodeContent(
   request: ChatRequest,
   model: BedrockModel,
@@ -169,7 +171,7 @@ type OperatorFields = Pick<
   "guardrailConfig" | "requestMetadata" | "performanceConfig" | "serviceTier"
 >;
 
-/** Request metadata is the operator's alone: it is written to the operator's logs. */
+/** Only the operator can set request metadata, because it is written to the operator's logs. */
 function operatorFields(
   request: ChatRequest,
   settings: BedrockModel["settings"],
@@ -186,15 +188,15 @@ function operatorFields(
 }
 
 /**
- * The operator's tier, else the caller's. `auto` and `default` are what happens anyway, and `scale`
- * exists only at OpenAI.
+ * The operator's tier, or else the caller's. `auto` and `default` need no field, and `scale` exists
+ * only at OpenAI.
  */
 export function serviceTierOf(
   { service_tier: wanted }: ChatRequest,
   { serviceTier }: BedrockModel["settings"],
 ): BedrockModelSettings["serviceTier"] {
   if (serviceTier !== undefined) return serviceTier;
-  // OpenAI serves `fast` as `priority`.
+  // OpenAI treats `fast` as `priority`.
   if (wanted === "priority" || wanted === "fast") return "priority";
   return wanted === "flex" ? "flex" : undefined;
 }

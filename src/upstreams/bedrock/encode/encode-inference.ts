@@ -4,17 +4,17 @@ import type { BedrockModel } from "../models/bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import type { InferenceConfig } from "./converse-body.ts";
 
-/** The default where neither the caller nor the model's configuration sets a cap. */
+/** The default if neither the caller nor the model's configuration sets a cap. */
 const usualMaxTokens = 4_096;
 
 /**
- * The cap of the answer: without one some models stop after 512 tokens. The provider reserves it
- * from the operator's quota until the answer is whole, so the operator can choose a lower one than
- * the model's for callers who set none.
+ * The cap of the answer. Without one, some models stop after 512 tokens. The provider reserves the
+ * cap from the operator's quota until the answer is complete, so the operator can set a lower
+ * default than the model's maximum for callers that set none.
  *
- * A caller's cap is sent unchanged or refused; if the operator allows it, it is lowered and the
- * caller is informed. If only the table has a lower limit of the model, the provider decides, which
- * names its limit when it refuses.
+ * A caller's cap is sent unchanged or refused; if the operator allows it, the cap is lowered and
+ * the caller is informed. If only the built-in table has a lower limit, the provider decides,
+ * because its refusal names the limit.
  */
 export function maxTokensOf(
   request: ChatRequest,
@@ -41,7 +41,7 @@ export function maxTokensOf(
 }
 
 export interface InferencePlan {
-  /** Undefined where the model takes no cap. */
+  /** Undefined if the model accepts no cap. */
   readonly maxTokens: number | undefined;
   readonly isThinking: boolean;
   readonly adjustments: Adjustments;
@@ -70,19 +70,19 @@ function samplingOf(request: ChatRequest, model: BedrockModel, adjustments: Adju
   if (temperature === undefined) return topP === undefined ? {} : { topP };
   if (topP === undefined) return { temperature };
   if (model.capabilities.topPWithTemperature) return { temperature, topP };
-  // One of the two has to be dropped. OpenAI's default of 1 has no effect, and clients send it.
+  // One of the two must be dropped. OpenAI's default of 1 has no effect, and clients send it.
   if (request.temperature === 1 && topP < 1) return { topP };
   if (topP < 1) adjustments.sendAs("top_p", "dropped");
   return { temperature };
 }
 
-/** Sampling cannot be chosen while a model thinks. A value of 1 has no effect. */
+/** A model that thinks does not accept sampling settings. A value of 1 has no effect. */
 function reportDroppedSampling({ temperature, topP }: Sampling, adjustments: Adjustments): void {
   if (temperature !== undefined && temperature < 1) adjustments.sendAs("temperature", "dropped");
   if (topP !== undefined && topP < 1) adjustments.sendAs("top_p", "dropped");
 }
 
-/** OpenAI's scale ends at 2 and this one at 1, the largest value that can be sent. */
+/** OpenAI's scale ends at 2 and this one at 1, so 1 is the largest value sent. */
 function temperatureOf(
   request: ChatRequest,
   model: BedrockModel,
@@ -122,7 +122,7 @@ export interface Stops {
   readonly kept: readonly string[];
 }
 
-/** Sequences of white space alone are refused by models that take others. */
+/** Some models refuse sequences that consist only of white space. */
 export function stopsOf(request: ChatRequest, { capabilities }: BedrockModel): Stops {
   const stop = request.stop ?? [];
   const all = (typeof stop === "string" ? [stop] : stop).filter((text) => text !== "");

@@ -1,6 +1,6 @@
 import type { SystemBlock, TextBlock, Turn } from "./converse-body.ts";
 
-/** The text of a turn of the user that the provider requires and the caller does not have. */
+/** The text of a user turn that the provider requires and the caller did not send. */
 export const noMessage: TextBlock = { text: "(no message)" };
 
 export interface UnfinishedConversation {
@@ -13,9 +13,9 @@ export interface UnfinishedConversation {
 }
 
 /**
- * Makes a conversation begin with the user and, unless the assistant continues, end with the user:
- * an instruction after all turns becomes the user's turn, or else a placeholder does. The first
- * turn is left empty where the assistant begins; see `withFirstWords`.
+ * Makes a conversation begin with the user and, unless the assistant's text is to be continued, end
+ * with the user: an instruction after all turns becomes the user's turn, or a placeholder is added.
+ * The first turn is left empty if the assistant begins; see `withFirstWords`.
  */
 export function repairTurns(conversation: UnfinishedConversation): void {
   const { system, turns, lastInstruction, isUserSilent } = conversation;

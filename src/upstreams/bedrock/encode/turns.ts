@@ -42,8 +42,8 @@ export class Turns {
       last.content.push(block);
       return;
     }
-    // Some models refuse text beside results. Within a result, the user's text would be taken for
-    // the tool's.
+    // Some models refuse text beside results. Inside a result, the user's text would look like the
+    // tool's.
     this.list.push({ role: "assistant", content: [between] }, { role, content: [block] });
   }
 

@@ -12,8 +12,8 @@ export interface FrameHeaders {
 }
 
 /**
- * Reads the headers of frames. In one stream they are nearly always the same bytes as the previous
- * frame's, and comparing them is faster than reading them again.
+ * Reads the headers of frames. In one stream they are nearly always the same bytes as those of the
+ * previous frame, and comparing them is faster than reading them again.
  */
 export class FrameHeaderReader {
   #lastBytes: Uint8Array = new Uint8Array(0);

@@ -15,24 +15,24 @@ const checksumBytes = 4;
 const leastFrameBytes = preludeBytes + checksumBytes;
 /** Largest frame that is read: the format's own limit for a message. */
 const mostFrameBytes = 16 * 1024 * 1024;
-/** Room for a frame that comes in pieces; nearly all are smaller. */
+/** Room for a frame that arrives in pieces; nearly all frames are smaller. */
 const leastRoomBytes = 4 * 1024;
 
 /**
  * Cuts a byte stream into frames, however it is split, and checks both checksums of each. A frame
- * within one piece of the network is not copied; for a larger one, the memory is at most a small
- * multiple of the received bytes, independent of the declared length.
+ * that arrives in one piece is not copied. For others, the memory is at most a small multiple of
+ * the received bytes, whatever the declared length.
  */
 export class FrameReader {
   readonly #headers = new FrameHeaderReader();
   /** The received bytes of the incomplete frame. */
   #kept = new Uint8Array(0);
   #keptBytes = 0;
-  /** How many bytes of it are needed to continue: its prelude, then all. */
+  /** How many bytes of it are needed to continue: first its prelude, then all of it. */
   #neededBytes = preludeBytes;
   #failure: UpstreamFailure | undefined;
 
-  /** Set for good once the bytes are not frames. */
+  /** Set permanently once the bytes are not frames. */
   get failure(): UpstreamFailure | undefined {
     return this.#failure;
   }
@@ -124,7 +124,7 @@ function readFrameLength(bytes: Uint8Array, start: number): number {
   return frameBytes;
 }
 
-/** The CRC-32 (IEEE) of the bytes from `start` is at `end`. */
+/** Checks that `end` has the CRC-32 (IEEE) of the bytes from `start`. */
 function checkSum(bytes: Uint8Array, start: number, end: number): void {
   if (crc32(bytes.subarray(start, end)) !== readUint32(bytes, end)) {
     throw brokenAnswer("a frame fails its checksum");

@@ -29,7 +29,7 @@ const haikuCard =
 
 /** Models that have ended or will end. Ends that are only "no sooner than" are not here. */
 export const endsOfLife: readonly EndOfLife[] = [
-  // The page as of autumn 2026. It drops models some months after their end.
+  // The page as of autumn 2026. It drops models a few months after their end.
   ...ends("2026-10-08", lifecyclePage, {
     "ai21.jamba-1-5-large-v1:0": "2026-11-26",
     "ai21.jamba-1-5-mini-v1:0": "2026-11-26",
@@ -46,7 +46,7 @@ export const endsOfLife: readonly EndOfLife[] = [
     "anthropic.claude-3-sonnet-20240229-v1:0": "2026-07-30",
     "anthropic.claude-3-5-sonnet-20240620-v1:0": "2026-07-30",
     "anthropic.claude-3-5-sonnet-20241022-v2:0": "2026-07-30",
-    // Outside of GovCloud it was 2026-04-28.
+    // Outside GovCloud it was 2026-04-28.
     "anthropic.claude-3-7-sonnet-20250219-v1:0": "2026-07-30",
     "anthropic.claude-opus-4-20250514-v1:0": "2026-05-31",
     "meta.llama3-1-405b-instruct-v1:0": "2026-07-07",

@@ -14,12 +14,12 @@ interface ConfiguredModel {
 }
 
 const dayMs = 24 * 3_600_000;
-/** Less than the provider's notice of six months, and enough to move. */
+/** Less than the provider's notice of six months, and enough time to move. */
 const noticeDays = 90;
-/** An alias that allows less than this share of what its model writes may be a mistake. */
+/** An alias that allows less than this share of the model's maximum may be a mistake. */
 const smallShare = 1 / 8;
 
-/** Warnings of models that the provider ends, or has ended. `now`: wall clock, ms. */
+/** Warnings about models that the provider will end, or has ended. `now`: wall clock, ms. */
 export function endingModels(
   settings: BedrockSettings,
   served: ServedModels,
@@ -28,7 +28,7 @@ export function endingModels(
   return writtenModels(settings, served).flatMap((model) => lifecycleWarning(model, now) ?? []);
 }
 
-/** Warnings of models that are unknown here, or that the operator describes wrongly. */
+/** Warnings about models that are unknown here, or that the operator describes wrongly. */
 export function doubtfulModels(settings: BedrockSettings, served: ServedModels): readonly string[] {
   return writtenModels(settings, served)
     .flatMap((written) => [unknownWarning(written), outputWarning(written)])

@@ -84,7 +84,7 @@ const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
   ["invalidsignature", "stale-credential"],
   ["signaturedoesnotmatch", "stale-credential"],
   ["requesttimetooskewed", "stale-credential"],
-  // Also sent for credentials that were replaced; loading them once more settles which.
+  // Also sent for credentials that were replaced; loading them again shows which it is.
   ["unrecognizedclient", "stale-credential"],
   ["invalidclienttokenid", "stale-credential"],
   ["incompletesignature", "stale-credential"],
@@ -100,7 +100,7 @@ const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
   ["internalfailure", "unavailable"],
 ]);
 
-/** For answers without a name, or with one that is new: proxies, and parts of the front end. */
+/** For answers without a name or with a new one: from proxies and parts of the front end. */
 function kindByStatus({ shortName, status, message }: ReadException): UpstreamFailureKind {
   switch (status) {
     case 400:

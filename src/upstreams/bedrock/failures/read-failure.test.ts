@@ -145,7 +145,7 @@ const rows: readonly Row[] = [
       "provided.",
     "bad-credential",
   ],
-  // Quoted words of a caller are not about the operator.
+  // Quoted words of a caller do not concern the operator.
   [
     "ValidationException",
     400,

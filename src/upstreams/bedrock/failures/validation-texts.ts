@@ -30,9 +30,9 @@ const identifierTexts = anyOf(
 const guardrailTexts = /guardrail (?:identifier|version)|guardrail(?:Config|Identifier|Version)\b/i;
 
 /**
- * What the operator's account may not do, though the request is valid. Only matched at the
- * beginning: the rest of a message may quote a caller. All are from reports; the provider documents
- * none as a validation error.
+ * What the operator's account may not do, although the request is valid. Matched only at the
+ * beginning, because the rest of a message may quote a caller. All are from reports; the provider
+ * documents none of them as a validation error.
  */
 const accountTexts = anyOf(
   "^operation not allowed\\b",
@@ -68,7 +68,7 @@ const overflowTexts = anyOf(
   `prompt tokens \\(${count}\\) exceed model maximum \\(${count}\\)`,
 );
 
-/** The caller's cap is too large for this model; another target's may take it. */
+/** The caller's cap is too large for this model; another target's model may accept it. */
 const capTexts = /maximum tokens you requested exceeds the model limit of/i;
 
 const contentTexts =

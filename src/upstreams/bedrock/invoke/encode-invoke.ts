@@ -14,7 +14,7 @@ import type { ImportedWire } from "./imported-families.ts";
 
 export interface EncodedInvoke {
   readonly body: string;
-  /** Headers for what Converse has in its body. */
+  /** Headers for settings that Converse has in its body. */
   readonly headers: Readonly<Record<string, string>>;
   readonly context: AnswerContext;
   readonly adjusted: AdjustedFields;
@@ -87,7 +87,7 @@ function operatorHeaders(
   };
 }
 
-/** Headers take only ASCII, in which JSON can express every text. */
+/** Header values are ASCII, in which JSON can express every text. */
 function asciiJson(value: object): string {
   return JSON.stringify(value).replaceAll(
     /[^ -~]/g,

@@ -10,8 +10,8 @@ import {
 import type { KnownEvent } from "../decode/stream-event-shape.ts";
 
 /**
- * Converts a whole answer of InvokeModel to the Converse answer it would have been. An answer in no
- * known form stays unchanged: it contains a failure, or is invalid.
+ * Converts a whole answer of InvokeModel to the corresponding Converse answer. An answer in an
+ * unknown format stays unchanged: it contains a failure, or is invalid.
  */
 export function asConverse({ headers, body }: WholeAnswer): WholeAnswer {
   const native = parseObject(body);
@@ -53,8 +53,9 @@ interface Piece {
 }
 
 /**
- * The text of an answer or of a part of it: `generation` of Llama's form, `outputs` of Mistral's, or
- * `choices` of OpenAI's, in which the provider answers requests for `max_tokens` of newer imports.
+ * The text of an answer or of a part of it: `generation` in Llama's format, `outputs` in Mistral's,
+ * or `choices` in OpenAI's, which the provider uses for requests with `max_tokens` to newer
+ * imports.
  */
 function readPiece(native: JsonObject): Piece | undefined {
   const { generation } = native;
@@ -64,9 +65,9 @@ function readPiece(native: JsonObject): Piece | undefined {
   if (choice === undefined) return undefined;
   const message = objectOf(choice["message"]) ?? objectOf(choice["delta"]);
   const text = textOf(choice["text"]) ?? textOf(message?.["content"]);
-  // OpenAI's form has a `stop_reason` too, which may be the number of a token.
+  // OpenAI's format also has a `stop_reason`, which may be the number of a token.
   const reason = choice["finish_reason"] ?? choice["stop_reason"];
-  // The last part of a stream may have only a reason.
+  // The last part of a stream may contain only a reason.
   if (text === undefined && typeof reason !== "string") return undefined;
   return pieceOf(native, text ?? "", reason);
 }
@@ -100,13 +101,13 @@ function usageOfChoices(native: JsonObject): JsonObject | undefined {
   return usage && usageOf(usage["prompt_tokens"], usage["completion_tokens"]);
 }
 
-/** In the last chunk of a stream. */
+/** The last chunk of a stream has these. */
 function usageOfMetrics(native: JsonObject): JsonObject | undefined {
   const metrics = objectOf(native["amazon-bedrock-invocationMetrics"]);
   return metrics && usageOf(metrics["inputTokenCount"], metrics["outputTokenCount"]);
 }
 
-/** Mistral's form has no counts. */
+/** Mistral's format has no counts. */
 function usageOfHeaders(headers: AnswerHeaders): JsonObject | undefined {
   return usageOf(
     headers.get("x-amzn-bedrock-input-token-count") ?? undefined,

@@ -37,7 +37,7 @@ export const qwenPrompt: PromptTemplate = ({ system, turns }) => {
 };
 
 /**
- * Mistral and Mixtral of the first versions, whose tokens later ones keep. Instructions go before
+ * The first versions of Mistral and Mixtral, whose tokens later ones keep. Instructions go before
  * the user's first message.
  */
 export const mistralPrompt: PromptTemplate = ({ system, turns }) => {
@@ -64,7 +64,7 @@ function joinTurns(
   return isAnswerOpen ? texts.join("") : `${texts.join("")}${write("assistant", "")}`;
 }
 
-/** `<|anything|>`: the form of both families' tokens. */
+/** `<|anything|>`: the format of both families' tokens. */
 function breakAngleTokens(text: string): string {
   return text.replaceAll(/<\|(?=\w+\|>)/g, "<| ");
 }

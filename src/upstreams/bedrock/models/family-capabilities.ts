@@ -38,7 +38,7 @@ const claude46: Capabilities = {
   maxOutputTokens: 128_000,
 };
 
-/** From 4.7 on no sampling can be chosen, and this provider refuses JSON schemas there. */
+/** From 4.7 on, sampling cannot be set, and this provider refuses JSON schemas. */
 const claude47: Capabilities = {
   ...claude46,
   temperature: false,
@@ -56,7 +56,7 @@ const claude5: Capabilities = {
   promptCacheMinTokens: 512,
 };
 
-/** No tool can be forced from here on, even if the model does not think. */
+/** From here on, no tool can be forced, even if the model does not think. */
 const claude55 = { ...claude5, toolChoice: false, namedToolChoice: false };
 
 /**
@@ -88,7 +88,7 @@ const nova: Capabilities = {
   maxOutputTokens: 10_000,
 };
 
-/** What a prompt cannot express, independent of the operator's settings of an imported model. */
+/** What a prompt cannot express, whatever the operator sets for an imported model. */
 export const promptOnly = {
   ...withoutTools,
   images: false,
@@ -105,7 +105,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "claude-3": claude,
   "claude-3-5-sonnet-v1": claude,
   "claude-3-5": { ...claude, maxOutputTokens: 8_192, countTokens: true },
-  // This provider's takes no images, unlike Anthropic's own.
+  // This provider's version accepts no images, unlike Anthropic's own.
   "claude-3-5-haiku": { ...cachingClaude, images: false, maxOutputTokens: 8_192 },
   "claude-3-7": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
   "claude-4": { ...cachingClaude, reasoning: "thinking-budget", maxOutputTokens: 64_000 },
@@ -131,7 +131,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
     // Without a cap it would write 512 tokens.
     maxOutputTokens: 4_096,
   },
-  // It can be forced to call some tool, but not a certain one of several.
+  // It can be forced to call some tool, but not a specific one of several.
   "mistral-large": {
     ...mistral,
     streamingTools: false,
@@ -163,7 +163,7 @@ export const familyCapabilities: Readonly<Record<ChatFamily, Capabilities>> = {
   "imported-llama": { ...imported, stop: false },
   "imported-mistral": { ...imported, system: false },
   "imported-qwen": imported,
-  // Nothing is known, so nothing is refused that the provider may take.
+  // Nothing is known, so nothing is refused that the provider might accept.
   "other-chat": {
     ...usual,
     topK: true,

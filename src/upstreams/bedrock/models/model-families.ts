@@ -1,6 +1,6 @@
 /**
- * Families of the provider's models and what can differ between them. Identifiers contain the
- * family; an ARN does not, so the operator names it there.
+ * Families of the provider's models. Capabilities can differ between them. Identifiers contain the
+ * family; an ARN does not, so the operator must name it.
  */
 export const chatFamilies = [
   "claude-3",
@@ -47,7 +47,7 @@ export const embeddingFamilies = [
 ] as const;
 
 export type ChatFamily = (typeof chatFamilies)[number];
-/** Imported models that are called through InvokeModel, with a prompt by their own template. */
+/** Imported models that are called through InvokeModel, with prompts in their own template. */
 export type ImportedFamily = Extract<ChatFamily, `imported-${string}`>;
 export type EmbeddingFamily = (typeof embeddingFamilies)[number];
 export type ModelFamily = ChatFamily | EmbeddingFamily;
@@ -85,13 +85,13 @@ const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^anthropic\.claude-(?:sonnet|haiku)-4-/, "claude-4"],
   [/^anthropic\.claude-haiku-5-5(?!\d)/, "claude-haiku-5-5"],
   [/^anthropic\.claude-sonnet-5-5(?!\d)/, "claude-sonnet-5-5"],
-  // These always think. A newer model is taken for one of them.
+  // These always think. Newer models are treated like these.
   [/^anthropic\.claude-(?:opus-5-5(?!\d)|fable-|mythos-)/, "claude-opus-5-5"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-5(?!\d|-[1-9](?!\d))/, "claude-5"],
   [/^anthropic\.claude-(?:opus|sonnet|haiku)-(?:[5-9]|\d\d)(?!\d)/, "claude-opus-5-5"],
   [/^meta\.llama3-1-405b-/, "llama-3-1-405b"],
   [/^meta\.llama3-2-(?:11b|90b)-/, "llama-3-2-vision"],
-  // The small ones take no tools, like the first third generation.
+  // The small ones have no tools, like the first third generation.
   [/^meta\.llama3-2-/, "llama-3"],
   [/^meta\.llama3-[13]-/, "llama-3-1"],
   [/^meta\.llama3-/, "llama-3"],

@@ -8,7 +8,7 @@ export interface TargetModel {
   readonly model: BedrockModel;
   /** `/model/<identifier>`, the identifier as one segment. */
   readonly path: string;
-  /** Where its tokens are counted; undefined when the model does not support that. */
+  /** The path for counting tokens; undefined when the model does not support that. */
   readonly countPath: string | undefined;
 }
 

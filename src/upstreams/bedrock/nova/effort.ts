@@ -17,7 +17,7 @@ export function planNovaEffort(
   { turns }: ReasoningCircumstances,
 ): ReasoningPlan {
   const wanted = wantedEffort(request, model);
-  // It cannot think before text that it has to continue.
+  // It cannot think before text that it must continue.
   if (wanted === undefined || turns.at(-1)?.role !== "user") {
     return { fields: {}, isThinking: false };
   }

@@ -1,9 +1,9 @@
 import { foundationModelOf } from "../models/model-families.ts";
 
 /**
- * The identifier of a model in a region; undefined where the region does not have it. The prefix of
- * a system profile becomes that of the region's geography; one that is already valid in the region
- * stays, as do foundation models and `global.` profiles. An ARN is valid only in its own region.
+ * The identifier of a model in a region; undefined if the region does not have it. The prefix of a
+ * system profile becomes that of the region's geography. A profile that is already valid there, a
+ * foundation model and a `global.` profile stay unchanged. An ARN is valid only in its own region.
  */
 export function fitToRegion(identifier: string, region: string): string | undefined {
   const foundationModel = foundationModelOf(identifier);
@@ -39,7 +39,7 @@ const geographies: Readonly<Record<string, RegExp>> = {
   jp: /^ap-northeast-[13]$/,
   au: /^ap-southeast-[24]$/,
   apac: /^(?:ap-|me-central-1$)/,
-  // Only kept where it is written: there is no list of the models that have it.
+  // Kept only if it is written: there is no list of the models that have it.
   in: /^ap-south-/,
 };
 

@@ -33,7 +33,7 @@ export function planReasoning(
       return planAdaptive(effort, capabilities, circumstances);
     case "effort-field":
       if (effort === undefined) return none;
-      // Such a model always reasons; its least effort is the nearest to none.
+      // Such a model always reasons; its lowest effort is the closest to none.
       return planField(fieldEfforts[effort] ?? effort);
   }
 }
@@ -56,7 +56,7 @@ function planConfigured(
   return { fields: { thinking }, isThinking: true };
 }
 
-/** Unlike a budget, this also works between a call and what follows its result without thoughts. */
+/** Unlike a budget, this also works after a tool result without the thoughts before the call. */
 function planAdaptive(
   effort: string | undefined,
   capabilities: Capabilities,
@@ -78,7 +78,7 @@ function adaptive(effort: string, { omitsThoughts }: Capabilities): ReasoningPla
   };
 }
 
-/** No thinking, or the least effort of a model that always thinks. */
+/** No thinking, or the lowest effort of a model that always thinks. */
 function planWithout(capabilities: Capabilities): ReasoningPlan {
   switch (capabilities.thinkingOff) {
     case "omit":
@@ -86,7 +86,7 @@ function planWithout(capabilities: Capabilities): ReasoningPlan {
     case "disabled":
       return { fields: { thinking: { type: "disabled" } }, isThinking: false };
     case "between-tools":
-      // It still takes notes between calls, which it needs back.
+      // It still thinks between calls, and needs these thoughts back.
       return { fields: { thinking: { type: "between_tools" } }, isThinking: true };
     case "never":
       return adaptive("low", capabilities);
@@ -104,8 +104,7 @@ function planBudget(wanted: number, circumstances: ReasoningCircumstances): Reas
 }
 
 /**
- * Between a call and what follows its result, such a model needs the thoughts before the call back,
- * with their signature.
+ * After a tool result, such a model needs the thoughts before the call back, with their signature.
  */
 function lacksThoughts({ turns }: ReasoningCircumstances): boolean {
   const last = turns.at(-1);
@@ -129,7 +128,7 @@ const budgets: Readonly<Record<string, number | undefined>> = {
   max: 32_768,
 };
 
-/** The models' own names are OpenAI's, as far as each has them. */
+/** The models use OpenAI's names, as far as each supports the effort. */
 function effortOf(effort: string, { xhighEffort }: Capabilities): string {
   if (effort === "minimal") return "low";
   return effort === "xhigh" && !xhighEffort ? "high" : effort;

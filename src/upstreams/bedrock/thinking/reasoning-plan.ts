@@ -5,11 +5,11 @@ export interface ReasoningPlan {
   /** For `additionalModelRequestFields`. */
   readonly fields: JsonObject;
   /**
-   * Whether the model thinks before it answers: its sampling cannot be chosen then, and it may get
-   * its earlier thoughts back.
+   * Whether the model thinks before it answers. Then its sampling cannot be set, and it may get its
+   * earlier thoughts back.
    */
   readonly isThinking: boolean;
-  /** Set where the model takes no cap of its answer. */
+  /** Set if the model accepts no cap of its answer. */
   readonly isUncapped?: true;
   /** The effort that is sent, in the model's words. */
   readonly effort?: string;

@@ -4,9 +4,9 @@ import type { ReasoningContentBlock } from "../encode/converse-body.ts";
 import type { ThoughtSeal } from "./thought-seal.ts";
 
 /**
- * The thoughts that a caller sends back with an assistant message and that the model recognizes.
- * They come in `reasoning_details` as they were sent, or in `thinking_blocks`, as callers of
- * LiteLLM keep them. Anything else in these fields is ignored.
+ * The thoughts that a caller sends back with an assistant message and that the model recognises.
+ * They are in `reasoning_details`, as they were sent, or in `thinking_blocks`, as LiteLLM's callers
+ * keep them. Anything else in these fields is ignored.
  */
 export function sentThoughts(
   message: ChatMessage,
@@ -37,7 +37,7 @@ function readDetail(detail: JsonObject): ReasoningBlock | undefined {
   }
 }
 
-/** Clients omit an empty text: thoughts that the model omits are signed all the same. */
+/** Clients omit an empty text, but thoughts without visible text are signed too. */
 function signed(text: unknown, signature: unknown): ReasoningBlock | undefined {
   const proof = nonEmpty(signature);
   if (proof === undefined) return undefined;

@@ -3,14 +3,14 @@ import type { ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { foundationModelOf } from "../models/model-families.ts";
 
 /**
- * A model recognizes only its own unchanged thoughts, and refuses a whole request for others. So
- * thoughts are sealed for callers: before the provider's signature comes a digest of it, of the
- * thoughts, and of the model. Thoughts without a valid seal are not sent on.
+ * A model recognises only its own unchanged thoughts, and refuses a whole request that contains
+ * others. So thoughts are sealed for callers: the provider's signature is preceded by a digest of
+ * the signature, of the thoughts, and of the model. Thoughts without a valid seal are not sent on.
  */
 export class ThoughtSeal {
   readonly #model: string;
 
-  /** A foundation model is the same in all its profiles; behind an ARN, the ARN identifies it. */
+  /** A foundation model is the same in all its profiles. Behind an ARN, the ARN identifies it. */
   constructor(identifier: string) {
     this.#model = foundationModelOf(identifier) ?? identifier;
   }

@@ -1,6 +1,6 @@
 import type { ContentBlock, Turn } from "../encode/converse-body.ts";
 
-/** The turns for a model that does not think now, which takes no thoughts either. */
+/** The turns for a model that does not think in this request, which accepts no thoughts either. */
 export function withoutThoughts(turns: readonly Turn[]): readonly Turn[] {
   return turns.map((turn) =>
     turn.content.some(isThought)

@@ -31,7 +31,7 @@ export interface ToolContext {
   readonly adjustments: Adjustments;
 }
 
-/** The tools of a request, and the one that takes its answer. */
+/** The tools of a request, including the one whose input is the answer. */
 export function encodeTools(
   request: ChatRequest,
   model: BedrockModel,
@@ -66,7 +66,9 @@ interface Writing {
   readonly isSingle: boolean;
 }
 
-/** With the caller's tools any may be called, but one must: text would not be the answer. */
+/**
+ * With the caller's tools, any tool may be called, but one must be: text would not be the answer.
+ */
 function encodeAnswerTool(offer: Offer, own: readonly Offer[], writing: Writing): EncodedTools {
   const { model, names } = writing;
   const isAlone = own.length === 0 && model.capabilities.namedToolChoice;
@@ -122,7 +124,7 @@ function supported(
   };
 }
 
-/** Callers that rely on one call at a time may fail on two, so this is no hint. */
+/** A caller that relies on single calls may fail if it gets two, so this is not just a hint. */
 function wantsSingleCalls(
   request: ChatRequest,
   { field }: Offers,
@@ -139,7 +141,7 @@ function wantsSingleCalls(
   return false;
 }
 
-/** Some models cache prompts, but take no point among the tools. */
+/** Some models cache prompts, but do not accept cache points among the tools. */
 function entriesOf(offer: Offer, model: BedrockModel, names: ToolNames): readonly ToolEntry[] {
   const spec = specOf(offer, model, names);
   const { capabilities } = model;
@@ -149,7 +151,7 @@ function entriesOf(offer: Offer, model: BedrockModel, names: ToolNames): readonl
 
 function specOf(offer: Offer, { capabilities }: BedrockModel, names: ToolNames): ToolSpec {
   const { name, description = "", schema, isStrict } = offer;
-  // A strict tool that cannot be enforced is offered as it is.
+  // A strict tool that cannot be enforced is offered as an ordinary one.
   const held = isStrict && capabilities.jsonSchema ? providerSchema(schema) : undefined;
   return {
     toolSpec: {
@@ -174,8 +176,8 @@ function choiceOf(choice: Choice, names: ToolNames): { toolChoice?: WireToolChoi
 }
 
 /**
- * The model's own form of a choice, the only one that can request single calls. The provider
- * refuses it together with its own form, so the whole choice is written here.
+ * The model's own format of a tool choice, the only one that can request single calls. The provider
+ * refuses it together with its own format, so the whole choice is written here.
  */
 function singleChoiceOf(choice: Choice, names: ToolNames): JsonObject {
   return choice.type === "named"

@@ -1,6 +1,6 @@
 import type { TextFieldReader } from "../decode/text-field-reader.ts";
 
-/** Takes the pieces of a tool's input as they come, and forwards what the caller should see. */
+/** Takes the pieces of a tool's input as they arrive, and forwards what the caller should see. */
 export interface ToolInput {
   push(json: string): void;
   /** Call once, at the end of the input. */

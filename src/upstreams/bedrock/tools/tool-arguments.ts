@@ -4,7 +4,7 @@ import { parseExactly } from "../decode/exact-json.ts";
 
 /**
  * The input of a call in the history, from the text of its arguments. The provider requires an
- * object: an empty text becomes an empty one, and a text that is not an object is put into one.
+ * object: an empty text becomes an empty object, and any other value is put into an object.
  */
 export function inputOf(text: string): JsonObject {
   if (isBlank(text)) return {};
@@ -24,7 +24,7 @@ function parse(text: string): JsonObject | undefined {
 const deepestLevel = 512;
 
 function isTooDeep(value: JsonObject, text: string): boolean {
-  // Each level takes two characters at least.
+  // Each level takes at least two characters.
   return text.length > 2 * deepestLevel && isDeeperThan(value, deepestLevel);
 }
 

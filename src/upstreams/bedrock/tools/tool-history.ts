@@ -19,11 +19,11 @@ interface OpenCall {
 
 /**
  * The calls and results of a conversation, each result matched to its call: the provider refuses a
- * call without a result and a result without a call.
+ * call without a result, and a result without a call.
  *
- * Where the request offers no tools, calls and results are written as text. The provider takes
- * blocks of tools only together with tools to call, and a model that has some may call them, which
- * the caller has ruled out.
+ * If the request offers no tools, calls and results are written as text. The provider accepts tool
+ * blocks only together with tools, and a model that has tools may call them, which the caller has
+ * ruled out.
  */
 export class ToolHistory {
   readonly #names: ToolNames;

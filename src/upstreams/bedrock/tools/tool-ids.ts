@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /**
- * Ids of tool calls as they are sent. Callers choose theirs freely and some start again in every
+ * Ids of tool calls as they are sent. Callers choose theirs freely, and some start again in every
  * turn, but the provider requires its own alphabet and unique ids in a conversation.
  */
 export class ToolIds {

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 
 /**
- * Names of tools as they are sent: the provider takes `[a-zA-Z0-9_-]{1,64}`, but callers also write
- * dots, and histories have any name that a model made up. One request uses one instance for its
- * tools, its history and its choice, so a name is the same everywhere.
+ * Names of tools as they are sent. The provider accepts `[a-zA-Z0-9_-]{1,64}`, but callers also use
+ * dots, and histories contain any name that a model made up. One request uses one instance for its
+ * tools, its history and its choice, so that a name is the same everywhere.
  */
 export class ToolNames {
   readonly #sent = new Map<string, string>();
   readonly #originals = new Map<string, string>();
   readonly #renamed = new Map<string, string>();
 
-  /** The callers' names by the sent ones, where they differ. */
+  /** The caller's names by the names that were sent, if they differ. */
   get renamed(): ReadonlyMap<string, string> {
     return this.#renamed;
   }

@@ -12,7 +12,7 @@ export interface Offer {
   /** The schema of an object. */
   readonly schema: JsonObject;
   readonly isStrict: boolean;
-  /** The tool as it was sent, which may have a cache point. */
+  /** The tool as the caller sent it, which may have a cache point. */
   readonly sent: object;
 }
 
@@ -82,14 +82,14 @@ function functionOffer(definition: FunctionDefinition): Offer {
     kind: "function",
     name,
     description: description ?? undefined,
-    // Without parameters a tool has an object without properties, which some models require.
+    // A tool without parameters has an object without properties, which some models require.
     schema: schema["type"] === undefined ? { type: "object", properties: {}, ...schema } : schema,
     isStrict: strict === true,
     sent: definition,
   };
 }
 
-/** The provider has no tools of free text: such a tool takes an object with one text in it. */
+/** The provider has no free-text tools: such a tool takes an object with one text in it. */
 function customOffer(custom: { readonly name: string }): Offer {
   const fields: JsonObject = { ...custom };
   const grammar = objectOf(objectOf(fields["format"])?.["grammar"]);
@@ -126,7 +126,7 @@ function namedChoice(
   list: readonly Offer[],
   { field, choiceField }: Pick<Offers, "field" | "choiceField">,
 ): Choice {
-  // Without any tools, clients' choices among them have no effect.
+  // Without any tools, a choice among them has no effect.
   if (list.length === 0) return { type: "auto" };
   if (list.some((offer) => offer.name === name)) return { type: "named", name };
   throw invalidRequest(
@@ -142,7 +142,7 @@ function keepAllowed(list: readonly Offer[], allowed: unknown): readonly Offer[]
   throw invalidRequest("tool_choice", "None of the allowed tools is among the tools.");
 }
 
-/** Entries have the form of the tools themselves, or have the name at the top. */
+/** Entries have the format of the tools themselves, or have the name at the top level. */
 function nameOfAllowed(entry: unknown): string | undefined {
   const fields = objectOf(entry);
   const inner = objectOf(fields?.["function"]) ?? objectOf(fields?.["custom"]) ?? fields;

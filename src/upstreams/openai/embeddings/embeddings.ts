@@ -31,7 +31,7 @@ export function encodeEmbeddings(
   return JSON.stringify(body);
 }
 
-/** OpenAI's API takes no other inputs. */
+/** OpenAI's API accepts no other inputs. */
 function onlyText(): UpstreamFailure {
   return new UpstreamFailure({
     kind: "unsupported",
@@ -86,7 +86,7 @@ function readVector(value: unknown): EmbeddingVector {
   throw brokenAnswer("a vector is not one");
 }
 
-/** Some servers break lines, or leave the padding out. */
+/** Some servers insert line breaks, or leave out the padding. */
 function normalizedBase64(text: string): string {
   try {
     return Uint8Array.fromBase64(text).toBase64();

@@ -6,7 +6,7 @@ import { unpackVectors } from "./packed-vectors.ts";
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const space = fc.constantFrom("", " ", "\n", " \r\n\t");
 const vector = fc.uint8Array({ minLength: 1, maxLength: 60 }).map((data) => data.toBase64());
-/** Texts that quote what is looked for. */
+/** Texts that quote the field that is searched for. */
 const text = fc.oneof(
   fc.string({ unit: "grapheme" }),
   fc.constantFrom('"embedding":"AAAA"', '\\"embedding":"', "embedding", '{"embedding":"AAAA"}'),

@@ -13,8 +13,8 @@ const quote = 0x22;
  * Takes the base64 vectors out of an answer, so that its megabytes are not parsed. Undefined if
  * there are none, or if a vector is not plain base64: such an answer is parsed as a whole.
  *
- * The name of a field ends with a quote that no backslash precedes, so a text that quotes such a
- * field is not taken for one.
+ * The name of a field ends with a quote that is not escaped, so a text that quotes such a field is
+ * not mistaken for one.
  */
 export function unpackVectors(body: Uint8Array): UnpackedAnswer | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
@@ -43,7 +43,9 @@ export function unpackVectors(body: Uint8Array): UnpackedAnswer | undefined {
   return { json: parts.join(""), vectors };
 }
 
-/** Where the value of a field begins whose name ends here; undefined if this names no field. */
+/**
+ * Where the value of a field begins whose name ends here; undefined if this is not a field's name.
+ */
 function valueOf(bytes: Uint8Array, nameEnd: number): number | undefined {
   const at = afterSpace(bytes, nameEnd);
   return bytes[at] === colon ? afterSpace(bytes, at + 1) : undefined;
@@ -57,7 +59,7 @@ function afterSpace(bytes: Uint8Array, from: number): number {
 
 const whitespace: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** Decoded to check a text, never read. */
+/** Filled only to check a text, never read. */
 let scratch = new Uint8Array(8 * 1024);
 
 function isPaddedBase64(text: string): boolean {

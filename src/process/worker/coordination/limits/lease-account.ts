@@ -3,25 +3,25 @@ import type { LimitState } from "../../../../domain/limits/limit-state.ts";
 import type { LeaseId } from "../../../link/lease-wire.ts";
 import type { WireWish } from "../../../link/limit-wire.ts";
 
-/** What calls may use in the rest of a slot. Control has charged it already. */
+/** What calls may use in the rest of a slot, already charged by control. */
 export interface Lease extends Amounts {
   readonly id: LeaseId;
   readonly account: LeaseAccount;
   readonly slot: number;
-  /** By the monotonic clock of this process; the slot ends then or later. */
+  /** By the monotonic clock of this process. The slot ends at this time or later. */
   readonly endsAt: number;
   readonly startedAt: number;
-  /** What was left beside the lease when it began. */
+  /** What was left apart from the lease when it began. */
   readonly state: LimitState;
   readonly granted: Readonly<Amounts>;
   /** Calls under it that are not settled, by their ids. */
   readonly calls: Map<string, LeasedCall>;
 }
 
-/** What a call has of its lease. */
+/** A call's part of its lease. */
 export interface LeasedCall {
   tokens: number;
-  /** What it may use beyond them. */
+  /** What it may use beyond its tokens. */
   overrun: number;
 }
 
@@ -32,9 +32,9 @@ export interface Amounts {
   overrun: number;
 }
 
-/** How much more is wished for than was used in a second. */
+/** How much more is asked for than was used in a second. */
 const growth = 1.25;
-/** With less to do, a lease saves nothing. */
+/** With fewer requests, a lease saves nothing. */
 const fewestRequests = 2;
 
 /** Calls of this worker under the same scopes. */
@@ -43,7 +43,7 @@ export class LeaseAccount {
   lease: Lease | undefined;
   #askedAt: number | undefined;
   #second = Number.NEGATIVE_INFINITY;
-  /** Use in this second and in the one before. */
+  /** Use in this second and in the previous one. */
   #current: Amounts = nothing();
   #previous: Amounts = nothing();
 
@@ -62,7 +62,7 @@ export class LeaseAccount {
     return this.lease !== undefined && nowMs < this.lease.endsAt ? this.lease : undefined;
   }
 
-  /** Undefined: a lease is asked for, is large enough, or would save nothing. */
+  /** Undefined: a lease was already asked for, is large enough, or would save nothing. */
   wish(nowMs: number): WireWish | undefined {
     const lease = this.leaseAt(nowMs);
     if (this.#askedAt !== undefined || (lease !== undefined && !isMostlyUsed(lease))) {
@@ -76,12 +76,12 @@ export class LeaseAccount {
     return [this.number, wanted("requests"), wanted("tokens"), wanted("overrun")];
   }
 
-  /** When the lease was asked for that is being answered; undefined: none is. */
+  /** When the lease whose answer is pending was asked for; undefined: none is pending. */
   get askedAt(): number | undefined {
     return this.#askedAt;
   }
 
-  /** What was asked with a wish has been answered, or never will be. */
+  /** The acquisition that carried a wish has been answered, or never will be. */
   answered(): void {
     this.#askedAt = undefined;
   }
@@ -102,8 +102,8 @@ export class LeaseAccount {
 }
 
 /**
- * The same for equal limits of the same owners. Undefined for scopes of which nothing is leased:
- * only a minute's use ends with its slot.
+ * Equal for equal limits of the same owners. Undefined for scopes that cannot be leased: only a
+ * minute's use ends with its slot.
  */
 export function accountKey(scopes: readonly LimitScope[]): string | undefined {
   let key = "";
@@ -114,7 +114,7 @@ export function accountKey(scopes: readonly LimitScope[]): string | undefined {
   return key;
 }
 
-/** Of a second. */
+/** Use of one second. */
 function nothing(): Amounts {
   return { requests: 0, tokens: 0, overrun: 0 };
 }

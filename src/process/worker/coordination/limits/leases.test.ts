@@ -6,7 +6,7 @@ import type { LimitDecision } from "../../../../store/store.ts";
 const bounds = { reservationTtlMs: 600_000, scopeLimit: 1_000 };
 const scopes = minuteScopes("key", { requestsPerMinute: 100, tokensPerMinute: 10_000 });
 
-/** Two workers and control, which began with a new slot. */
+/** Two workers and control, all started at the beginning of a slot. */
 class Workers {
   readonly world = new CoordinationWorld({ workers: 2, skewMs: 5, bounds, ledger: () => [] });
   #calls = 0;
@@ -227,7 +227,7 @@ test("another control process counts a lease as used, and settles its calls", as
   expect(leased).not.toBeInstanceOf(Promise);
   workers.world.end(workers.world.control);
   await workers.world.settle();
-  // It was charged before, so it is still good.
+  // It was charged before, so it is still valid.
   expect(workers.acquire(0, 10)).not.toBeInstanceOf(Promise);
   await workers.world.startControl();
   await workers.world.settle();

@@ -11,9 +11,9 @@ import { accountKey, LeaseAccount, type Lease } from "./lease-account.ts";
 
 export interface LeasesOptions {
   readonly clock: Clock;
-  /** Whether leases are asked for. */
+  /** Whether to ask for leases. */
   readonly areWanted: boolean;
-  /** Called with what no call got of leases that have ended, and with the calls that go on. */
+  /** Called with the unused rest of leases that have ended, and with their calls that still run. */
   readonly onEnded: (rests: readonly WireRest[]) => void;
 }
 
@@ -38,9 +38,9 @@ class LeasedRequest implements CountedRequest {
   }
 }
 
-/** All leases of a slot end within about this time, so that one timer ends them. */
+/** All leases of a slot end within this time of each other, so that one timer ends them. */
 const endDelayMs = 5;
-/** Leases at once; with more, none is asked for. */
+/** Most leases at once; beyond it, none is asked for. */
 const leaseLimit = 10_000;
 const sweepIntervalMs = 1_000;
 
@@ -69,7 +69,7 @@ export class Leases {
     return new LeasedRequest(scopes, lease);
   }
 
-  /** Gives a request back to its lease; false when that has ended. */
+  /** Gives a request back to its lease; false if the lease has ended. */
   uncount(counted: CountedRequest): boolean {
     if (!(counted instanceof LeasedRequest)) return false;
     const { lease } = counted;
@@ -100,8 +100,8 @@ export class Leases {
   }
 
   /**
-   * Charges what a call has used to its lease, which gets back what a settled call did not use. False
-   * for a call without a lease; one whose lease is too small or over for that ends it.
+   * Charges what a call has used to its lease, which gets back what a settled call did not use.
+   * False for a call without a lease. If the lease is too small, or already over, it ends.
    */
   note(account: LeaseAccount | undefined, { callId, tokens, isFinal }: HeldNote): boolean {
     const lease = account?.lease;
@@ -110,7 +110,7 @@ export class Leases {
     // An invalid count keeps the charge.
     const more = isTokenCount(tokens) ? tokens - call.tokens : 0;
     if (!isFinal && more <= 0) return true;
-    // What a call uses before it is settled counts in the slot in which it is used.
+    // Use of a running call counts in the slot in which it happens.
     const isOver = !isFinal && this.#options.clock.monotonic() >= lease.endsAt;
     if (isOver || more > lease.tokens) {
       this.#end([lease]);
@@ -125,16 +125,16 @@ export class Leases {
     return true;
   }
 
-  /** Undefined: nothing is leased of its scopes. */
+  /** Undefined: nothing is leased for its scopes. */
   accountOf({ scopes, counted }: LimitRequest): LeaseAccount | undefined {
     return counted instanceof LeasedRequest ? counted.lease.account : this.#accountOf(scopes);
   }
 
-  /** A lease to ask for with an acquisition that is sent now; undefined: none. */
+  /** A lease to ask for together with an acquisition that is sent now; undefined: none. */
   wish(account: LeaseAccount | undefined): WireWish | undefined {
     if (!this.#options.areWanted || this.#leases.size >= leaseLimit) return undefined;
     const wish = account?.wish(this.#options.clock.monotonic());
-    // The rest is free before control decides about the next one.
+    // The rest of the lease is free again before control decides about the next one.
     if (wish !== undefined && account?.lease !== undefined) this.#end([account.lease]);
     return wish;
   }
@@ -151,7 +151,7 @@ export class Leases {
       id,
       account,
       slot,
-      // It was asked for before the decision, so it ends before its slot, however long that took.
+      // The time starts with the request for the lease, so the lease ends before its slot does.
       endsAt: askedAt + endsInMs,
       startedAt: this.#options.clock.monotonic(),
       state: stateFromWire(state),
@@ -168,12 +168,12 @@ export class Leases {
     this.#end([...this.#leases.values()]);
   }
 
-  /** Control wants these back. */
+  /** Control demands these leases back. */
   recall(ids: readonly LeaseId[]): void {
     this.#end(ids.map((id) => this.#leases.get(id)).filter((lease) => lease !== undefined));
   }
 
-  /** Another control process decides, which has counted all leases as used. */
+  /** Another control process decides; it has counted all leases as used. */
   forget(): void {
     for (const { account } of this.#leases.values()) account.lease = undefined;
     this.#leases.clear();
@@ -238,7 +238,7 @@ function restOf({ id, requests, tokens, overrun, calls }: Lease): WireRest {
 /** After a call under the lease. */
 function stateOf(lease: Lease, nowMs: number): LimitState {
   const { state, granted } = lease;
-  // The use of the slot is the newest.
+  // The use of the current slot is the newest.
   const resetMs = lease.endsAt - nowMs + (countedSlots - 1) * slotMs;
   const agedMs = (ms: number): number => Math.max(0, ms - (nowMs - lease.startedAt));
   const hasTokens = lease.tokens < granted.tokens;

@@ -5,30 +5,30 @@ import type { LeaseAccount } from "./lease-account.ts";
 
 interface OpenCall {
   readonly request: LimitRequest;
-  /** In which it was admitted; undefined: only another control process knows. */
+  /** The slot in which it was admitted; undefined: only an earlier control process knows it. */
   slot: number | undefined;
   /** Whether the worker admitted it alone. */
   isOwn: boolean;
-  /** Of its scopes. */
+  /** The account of its scopes. */
   readonly account: LeaseAccount | undefined;
   isSettled: boolean;
-  /** Tokens that control has charged for certain. */
+  /** Tokens that control has certainly charged. */
   charged: number;
 }
 
 interface Note extends HeldNote {
-  /** Whether a control process may have heard it. */
+  /** Whether a control process may have received it. */
   isTold: boolean;
 }
 
-/** Calls of this worker that are not settled, and what control may not know of their use. */
+/** Calls of this worker that are not settled, and their use that control may not know yet. */
 export class OpenCalls {
   readonly #calls = new Map<string, OpenCall>();
   readonly #notes: Note[] = [];
-  /** Notes that were removed because control has heard them. */
+  /** Number of notes removed because control has received them. */
   #heard = 0;
 
-  /** Notes so far, for `heard`. */
+  /** Number of notes so far, for `heard`. */
   get noted(): number {
     return this.#heard + this.#notes.length;
   }
@@ -41,7 +41,7 @@ export class OpenCalls {
     return this.#calls.get(callId)?.isOwn === true;
   }
 
-  /** Of the scopes of a call; undefined: nothing is leased of them. */
+  /** The account of a call's scopes; undefined: nothing is leased for them. */
   accountOf(callId: string): LeaseAccount | undefined {
     return this.#calls.get(callId)?.account;
   }
@@ -58,7 +58,7 @@ export class OpenCalls {
     else if (call !== undefined && tokens > call.charged) call.charged = tokens;
   }
 
-  /** For control; false for a call that is not open. */
+  /** Records a note for control; false for a call that is not open. */
   note(note: HeldNote, isTold: boolean): boolean {
     const call = this.#calls.get(note.callId);
     if (call === undefined || call.isSettled) return false;
@@ -67,7 +67,7 @@ export class OpenCalls {
     return true;
   }
 
-  /** Control has heard the first so many notes. */
+  /** Control has received the first `noted` notes. */
   heard(noted: number): void {
     const count = noted - this.#heard;
     if (count <= 0) return;
@@ -79,14 +79,14 @@ export class OpenCalls {
     }
   }
 
-  /** For a control process, which from now on may know all of it. */
+  /** Reports to a control process, which from now on may know all of it. */
   report(): { readonly calls: readonly HeldCall[]; readonly notes: readonly HeldNote[] } {
     const notes = this.#notes.map((note) => this.#certain(note));
     for (const note of this.#notes) note.isTold = true;
     return { calls: Array.from(this.#calls.values(), heldCall), notes };
   }
 
-  /** Control goes on with the calls that were reported. */
+  /** Control takes over the reported calls. */
   handedOver(): void {
     for (const call of this.#calls.values()) {
       if (!call.isOwn) continue;
@@ -95,7 +95,7 @@ export class OpenCalls {
     }
   }
 
-  /** What control may have refunded already is not refunded again. */
+  /** What control may already have refunded is not refunded again. */
   #certain({ callId, tokens, isFinal, isTold }: Note): HeldNote {
     const charged = this.#calls.get(callId)?.charged ?? 0;
     return { callId, tokens: isTold ? Math.max(tokens, charged) : tokens, isFinal };

@@ -15,18 +15,18 @@ import type {
 import { useToWire, type WireUse } from "../../../link/limit-use-wire.ts";
 import type { SharedUse } from "./shared-use.ts";
 
-/** The wait sent for a request that is too large for the share alone: control is back by then. */
+/** The wait sent for a request that is too large only for the share: control is back by then. */
 const controlBackMs = 2_000;
 
 /**
- * The limits of a worker while control is gone: of what is left of each limit, a fair part. What was
- * granted before only gets less as time passes, so all parts together never exceed the limit.
+ * The limits of a worker while control is unavailable: an equal part of what is left of each limit.
+ * What was granted before can only shrink with time, so all parts together never exceed the limit.
  */
 export class OwnShare {
   readonly #shared: SharedUse | undefined;
   readonly #limits: MemoryLimitStore;
 
-  /** `shared`: what all have been granted; undefined: this worker knows nothing. */
+  /** `shared`: what all workers have been granted; undefined: this worker knows nothing. */
   constructor(shared: SharedUse | undefined, options: MemoryLimitStoreOptions) {
     this.#shared = shared;
     // Its slots must stay comparable, so later corrections of the common time are ignored.
@@ -104,7 +104,7 @@ function fitsWhole({ scopes, tokens, mostTokens = tokens }: Asked): boolean {
   );
 }
 
-/** Callers are told their own limits, and what is left of this worker's part. */
+/** Callers see the limits of their plan, and what is left of this worker's part. */
 function ofWhole(
   state: LimitState,
   scopes: readonly LimitScope[],

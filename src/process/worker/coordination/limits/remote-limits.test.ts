@@ -59,7 +59,7 @@ describe("while control is gone", () => {
     ]);
     world.end(world.control);
     await world.settle();
-    // Seven are left, of which each may grant three.
+    // Seven are left, of which each worker may grant three.
     const alone: unknown[] = [];
     for (let n = 0; n < 5; n += 1) alone.push(await count(first), await count(second));
     expect(alone).toEqual([true, true, true, true, true, true, false, false, false, false]);

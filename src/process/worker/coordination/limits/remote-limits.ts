@@ -26,31 +26,31 @@ import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
 
-/** Notes after which control is asked whether it has heard them. */
+/** Notes after which control is asked whether it has received them. */
 const unheardLimit = 1_000;
 
 export interface RemoteLimitsOptions extends MemoryLimitStoreOptions {
-  /** False where control decides for a short time only. Default: true. */
+  /** False if control decides only for a short time. Default: true. */
   readonly isLeasing?: boolean;
 }
 
 /**
- * The limits that all workers share, decided by control: each decision is one round trip, unless
- * control has leased enough for it to this worker. While control is gone the worker decides alone,
- * under its part of what it knows to be left.
+ * The limits that all workers share, decided by control. Each decision is one round trip, unless
+ * control has leased enough for it to this worker. While control is unavailable, the worker decides
+ * alone, within its part of what it knows to be left.
  */
 export class RemoteLimits implements LimitStore, CoordinationPart {
   readonly #link: CoordinationLink;
   readonly #options: MemoryLimitStoreOptions;
   readonly #calls = new OpenCalls();
   readonly #leases: Leases;
-  /** Requests that were counted alone. */
+  /** Requests that this worker counted alone. */
   readonly #ownCounts = new WeakSet<CountedRequest>();
   readonly #decider: Decider;
   #shared: SharedUse | undefined;
   /**
-   * What a new control process has told. It replaces `#shared` and `#own` once that process decides,
-   * which says that all workers have been told the same.
+   * What a new control process has reported. It replaces `#shared` and `#own` once that process
+   * decides, because by then all workers have received the same.
    */
   #next: SharedUse | undefined;
   #own: OwnShare | undefined;
@@ -90,7 +90,9 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     });
   }
 
-  /** Nothing is uncounted that another process has counted: it may have done so already. */
+  /**
+   * What another process has counted is not uncounted here: that process may have done so already.
+   */
   uncount(counted: CountedRequest): void {
     if (this.#leases.uncount(counted)) return;
     const isOwn = this.#ownCounts.has(counted);
@@ -108,7 +110,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     return { isAdmitted: true, state: leased.state };
   }
 
-  /** Calls that this worker has admitted, of which control is about to hear. */
+  /** Adds calls that this worker has admitted and is about to report to control. */
   adopt(calls: readonly OpenCall[]): void {
     for (const { slot, charged, ...request } of calls) {
       const { callId } = request;
@@ -211,7 +213,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
         this.#heard(noted);
         return decision;
       } catch (error) {
-        // Without an answer in time control may still be there, and decide for others.
+        // Without an answer in time, control may still be running and decide for others.
         if (!(error instanceof LinkLost) || !change.aborted) throw notDecided(error);
       }
     }
@@ -228,20 +230,20 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     }
     const account = this.#calls.accountOf(callId);
     if (isLinked && this.#leases.note(account, note)) {
-      // Control hears of the call when its lease ends before it.
+      // Control learns of the call when its lease ends before it.
       this.#calls.noteOwn(note);
       return;
     }
     if (!this.#calls.note(note, isLinked) || !isLinked) return;
     const mayWait = account?.lease !== undefined;
     const kind = isFinal ? "limits.settle" : "limits.use";
-    // What waits is sent before control refuses anything under these scopes.
+    // Waiting notes are sent before control refuses anything under these scopes.
     if (mayWait) this.#link.tellSoon(kind, [callId, tokens]);
     else this.#link.tell(kind, [callId, tokens]);
     if (this.#calls.unheard > unheardLimit) void this.#askHeard();
   }
 
-  /** Calls that only stream bring no answers, which tell that notes were heard. */
+  /** Calls that only stream cause no answers, which would confirm that notes were received. */
   async #askHeard(): Promise<void> {
     if (this.#isAskingHeard) return;
     this.#isAskingHeard = true;
@@ -256,7 +258,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
     }
   }
 
-  /** An answer has come: control decides for all, and has heard so many notes. */
+  /** An answer has arrived: control decides for all, and has received this many notes. */
   #heard(noted: number): void {
     this.#follow();
     this.#calls.heard(noted);

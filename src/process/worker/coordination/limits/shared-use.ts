@@ -15,22 +15,22 @@ interface SharedWindow {
   readonly window: UsageWindow;
 }
 
-/** Interval between removals of windows that hold nothing. */
+/** Interval between removals of empty windows. */
 const sweepSlots = countedSlots;
 
-/** What all workers have been granted, as control tells it, in common time. */
+/** What all workers have been granted, as reported by control, in common time. */
 export class SharedUse {
   readonly generation: number;
   readonly #clock: Clock;
   readonly #windows = new Map<string, SharedWindow>();
   #sequence: number;
   #workers: number;
-  /** By how much this process's time is ahead; what a note took to arrive makes it larger. */
+  /** How far this process's clock is ahead; the transit time of a note makes it appear larger. */
   #aheadMs = Number.POSITIVE_INFINITY;
   #isWhole = true;
   #sweptSlot = Number.NEGATIVE_INFINITY;
 
-  /** `told`: a note of all windows. */
+  /** `told`: a note with all windows. */
   constructor(told: WireUsed, clock: Clock) {
     this.#clock = clock;
     this.generation = told.generation;
@@ -45,7 +45,7 @@ export class SharedUse {
     }
   }
 
-  /** Of the last note; less than any if notes may be missing. */
+  /** The sequence number of the last note; -1 if notes may be missing. */
   get sequence(): number {
     return this.#isWhole ? this.#sequence : -1;
   }
@@ -58,7 +58,7 @@ export class SharedUse {
     return this.#aheadMs;
   }
 
-  /** In common time, or earlier, so that nothing is forgotten too soon. */
+  /** Common time or earlier, so that nothing is forgotten too soon. */
   now(): number {
     return this.#clock.monotonic() - this.#aheadMs;
   }
@@ -79,7 +79,7 @@ export class SharedUse {
     this.#isWhole = false;
   }
 
-  /** What is charged under a scope; more than any limit if notes may be missing. */
+  /** What is charged under a scope; infinite if notes may be missing. */
   charged(scope: LimitScope): number {
     if (!this.#isWhole) return Number.POSITIVE_INFINITY;
     const { window } = this.#windows.get(keyOf(nameOf(scope))) ?? {};

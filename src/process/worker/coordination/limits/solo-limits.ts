@@ -25,36 +25,36 @@ import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts
 import { RemoteLimits } from "./remote-limits.ts";
 
 export interface SoloLimitsOptions extends MemoryLimitStoreOptions {
-  /** Fills new limits with what the ledger has. */
+  /** Fills new limits from the ledger. */
   readonly restore: (limits: MemoryLimitStore) => Promise<void>;
 }
 
-/** Limits that are decided in this process. */
+/** Limits that this process decides. */
 interface OwnLimits {
   readonly store: MemoryLimitStore;
-  /** Counts the control processes since the first. */
+  /** Counts the control processes since the first one. */
   readonly generation: number;
   /** Common time, milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * The limits of a gateway with one worker, decided here without a message. While another worker
- * serves too, because one of them replaces the other, control decides for both.
+ * The limits of a gateway with one worker, decided here without messages. While one worker replaces
+ * another, both serve and control decides for both.
  */
 export class SoloLimits implements LimitStore, CoordinationPart {
   readonly #link: CoordinationLink;
   readonly #options: SoloLimitsOptions;
   /** Undefined: control decides. */
   #own: OwnLimits | undefined;
-  /** The own limits of before, until control has told all. */
+  /** The own limits from before, until control has reported everything. */
   #given: OwnLimits | undefined;
   #remote: RemoteLimits;
-  /** Decisions wait until this worker has taken the limits, or could not. */
+  /** Decisions wait until this worker has taken the limits, or has failed to. */
   #taking: PromiseWithResolvers<void> | undefined;
-  /** What calls have used since control was asked for the limits. */
+  /** Notes of use since control was asked for the limits. */
   #lateNotes: ((limits: LimitStore) => unknown)[] | undefined;
-  /** Decisions that control is asked for, and who waits for the last of them. */
+  /** The number of decisions pending at control, and who waits for the last of them. */
   #asked = 0;
   #onAnswered = (): void => undefined;
   readonly #countedByControl = new WeakSet<CountedRequest>();
@@ -67,7 +67,7 @@ export class SoloLimits implements LimitStore, CoordinationPart {
     link.join(this);
   }
 
-  /** Resolves when this worker decides, or control does. */
+  /** Resolves when either this worker or control decides. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -80,7 +80,7 @@ export class SoloLimits implements LimitStore, CoordinationPart {
     return this.#own?.store.count(scopes) ?? this.#askCount(scopes);
   }
 
-  /** Nothing is uncounted where another process has counted it. */
+  /** What another process has counted is not uncounted here. */
   uncount(counted: CountedRequest): void {
     const isRemote = this.#countedByControl.has(counted);
     if (this.#own === undefined) {
@@ -116,7 +116,7 @@ export class SoloLimits implements LimitStore, CoordinationPart {
     this.#ready.resolve();
     const held = this.#remote.report();
     const { limits } = held;
-    // Once it has heard what control has, nothing of before is said again.
+    // Once it has received control's state, nothing from before is reported again.
     if (this.#given === undefined || limits === undefined || limits.generation > 0) return held;
     const { generation, now, store } = this.#given;
     const own = store.handOver().uses.map(useToWire);
@@ -144,7 +144,7 @@ export class SoloLimits implements LimitStore, CoordinationPart {
   }
 
   #newRemote(): RemoteLimits {
-    // This one joins in its place.
+    // `SoloLimits` itself has joined the link, so the remote limits must not.
     const link = { ...this.#link, join: () => undefined };
     return new RemoteLimits(link, { ...this.#options, isLeasing: false });
   }
@@ -179,7 +179,7 @@ export class SoloLimits implements LimitStore, CoordinationPart {
     else this.#lateNotes.push(note);
   }
 
-  /** Control is asked when it has heard all that was decided before. */
+  /** Asks control for the limits once control has answered everything asked before. */
   async #take(): Promise<void> {
     const taking = (this.#taking = Promise.withResolvers());
     try {
@@ -188,7 +188,7 @@ export class SoloLimits implements LimitStore, CoordinationPart {
       const taken = await this.#link.ask("limits.take", undefined);
       if (taken !== undefined) this.#own = await this.#ownFrom(taken);
     } catch (error) {
-      // Another control process says again whose they are.
+      // The next control process decides again who has the limits.
       if (!(error instanceof LinkLost)) throw error;
     } finally {
       this.#endTaking();

@@ -21,7 +21,7 @@ test("nothing is kept before control has told what is scarce, nor after it has g
   expect(keep(1)).toBe(true);
   kept.forget();
   expect([kept.take(holder, target), keep(2)]).toEqual([undefined, false]);
-  // Control, which counted it, has gone.
+  // Control, which counted the place, has ended.
   expect(givenBack).toEqual([]);
 });
 

@@ -15,16 +15,16 @@ interface KeptPlace {
   readonly keptAtMs: number;
 }
 
-/** Unused for so long, a place is given back. */
+/** How long an unused place is kept. */
 const idleMs = 50;
-/** Kept for one key, class and target, and for all. */
+/** Most places kept for one key, class and target, and for all together. */
 const mostAlike = 16;
 const mostKept = 256;
 
 /**
- * Places that ended attempts have left and control still counts, for the next attempts of the same
- * key and class at the same target, which need not ask for one. None are kept where control has said
- * that places are scarce.
+ * Places of ended attempts that control still counts, kept for the next attempts of the same key
+ * and class at the same target, which then need not ask for one. None are kept where control has
+ * reported that places are scarce.
  */
 export class KeptPlaces {
   readonly #options: KeptPlacesOptions;
@@ -49,7 +49,7 @@ export class KeptPlaces {
     return taken?.id;
   }
 
-  /** False when the place has to be given back. */
+  /** False when the place must be given back. */
   keep(id: PlaceId, holder: Holder, target: PlaceCandidate["target"]): boolean {
     if (!this.#mayKeep || this.#count >= mostKept || this.#isScarce(target)) return false;
     const name = nameOf(holder, target);
@@ -62,7 +62,9 @@ export class KeptPlaces {
     return true;
   }
 
-  /** Gives back what is kept there. Control tells it first of all, even if nothing is scarce. */
+  /**
+   * Gives back the places kept there. Control sends this first of all, even if nothing is scarce.
+   */
   scarce(bounds: readonly WireBound[]): void {
     this.#mayKeep = true;
     for (const [kind, name] of bounds) this.#scarce[kind].add(name);
@@ -73,7 +75,7 @@ export class KeptPlaces {
     for (const [kind, name] of bounds) this.#scarce[kind].delete(name);
   }
 
-  /** Control has gone, which counted them. */
+  /** Control, which counted them, has ended. */
   forget(): void {
     this.#mayKeep = false;
     this.#places.clear();

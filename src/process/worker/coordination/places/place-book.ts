@@ -5,9 +5,9 @@ import type { CoordinationLink } from "../coordination-link.ts";
 import { Decider } from "../decider.ts";
 import { KeptPlaces } from "./kept-places.ts";
 
-/** What holds places of this worker. */
+/** Something that holds places of this worker. */
 export interface Holder {
-  /** What control counts it as. */
+  /** How control counts it. */
   readonly held: WireHeld;
 }
 
@@ -16,7 +16,7 @@ export interface PlaceBookOptions {
   readonly clock: Clock;
 }
 
-/** All that this worker holds, and who decides about places. */
+/** Everything that this worker holds, and who decides about places. */
 export class PlaceBook {
   readonly decider: Decider;
   readonly kept: KeptPlaces;

@@ -34,21 +34,22 @@ import { shareOf, type WorkerShare } from "./worker-share.ts";
 export interface RemoteCapacityOptions extends WorkerShare {
   readonly link: CoordinationLink;
   readonly clock: Clock;
-  /** Counts what this worker holds; decides about its share while control is gone. */
+  /** Counts what this worker holds; decides about its share while control is unavailable. */
   readonly own: Capacity;
 }
 
-/** Beyond the wait itself. */
+/** Time for the answer, beyond the wait itself. */
 const answerMs = 5_000;
 
 /**
- * The places that all workers share, given by control: one round trip for an attempt, and a note when
- * it ends, unless its place is kept for the next one. While control is gone this worker gives places of its share alone.
+ * The places that all workers share, given by control. An attempt costs one round trip, and a note
+ * when it ends, unless its place is kept for the next one. While control is unavailable, this
+ * worker gives places of its own share.
  */
 export class RemoteCapacity implements CapacityGate, CoordinationPart {
   readonly #options: RemoteCapacityOptions;
   readonly #book: PlaceBook;
-  /** By configuration, of which calls may have older ones. */
+  /** Shares by configuration; calls may still have an older one. */
   #shares = new WeakMap<ConfiguredPlaces, ConfiguredPlaces>();
   #newest: ConfiguredPlaces | undefined;
   readonly #lent = { pool: new Map<string, number>(), upstream: new Map<string, number>() };
@@ -71,7 +72,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     return new RemoteRequests({ id: book.newId(), book, own, upstream: name, ...terms });
   }
 
-  /** The places of answers that are read on are shared out: none of them is worth a wait. */
+  /** The places for drained answers are divided between workers: they are not worth a wait. */
   draining(upstream: Upstream): Draining | undefined {
     return this.#options.own.draining(upstream);
   }
@@ -85,7 +86,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     this.#options.own.unitsChanged();
   }
 
-  /** What this worker holds. */
+  /** The places that this worker holds. */
   views(): readonly PoolView[] {
     return this.#options.own.views();
   }
@@ -126,7 +127,9 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     if (this.#newest !== undefined) this.follow(this.#newest);
   }
 
-  /** At the first candidate, if an attempt has left a place that control still counts. */
+  /**
+   * Enters at the first candidate, if an attempt has left a place there that control still counts.
+   */
   #enterKept({ request, candidates, snapshot }: PlaceAsk): EnterResult | undefined {
     const [candidate] = candidates;
     const id = candidate && this.#book.kept.take(request, candidate.target);
@@ -159,7 +162,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
       const entered = await (waitMs > 0 ? this.#untilLeft(id, asked, ask.signal) : asked);
       return entered === undefined ? left : this.#entered(id, entered, ask);
     } catch (error) {
-      // Nobody knows whether it gave a place.
+      // It is unknown whether control gave a place.
       this.#giveUp(id);
       if (error instanceof LinkLost && change.aborted) return undefined;
       throw notDecided(error);
@@ -191,7 +194,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     const candidate = ask.candidates[at];
     if (candidate === undefined) return entered;
     if (change.aborted) {
-      // Control has not been told of it.
+      // Control has not been told of this place.
       place.leave();
       return undefined;
     }
@@ -209,7 +212,7 @@ export class RemoteCapacity implements CapacityGate, CoordinationPart {
     return new RemotePlace({ ...named, book: this.#book, own, upstream, isBound: true }, waited);
   }
 
-  /** Ends a wait at once; a place that was given meanwhile is given back. */
+  /** Ends a wait at once; a place given meanwhile is given back. */
   #untilLeft(
     id: PlaceId,
     asked: Promise<WireEntered>,

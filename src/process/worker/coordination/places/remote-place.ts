@@ -11,7 +11,7 @@ export interface RemotePlaceParts extends RemoteRequestsParts {
   readonly hasReservation: boolean;
 }
 
-/** The place of a running attempt, which control counts, and this worker too. */
+/** The place of a running attempt, counted by control and by this worker. */
 export class RemotePlace extends RemoteRequests implements Place {
   readonly waitedMs: number;
   readonly position: number | undefined;
@@ -22,7 +22,7 @@ export class RemotePlace extends RemoteRequests implements Place {
   constructor(parts: RemotePlaceParts, waited: Pick<Place, "waitedMs" | "position">) {
     super(parts);
     const { keyId, capacityClass, provisionedPool } = parts.holder;
-    // A stream is long: the rest of the request must not stay in memory.
+    // A stream can last long: the rest of the request must not stay in memory.
     this.#parts = { ...parts, holder: { keyId, capacityClass, provisionedPool } };
     this.waitedMs = waited.waitedMs;
     this.position = waited.position;

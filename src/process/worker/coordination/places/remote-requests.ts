@@ -8,20 +8,23 @@ import type { Holder, PlaceBook } from "./place-book.ts";
 export interface RemoteRequestsParts {
   readonly id: PlaceId;
   readonly book: PlaceBook;
-  /** Counts them in this worker. */
+  /** Counts the requests in this worker. */
   readonly own: RequestPlaces;
   readonly upstream: string;
   readonly isBound: boolean;
 }
 
-/** Requests at an upstream whose places control gives; the first of an attempt has its place. */
+/**
+ * Requests at an upstream whose places control gives. The first request uses the place of the
+ * attempt.
+ */
 export class RemoteRequests implements AttemptRequests, Holder {
   readonly #parts: RemoteRequestsParts;
-  /** Requests that wait for a place; another one's end may give it to them. */
+  /** Requests that wait for a place; the end of another one may give it to them. */
   readonly #waiting = new Set<() => boolean>();
-  /** Whether the place of the attempt was left. */
+  /** Whether the place of the attempt was given back. */
   protected isLeft = false;
-  /** Asks for more places that control has not answered. */
+  /** Number of asks for more places that control has not answered. */
   protected unanswered = 0;
 
   constructor(parts: RemoteRequestsParts) {
@@ -116,13 +119,13 @@ export class RemoteRequests implements AttemptRequests, Holder {
     }
   }
 
-  /** What control has to know of requests that it does not know yet. */
+  /** What control must be told about requests that it does not know yet. */
   protected outside(): Pick<WireMore, "outside"> {
     const { upstream, isBound } = this.#parts;
     return { outside: { upstream, isBound } };
   }
 
-  /** A place that came after the wait. */
+  /** Gives back a place that arrived after the wait. */
   #giveBackSpare(): void {
     const { own } = this.#parts;
     if (own.hasSpare && own.tryOpen()) this.close();
@@ -138,12 +141,12 @@ export class RemoteRequests implements AttemptRequests, Holder {
     return !wait.callerSignal.aborted && this.whenOpen(wait);
   }
 
-  /** Asks control once it is back. */
+  /** Asks control again once it is back. */
   async #whenOpenAlone(wait: RequestWait): Promise<boolean> {
     const { id, own, book } = this.#parts;
     const { change } = book.decider;
     const callerSignal = anyOf(wait.callerSignal, change);
-    // A report counts what it has been given by then.
+    // A report counts the places that were given by then.
     book.add(id, this);
     const isOpen = await own.whenOpen({ ...wait, callerSignal });
     if (isOpen) book.add(id, this);
@@ -160,5 +163,5 @@ export class RemoteRequests implements AttemptRequests, Holder {
   }
 }
 
-/** Beyond the wait itself. */
+/** Time for the answer, beyond the wait itself. */
 const answerMs = 5_000;

@@ -7,15 +7,15 @@ export interface WorkerShare {
   readonly number: number;
 }
 
-/** Places that other workers hold beyond their shares, or may, by pool or upstream. */
+/** Places that other workers hold, or may hold, beyond their shares, by pool or upstream. */
 export interface Lent {
   readonly pool: ReadonlyMap<string, number>;
   readonly upstream: ReadonlyMap<string, number>;
 }
 
 /**
- * A worker's share of all places; the shares of all workers together are all of them. None while it
- * is unknown what the others hold.
+ * A worker's share of all places; the shares of all workers add up to all places. None while it is
+ * unknown what the others hold.
  */
 export function shareOf(
   { pools, upstreams }: ConfiguredPlaces,
@@ -37,7 +37,7 @@ export function shareOf(
   };
 }
 
-/** The first workers share what is left by the division. */
+/** The first workers get one more each of the remainder. */
 export function partOf(limit: number, { workers, number }: WorkerShare): number {
   if (limit === Infinity) return limit;
   return Math.floor(limit / workers) + (number <= limit % workers ? 1 : 0);

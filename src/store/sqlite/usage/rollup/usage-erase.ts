@@ -20,7 +20,7 @@ export function eraseUsage(database: Database, accountId: string, limit: number)
     [accountId, limit],
   ).changes;
   if (calls > 0) return calls;
-  // Only folded minutes show in the days.
+  // Only minutes that are folded show up in the days.
   foldAllMinutes(database);
   // One day at a time, because its other accounts are scanned too.
   const day = findDay(database, accountId);

@@ -115,7 +115,7 @@ function findRow(
   return row ?? undefined;
 }
 
-/** The position of the next rows, in the same minute or the next one. */
+/** The position after the next rows, in the same minute or the next one. */
 function findEnd(database: Database, { at, groupId }: FoldPosition): FoldPosition {
   const row = database
     .query<FoldPosition, ColumnValue[]>(

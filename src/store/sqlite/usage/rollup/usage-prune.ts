@@ -18,7 +18,7 @@ export function pruneUsage(database: Database, retention: UsageRetention, limit:
   for (const step of usageSteps) {
     const at = horizonOf(step, retention);
     if (at === undefined || removed >= limit) continue;
-    // Reports stop reading there first, so they never show a part.
+    // Reports stop reading that range first, so they never show a part of it.
     moveHorizon(database, step, at);
     if (step === "minute") foldMinutes(database, at);
     removed += pruneSums(database, { step, at }, limit - removed);
@@ -35,7 +35,7 @@ function horizonOf(step: UsageStep, retention: UsageRetention): number | undefin
     case "hour":
       return hours === undefined ? undefined : stepStart(hours, "day");
     case "day": {
-      // A day is kept as long as anything of it, because erasure finds the rest by it.
+      // A day is kept as long as anything in it, because erasure finds the rest through it.
       const times = [calls, minutes, hours, days].filter((at) => at !== undefined);
       return times.length < 4 ? undefined : stepStart(Math.min(...times), "day");
     }
@@ -50,7 +50,7 @@ function pruneCalls(database: Database, before: number, limit: number): number {
     )
     .get(before, limit);
   if (typeof newest?.at !== "number") return 0;
-  // From now on, a missing call of that time may be one already counted.
+  // From now on, a missing call of that time may already have been counted.
   moveHorizon(database, "call", newest.at + 1);
   return database.run(
     `DELETE FROM usage WHERE rowid IN (
