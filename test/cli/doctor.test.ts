@@ -63,8 +63,8 @@ test("a good configuration without a gateway has nothing wrong, and each target 
   expect([exitCode, output.includes("FAILED")]).toEqual([0, false]);
   const told = flat(output);
   expect(told).toContain("ok configuration");
-  expect(told).toContain("/state can be made");
-  expect(told).toContain("note gateway none runs on this configuration");
+  expect(told).toContain("/state can be created");
+  expect(told).toContain("note gateway none is running with this configuration");
   expect(told).toContain("ok clock agrees with the targets");
   expect(told).toContain("ok target good-chat at server/good answers");
   expect(output).toEndWith("\nNothing is wrong.\n");
@@ -121,7 +121,7 @@ test("a data directory that cannot be written is told, and what to do", async ()
   const place = ["--config", path, "--data-dir", `${path}/state`];
   const { exitCode, output } = await runHere(["doctor", "--no-targets", ...place]);
   expect(exitCode).toBe(1);
-  expect(flat(output)).toContain("sluice.yaml is no directory");
+  expect(flat(output)).toContain("sluice.yaml is not a directory");
   expect(flat(output)).toContain("data_dir");
 });
 

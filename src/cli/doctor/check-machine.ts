@@ -27,12 +27,16 @@ function checkFolder(subject: string, path: string, setting: string): Finding {
     return { state: "failed", subject, text: `${existing} ${problem}`, advice };
   }
   const isThere = existing === resolve(path);
-  return { state: "ok", subject, text: isThere ? `${path} can be written` : `${path} can be made` };
+  return {
+    state: "ok",
+    subject,
+    text: isThere ? `${path} can be written` : `${path} can be created`,
+  };
 }
 
 function whyNotWritable(path: string): string | undefined {
   try {
-    if (!statSync(path).isDirectory()) return "is no directory";
+    if (!statSync(path).isDirectory()) return "is not a directory";
     accessSync(path, constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
