@@ -19,7 +19,19 @@ test("texts are written as the runtime writes them, and read back", () => {
 });
 
 test("JSON is read exactly when it is one valid string", () => {
-  const pieces = fc.constantFrom('"', "\\", "a", "\n", "\t", "\\u00e9", "\\n", "1", "null", " ", ",");
+  const pieces = fc.constantFrom(
+    '"',
+    "\\",
+    "a",
+    "\n",
+    "\t",
+    "\\u00e9",
+    "\\n",
+    "1",
+    "null",
+    " ",
+    ",",
+  );
   fc.assert(
     fc.property(fc.array(pieces, { maxLength: 6 }), (parts) => {
       const json = parts.join("");
