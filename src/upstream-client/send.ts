@@ -87,7 +87,7 @@ export async function send(
   }
 }
 
-/** Other requests of the attempt hold its places, which come free one by one. */
+/** Other requests of the attempt hold its places, which become free one by one. */
 async function waitForPlace({ places, callerSignal, clock, timeouts }: SendOptions): Promise<void> {
   const isOpen = await places.whenOpen({ callerSignal, clock, waitMs: timeouts.firstByteMs });
   if (isOpen && !callerSignal.aborted) return;
@@ -148,7 +148,7 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     }
   }
 
-  /** The next piece of the body; undefined while there is none. Throws `UpstreamFailure`. */
+  /** The next piece of the body; undefined if none has arrived. Throws `UpstreamFailure`. */
   take(): Uint8Array | undefined {
     try {
       const piece = this.#response.take();

@@ -39,7 +39,7 @@ type Beginning = RunningAttempt | undefined | Promise<RunningAttempt | undefined
 const nowhere = { place: undefined, at: -1 };
 
 /**
- * The candidates of one call, and whose turn it is. They are listed anew for each further attempt,
+ * The candidates of one call and whose turn it is. They are listed again for each further attempt,
  * since the state of targets changes.
  */
 export class CandidateTurns {
@@ -54,7 +54,7 @@ export class CandidateTurns {
   /** The largest context window that was too small. */
   #tooSmallWindow = 0;
   #attempts = 0;
-  /** Of the pool that will have a free place soonest. */
+  /** The pool that will have a free place first. */
   #busy: BusyPool | undefined;
 
   constructor(candidates: readonly Candidate[], options: TurnsOptions) {
@@ -254,7 +254,7 @@ export class CandidateTurns {
     return watch;
   }
 
-  /** Free: the first attempt of a call, and the first try at a target in service. */
+  /** Not budgeted: the first attempt of a call, and the first try at a target in service. */
   #isInBudget(candidate: Candidate, isPaid: boolean): boolean | Promise<boolean> {
     if (isPaid) return true;
     const { retries } = this.#plan.services.budget;
@@ -279,13 +279,13 @@ export class CandidateTurns {
       if (this.#candidates.length === 0) throw noTarget(admission.model);
       const waitMs = end - clock.monotonic();
       if (waitMs <= 0) throw this.busyError();
-      // Of two turns the second one counts, which a slow start does not stop.
+      // If a target has two turns, the second one counts; slow start does not apply to it.
       const byTarget = new Map(this.#candidates.map((each) => [each.target.id, each]));
       const candidates = [...byTarget.values()];
       const entered = await this.#enter(candidates, waitMs);
       if (!("place" in entered)) {
         const [ended] = entered.refused;
-        // A wait for concurrency limits alone is no wait for a pool.
+        // A wait for concurrency limits only is not a wait for a pool.
         if (this.foundBusy || ended?.busy !== "deadline") this.#busy = ended;
         throw this.busyError();
       }

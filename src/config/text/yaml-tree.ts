@@ -152,8 +152,9 @@ class TreeCopy {
 
   copy(value: unknown, level: number): unknown {
     this.#values += 1;
-    if (level > deepestLevel)
-      {throw new TreeTooLarge("nests too deeply, or an alias contains itself");}
+    if (level > deepestLevel) {
+      throw new TreeTooLarge("nests too deeply, or an alias contains itself");
+    }
     if (this.#values > mostValues) throw new TreeTooLarge("has too many values");
     if (typeof value === "string") return this.#hidden.restore(value);
     if (Array.isArray(value)) return value.map((item) => this.copy(item, level + 1));

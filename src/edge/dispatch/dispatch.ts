@@ -101,7 +101,7 @@ function finish(reply: Reply, context: RequestContext): Response {
   return toResponse(context.isAdmin ? securedReply(reply) : reply, answered);
 }
 
-/** Undefined for calls, which are told of at their end, and for what is no request of the API. */
+/** Undefined for calls, which are reported at their end, and for requests outside the API. */
 function accessOf(context: RequestContext): HandledRequest["access"] {
   const { isAdmin, isCall, surface, error, isExplained, repeatedOf, caller, request } = context;
   const isOfApi = !isAdmin && (surface !== undefined || error !== undefined);

@@ -144,8 +144,9 @@ export class SqliteConnection implements SqlConnection {
       try {
         const result = await work(database);
         // SQLite may have rolled back by itself, for example because the disk is full.
-        if (!database.inTransaction)
+        if (!database.inTransaction) {
           throw new StorageUnavailable("the transaction was rolled back");
+        }
         database.run("COMMIT");
         this.#proveWorking(isChange);
         return result;

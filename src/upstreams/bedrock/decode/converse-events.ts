@@ -67,8 +67,9 @@ function readAnswer(
 function readBlock(block: JsonObject, answer: AnswerEvents): void {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (typeof text === "string") answer.text(text);
-  else if (text !== undefined && text !== null)
+  else if (text !== undefined && text !== null) {
     throw brokenAnswer("a text of the answer is not text");
+  }
   if (isObject(reasoningContent)) {
     answer.reasoning(textOf(objectOf(reasoningContent["reasoningText"])?.["text"]) ?? "");
     answer.reasoningBlock(wholeThought(reasoningContent));
