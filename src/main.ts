@@ -58,7 +58,7 @@ async function runChild([, ...args]: readonly string[], io: ChildIo): Promise<nu
   return exitCode;
 }
 
-/** Ends the process explicitly, because a pending write would keep it alive. */
+/** Ends the process explicitly if a pending write, or a read of a terminal, would keep it alive. */
 async function end(exitCode: number): Promise<void> {
   const isWritten = await streams.finish(asked.signal);
   const { failure } = streams;
@@ -67,7 +67,7 @@ async function end(exitCode: number): Promise<void> {
     await streams.finish(asked.signal);
   }
   process.exitCode = failure === undefined ? exitCode : Math.max(exitCode, exitCodes.failed);
-  if (!isWritten) process.exit();
+  if (!isWritten || asked.signal.aborted) process.exit();
 }
 
 function askToEnd(by: EndSignal): void {
@@ -111,7 +111,7 @@ function createIo(environment: ProcessEnvironment, isWorker: boolean): CommandIo
         else if (supervisor === undefined) streams.report(describeFailure(thrown));
       });
     },
-    input: createProcessInput(),
+    input: createProcessInput(asked.signal),
     clock: systemClock,
     random: (target) => crypto.getRandomValues(target),
     signal: asked.signal,

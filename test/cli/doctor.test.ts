@@ -121,7 +121,7 @@ test("a data directory that cannot be written is told, and what to do", async ()
   const place = ["--config", path, "--data-dir", `${path}/state`];
   const { exitCode, output } = await runHere(["doctor", "--no-targets", ...place]);
   expect(exitCode).toBe(1);
-  expect(flat(output)).toContain("sluice.yaml is no directory");
+  expect(flat(output)).toContain("sluice.yaml is not a directory");
   expect(flat(output)).toContain("data_dir");
 });
 

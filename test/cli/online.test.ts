@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Secret } from "../../src/domain/keys/secret.ts";
+import { testNeeding } from "../support/requirement.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { createFolder, idsOf, type JsonRecord, type SluiceFolder } from "./sluice-folder.ts";
 
@@ -232,6 +233,27 @@ test("a user's management token works from a file and from the environment, as t
     { actor: { name: "ada@example.com" } },
     { actor: { name: "ada@example.com" } },
   ]);
+});
+
+testNeeding("script")("Ctrl-C at a question ends the command, and nothing is changed", async () => {
+  const { key } = await createKey("--plan", "pilot");
+  const revoke = `bin/sluice keys revoke ${String(key["id"])} --data-dir ${folder.path}`;
+  await using terminal = Bun.spawn(["script", "-qec", revoke, "/dev/null"], {
+    stdin: "pipe",
+    stdout: "pipe",
+  });
+  let shown = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of terminal.stdout) {
+    const wasAsked = shown.includes("[y/N]");
+    shown += decoder.decode(bytes, { stream: true });
+    if (wasAsked || !shown.includes("[y/N]")) continue;
+    terminal.stdin.write("\u0003");
+    terminal.stdin.flush();
+  }
+  expect(await terminal.exited).toBe(1);
+  const { status } = await folder.json("keys", "show", String(key["id"]));
+  expect(status).toBe("active");
 });
 
 test("a token that is none is refused, and an address without a token is a mistake", async () => {

@@ -100,6 +100,7 @@ const withoutInstallation = `
       "cache_write_tokens",
     ]),
     ["keys", "limit_scope"],
+    ["keys", "name"],
     ...["requests_per_minute", "tokens_per_minute"].map((column) => ["accounts", column]),
   ]
     .map(([table, column]) => `ALTER TABLE ${table} DROP COLUMN ${column};`)
@@ -310,7 +311,7 @@ describe("with --init", () => {
     rmSync(folder.pepperPath);
     {
       await using serving = await startServing(init(folder));
-      expect(serving.text()).toContain("None of the API keys in it works any more");
+      expect(serving.text()).toContain("None of its API keys works any more");
       expect(await callWith(serving, folder.key)).toBe(401);
       await end(serving);
     }
@@ -331,7 +332,7 @@ describe("with --init", () => {
     {
       await using serving = await startServing(init(folder));
       expect(serving.text()).toContain(`${folder.databasePath} is used from now on`);
-      expect(serving.text()).not.toContain("None of the API keys");
+      expect(serving.text()).not.toContain("None of its API keys");
       expect(await callWith(serving, other.key)).toBe(200);
       await end(serving);
     }

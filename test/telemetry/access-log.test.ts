@@ -92,6 +92,24 @@ test("requests of the API that are no calls have one line, too", async () => {
   ]);
 });
 
+test("a request beyond the plan has one line, with the rule and the application", async () => {
+  const limits = { requestsPerMinute: 1, tokensPerMinute: 1_000_000 };
+  const { id, text } = await gateway.createKey({ plan: "enterprise", limits });
+  const headers = { authorization: `Bearer ${text}` };
+  await linesOf(await gateway.post("/v1/chat/completions", hello, { headers }));
+  const refused = await gateway.post("/v1/chat/completions", hello, { headers });
+  expect(await linesOf(refused)).toMatchObject([
+    {
+      message: "request",
+      status: 429,
+      code: "rate_limit_exceeded",
+      rule: "requests_per_minute",
+      application: expect.any(String),
+      keyId: id,
+    },
+  ]);
+});
+
 test("health, metrics and the control plane have no lines", async () => {
   const before = gateway.log.length;
   await gateway.get("/healthz");

@@ -72,7 +72,8 @@ class AttemptLoop<Answer> {
   async run(): Promise<Answered<Answer>> {
     const { admission, services } = this.#plan;
     services.budget.hedges.began(admission.model.alias);
-    let attempt = await this.#turns.first();
+    const first = this.#turns.first();
+    let attempt = first instanceof Promise ? await first : first;
     for (;;) {
       try {
         return await this.#answerOf(attempt);

@@ -42,7 +42,8 @@ export async function attemptWhole<Result>(
   const answer = await sendTo(exchange, candidate, context);
   const { settings } = context.call.snapshot;
   const { kind } = candidate.model;
-  const body = await answer.readAll(settings.answerLimitBytes[kind]);
+  const reading = answer.readAll(settings.answerLimitBytes[kind]);
+  const body = reading instanceof Promise ? await reading : reading;
   try {
     // A short answer is parsed in no time, so it is not checked first.
     const isLong = kind === "chat" && body.byteLength > oneTurnBytes;

@@ -33,7 +33,7 @@ export interface TurnsOptions {
   readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
 }
 
-/** A promise only if the retry budget is in another process. */
+/** A promise only where another process gives places, or has the budget of retries. */
 type Beginning = RunningAttempt | undefined | Promise<RunningAttempt | undefined>;
 
 const nowhere = { place: undefined, at: -1 };
@@ -134,35 +134,40 @@ export class CandidateTurns {
   }
 
   /** The first attempt: lists again if targets filled up in between, and waits if all are busy. */
-  async first(): Promise<RunningAttempt> {
-    const attempt = await this.next();
-    if (attempt !== undefined) return attempt;
+  first(): RunningAttempt | Promise<RunningAttempt> {
+    return whenKnown(this.next(), (attempt) => attempt ?? this.#firstLater());
+  }
+
+  async #firstLater(): Promise<RunningAttempt> {
     return (this.foundBusy ? undefined : await this.#relisted()) ?? (await this.#queue());
   }
 
-  #relisted(): Promise<RunningAttempt | undefined> {
+  #relisted(): Beginning {
     this.refresh();
     this.#tried.clear();
     return this.next();
   }
 
   /** Begins at the first candidate that has its turn left and a free place. */
-  async next(terms: Terms = anyTerms): Promise<RunningAttempt | undefined> {
+  next(terms: Terms = anyTerms): Beginning {
     const fit = this.#candidates.filter(
       (candidate) => !this.#tried.has(candidate.turn) && terms.isFit(candidate),
     );
-    let rest: readonly Candidate[] = fit;
-    while (rest.length > 0) {
-      const entering = this.#enter(rest, 0);
-      const entered = entering instanceof Promise ? await entering : entering;
-      const beginning = this.#beginAt(rest, entered, terms);
-      const attempt = beginning instanceof Promise ? await beginning : beginning;
-      if (attempt !== undefined) return attempt;
-      if (!("place" in entered) || !terms.isWanted()) break;
-      rest = rest.slice(entered.at + 1);
-    }
-    if (terms.keepsTurn) for (const { turn } of fit) this.#tried.delete(turn);
-    return undefined;
+    return whenKnown(this.#nextOf(fit, terms), (attempt) => {
+      if (attempt !== undefined || !terms.keepsTurn) return attempt;
+      for (const { turn } of fit) this.#tried.delete(turn);
+      return undefined;
+    });
+  }
+
+  #nextOf(fit: readonly Candidate[], terms: Terms): Beginning {
+    if (fit.length === 0) return undefined;
+    return whenKnown(this.#enter(fit, 0), (entered) =>
+      whenKnown(this.#beginAt(fit, entered, terms), (attempt) => {
+        if (attempt !== undefined || !("place" in entered) || !terms.isWanted()) return attempt;
+        return this.#nextOf(fit.slice(entered.at + 1), terms);
+      }),
+    );
   }
 
   /** Begins at this candidate, whether it has its turn left or not. */

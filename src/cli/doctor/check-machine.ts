@@ -36,7 +36,7 @@ function checkFolder(subject: string, path: string, setting: string): Finding {
 
 function whyNotWritable(path: string): string | undefined {
   try {
-    if (!statSync(path).isDirectory()) return "is no directory";
+    if (!statSync(path).isDirectory()) return "is not a directory";
     accessSync(path, constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {

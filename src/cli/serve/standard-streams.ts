@@ -1,6 +1,7 @@
 import { format } from "node:util";
 import type { Clock } from "../../domain/clock.ts";
 import { errorCode } from "../../domain/errors/error-code.ts";
+import { abortable } from "../../domain/waiting/abortable.ts";
 import { LogOutput } from "../../telemetry/log/log-output.ts";
 import { OutputQueue, standardError, standardOutput } from "../../telemetry/log/output-queue.ts";
 import type { StandardInput } from "../command.ts";
@@ -90,12 +91,26 @@ export class StandardStreams {
   }
 }
 
-export function createProcessInput(): StandardInput {
+/** `signal` ends the reading of input that nobody types any more. */
+export function createProcessInput(signal: AbortSignal): StandardInput {
   return {
     get isTerminal() {
       return process.stdin.isTTY;
     },
-    chunks: () => Bun.stdin.stream(),
+    chunks: () => chunksUntil(signal),
     setEcho: (isOn) => void process.stdin.setRawMode(!isOn),
   };
+}
+
+async function* chunksUntil(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const reader = Bun.stdin.stream().getReader();
+  try {
+    for (;;) {
+      const { done, value } = await abortable(reader.read(), signal);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
 }

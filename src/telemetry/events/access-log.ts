@@ -1,3 +1,4 @@
+import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
 import { readTrace, type RequestTrace } from "../../domain/request-trace.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { LogFields, Logger } from "../log/logger.ts";
@@ -9,6 +10,8 @@ export interface HandledRequestFacts {
   readonly status: number;
   readonly code: string | undefined;
   readonly durationMs: number;
+  /** Why the gateway refused it. */
+  readonly explanation: RefusalExplanation | undefined;
 }
 
 /** A request of the API that did not become a call. */
@@ -41,13 +44,15 @@ export class AccessLog {
     const isListed = access !== undefined && !access.isRepeat;
     const level = isListed ? this.#level : "debug";
     if (!this.#logger.writes(level)) return;
-    const { id, method, route, status, code } = facts;
+    const { id, method, route, status, code, explanation } = facts;
     this.#logger.log(level, "request", {
       id,
       method,
       route,
       status,
       code,
+      rule: explanation?.rule,
+      application: explanation?.application,
       keyId: access?.keyId,
       durationMs: Math.round(facts.durationMs),
       ...traceFields(access && readTrace(access.headers)),

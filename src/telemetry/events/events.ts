@@ -81,7 +81,7 @@ export class TelemetryEvents {
     const { durationMs, access } = event;
     if (access?.keyId !== undefined) this.#metrics.keys.answered(access.keyId, status);
     const code = error?.code ?? undefined;
-    this.#access.request({ id, method, route, status, code, durationMs }, access);
+    this.#access.request({ id, method, route, status, code, durationMs, explanation }, access);
   }
 
   callEnded(record: UsageRecord, { origin, attempts }: EndedCallEvent = {}): void {

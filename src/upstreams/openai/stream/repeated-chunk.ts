@@ -1,4 +1,5 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { readJsonText } from "../../../domain/chat/json-text.ts";
 import { isObject, listOf, objectOf } from "../../shared/json-fields.ts";
 
 type TextDelta = Extract<ChatEvent, { type: "text-delta" }>;
@@ -25,8 +26,9 @@ export class RepeatedChunk {
     const { before, after, choice } = this.#known;
     const end = data.length - after.length;
     if (end <= before.length || !data.startsWith(before) || !data.endsWith(after)) return undefined;
-    const text = parseText(data.slice(before.length, end));
-    return text === undefined ? undefined : { type: "text-delta", choice, text };
+    const text = readJsonText(data.slice(before.length, end));
+    // An empty text has no event.
+    return text === undefined || text === "" ? undefined : { type: "text-delta", choice, text };
   }
 
   /**
@@ -56,14 +58,4 @@ function textOf(data: string): unknown {
   const value: unknown = JSON.parse(data);
   const choice = isObject(value) ? listOf(value["choices"])?.[0] : undefined;
   return isObject(choice) ? objectOf(choice["delta"])?.["content"] : undefined;
-}
-
-/** Undefined unless it is exactly one string that is not empty. */
-function parseText(json: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === "string" && value !== "" ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
