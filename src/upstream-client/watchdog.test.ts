@@ -125,6 +125,18 @@ describe("a watchdog", () => {
     expect(stops).toEqual([1_000]);
   });
 
+  test("counts idle time from when the next chunk was first awaited", () => {
+    const { watchdog, passTo, stops } = watch();
+    watchdog.connected();
+    watchdog.progress();
+    watchdog.awaited();
+    passTo(400);
+    // Another reader takes over.
+    watchdog.awaited();
+    passTo(2_000);
+    expect(stops).toEqual([500]);
+  });
+
   test("ends an answer that is idle while its next chunk is awaited", () => {
     const { watchdog, passTo, stops } = watch();
     passTo(300);

@@ -104,6 +104,7 @@ export class Watchdog implements RequestProgress {
 
   /** The reader awaits the next chunk: idle time now is the upstream's, not a slow reader's. */
   awaited(): void {
+    if (this.#isAwaited) return;
     this.#isAwaited = true;
     this.#silentSince = this.#options.clock.monotonic();
   }
