@@ -82,6 +82,7 @@ function editConfig({ configPath }: ProcessFolder, from: string, to: string): vo
 
 /** Undoes the migration that records the installation, and all later ones. */
 const withoutInstallation = `
+  ALTER TABLE keys DROP COLUMN name;
   DROP TABLE installation;
   DROP TABLE audit_head;
   DROP INDEX management_tokens_by_parent;
@@ -310,7 +311,7 @@ describe("with --init", () => {
     rmSync(folder.pepperPath);
     {
       await using serving = await startServing(init(folder));
-      expect(serving.text()).toContain("None of the API keys in it works any more");
+      expect(serving.text()).toContain("None of its API keys works any more");
       expect(await callWith(serving, folder.key)).toBe(401);
       await end(serving);
     }
@@ -331,7 +332,7 @@ describe("with --init", () => {
     {
       await using serving = await startServing(init(folder));
       expect(serving.text()).toContain(`${folder.databasePath} is used from now on`);
-      expect(serving.text()).not.toContain("None of the API keys");
+      expect(serving.text()).not.toContain("None of its API keys");
       expect(await callWith(serving, other.key)).toBe(200);
       await end(serving);
     }
