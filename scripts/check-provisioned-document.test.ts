@@ -81,7 +81,7 @@ describe("in docs/provisioned-throughput.md", () => {
       `${sellable} units are ${count(guaranteedTokens(sellable, main))} tokens, x 60/59 = ` +
         `${held(sellable)} held. ${sellable + 1} would be ${held(sellable + 1)}, more than ${room}. ` +
         `So it sells **${sellable}**.`,
-      `Of that one, ${sellableUnits(bought)} units of ${count(bought.unitTokensPerMinute)} can be sold.`,
+      `Of this pool, ${sellableUnits(bought)} units of ${count(bought.unitTokensPerMinute)} tokens can be sold.`,
     ]) {
       expect(prose).toContain(sentence);
     }
