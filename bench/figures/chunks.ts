@@ -1,6 +1,7 @@
 import type { Figure } from "../figure.ts";
 import { driveStreams } from "../load/drive-streams.ts";
 import type { StreamLoad } from "../plan.ts";
+import type { Gateway } from "../stand/stand.ts";
 import { medians, pick, ratios } from "./compare.ts";
 import { alternate, cpuDuring, type FigureContext, type Round } from "./context.ts";
 
@@ -44,13 +45,16 @@ interface StreamsMeasured {
   readonly firstP99Ms: number;
 }
 
+/** By these a gateway compiles the code of streams, which calls have not run. */
+const warmUpRounds = 2;
+
 /** Streams through each gateway in turn. */
-export function streamRounds(
+export async function streamRounds(
   context: FigureContext,
   subject: string,
   { load, openWithinMs }: Streams,
 ): Promise<readonly Round<StreamsMeasured>[]> {
-  return alternate(context, subject, async (gateway, { driver }) => {
+  const measure = async (gateway: Gateway, { driver }: FigureContext): Promise<StreamsMeasured> => {
     const drive = { destination: gateway, load, openWithinMs, signal: driver.signal };
     const { cpu, result } = await cpuDuring(gateway, () => driveStreams(drive));
     return {
@@ -58,5 +62,8 @@ export function streamRounds(
       perRead: result.events / result.reads,
       firstP99Ms: result.firstP99Ms,
     };
-  });
+  };
+  const warmUp = { ...context, plan: { ...context.plan, rounds: warmUpRounds } };
+  await alternate(warmUp, `warm-up of ${subject}`, measure);
+  return alternate(context, subject, measure);
 }

@@ -75,7 +75,8 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
   const asked = isTokens ? refused.askedTokens : 1;
   const subject = subjectOf(refused, isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");
   const numbers = [`Limit ${limit}`, `Used ${used}`, ...(asked > 0 ? [`Requested ${asked}`] : [])];
-  const owed = isTokens && debt > 0 ? " Earlier calls used more than the limit, which counts." : "";
+  const owed =
+    isTokens && debt > 0 ? " Earlier calls exceeded the limit, and the excess counts." : "";
   const message =
     retryAfterMs === undefined
       ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}. ${adviceFor(refused)}`
@@ -92,7 +93,7 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
 function adviceFor({ request }: RefusedAdmission): string {
   const isUncapped = request.output !== undefined && request.output.cap === undefined;
   return isUncapped
-    ? "Without a cap on its output all that the model can answer is counted. Please set " +
+    ? "Without a cap on its output, the model's longest answer is counted. Please set " +
         "`max_completion_tokens` or `max_tokens`, or shorten the input."
     : "The input or output tokens must be reduced in order to run successfully.";
 }

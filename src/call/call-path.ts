@@ -51,7 +51,7 @@ export class CallPath {
     return this.#serving ?? this.#attempts.at(-1);
   }
 
-  /** Undefined for the plain case: one target, one attempt, answered. */
+  /** Undefined for the usual case: one target, one attempt, answered. */
   routing(outcome: CallOutcome): CallRouting | undefined {
     const candidates = this.#candidates;
     const isAlone = candidates.length + this.#leftOut.length < 2 && this.attempts < 2;

@@ -39,7 +39,7 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
           `The model's answer does not have the form that response_format asks for: ` +
           `${details.message}. Describe the form in the messages too, or ask for a simpler one.`,
         param: "response_format",
-        // Two attempts failed already.
+        // Two attempts have already failed.
         headers: { "x-should-retry": "false" },
         cause: failure,
       });

@@ -82,8 +82,8 @@ export async function runCall<Answer>(
 }
 
 /**
- * Closes the account of a complete answer. `give` passes it through the hooks; if that throws, the
- * call has failed and is still billed.
+ * Completes the accounting of a whole answer. `give` passes it through the hooks; if that throws,
+ * the call has failed and is still billed.
  */
 export async function completeWhole<Answer>(
   started: StartedCall<Answer>,

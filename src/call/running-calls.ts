@@ -28,7 +28,7 @@ export class RunningCalls {
     this.#clock = clock;
   }
 
-  /** Calls that were ever entered. */
+  /** Number of calls that were ever registered. */
   get entered(): number {
     return this.#entered;
   }

@@ -22,7 +22,7 @@ export interface CallServices extends MeterServices {
   readonly hosts: Pick<HostProbes, "canConnect">;
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
-  /** For images fetched by URL. */
+  /** Used for images fetched by URL. */
   readonly imageMemory: ImageMemory;
   /** Left through `onCallEnded`. */
   readonly running: Pick<RunningCalls, "enter" | "ending">;

@@ -25,7 +25,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "doctor",
-    summary: "look for what keeps a gateway from working, and say what to do",
+    summary: "find out why a gateway does not work, and what to do about it",
     load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   },
   {

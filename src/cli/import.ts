@@ -20,8 +20,8 @@ export const importCommand: Command = {
   help: () => `Usage: sluice import litellm FILE > sluice.yaml
 
 Converts the configuration of a LiteLLM proxy and prints it as a configuration of Sluice: models,
-their targets with credentials and order, and fallbacks. What has no counterpart is named at the top
-of the result and on standard error. Keys, users and budgets are in LiteLLM's database and are not
+their targets with credentials and order, and fallbacks. Settings without a counterpart are listed at
+the top of the result and on standard error. Keys, users and budgets are in LiteLLM's database and are not
 converted.
 
 Exit code: 0 the result passes check-config, 1 it does not, 2 wrong usage.`,
@@ -29,7 +29,7 @@ Exit code: 0 the result passes check-config, 1 it does not, 2 wrong usage.`,
     const { positionals } = readArguments(args, {});
     const [source, path, ...others] = positionals;
     if (source !== "litellm" || path === undefined || others.length > 0) {
-      throw new UsageError("say from what to import, and which file: import litellm FILE");
+      throw new UsageError("name the source and the file: import litellm FILE");
     }
     return Promise.resolve(importLiteLlm(path, io));
   },
@@ -40,7 +40,7 @@ function importLiteLlm(path: string, io: CommandIo): number {
   if (!yaml.ok) throw new CommandError(formatProblems(path, yaml.problems));
   const { value } = yaml.tree;
   if (!Object.hasOwn(value, "model_list")) {
-    throw new CommandError(`${path}: is no configuration of LiteLLM: it has no model_list`);
+    throw new CommandError(`${path}: is not a LiteLLM configuration: it has no model_list`);
   }
   const { file, notes } = convertLiteLlm(value);
   const text = writeYaml(file, ["Converted from LiteLLM's configuration.", ...notes]);

@@ -14,10 +14,11 @@ export const restartCommand: Command = {
   name: "restart",
   help: () => `Usage: sluice restart [--config FILE] [--data-dir DIR]
 
-Replaces control and the workers of the running gateway one by one by processes of the program that
-is installed now, which read the configuration anew. Calls go on: new connections come to the new
-processes, and those of before have until shutdown.drain_timeout. The administration waits a moment.
-If a new process does not start, those that run go on. Ends when the new processes serve.
+Replaces control and the workers of the running gateway, one by one, by processes of the program
+that is installed now, which read the configuration again. Calls continue: new connections go to the
+new processes, and the old ones finish theirs within shutdown.drain_timeout. The control plane pauses
+for a moment. If a new process does not start, the old ones continue. The command ends when the new
+processes serve.
 
 Options:
   -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml)

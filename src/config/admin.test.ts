@@ -57,7 +57,7 @@ describe("the settings of the control plane", () => {
 
   for (const [what, sections, problem] of [
     ["a role that does not exist", "roles: { a: root }", "operator"],
-    ["scopes without openid", "scopes: [email]", "must have openid"],
+    ["scopes without openid", "scopes: [email]", "must include openid"],
     ["a setting that does not exist", "audience: x", "audience"],
   ] as const) {
     test(`refuse ${what}`, () => {

@@ -493,7 +493,10 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     ],
     ["name: q, hosts: [A.example], models: ['*']", "hosts[0]: belongs to environments[0]"],
     ["name: q, hosts: ['b:80'], models: ['*']", "must be a host name without port"],
-    ["name: q, hosts: [b], models: ['*', chat-a]", "'*' is all models and stands alone"],
+    [
+      "name: q, hosts: [b], models: ['*', chat-a]",
+      "'*' means all models and must be the only item",
+    ],
     ["name: q, hosts: [b], models: [chat-a, chat-a]", "models[1]: is in the list twice"],
   ])("is refused for a second environment with %s", (fields, message) => {
     const first = "{ name: p, hosts: ['*', a.example], models: ['*'] }";

@@ -141,7 +141,7 @@ describe("watchConfig", () => {
     await heard.next(2);
     expect(heard.events[0]).toStartWith("problems ");
     expect(heard.events[0]).toContain("http.json_depth: must be at least 8");
-    expect(heard.events[0]).toEndWith("The configuration before it stays.");
+    expect(heard.events[0]).toEndWith("The previous configuration stays in use.");
     expect(heard.events.slice(1)).toEqual(["depth 11"]);
   });
 
@@ -198,7 +198,7 @@ telemetry: { log_level: debug }`;
     writeFileSync(path, fileText(10, changes));
     watched?.reload();
     expect(heard.events).toEqual([
-      `notice ${path}: changed, but kept until a restart: ` +
+      `notice ${path}: changes that take effect only after a restart: ` +
         "listen, storage, data_dir, upstream_requests, limits, ledger, " +
         "telemetry, auth.peppers",
       "depth 10",
@@ -218,7 +218,7 @@ telemetry: { log_level: debug }`;
 
   test("reports that it cannot watch a missing directory", () => {
     start(join(directory, "none", "sluice.yaml"));
-    expect(heard.events[0]).toContain("changes cannot be noticed (ENOENT)");
+    expect(heard.events[0]).toContain("changes cannot be detected (ENOENT)");
   });
 
   test("is silent once disposed", () => {

@@ -77,13 +77,15 @@ class FileConfigWatch implements ConfigWatch {
     const { path, env, now, onConfig, onProblems } = this.#options;
     const result = parseConfig(text, { name: path, env });
     if (!result.ok) {
-      onProblems(`${formatProblems(path, result.problems)}\nThe configuration before it stays.`);
+      onProblems(
+        `${formatProblems(path, result.problems)}\nThe previous configuration stays in use.`,
+      );
       return;
     }
     const { config, pending } = keepRestartSettings(this.#current, result.config);
     this.#current = config;
     if (pending.length > 0) {
-      this.#notice(`${path}: changed, but kept until a restart: ${pending.join(", ")}`);
+      this.#notice(`${path}: changes that take effect only after a restart: ${pending.join(", ")}`);
     }
     for (const warning of configWarnings(config, now())) this.#notice(warning);
     onConfig(config, text);
@@ -110,7 +112,7 @@ class FileConfigWatch implements ConfigWatch {
   #unreadable(reason: string): undefined {
     const { path, onProblems } = this.#options;
     if (!this.#isUnreadable) {
-      onProblems(`${path}: ${reason}\nThe configuration before it stays.`);
+      onProblems(`${path}: ${reason}\nThe previous configuration stays in use.`);
     }
     this.#isUnreadable = true;
   }
@@ -156,7 +158,7 @@ class FileConfigWatch implements ConfigWatch {
       this.#watchers.set(directory, watcher);
     } catch (error) {
       this.#notice(
-        `${directory}: changes cannot be noticed (${errorCode(error) ?? "unknown error"}); reload by hand`,
+        `${directory}: changes cannot be detected (${errorCode(error) ?? "unknown error"}); reload it with SIGHUP`,
       );
     }
   }

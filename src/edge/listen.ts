@@ -3,8 +3,8 @@ import { findListeningSocket } from "./listening-socket.ts";
 
 /**
  * Whether other processes listen at the same address: none may (`alone`); none may yet, but others
- * will (`first`); others do or did (`another`), or this one takes the place of one of them
- * (`successor`) and gets all new connections until that one has stopped listening.
+ * will (`first`); others do or did (`another`), or this one replaces one of them (`successor`) and
+ * gets all new connections until that one has stopped listening.
  */
 export type PortUse = "alone" | "first" | "another" | "successor";
 
@@ -55,14 +55,14 @@ export interface Listener {
   /** Without a trailing slash. */
   readonly url: string;
   readonly pendingRequests: number;
-  /** Open connections; undefined where the system does not tell. */
+  /** Open connections; undefined where the system does not report them. */
   readonly connections: number | undefined;
   /**
-   * Stops listening, while a successor listens at the same address, and loses no connection that is
-   * being made. Where the system cannot, it listens on.
+   * Stops listening while a successor listens at the same address, without losing connections that
+   * are being opened. Where the system does not support this, it continues to listen.
    */
   retire(settleMs: number): Promise<void>;
-  /** Cuts every connection. */
+  /** Closes every connection at once. */
   cut(): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export interface Listener {
 const timerStepSeconds = 4;
 /** The longest idle timeout that the runtime accepts. */
 const longestTimerSeconds = 255;
-/** Keeps callers from reusing a connection in the moment in which it is closed here. */
+/** Prevents callers from reusing a connection at the moment it is closed here. */
 const hintMarginSeconds = 5;
 
 /** The only user of `Bun.serve`. */
@@ -95,7 +95,7 @@ export function listen(options: ListenOptions): Listener {
       // The runtime's own 413 has no body; `read-body` bounds bodies and names the limit.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       development: false,
-      // The runtime shares ports by default; a second gateway has to fail instead.
+      // The runtime shares ports by default; a second gateway must fail instead.
       reusePort: portUse !== "alone",
       fetch: (request) => handle(request, undefined),
       routes: segmentRoutes(options.paths ?? [], handle),
@@ -114,7 +114,7 @@ export function listen(options: ListenOptions): Listener {
       return socket?.countConnections();
     },
     async retire(settleMs) {
-      // A connection belongs to a listener since its first packet.
+      // The system assigns a connection to a listener at its first packet.
       await Bun.sleep(settleMs);
       socket?.close();
     },
@@ -122,7 +122,7 @@ export function listen(options: ListenOptions): Listener {
   };
 }
 
-/** Throws if anybody listens at the address, also one who would share it. */
+/** Throws if any process listens at the address, even one that would share it. */
 function refuseTaken(address: { readonly hostname: string; readonly port: number }): void {
   void Bun.serve({ ...address, reusePort: false, fetch: () => new Response() }).stop(true);
 }

@@ -4,13 +4,13 @@ import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:f
 /** The socket behind a listener of this process, which the runtime does not expose. Linux only. */
 export interface ListeningSocket {
   /**
-   * Has every new connection to the address come to this socket, which must be the one that listens
-   * there since last, until another socket there is closed. False where the system refuses.
+   * Directs every new connection at the address to this socket, until another socket there is
+   * closed. It must be the newest listener at the address. False if the system refuses.
    */
   takeAll(): boolean;
   /** Connections of this process at the port. */
   countConnections(): number;
-  /** Stops listening. Connections go on; those that wait to be accepted are lost. */
+  /** Stops listening. Open connections continue; those not accepted yet are lost. */
   close(): void;
 }
 
@@ -19,13 +19,13 @@ const socketLevel = 1;
 const acceptsConnections = 30;
 const attachReuseportFilter = 51;
 const returnConstant = 0x06;
-/** Of `struct sock_fprog`, without the instructions. */
+/** Size of `struct sock_fprog`, without the instructions. */
 const programBytes = 16;
 
 /** Names of the C library: glibc, musl. */
 const libraries = ["libc.so.6", "libc.so"];
 
-/** Undefined where this system has no such socket or does not show it. */
+/** Undefined if this system has no such socket or does not show it. */
 export function findListeningSocket(port: number): ListeningSocket | undefined {
   const system = process.platform === "linux" ? loadSystem() : undefined;
   const fd = system && ownSockets(system, port).find((own) => system.isListening(own));
@@ -36,7 +36,7 @@ export function findListeningSocket(port: number): ListeningSocket | undefined {
       ownSockets(system, port).filter((own) => !system.isListening(own)).length,
     close() {
       const nothing = openSync("/dev/null", "r");
-      // The runtime closes the descriptor later, which must not be another file's by then.
+      // The runtime closes the descriptor later; it must not belong to another file by then.
       system.replace(nothing, fd);
       closeSync(nothing);
     },
@@ -44,8 +44,9 @@ export function findListeningSocket(port: number): ListeningSocket | undefined {
 }
 
 /**
- * Among sockets with SO_REUSEPORT at one address a filter may choose, by their order. A choice that
- * does not exist, as after one of them is closed, means as without a filter.
+ * A filter may choose among sockets with SO_REUSEPORT at one address, by their order. If the chosen
+ * socket does not exist, for example after one of them is closed, the system chooses as without a
+ * filter.
  */
 function takeAll(system: System, fd: number): boolean {
   const last = countListening(readlinkSync(`/proc/self/fd/${fd}`)) - 1;
@@ -109,7 +110,7 @@ interface System {
   /** Undefined for files other than bound sockets of TCP. */
   portOf(fd: number): number | undefined;
   setFilter(fd: number, program: DataView): boolean;
-  /** Has the descriptor `fd` mean the file of `by`. */
+  /** Makes the descriptor `fd` refer to the file of `by`. */
   replace(by: number, fd: number): void;
 }
 
@@ -144,7 +145,7 @@ function loadSystem(): System | undefined {
         replace: (by, fd) => void symbols.dup2(by, fd),
       };
     } catch {
-      // The next library is tried.
+      // Try the next library.
     }
   }
   return undefined;

@@ -6,7 +6,7 @@ const settleTimeoutMs = 2_000;
 export interface DrainSteps {
   /** Number of open requests, and of calls that continue without one. */
   readonly openCalls: () => number;
-  /** Whether new calls are served for `preStopMs` more, until balancers stop sending them. */
+  /** Whether new calls are served for another `preStopMs`, until balancers stop sending them. */
   readonly isAnnounced: boolean;
   readonly preStopMs: number;
   /** How long open calls may continue once new ones are refused. */
@@ -16,18 +16,18 @@ export interface DrainSteps {
 }
 
 /**
- * The stages of a shutdown: announced by readiness, then new calls refused, then calls ended. A
- * process whose successor serves leaves: it stays ready while its connections go.
+ * The stages of a shutdown: readiness reports it, then new calls are refused, then calls are ended.
+ * A process whose successor is serving stays ready while its connections close.
  */
 export class Shutdown {
   #stage: "running" | "leaving" | "announced" | "refusing" = "running";
 
-  /** Every answer closes its connection. */
+  /** Whether every answer closes its connection. */
   get closesConnections(): boolean {
     return this.#stage !== "running";
   }
 
-  /** The process is not ready any more. */
+  /** Whether the process is no longer ready. */
   get hasBegun(): boolean {
     return this.isRefusing || this.#stage === "announced";
   }
@@ -66,7 +66,7 @@ export class Shutdown {
 }
 
 const pollMs = 20;
-/** To count them takes a look at every open file. */
+/** Longer, since counting connections looks at every open file. */
 const connectionPollMs = 250;
 
 async function untilIdle(

@@ -13,8 +13,8 @@ export function keyReused(): GatewayError {
 export function answerNotKept(): GatewayError {
   return new GatewayError("answer_not_kept", {
     message:
-      "A call with this Idempotency-Key was made, and its answer is too large to be shown again. " +
-      "Under a new Idempotency-Key the call is made, and billed, anew.",
+      "The call with this Idempotency-Key was made, but its answer is too large to be replayed. " +
+      "With a new Idempotency-Key, the call is made and billed again.",
     param: idempotencyHeader,
   });
 }

@@ -27,21 +27,23 @@ export interface KeyFault {
 /** `when` is empty or starts with a space. */
 const summaries = {
   key_missing: (_when, { name }) => `The request has no ${name}.`,
-  key_malformed: () => "What was sent is not a whole API key: its form or its checksum is wrong.",
+  key_malformed: () =>
+    "What was sent is not a complete API key: its format or its checksum is wrong.",
   key_unknown: () =>
-    "No key has this public id, or none that worked lately: it ended long ago, was removed, or " +
-    "is of another gateway.",
-  key_mismatch: () => "The public id is that of a known key, but the secret behind it is another.",
+    "No key has this public id, or none that worked recently: it ended long ago, was removed, or " +
+    "belongs to another gateway.",
+  key_mismatch: () => "The public id is that of a known key, but the rest of the secret is wrong.",
   key_disabled: (when) => `The key was disabled${when}. It works again once it is enabled.`,
   application_disabled: (when) => `The application of the key was disabled${when}.`,
   account_disabled: (when) => `The account of the key was disabled${when}.`,
-  key_revoked: (when) => `The key was revoked${when}, for good. Issue a new one.`,
+  key_revoked: (when) => `The key was revoked${when}, permanently. Issue a new one.`,
   key_removed: (when) => `The key was removed${when}, alone or with its application or account.`,
   key_expired: (when) => `The key expired${when}. It works again if its expiry is moved.`,
   secret_ended: (when) =>
-    `This secret of the key ended${when}: a rotation, a leak check or somebody ended it. The key ` +
-    "goes on with its newest secret.",
-  other_environment: () => "The key is of another environment than the host that was asked.",
+    `This secret of the key ended${when}, by a rotation, a leak check or a user. The key's ` +
+    "newest secret still works.",
+  other_environment: () =>
+    "The key belongs to a different environment than the host of the request.",
 } as const satisfies Partial<Record<RefusalRule, (when: string, form: CredentialForm) => string>>;
 
 function summaryOf({ rule, at }: KeyFault, form = bearer): string {
@@ -84,7 +86,7 @@ export function keyEnded(
 export function snapshotStale(sent: SentKey, key?: Key): GatewayError {
   const summary =
     key === undefined
-      ? "The key is not known here, and the database cannot be asked whether it is new."
+      ? "The key is unknown here, and the database is unavailable, so the key may be new."
       : "The key is known, but the database has not answered for longer than auth.snapshot_max_age.";
   return new GatewayError("model_unavailable", {
     message: "API keys cannot be checked at the moment. Please retry with exponential backoff.",

@@ -24,7 +24,7 @@ export function describeSlowness(slowness: "slow" | "silent"): string {
 const reasons: Readonly<Record<GiveUpReason, string>> = {
   "caller-gone": "the caller had left",
   "answer-began": "the answer had begun",
-  "cannot-mend": "another attempt would fail alike",
+  "cannot-mend": "another attempt would fail in the same way",
   "attempt-limit": "routing.attempts was reached",
   "no-other-target": "no other target was left, and waiting does not help",
   "asked-to-wait": "the provider asked for a longer wait than routing.longest_backoff",
@@ -36,5 +36,5 @@ const reasons: Readonly<Record<GiveUpReason, string>> = {
 export function describeClosed({ isEjected, because, pausedForMs }: TargetView): string {
   if (isEjected) return `it was ejected: ${because}`;
   if (pausedForMs > 0) return "it was paused, as its provider asked";
-  return "it came back a moment ago and starts slowly";
+  return "it returned a moment ago and starts slowly";
 }

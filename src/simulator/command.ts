@@ -15,23 +15,24 @@ import { startSimulator, type SimulatorOptions } from "./simulator.ts";
 export const simulatorOptions = [
   { flag: "--listen HOST:PORT", meaning: "where to listen (default 127.0.0.1:9090)" },
   { flag: "--tokens-per-second N", meaning: "how fast answers are written (default: at once)" },
-  { flag: "--first-token-delay MS", meaning: "how long answers take to begin (default 0)" },
+  { flag: "--first-token-delay MS", meaning: "delay before the first token (default 0)" },
   {
     flag: "--fault MODE[:ARGUMENT][*TIMES][@PERCENT]",
-    meaning: "faults of the next calls; repeatable; *ever does not end, @10 is every tenth call",
+    meaning:
+      "faults of the next calls; repeatable; *ever: for all calls, @10: for every tenth call",
   },
-  { flag: "--api-key KEY", meaning: "on OpenAI's wire accept this key only; repeatable" },
+  { flag: "--api-key KEY", meaning: "OpenAI's wire: accept only this key; repeatable" },
   {
     flag: "--bedrock-credential ID:SECRET",
-    meaning: "on Bedrock's wire accept this pair only; repeatable",
+    meaning: "Bedrock's wire: accept only this pair; repeatable",
   },
   {
     flag: "--bedrock-api-key KEY",
-    meaning: "on Bedrock's wire accept this bearer key only; repeatable",
+    meaning: "Bedrock's wire: accept only this bearer key; repeatable",
   },
   {
     flag: "--models-as-of DATE",
-    meaning: "on Bedrock's wire refuse models whose life has ended by then: YYYY-MM-DD, or now",
+    meaning: "Bedrock's wire: refuse models retired by this date: YYYY-MM-DD, or now",
   },
   { flag: "--help", meaning: "show this text" },
 ] as const;
@@ -163,7 +164,7 @@ function helpLines(): string[] {
     "usage: sluice simulator [options]",
     "",
     "A stand-in provider that speaks the wire formats of OpenAI (at /v1) and of Amazon Bedrock",
-    "(at the same address without /v1), and makes its answers up.",
+    "(at the same address without /v1), and makes up its answers.",
     "",
     ...simulatorOptions.map(({ flag, meaning }) => `  ${flag.padEnd(width)}  ${meaning}`),
     "",
@@ -172,7 +173,7 @@ function helpLines(): string[] {
     ...faultListing(),
     "",
     "Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings and imported models,",
-    "and CountTokens, under /model/ID. Signatures are verified. Without other credentials it takes:",
+    "and CountTokens, under /model/ID. Signatures are verified. Default credentials:",
     "",
     `  access key id      ${demoCredentials.accessKeyId}`,
     `  secret access key  ${demoCredentials.secretAccessKey}`,
@@ -184,7 +185,7 @@ function helpLines(): string[] {
     'User messages that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING", and',
     '"bulk: N", which is N pieces of 16 KiB.',
     'With a guardrail on Bedrock\'s wire, "guard: ANYTHING" is blocked.',
-    "GET /truth tells what really happened to each call; DELETE /truth forgets it.",
+    "GET /truth lists what really happened to each call; DELETE /truth clears the list.",
   ];
 }
 

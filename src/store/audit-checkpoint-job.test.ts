@@ -126,7 +126,7 @@ test("detects an end that was cut off, and a restored older state", async () => 
   const { digest, seal } = head ?? {};
   await bench.attack(`UPDATE audit_head SET sequence = 2, digest = '${digest}', seal = '${seal}'`);
   await job.make();
-  expect(bench.broken.slice(1)).toEqual(["entries are gone that a checkpoint told of"]);
+  expect(bench.broken.slice(1)).toEqual(["entries that a checkpoint covers are missing"]);
 });
 
 test("a restart reads the last checkpoint from the file", async () => {
@@ -140,7 +140,7 @@ test("a restart reads the last checkpoint from the file", async () => {
   await using other = new Bench();
   await other.append(2);
   await other.job(file).make();
-  expect(other.broken).toEqual(["entries are gone that a checkpoint told of"]);
+  expect(other.broken).toEqual(["entries that a checkpoint covers are missing"]);
 });
 
 test("entries removed by retention are not missing", async () => {

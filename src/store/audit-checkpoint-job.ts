@@ -61,7 +61,7 @@ export class AuditCheckpointJob {
       this.#published ??= await this.#readLast();
       const { end, hasKnown } = await store.auditEnd(this.#published);
       if (end === undefined) return onBroken("its end is not what this installation wrote");
-      if (!hasKnown) onBroken("entries are gone that a checkpoint told of");
+      if (!hasKnown) onBroken("entries that a checkpoint covers are missing");
       await this.#publish(end);
       this.#published = end;
       onWritten();

@@ -9,7 +9,10 @@ export interface EventReaderOptions<Event> {
   readonly onMalformed: (count: number) => void;
 }
 
-/** Decodes a streamed answer as it is taken, one batch of events for what came at once. */
+/**
+ * Decodes a streamed answer as it is taken: one batch of events for the bytes that arrived
+ * together.
+ */
 export class EventReader<Event> implements EventBatches<Event> {
   readonly #options: EventReaderOptions<Event>;
   /** Whether nothing more is decoded. */
@@ -32,7 +35,7 @@ export class EventReader<Event> implements EventBatches<Event> {
       if (events.length > 0) return events;
     }
     if (decoder.failure !== undefined) throw answer.explained(decoder.failure);
-    // Throws why it was.
+    // Throws the reason of the end.
     if (this.#isBroken) answer.take();
     return undefined;
   }

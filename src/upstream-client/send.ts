@@ -65,7 +65,8 @@ export async function send(
     canConnect: (time) => options.hosts.canConnect({ url, ...time }),
   });
   try {
-    const authorized = await upstream.adapter.authorize(request, watchdog);
+    const authorizing = upstream.adapter.authorize(request, watchdog);
+    const authorized = authorizing instanceof Promise ? await authorizing : authorizing;
     if (watchdog.isAborted) throw new ClientError("Cancelled", "connecting");
     const { method, headers, body } = authorized;
     const { connections } = upstream;
@@ -86,7 +87,7 @@ export async function send(
   }
 }
 
-/** Other requests of the attempt hold its places, which come free one by one. */
+/** Other requests of the attempt hold its places, which become free one by one. */
 async function waitForPlace({ places, callerSignal, clock, timeouts }: SendOptions): Promise<void> {
   const isOpen = await places.whenOpen({ callerSignal, clock, waitMs: timeouts.firstByteMs });
   if (isOpen && !callerSignal.aborted) return;
@@ -132,25 +133,22 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     return clean.withRequestId(this.headers.get(requestIdHeader));
   }
 
-  /** Reads the whole body, `limitBytes` at most. */
-  async readAll(limitBytes: number): Promise<Uint8Array> {
+  /** The whole body, `limitBytes` at most; a promise unless it came with the headers. */
+  readAll(limitBytes: number): Uint8Array | Promise<Uint8Array> {
     try {
       const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
       if (declared > limitBytes) throw tooLong(limitBytes);
-      // The headers count as the first byte.
-      this.#watchdog.progress();
       const arrived = this.#response.arrived();
-      if (arrived === undefined) return await this.#collect(limitBytes);
+      if (arrived === undefined) return this.#collect(limitBytes);
       if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
+      this.#watchdog.stop();
       return arrived;
     } catch (error) {
       throw this.#fail(error);
-    } finally {
-      this.#watchdog.stop();
     }
   }
 
-  /** The next piece of the body; undefined while there is none. Throws `UpstreamFailure`. */
+  /** The next piece of the body; undefined if none has arrived. Throws `UpstreamFailure`. */
   take(): Uint8Array | undefined {
     try {
       const piece = this.#response.take();
@@ -207,6 +205,8 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
   }
 
   #collect(limitBytes: number): Promise<Uint8Array> {
+    // The headers count as the first byte.
+    this.#watchdog.progress();
     const pieces: Uint8Array[] = [];
     let size = 0;
     return new Promise((resolve, reject) => {
@@ -220,8 +220,9 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
         } catch (error) {
           return reject(this.#fail(error));
         }
-        if (this.isOver) resolve(joinChunks(pieces, size));
-        else this.whenReady(read);
+        if (!this.isOver) return this.whenReady(read);
+        this.#watchdog.stop();
+        resolve(joinChunks(pieces, size));
       };
       read();
     });

@@ -3,8 +3,9 @@ import type { Flow } from "../domain/waiting/flow.ts";
 import type { AnswerHeaders } from "../upstreams/adapter.ts";
 
 /**
- * Sends one request to an upstream; resolves when the head of its answer has come. The HTTP client,
- * unless a simulation puts its own network here. Rejects with `ClientError` or `ProtocolError`.
+ * Sends one request to an upstream; resolves when the head of its answer has arrived. This is the
+ * HTTP client, unless a simulation provides its own network. Rejects with `ClientError` or
+ * `ProtocolError`.
  */
 export type Transport = (url: string, request: TransportRequest) => Promise<TransportResponse>;
 
@@ -14,7 +15,7 @@ export interface TransportRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | null;
   readonly connections: ConnectionSettings;
-  /** Told how the request comes on. */
+  /** Notified of the progress of the request. */
   readonly progress: RequestProgress;
 }
 
@@ -32,10 +33,10 @@ export interface Cancellable {
   cancel(): void;
 }
 
-/** An answer, whose body is taken in the pieces that come. */
+/** An answer, whose body is taken in pieces as they arrive. */
 export interface TransportResponse extends Flow<Uint8Array> {
   readonly status: number;
   readonly headers: AnswerHeaders;
-  /** The whole body, if all of it has come and none was taken. */
+  /** The whole body, if all of it has arrived and nothing was taken. */
   arrived(): Uint8Array | undefined;
 }

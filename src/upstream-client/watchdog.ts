@@ -23,7 +23,7 @@ export interface WatchdogOptions {
 
 /**
  * Share of the connect timeout that passes before the host is probed: late enough that most answers
- * have come, early enough that a lost packet of the probe can be sent again.
+ * have arrived, early enough that a lost packet of the probe can be sent again.
  */
 const quietShare = 0.5;
 
@@ -176,7 +176,7 @@ export class Watchdog implements RequestProgress {
     if (!this.#isConnected) void this.#askHost();
   }
 
-  /** Tells a slow model from an unreachable host. */
+  /** Distinguishes a slow model from an unreachable host. */
   async #askHost(): Promise<void> {
     const { canConnect, timeouts } = this.#options;
     const since = this.#startedAt;

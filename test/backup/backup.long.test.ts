@@ -346,7 +346,7 @@ describe("a restore", () => {
       expect(await callWith(serving, own)).toBe(401);
       await end(serving);
       // What was there can be put back.
-      const aside = replaced.output.split("what was there is in ")[1]?.trim().split(", ") ?? [];
+      const aside = replaced.output.split("the previous data is in ")[1]?.trim().split(", ") ?? [];
       const [folder = "", database = ""] = aside;
       rmSync(`${target.databasePath}-wal`, { force: true });
       rmSync(`${target.databasePath}-shm`, { force: true });

@@ -117,9 +117,9 @@ describe("over HTTP", () => {
 
   test("a strict target says what to change", async () => {
     for (const [list, words] of [
-      [[system], "At least one message of the user must have content."],
-      [[silence], "At least one message of the user must have content."],
-      [[greeting, user], "Put a user message with content before it."],
+      [[system], "At least one user message must have content."],
+      [[silence], "At least one user message must have content."],
+      [[greeting, user], "Put a user message with content first."],
     ] as const) {
       const response = await ask("strict", list);
       expect(response.status).toBe(400);

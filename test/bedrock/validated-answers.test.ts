@@ -118,7 +118,7 @@ describe("an answer that is checked", () => {
     });
     expect(await asking(["[1]"], anObject)).toMatchObject({
       status: 502,
-      error: { message: expect.stringContaining("it is no JSON object") },
+      error: { message: expect.stringContaining("it is not a JSON object") },
     });
   });
 

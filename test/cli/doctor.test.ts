@@ -64,7 +64,7 @@ test("a good configuration without a gateway has nothing wrong, and each target 
   const told = flat(output);
   expect(told).toContain("ok configuration");
   expect(told).toContain("/state can be created");
-  expect(told).toContain("note gateway none runs on this configuration");
+  expect(told).toContain("note gateway none is running with this configuration");
   expect(told).toContain("ok clock agrees with the targets");
   expect(told).toContain("ok target good-chat at server/good answers");
   expect(output).toEndWith("\nNothing is wrong.\n");

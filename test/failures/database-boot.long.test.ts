@@ -85,7 +85,7 @@ test("a start on a file that is no database waits unready for the real one", asy
   writeFileSync(path, Buffer.alloc(100_000, "this is no database "));
   await using serving = await startServing(["--config", folder.configPath]);
   await expectUnready(serving, folder, key);
-  expect(serving.text()).toContain("is no database");
+  expect(serving.text()).toContain("is not a database");
   renameSync(`${path}.kept`, path);
   await expectReady(serving, folder, key);
 }, 60_000);

@@ -101,6 +101,7 @@ const withoutInstallation = `
       "cache_write_tokens",
     ]),
     ["keys", "limit_scope"],
+    ["keys", "name"],
     ...["requests_per_minute", "tokens_per_minute"].map((column) => ["accounts", column]),
   ]
     .map(([table, column]) => `ALTER TABLE ${table} DROP COLUMN ${column};`)

@@ -82,7 +82,7 @@ describe("a gateway with a standby", () => {
       return next !== standby;
     });
     expect(serving.workerPid).toBe(worker);
-    expect(serving.text().split("there is no standby worker for now")).toHaveLength(2);
+    expect(serving.text().split("no standby worker is available")).toHaveLength(2);
     expect(serving.text()).not.toContain("crashed");
     expect(await isServing(serving)).toBe(true);
   });

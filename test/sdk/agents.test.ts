@@ -270,7 +270,7 @@ describe("what a model cannot do of it", () => {
       code: "unsupported_parameter",
       param: "response_format",
       message:
-        "400 This model cannot be held to a JSON schema. Use response_format json_object, and " +
+        "400 This model does not support JSON schemas. Use response_format json_object, and " +
         "describe the schema in the messages.",
     });
   });

@@ -32,9 +32,9 @@ test("a call that waited gets its position and wait", () => {
 test("a call that can never have a place gets no time to retry, and the reason", () => {
   const large = errorOf({ busy: "tokens", retryAfterMs: Infinity });
   expect(large.headers).toEqual({ "x-should-retry": "false" });
-  expect(large.message).toContain("as large as this one");
+  expect(large.message).toContain("of this size does not fit");
   const stranger = errorOf({ busy: "full", retryAfterMs: Infinity });
-  expect(stranger.message).toContain("provisioned throughput alone");
+  expect(stranger.message).toContain("only calls within provisioned throughput");
 });
 
 test("a caller that left the queue ends as any caller that left", () => {

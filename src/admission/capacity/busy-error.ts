@@ -39,8 +39,8 @@ export function busyError(
 function adviceOf({ busy, retryAfterMs }: BusyPool): string {
   if (retryAfterMs !== Infinity) return "Please retry with exponential backoff.";
   return busy === "tokens"
-    ? "A request as large as this one does not fit into what is left of it."
-    : "It serves calls within provisioned throughput alone.";
+    ? "A request of this size does not fit into the rest of its capacity."
+    : "It serves only calls within provisioned throughput.";
 }
 
 const reasons: Readonly<
@@ -48,16 +48,16 @@ const reasons: Readonly<
 > = {
   full: {
     rule: "pool_busy",
-    summary: "All places that calls of this class may take at the pool or upstream are taken.",
+    summary: "All places for calls of this class at the pool or upstream are in use.",
   },
   limit: { rule: "pool_busy", summary: "The target is at its concurrency limit." },
   tokens: {
     rule: "pool_busy",
-    summary: "The tokens per minute of the pool that are not sold are used up.",
+    summary: "The unsold tokens per minute of the pool are used up.",
   },
   "queue-full": {
     rule: "queue_full",
-    summary: "As many calls wait for the pool or upstream as may; those of others came first.",
+    summary: "The queue of the pool or upstream is full, and other calls had precedence.",
   },
   deadline: {
     rule: "queue_deadline",

@@ -9,7 +9,7 @@ import type { Transport } from "../../upstream-client/transport.ts";
 import type { UpstreamRequest } from "../../upstreams/adapter.ts";
 
 export interface AskedTarget extends Destination {
-  /** Until the first event. */
+  /** Timeout of the first event. */
   readonly timeoutMs: number;
   /** Limit on an answer of an embedding model. */
   readonly answerLimitBytes: number;
@@ -78,7 +78,7 @@ function sendTo(
     endsAt: clock.monotonic() + firstByteMs + restMs,
     clock,
     transport,
-    // There is no caller: it ends by itself.
+    // There is no caller to disconnect.
     callerSignal: new AbortController().signal,
     hosts,
     places,

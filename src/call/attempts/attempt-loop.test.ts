@@ -265,7 +265,7 @@ test.each(["invalid-request", "content-refused"] as const)(
   "%s goes to the caller, even if there are other targets",
   async (kind) => {
     const { attempts, error } = await play({ own: [[kind]], fallbacks: [["answer"]] });
-    expect(attempts).toEqual([`up0: ${kind}, gave up: another attempt would fail alike`]);
+    expect(attempts).toEqual([`up0: ${kind}, gave up: another attempt would fail in the same way`]);
     expect(error?.status).toBe(400);
   },
 );
@@ -285,7 +285,9 @@ describe("an input that is too long", () => {
       own: [["context-overflow"], ["answer"]],
       fallbacks: [["answer"]],
     });
-    expect(attempts).toEqual(["up0: context-overflow, gave up: another attempt would fail alike"]);
+    expect(attempts).toEqual([
+      "up0: context-overflow, gave up: another attempt would fail in the same way",
+    ]);
     expect([error?.status, error?.code]).toEqual([400, "context_length_exceeded"]);
   });
 

@@ -40,7 +40,7 @@ export interface AttemptPlan<Answer> {
   readonly services: CallServices;
 }
 
-/** An answer and its attempt, which goes on as long as the answer does. */
+/** An answer and its attempt, which lasts as long as the answer. */
 export interface Answered<Answer> {
   readonly answer: Answer;
   readonly attempt: RunningAttempt;
@@ -72,7 +72,8 @@ class AttemptLoop<Answer> {
   async run(): Promise<Answered<Answer>> {
     const { admission, services } = this.#plan;
     services.budget.hedges.began(admission.model.alias);
-    let attempt = await this.#turns.first();
+    const first = this.#turns.first();
+    let attempt = first instanceof Promise ? await first : first;
     for (;;) {
       try {
         return await this.#answerOf(attempt);
@@ -100,7 +101,7 @@ class AttemptLoop<Answer> {
     if (decision.action === "give-up") return undefined;
     const attempt = await this.#retry(decision, failed.attempt.candidate);
     if (attempt !== undefined || decision.where === "same-target") return attempt;
-    // None of the others took the attempt, so decide as if there were none.
+    // None of the other targets started an attempt, so decide as if there were none.
     const rest = await this.#decide(failed, false);
     return rest.action === "give-up" ? undefined : this.#retry(rest, failed.attempt.candidate);
   }
@@ -109,7 +110,7 @@ class AttemptLoop<Answer> {
     { where, waitMs }: Retry,
     candidate: Candidate,
   ): Promise<RunningAttempt | undefined> {
-    // The target's Retry-After was not waited for if another is in service.
+    // Another target may be in service; the wait for this one's Retry-After was then skipped.
     const waitedFor = this.#turns.isOtherInService(candidate) ? undefined : candidate;
     await this.#pause(waitMs);
     const terms = { ...anyTerms, isPaid: where === "same-target" };
@@ -125,7 +126,7 @@ class AttemptLoop<Answer> {
     return this.#turns.next(terms);
   }
 
-  /** Runs one attempt, and a hedge if it is slow or its target turns out to be silent. */
+  /** Runs one attempt, plus a hedge if it is slow or its target turns out to be silent. */
   #answerOf(attempt: RunningAttempt): Promise<Answered<Answer>> {
     return this.#turns.hasOther()
       ? this.#answerWithHedge(attempt)
@@ -160,7 +161,7 @@ class AttemptLoop<Answer> {
       isSilent ||= slowness === "silent";
       const second = await this.#hedge(answer, attempt, isSilent ? "silent" : slowness);
       if (second !== undefined) return second;
-      // A place may come free, or the target may turn out to be silent.
+      // A place may become free, or the target may turn out to be silent.
       afterMs = isSilent ? hedgePollMs : undefined;
     }
   }
@@ -221,7 +222,7 @@ class AttemptLoop<Answer> {
       attempt.answered();
       return { answer, attempt };
     } catch (error) {
-      // The provider may bill what it has read, and the pool has served it.
+      // The provider may bill what it has read, and the pool has served the call.
       if (!(error instanceof UpstreamFailure)) {
         attempt.end("given-up", attempt.wasSent ? meter.inputTokens : 0);
         throw error;

@@ -21,15 +21,15 @@ export interface AttemptContext {
   readonly call: Call;
   readonly meter: Meter;
   readonly services: CallServices;
-  /** Of the attempt; undefined for a request that is part of none. */
+  /** The place that the attempt holds; undefined for a request that belongs to no attempt. */
   readonly place?: Place;
-  /** Another target could take what this one refuses. */
+  /** Whether another target could accept a request that this one refuses. */
   readonly hasOther?: boolean;
-  /** Where the plan caps what the caller did not. */
+  /** The plan's cap on output, if the caller set none. */
   readonly outputCap?: number | undefined;
-  /** Told of what the target gets otherwise than the caller wrote it. */
   /** Called when the hooks of a call let a request go. */
   readonly onSent?: (() => void) | undefined;
+  /** Called with the fields that were changed for the target. */
   readonly onAdjusted?: (adjusted: AdjustedFields) => void;
 }
 
@@ -42,7 +42,8 @@ export async function attemptWhole<Result>(
   const answer = await sendTo(exchange, candidate, context);
   const { settings } = context.call.snapshot;
   const { kind } = candidate.model;
-  const body = await answer.readAll(settings.answerLimitBytes[kind]);
+  const reading = answer.readAll(settings.answerLimitBytes[kind]);
+  const body = reading instanceof Promise ? await reading : reading;
   try {
     // A short answer is parsed in no time, so it is not checked first.
     const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
@@ -55,10 +56,10 @@ export async function attemptWhole<Result>(
   }
 }
 
-/** Nests as deep as any answer: schemas and arguments of tools are texts in it. */
+/** Deeper than any answer: tool schemas and arguments are strings in it. */
 const mostDepth = 128;
 
-/** What a parser would take long for is no answer. */
+/** Refuses an answer that would take a parser long. */
 async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {
   try {
     await scanJson(body, { jsonDepth: mostDepth, jsonValues });
@@ -112,7 +113,7 @@ function sendTo(
   });
 }
 
-/** With the caller's own id and trace context, as far as the upstream takes them. */
+/** Includes the caller's own request id and trace context, if the upstream accepts them. */
 function withTrace(
   request: UpstreamRequest,
   { upstream: { adapter } }: Destination,

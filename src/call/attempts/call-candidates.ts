@@ -21,9 +21,9 @@ export interface CandidateSearch {
 }
 
 export interface FoundCandidates {
-  /** Best first. */
+  /** Best candidate first. */
   readonly candidates: readonly Candidate[];
-  /** Models and targets that may not serve this call. */
+  /** Models and targets that may not serve this call, with the reasons. */
   readonly leftOut: readonly CandidateNote[];
 }
 

@@ -33,13 +33,13 @@ export interface TurnsOptions {
   readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
 }
 
-/** A promise only where another process has the budget of retries. */
+/** A promise only where another process gives places, or has the budget of retries. */
 type Beginning = RunningAttempt | undefined | Promise<RunningAttempt | undefined>;
 
 const nowhere = { place: undefined, at: -1 };
 
 /**
- * The candidates of one call, and whose turn it is. They are listed anew for each further attempt,
+ * The candidates of one call and whose turn it is. They are listed again for each further attempt,
  * since the state of targets changes.
  */
 export class CandidateTurns {
@@ -54,7 +54,7 @@ export class CandidateTurns {
   /** The largest context window that was too small. */
   #tooSmallWindow = 0;
   #attempts = 0;
-  /** Of the pool that will have a free place soonest. */
+  /** The pool that will have a free place first. */
   #busy: BusyPool | undefined;
 
   constructor(candidates: readonly Candidate[], options: TurnsOptions) {
@@ -134,35 +134,40 @@ export class CandidateTurns {
   }
 
   /** The first attempt: lists again if targets filled up in between, and waits if all are busy. */
-  async first(): Promise<RunningAttempt> {
-    const attempt = await this.next();
-    if (attempt !== undefined) return attempt;
+  first(): RunningAttempt | Promise<RunningAttempt> {
+    return whenKnown(this.next(), (attempt) => attempt ?? this.#firstLater());
+  }
+
+  async #firstLater(): Promise<RunningAttempt> {
     return (this.foundBusy ? undefined : await this.#relisted()) ?? (await this.#queue());
   }
 
-  #relisted(): Promise<RunningAttempt | undefined> {
+  #relisted(): Beginning {
     this.refresh();
     this.#tried.clear();
     return this.next();
   }
 
   /** Begins at the first candidate that has its turn left and a free place. */
-  async next(terms: Terms = anyTerms): Promise<RunningAttempt | undefined> {
+  next(terms: Terms = anyTerms): Beginning {
     const fit = this.#candidates.filter(
       (candidate) => !this.#tried.has(candidate.turn) && terms.isFit(candidate),
     );
-    let rest: readonly Candidate[] = fit;
-    while (rest.length > 0) {
-      const entering = this.#enter(rest, 0);
-      const entered = entering instanceof Promise ? await entering : entering;
-      const beginning = this.#beginAt(rest, entered, terms);
-      const attempt = beginning instanceof Promise ? await beginning : beginning;
-      if (attempt !== undefined) return attempt;
-      if (!("place" in entered) || !terms.isWanted()) break;
-      rest = rest.slice(entered.at + 1);
-    }
-    if (terms.keepsTurn) for (const { turn } of fit) this.#tried.delete(turn);
-    return undefined;
+    return whenKnown(this.#nextOf(fit, terms), (attempt) => {
+      if (attempt !== undefined || !terms.keepsTurn) return attempt;
+      for (const { turn } of fit) this.#tried.delete(turn);
+      return undefined;
+    });
+  }
+
+  #nextOf(fit: readonly Candidate[], terms: Terms): Beginning {
+    if (fit.length === 0) return undefined;
+    return whenKnown(this.#enter(fit, 0), (entered) =>
+      whenKnown(this.#beginAt(fit, entered, terms), (attempt) => {
+        if (attempt !== undefined || !("place" in entered) || !terms.isWanted()) return attempt;
+        return this.#nextOf(fit.slice(entered.at + 1), terms);
+      }),
+    );
   }
 
   /** Begins at this candidate, whether it has its turn left or not. */
@@ -249,7 +254,7 @@ export class CandidateTurns {
     return watch;
   }
 
-  /** Free: the first attempt of a call, and the first try at a target in service. */
+  /** Not budgeted: the first attempt of a call, and the first try at a target in service. */
   #isInBudget(candidate: Candidate, isPaid: boolean): boolean | Promise<boolean> {
     if (isPaid) return true;
     const { retries } = this.#plan.services.budget;
@@ -274,13 +279,13 @@ export class CandidateTurns {
       if (this.#candidates.length === 0) throw noTarget(admission.model);
       const waitMs = end - clock.monotonic();
       if (waitMs <= 0) throw this.busyError();
-      // Of two turns the second one counts, which a slow start does not stop.
+      // If a target has two turns, the second one counts; slow start does not apply to it.
       const byTarget = new Map(this.#candidates.map((each) => [each.target.id, each]));
       const candidates = [...byTarget.values()];
       const entered = await this.#enter(candidates, waitMs);
       if (!("place" in entered)) {
         const [ended] = entered.refused;
-        // A wait for concurrency limits alone is no wait for a pool.
+        // A wait for concurrency limits only is not a wait for a pool.
         if (this.foundBusy || ended?.busy !== "deadline") this.#busy = ended;
         throw this.busyError();
       }

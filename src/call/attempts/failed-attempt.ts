@@ -66,7 +66,7 @@ export function isFinal(error: unknown, other: RunningAttempt): boolean {
   return other.candidate.model.contextWindow <= error.attempt.candidate.model.contextWindow;
 }
 
-/** The request is at fault at any target. */
+/** Failures caused by the request itself, which every target would report. */
 const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "invalid-request",
   "content-refused",

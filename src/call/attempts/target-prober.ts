@@ -12,7 +12,9 @@ import type { Transport } from "../../upstream-client/transport.ts";
 import { askTarget } from "./ask-target.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 
-/** Timeout of a probe's first event: the usual time by this factor, with a minimum. */
+/**
+ * The timeout of a probe's first event is the usual time multiplied by this factor, with a minimum.
+ */
 const leastTimeoutMs = 500;
 const timeoutFactor = 2;
 /** Probes in a row that must be answered to return a target, or fail to eject one in service. */
@@ -86,7 +88,7 @@ export class TargetProber {
       const { upstream, snapshot } = probe;
       await askTarget(
         { ...probe, answerLimitBytes: snapshot.settings.answerLimitBytes.embedding },
-        // It is small, and finds out for all.
+        // A probe is small and serves all calls, so it is not bound by the concurrency limits.
         { ...this.#services, places: capacity.requestPlaces(upstream, { isBound: false }) },
       );
       return "answered";

@@ -11,7 +11,7 @@ export interface SlownessOptions {
   readonly afterMs: number | undefined;
   /** Undefined: the target is already known to be silent. */
   readonly attempt: Pick<RunningAttempt, "overdueAfterMs" | "whenSilent"> | undefined;
-  /** Called when the answer is overdue, then at growing intervals for a second look. */
+  /** Called when the answer is overdue, then at growing intervals to check again. */
   readonly look: () => void;
   readonly clock: Pick<Clock, "schedule">;
 }

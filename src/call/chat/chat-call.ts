@@ -80,7 +80,7 @@ export async function openChatStream(
   return { ...started, answer };
 }
 
-/** What the hooks of a call made of its request. */
+/** The request as the hooks of the call returned it. */
 async function throughHooks(
   call: Call,
   read: ChatCall,

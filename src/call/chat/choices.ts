@@ -131,7 +131,9 @@ async function openTogether(
   }
 }
 
-/** Places are taken for all of them together, so that the choices of a call do not refuse each other. */
+/**
+ * Places are taken for all of them at once, so that the choices of a call do not block each other.
+ */
 async function atOnce(choices: number, { place }: AttemptContext): Promise<number> {
   const wanted = Math.min(choicesAtOnce, choices);
   return place?.extend(wanted) ?? wanted;

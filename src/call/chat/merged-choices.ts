@@ -18,15 +18,15 @@ export interface MergedChoicesOptions {
 interface OpenChoice {
   readonly choice: number;
   readonly rest: EventBatches<ChatEvent>;
-  /** Until it is taken. */
+  /** The first batch, until it is taken. */
   first: readonly ChatEvent[] | undefined;
 }
 
-/** Merges one stream per choice into one answer. Streams that have something take turns. */
+/** Merges one stream per choice into one answer. Streams with events take turns. */
 export class MergedChoices implements EventBatches<ChatEvent> {
   readonly #options: MergedChoicesOptions;
   readonly #open = new Set<OpenChoice>();
-  /** Those that may have something to take. */
+  /** Streams that may have events. */
   readonly #ready: OpenChoice[] = [];
   readonly #opening = new AbortController();
   readonly #usages: (TokenUsage | undefined)[] = [];

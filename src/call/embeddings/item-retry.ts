@@ -6,7 +6,7 @@ const mostTries = 4;
 const firstBackoffMs = 100;
 const longestWaitMs = 2_000;
 
-/** Failures that pass in a moment; all others are left to `decideRetry`. */
+/** Transient failures; all others are left to `decideRetry`. */
 const passingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "throttled",
   "overloaded",

@@ -7,9 +7,8 @@ import { atDeadline } from "../../domain/waiting/at-deadline.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 /**
- * The request that the hooks made of this one, with the size of its JSON for the input estimate;
- * undefined when it is the same. The call is not among the running ones yet, so its deadline is
- * watched here.
+ * The request as the hooks returned it, with the size of its JSON for the input estimate; undefined
+ * if it is unchanged. The call is not registered as running yet, so its deadline is enforced here.
  */
 export function changedByHooks<Asked extends AskedRequest>(
   call: HookedCall,
@@ -38,12 +37,12 @@ async function readByHooks<Asked extends AskedRequest>(
   const end = anyOf(signal, late.signal);
   const { request } = await untilEnded(hooks.requestRead(asked), end).finally(cancel);
   if (request === asked.request) return undefined;
-  // The caller's own body may be kept beside what was read of it.
+  // The caller's own body may be stored next to the parsed request.
   const text = JSON.stringify({ ...request, sent: undefined });
   return { request, bodyBytes: Buffer.byteLength(text) };
 }
 
-/** Waits for a hook as long as its call runs. */
+/** Waits for a hook no longer than its call runs. */
 export function untilEnded<Value>(hook: Promise<Value>, signal: EndSignal): Promise<Value> {
   return abortable(hook, signal).catch((error: unknown) => {
     throw signal.aborted ? whyEnded(signal) : error;

@@ -2,8 +2,9 @@ import ipaddr from "ipaddr.js";
 import { isIP } from "node:net";
 
 /**
- * Who can be reached at an address. `reserved` is what no image lies at: link-local addresses with
- * the metadata services of clouds, multicast, documentation, tunnels that hide another address.
+ * Whether an address is public, private or neither. `reserved` addresses never have images:
+ * link-local ones with the metadata services of clouds, multicast, documentation, and tunnels that
+ * hide another address.
  */
 export type AddressReach = "public" | "private" | "reserved";
 
@@ -14,15 +15,15 @@ const privateRanges = new Set(["private", "loopback", "carrierGradeNat", "unique
 const metadata = ["100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::/32", "fd20:ce::254/128"];
 const ranges = {
   metadata: metadata.map((block) => ipaddr.parseCIDR(block)),
-  /** An IPv4 address, translated where a network has IPv6 alone. */
+  /** An IPv4 address, as translated in networks that have only IPv6. */
   nat64: [ipaddr.parseCIDR("64:ff9b::/96")],
-  /** All of IPv6 that is given out. */
+  /** The allocated part of IPv6. */
   assigned: [ipaddr.parseCIDR("2000::/3")],
 };
 
 /** `address` as a resolver or `URL` writes it, without brackets; anything else is `reserved`. */
 export function addressReach(address: string): AddressReach {
-  // The library would guess what `0x7f.1` and `::10.0.0.1`, which is not IPv4, stand for.
+  // The library would guess the meaning of `0x7f.1` and of `::10.0.0.1`, which is not IPv4.
   const isGuess = isIP(address) === 0 || address.includes("%") || /^::[0-9]+\./.test(address);
   return isGuess ? "reserved" : reachOf(ipaddr.process(address));
 }

@@ -23,7 +23,10 @@ export interface MeterServices {
   readonly limits: LimitStore;
   readonly estimator: TokenEstimator;
   readonly ledger: CallLedger;
-  /** For metrics and log: the row of the ledger, and how the call came and failed. Must not throw. */
+  /**
+   * For metrics and log: the row of the ledger, the origin of the call and its failure. Must not
+   * throw.
+   */
   readonly onCallEnded: (record: UsageRecord, about: AboutCall) => void;
   /** Called when a reservation cannot be settled; it expires by itself. */
   readonly onSettleFailed: (callId: string, error: unknown) => void;
@@ -90,7 +93,7 @@ export class Meter {
     return this.#services.ledger.open(this.#openedCall(admission));
   }
 
-  /** Resolves when the end of the call is in the ledger; only then the caller is told of it. */
+  /** Resolves when the end of the call is in the ledger; the caller gets its end only then. */
   get recorded(): Promise<RecordFailure> | undefined {
     return this.#recorded;
   }

@@ -27,13 +27,13 @@ export interface MeteredStreamOptions {
   readonly ending: EndSignal;
   /** Undefined: an unfinished answer is aborted when the caller leaves. */
   readonly drain: Draining | undefined;
-  /** Applied to everything sent to the caller. */
+  /** Applied to all events sent to the caller. */
   readonly hooks: RunningHooks | undefined;
 }
 
 /**
  * A streamed answer that accounts for itself: when it ends, fails or is abandoned, the meter is
- * told once, before the caller. Only a drain is accounted for later.
+ * notified once, before the caller. Only a drain is accounted for later.
  */
 export class MeteredStream implements EventBatches<ChatEvent> {
   readonly #options: MeteredStreamOptions;
@@ -47,7 +47,7 @@ export class MeteredStream implements EventBatches<ChatEvent> {
   /** Whether the upstream has reported the final usage. */
   #isReported = false;
   #hasEnded = false;
-  /** Whether its end is in the ledger, as far as that is awaited. */
+  /** Whether its end is in the ledger, if that is awaited. */
   #isRecorded = false;
   #failure: GatewayError | undefined;
 
@@ -130,7 +130,7 @@ export class MeteredStream implements EventBatches<ChatEvent> {
     try {
       this.#given = (await hooks.answering({ kind: "events", events })).events;
     } catch (error) {
-      // After the caller has left, the answer may be read on for its count.
+      // After the caller has left, the answer may still be read for its usage.
       if (!this.#hasEnded) {
         this.#fail(toCallError(error, this.#options.model));
         this.#options.open.rest.cancel();

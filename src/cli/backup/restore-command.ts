@@ -16,13 +16,13 @@ export const restoreCommand: Command = {
   help: () => `Usage: sluice restore FOLDER [--verify | --replace | --running] [--config FILE]
 
 Verifies a backup that \`sluice backup\` made (every file, the pages of the database, its version, and
-that the pepper is that of its keys), and puts it where the configuration has its data. Refuses if
-there is data already, and if a gateway runs there. Run it as the user of the gateway.
+that the pepper belongs to its keys), and copies it to the places that the configuration names.
+Refuses to overwrite data, and to run while a gateway uses it. Run it as the user of the gateway.
 
 Options:
   --verify            only verify the backup
-  --replace           move what is there aside
-  --running           give a gateway that runs the database alone; it continues with it by itself
+  --replace           move existing data aside
+  --running           restore only the database, for a running gateway, which continues by itself
   -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml)
   --data-dir DIR      where it keeps its state, instead of the configured directory
 
@@ -46,6 +46,6 @@ async function restore(args: readonly string[], io: CommandIo): Promise<number> 
   }
   const { manifest, aside } = await restoreBackup({ config, folder, replaces, isRunning }, io);
   io.print(`restored the state of ${manifest.madeAt}; later changes are not in it`);
-  if (aside.length > 0) io.print(`what was there is in ${aside.join(", ")}`);
+  if (aside.length > 0) io.print(`the previous data is in ${aside.join(", ")}`);
   return exitCodes.ok;
 }

@@ -9,7 +9,7 @@ export function completionCommand(commands: readonly CommandEntry[]): Command {
     name: "completion",
     help: () => `Usage: sluice completion ${shells.join("|")}
 
-Prints a script for the shell, in which the program is called \`sluice\` (\`npm link\` makes it so).
+Prints a completion script for the shell. It completes \`sluice\`, which \`npm link\` installs.
 
   bash   sluice completion bash > ~/.local/share/bash-completion/completions/sluice
   zsh    sluice completion zsh > "\${fpath[1]}/_sluice"

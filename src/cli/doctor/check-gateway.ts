@@ -16,7 +16,7 @@ export async function checkGateway(
   io: CommandIo,
 ): Promise<Finding[]> {
   if (!existsSync(join(dataDir, "admin-access.json"))) {
-    return [{ state: "note", subject, text: "none runs on this configuration" }];
+    return [{ state: "note", subject, text: "none is running with this configuration" }];
   }
   const local = { ...chosen, url: undefined, tokenFile: undefined, isOffline: false };
   const environment = { ...io.environment, adminUrl: undefined, adminToken: undefined };

@@ -24,7 +24,7 @@ function checkClock(reports: readonly AskedTargetReport[]): readonly Finding[] {
   const differences = reports.flatMap(({ aheadMs }) => aheadMs ?? []);
   // One server may have a wrong clock; all of them do not.
   const least = differences.toSorted((one, other) => Math.abs(one) - Math.abs(other))[0];
-  if (least === undefined) return [{ state: "note", subject, text: "no target sent its time" }];
+  if (least === undefined) return [{ state: "note", subject, text: "no target reported the time" }];
   if (Math.abs(least) < wrongClockMs) {
     return [{ state: "ok", subject, text: "agrees with the targets" }];
   }

@@ -24,10 +24,10 @@ export const doctorCommand: Command = {
   name: "doctor",
   help: () => `Usage: sluice doctor [--config FILE] [--data-dir DIR] [--no-targets] [--json]
 
-Looks for what keeps a gateway from working, and says what to do: the configuration, the data
-directory, disk, open files, the gateway if one runs, and each target: its credential, whether it is
-reached, and whether it answers. It asks each target for up to 16 tokens. Run it as the user of the
-gateway and with its environment, since credentials depend on both.
+Finds out why a gateway does not work, and what to do about it. Checks the configuration, the data
+directory, the disk, open files, the gateway if one is running, and each target: its credential,
+whether it can be reached, and whether it answers. It asks each target for up to 16 tokens. Run it as
+the user of the gateway and with its environment, because credentials depend on both.
 
 Options:
   -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo)
@@ -35,7 +35,7 @@ Options:
   --no-targets        send nothing to any provider
   --json              print {"ok": ..., "findings": [...]} instead of text
 
-Exit code: 0 nothing is wrong, 1 something is, 2 wrong usage. Warnings are not wrong.`,
+Exit code: 0 nothing is wrong, apart from warnings, 1 something is wrong, 2 wrong usage.`,
   async run(args, io) {
     const { values, positionals } = readArguments(args, {
       ...settingsOptions,

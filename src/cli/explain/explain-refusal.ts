@@ -59,6 +59,6 @@ function formatChart(refusal: ReplyRecord, window: ReplyRecord): readonly string
     amount: Number(slot[unit]),
   }));
   if (slots.length === 0) return [];
-  const title = `  The window: ${unit} by the second of their admission:`;
+  const title = `  The window, ${unit} by the second of their admission:`;
   return ["", title, "", formatWindowChart(slots)];
 }

@@ -82,10 +82,10 @@ function differences(processes: readonly ReplyRecord[]): readonly string[] {
   const late = (what: string, names: readonly string[]): readonly string[] =>
     others
       .filter((each) => each["pid"] !== null && names.some((name) => each[name] !== control[name]))
-      .map((each) => `${nameOf(each)} has ${what} than ${nameOf(control)}.`);
+      .map((each) => `${nameOf(each)} does not have the ${what} of ${nameOf(control)} yet.`);
   return [
-    ...late("other keys", ["keys_generation"]),
-    ...late("another configuration", ["configured_at"]),
-    ...late("another version", ["version"]),
+    ...late("keys", ["keys_generation"]),
+    ...late("configuration", ["configured_at"]),
+    ...late("version", ["version"]),
   ];
 }

@@ -12,23 +12,23 @@ export const serveCommand: Command = {
 Without a configuration file a demo starts: every alias is served by a built-in simulator, and a
 key to try it with is printed once.
 
-The gateway runs in a control process and workers; this one starts each again when it ends unasked,
-and keeps a report of that in DIR/crashes. \`status\` shows them.
+The gateway consists of a control process and workers. This process restarts those that crash, and
+writes a report of each crash to DIR/crashes. \`status\` shows the processes.
 
 Options:
   -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo)
   --data HOST:PORT    address of the API, instead of the configured one
-  --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured
+  --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured one
   --data-dir DIR      where state is kept, instead of the configured directory
-  --unsupervised      one process, which nobody starts again
-  --init              begin anew where the database, or its pepper, is missing or another one; nothing
-                      is removed. For one start: later ones refuse to run without what they had
+  --unsupervised      run everything in one process, which is not restarted after a crash
+  --init              start although the database or its pepper is missing or a different one, and
+                      create what is missing; nothing is removed. Only for a single start
 
-SIGTERM: not ready from now on; serve for shutdown.pre_stop; then refuse new work, let open requests
-finish (shutdown.drain_timeout), end. SIGINT: the same without shutdown.pre_stop. A second one ends
-at once. SIGHUP: read the configuration again.
+SIGTERM: report not ready and serve for shutdown.pre_stop, then refuse new calls, let running ones
+finish (shutdown.drain_timeout), and exit. SIGINT: the same without shutdown.pre_stop. A second
+signal exits at once. SIGHUP: read the configuration again.
 
-Exit code: 0 ended as asked, 1 could not start, 2 wrong usage.`,
+Exit code: 0 ended as requested, 1 could not start, 2 wrong usage.`,
   run: (args, io) => serve(args, io),
 };
 

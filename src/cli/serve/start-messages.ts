@@ -31,7 +31,7 @@ export function printBootstrap(
     return loggerOf(config, io.clock, io.report).log("warn", message, fields);
   }
   const token = isConfigured ? "the configured bootstrap token" : `the one-time token ${text}`;
-  io.report(`Nobody can sign in to the control plane yet. The first operator is made within an hour
+  io.report(`Nobody can sign in to the control plane yet. Create the first operator within an hour,
 with ${token} (POST /admin/v1/bootstrap),
 or on this machine:
 

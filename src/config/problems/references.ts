@@ -216,7 +216,7 @@ function offerProblems(
     seen.add(alias);
     if (alias === "*") {
       if (aliases.length === 1) continue;
-      problems.push({ path: itemPath, message: "'*' is all models and stands alone" });
+      problems.push({ path: itemPath, message: "'*' means all models and must be the only item" });
     } else if (models !== undefined && !Object.hasOwn(models, alias)) {
       problems.push(missing(itemPath, alias, Object.keys(models)));
     }

@@ -15,7 +15,7 @@ const ssoSchema = z
     scopes: z
       .array(text("A scope."))
       .max(20)
-      .refine((scopes) => scopes.includes("openid"), "must have openid among them")
+      .refine((scopes) => scopes.includes("openid"), "must include openid")
       .prefault(["openid", "profile", "email"])
       .describe("Scopes to request; must include `openid`."),
     role_claim: claim("Claim of the ID token that holds the user's groups or roles.", "groups"),

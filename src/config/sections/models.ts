@@ -109,7 +109,7 @@ const modelFields = {
       }),
     })
     .prefault({})
-    .describe("Where this model takes another time than its upstreams say."),
+    .describe("Timeouts of this model that differ from those of its upstreams."),
 };
 
 const mostTargets = 64;

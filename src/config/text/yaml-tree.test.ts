@@ -32,7 +32,7 @@ describe("parseYaml", () => {
     ["a: *b\n", 1, "alias"],
     ["? [a, b]\n: 1\n", 1, "must be text"],
     ["%YAML 1.1\n---\na: no\n", 1, "must be YAML 1.2"],
-    ["a: &a [*a]\n", 1, "alias holds itself"],
+    ["a: &a [*a]\n", 1, "alias contains itself"],
     [`${"- ".repeat(40)}x`, 1, "nests too deeply"],
     ["[".repeat(20_000), 1, "nests too deeply"],
     ["# x\n".repeat(300_000), 1, "longer than"],
@@ -49,7 +49,7 @@ describe("parseYaml", () => {
       const list = Array.from({ length: 10 }, () => `*a${level - 1}`).join(", ");
       lines.push(`a${level}: &a${level} [${list}]`);
     }
-    expect(problems(lines.join("\n"))[0]?.message).toContain("unfolds too many aliases");
+    expect(problems(lines.join("\n"))[0]?.message).toContain("expands too many aliases");
   });
 
   test("expands aliases within the limit", () => {

@@ -47,7 +47,7 @@ export function parseYaml(source: string): YamlResult {
     return readDocument(text);
   } catch (error) {
     if (error instanceof ReferenceError) {
-      return refuse("has an alias without an anchor before it, or unfolds too many aliases");
+      return refuse("has an alias without an anchor before it, or expands too many aliases");
     }
     return refuse(error instanceof TreeTooLarge ? error.message : "cannot be read as YAML");
   }
@@ -152,7 +152,9 @@ class TreeCopy {
 
   copy(value: unknown, level: number): unknown {
     this.#values += 1;
-    if (level > deepestLevel) throw new TreeTooLarge("nests too deeply, or an alias holds itself");
+    if (level > deepestLevel) {
+      throw new TreeTooLarge("nests too deeply, or an alias contains itself");
+    }
     if (this.#values > mostValues) throw new TreeTooLarge("has too many values");
     if (typeof value === "string") return this.#hidden.restore(value);
     if (Array.isArray(value)) return value.map((item) => this.copy(item, level + 1));

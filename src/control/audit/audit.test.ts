@@ -32,7 +32,7 @@ test("a noted digest or checkpoint must be in the chain", async () => {
   const later = writeCheckpoint({ at: "then", sequence: 7, digest }, seals);
   expect(await verify({ checkpoint: later })).toMatchObject({
     is_intact: false,
-    problem: { sequence: 4, what: "the chain ended here, and was once as long as 7 entries" },
+    problem: { sequence: 4, what: "the chain ends here, but once had 7 entries" },
   });
 });
 

@@ -1,4 +1,5 @@
 import type { ChatEvent } from "../../domain/chat/chat.ts";
+import { writeJsonText } from "../../domain/chat/json-text.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { ChatWriter } from "../chat-frames.ts";
 import { contentFilterResults, reasoningDetail, usageBody } from "./chat-body.ts";
@@ -55,17 +56,17 @@ export class ChatChunkWriter implements ChatWriter {
       case "text-delta":
         return this.#delta(
           event.choice,
-          `"content":${JSON.stringify(event.text)}`,
+          `"content":${writeJsonText(event.text)}`,
           event.logprobs && `{"content":${JSON.stringify(event.logprobs)},"refusal":null}`,
         );
       case "refusal-delta":
         return this.#delta(
           event.choice,
-          `"refusal":${JSON.stringify(event.text)}`,
+          `"refusal":${writeJsonText(event.text)}`,
           event.logprobs && `{"content":null,"refusal":${JSON.stringify(event.logprobs)}}`,
         );
       case "reasoning-delta":
-        return this.#delta(event.choice, `"reasoning_content":${JSON.stringify(event.text)}`);
+        return this.#delta(event.choice, `"reasoning_content":${writeJsonText(event.text)}`);
       case "reasoning-block": {
         const detail = reasoningDetail(event.content, event.block);
         return this.#delta(event.choice, `"reasoning_details":[${JSON.stringify(detail)}]`);
@@ -80,7 +81,7 @@ export class ChatChunkWriter implements ChatWriter {
         return this.#delta(event.choice, `"function_call":{"name":${name},"arguments":""}`);
       }
       case "function-call-delta": {
-        const text = JSON.stringify(event.arguments);
+        const text = writeJsonText(event.arguments);
         return this.#delta(event.choice, `"function_call":{"arguments":${text}}`);
       }
       case "choice-finish":
@@ -131,7 +132,7 @@ export class ChatChunkWriter implements ChatWriter {
   }
 
   #toolDelta(event: Extract<ChatEvent, { type: "tool-call-delta" }>): string {
-    const text = JSON.stringify(event.arguments);
+    const text = writeJsonText(event.arguments);
     return this.#customCalls.has(`${event.choice} ${event.call}`)
       ? `{"index":${event.call},"custom":{"input":${text}}}`
       : `{"index":${event.call},"function":{"arguments":${text}}}`;

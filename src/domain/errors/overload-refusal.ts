@@ -9,13 +9,13 @@ const longestRetryMs = 2_000;
 export function overloaded(jitter: number): GatewayError {
   const retryMs = Math.round(shortestRetryMs + jitter * (longestRetryMs - shortestRetryMs));
   return new GatewayError("model_unavailable", {
-    message: "The gateway has too much to do at the moment. Please retry your request.",
+    message: "The gateway is overloaded at the moment. Please retry your request.",
     headers: retryHeaders(retryMs),
     explanation: {
       rule: "overloaded",
       summary:
-        "The process had more to do than it can, and refused a share of the calls, least " +
-        "important first: spillover, then on-demand, provisioned ones last.",
+        "The process was overloaded and refused some of the calls, least " +
+        "important first: spillover, then on-demand, provisioned last.",
     },
   });
 }

@@ -4,7 +4,7 @@
  */
 export function whenKnown<Value, Result>(
   value: Value | Promise<Value>,
-  goOn: (value: Value) => Result,
+  goOn: (value: Value) => Result | Promise<Result>,
 ): Result | Promise<Result> {
   return value instanceof Promise ? value.then(goOn) : goOn(value);
 }

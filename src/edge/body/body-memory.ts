@@ -8,13 +8,13 @@ export interface BodyMemoryLimits {
   readonly bodyMemoryBytes: number;
   /** The bodies of one owner. */
   readonly bodyMemoryPerKeyBytes: number;
-  /** How long a body waits, unread, for memory. */
+  /** How long a body that has not been read may wait for memory. */
   readonly bodyMemoryWaitMs: number;
   /** How many bodies wait at once. */
   readonly bodyMemoryQueue: number;
 }
 
-/** The memory of one body. */
+/** The memory reserved for one body. */
 export interface BodyHold {
   /**
    * Takes the most that the body may need: at once, or when there is room. A second call does
@@ -34,9 +34,9 @@ export interface BodyOwner {
 }
 
 /**
- * Counts the memory of large bodies. A body that does not fit waits, unread, until others give
- * memory back: owners in turn, the bodies of one owner in order of arrival. While the first body
- * waits, smaller ones that fit may pass it, up to its own size in total.
+ * Limits the memory of large bodies. A body that does not fit waits, unread, until others release
+ * memory: owners in turn, the bodies of one owner in order of arrival. While the first body waits,
+ * smaller ones that fit may pass it, up to its own size in total.
  */
 export class BodyMemory {
   readonly #clock: Pick<Clock, "schedule">;
@@ -74,7 +74,7 @@ export class BodyMemory {
     return true;
   }
 
-  /** Whether the body may pass the first that waits. */
+  /** Whether the body may pass the first waiting one. */
   #mayPass({ bytes }: Wanted): boolean {
     return this.#first === undefined || bytes <= this.#first.passableBytes;
   }
@@ -133,7 +133,7 @@ export class BodyMemory {
     if (account.heldBytes === 0 && account.waiters.size === 0) this.#accounts.delete(name);
   }
 
-  /** One body of each owner in turn, as long as there is room for the next. */
+  /** Serves one body of each owner in turn, as long as the next one fits. */
   #letIn(): void {
     this.#first = undefined;
     // An owner that got memory moves to the end of the map, where this loop meets it again.
@@ -176,7 +176,7 @@ class CountedHold implements BodyHold {
     this.#isReserved = true;
     return this.#options.take(bytes, () => {
       this.#heldBytes = bytes;
-      // A body may be given up while it waits.
+      // A body may be abandoned while it waits.
       if (this.#isReleased) this.release();
     });
   }

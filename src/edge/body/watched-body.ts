@@ -3,7 +3,10 @@ import type { StreamEnd } from "../replies/event-stream.ts";
 export interface WatchOptions {
   /** How long a reader may leave a written chunk unread. */
   readonly unreadTimeoutMs: number;
-  /** Called once: after the last chunk, a cut or the reader's leave, or a failure of the source. */
+  /**
+   * Called once: after the last chunk, when the reader is cut off or leaves, or when the source
+   * fails.
+   */
   readonly onEnd: (end: StreamEnd) => void;
 }
 

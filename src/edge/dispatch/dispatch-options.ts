@@ -31,7 +31,7 @@ export interface DispatchOptions {
   readonly onHandled: (event: HandledRequest) => void;
 }
 
-/** How requests with a key get in. */
+/** Authentication and request limits for routes that need a key. */
 export interface KeyedAccess {
   readonly snapshot: () => Snapshot;
   /** Called once for each dialect. */
@@ -63,13 +63,13 @@ export interface EdgeSettings {
   readonly trustedProxies: NetworkList;
 }
 
-/** What is known of a request of the API. */
+/** What is known about a request of the API. */
 export interface AccessFacts {
   /** Undefined when no key was accepted. */
   readonly keyId: string | undefined;
-  /** Of the request. */
+  /** Headers of the request. */
   readonly headers: Pick<Headers, "get">;
-  /** Whether it is one of many that are refused alike. */
+  /** Whether it is one of many requests with the same prepared refusal. */
   readonly isRepeat: boolean;
 }
 
@@ -85,8 +85,8 @@ export interface HandledRequest {
   readonly error: GatewayError | undefined;
   /** Present when the gateway itself refused, with the caller as far as it is known. */
   readonly refusal: Refusal | undefined;
-  /** Set for a refusal that was prepared once and sent again. */
+  /** Set for a prepared refusal that was sent again. */
   readonly repeatedOf: "key" | "address" | undefined;
-  /** Set for a request of the API that has not become a call. */
+  /** Set for a request of the API that did not become a call. */
   readonly access: AccessFacts | undefined;
 }

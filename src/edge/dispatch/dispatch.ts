@@ -14,7 +14,7 @@ import {
   callOf,
   readBodyOf,
   streamEndOf,
-  withoutIdleTimer,
+  pauseIdleTimer,
   type RequestContext,
 } from "./request-context.ts";
 import { encodedSlash, pathOf, queryOf, readTarget } from "./request-target.ts";
@@ -56,6 +56,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       error: undefined,
       isExplained: true,
       repeatedOf: undefined,
+      isIdleTimerPaused: false,
       isCall: false,
     };
     let reply: Reply | Promise<Reply>;
@@ -65,9 +66,10 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       reply = failed(thrown, context);
     }
     if (!(reply instanceof Promise)) return finish(reply, context);
-    return reply
-      .catch((thrown: unknown) => failed(thrown, context))
-      .then((answered) => finish(answered, context));
+    return reply.then(
+      (answered) => finish(answered, context),
+      (thrown: unknown) => finish(failed(thrown, context), context),
+    );
   };
 }
 
@@ -81,6 +83,9 @@ function failed(thrown: unknown, context: RequestContext): Reply {
 /** Reports the request and makes the response. */
 function finish(reply: Reply, context: RequestContext): Response {
   context.body?.release();
+  const isStreamed = reply.body instanceof ReadableStream;
+  if (context.isIdleTimerPaused && !isStreamed)
+    context.connections.resumeIdleTimer(context.request);
   const { options, request, id, route, caller, accountId, error, connections, edge } = context;
   const { repeatedOf } = context;
   const { status } = reply;
@@ -96,7 +101,7 @@ function finish(reply: Reply, context: RequestContext): Response {
   return toResponse(context.isAdmin ? securedReply(reply) : reply, answered);
 }
 
-/** Undefined for calls, which are told of at their end, and for what is no request of the API. */
+/** Undefined for calls, which are reported at their end, and for requests outside the API. */
 function accessOf(context: RequestContext): HandledRequest["access"] {
   const { isAdmin, isCall, surface, error, isExplained, repeatedOf, caller, request } = context;
   const isOfApi = !isAdmin && (surface !== undefined || error !== undefined);
@@ -160,10 +165,9 @@ async function handleControl({ context, route, call, match }: ControlRequest): P
   };
   const onKnown = (who: Principal): void => void (context.accountId = who.accountId);
   // It would cut erasures, audit verifications and downloads that pause.
-  return withoutIdleTimer(context, async () => {
-    const reply = await handleAdmin(route, admin, { gate, onKnown });
-    if (!(reply.body instanceof ReadableStream)) return reply;
-    const onEnd = streamEndOf(context);
-    return { ...reply, body: watchedBody(reply.body, { unreadTimeoutMs, onEnd }) };
-  });
+  pauseIdleTimer(context);
+  const reply = await handleAdmin(route, admin, { gate, onKnown });
+  if (!(reply.body instanceof ReadableStream)) return reply;
+  const onEnd = streamEndOf(context);
+  return { ...reply, body: watchedBody(reply.body, { unreadTimeoutMs, onEnd }) };
 }

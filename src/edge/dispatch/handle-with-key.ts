@@ -12,7 +12,7 @@ import {
   addressOf,
   readBodyOf,
   streamEndOf,
-  withoutIdleTimer,
+  pauseIdleTimer,
   type RequestContext,
 } from "./request-context.ts";
 import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
@@ -105,7 +105,7 @@ function refuse({ error, reply }: PreparedRefusal, { context, surface }: KeyedRe
 function serve(
   { context, route, parameter }: KeyedRequest,
   known: Pick<KeyCall, "caller" | "environment" | "snapshot" | "counted">,
-): Promise<Reply> {
+): Reply | Promise<Reply> {
   const { id, request, receivedAt } = context;
   const { caller, environment, snapshot, counted } = known;
   const call = {
@@ -124,7 +124,8 @@ function serve(
     readBody: () => readBodyOf(context),
   };
   // It would cut long answers; the deadlines of the call apply from here.
-  return withoutIdleTimer(context, () => route.handle(call));
+  pauseIdleTimer(context);
+  return route.handle(call);
 }
 
 function originOf(context: RequestContext): RequestOrigin {

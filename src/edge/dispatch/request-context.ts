@@ -5,7 +5,6 @@ import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
 import type { DispatchOptions, EdgeSettings, HandledRequest } from "./dispatch-options.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
-import type { Reply } from "../replies/reply.ts";
 import { hasBody, readBody } from "../body/read-body.ts";
 import type { PublicCall } from "./route.ts";
 import type { Surface, Surfaces } from "./surfaces.ts";
@@ -36,6 +35,7 @@ export interface RequestContext {
   /** False for a refusal that is not recorded. */
   isExplained: boolean;
   repeatedOf: HandledRequest["repeatedOf"];
+  isIdleTimerPaused: boolean;
   /** Whether a call has begun, whose end is logged instead of the request. */
   isCall: boolean;
 }
@@ -45,20 +45,10 @@ export function callOf({ id, request, receivedAt }: RequestContext, parameter: s
   return { id, request, signal: request.signal, receivedAt, parameter };
 }
 
-/** Handles a request with the idle timer paused; a streamed body resumes it at its end. */
-export async function withoutIdleTimer(
-  { connections, request }: RequestContext,
-  handle: () => Reply | Promise<Reply>,
-): Promise<Reply> {
-  connections.pauseIdleTimer(request);
-  let isStreamed = false;
-  try {
-    const reply = await handle();
-    isStreamed = reply.body instanceof ReadableStream;
-    return reply;
-  } finally {
-    if (!isStreamed) connections.resumeIdleTimer(request);
-  }
+/** Until the answer is made; the end of a streamed body resumes it. */
+export function pauseIdleTimer(context: RequestContext): void {
+  context.isIdleTimerPaused = true;
+  context.connections.pauseIdleTimer(context.request);
 }
 
 export function streamEndOf({ connections, request }: RequestContext): (end: StreamEnd) => void {

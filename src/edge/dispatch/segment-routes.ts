@@ -1,7 +1,7 @@
 /** The path of a request as it was sent; see `ListenOptions`. */
 export interface SentPath {
   readonly segments: readonly string[];
-  /** Set where it was one of the frequent paths, so that nobody has to read the request's URL. */
+  /** Set for frequent paths, so that the request's URL does not have to be parsed. */
   readonly frequent?: string;
 }
 
@@ -12,7 +12,7 @@ export type HandleSent = (
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-/** More than any path that is served has. */
+/** More segments than any route has. */
 const mostSegments = 12;
 
 /**

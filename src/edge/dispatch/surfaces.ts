@@ -16,7 +16,7 @@ export class Surfaces {
   readonly #access: KeyedAccess | undefined;
   readonly #all = new Map<Dialect, Surface>();
 
-  /** Throws when a route needs a key and nothing says how one gets in. */
+  /** Throws if a route needs a key and no authentication is configured. */
   constructor({ routes, keyed }: Pick<DispatchOptions, "routes" | "keyed">) {
     this.#access = keyed;
     // Refusals are needed under overload, when there is no time to prepare them.

@@ -37,8 +37,8 @@ export const eventStreamHeaders = {
 export const keepAliveComment = ": keep-alive\n\n";
 
 /**
- * A response body that is written as its source has something, in the same turn of the event loop.
- * Nothing is taken while the reader has to read, so its back-pressure reaches the source.
+ * A response body that is written as soon as its source has events, in the same turn of the event
+ * loop. Nothing is taken while the reader is behind, so its back-pressure reaches the source.
  */
 export function eventStream(
   source: FrameSource,
@@ -60,7 +60,7 @@ class EventStreamWriter {
   #sink: ReadableStreamDirectController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastWriteAt: number;
-  /** Whether the reader waits for the source; else it has to read. */
+  /** Whether the reader waits for the source; otherwise the reader is behind. */
   #isAwaiting = false;
   #isClosed = false;
 
@@ -93,7 +93,7 @@ class EventStreamWriter {
     this.#source.cancel();
   }
 
-  /** Passes on what has come, as long as the reader has room. */
+  /** Passes on available events, as long as the reader accepts them. */
   #pass(): void {
     while (this.#isAwaiting && !this.#isClosed) {
       const frames = this.#source.take();
@@ -145,7 +145,7 @@ class EventStreamWriter {
     });
   }
 
-  /** The body has no end then: that of a whole answer would hide the cut. */
+  /** Leaves the body without an end: a proper end would hide the cut. */
   #cutOff(): void {
     this.#stop();
     this.#options.onEnd("cut");

@@ -10,7 +10,7 @@ export interface RefusedRequest {
   readonly caller: Caller;
 }
 
-/** Windows move on once a second; until then a refusal stays true. */
+/** Rate-limit windows advance once a second; until then a refusal remains valid. */
 const secondMs = 1_000;
 /** Wrong keys of one address in a second that get individual answers. */
 const wrongKeysASecond = 20;

@@ -93,8 +93,8 @@ export class AnswerReader implements FrameSource, FrameReader {
     this.#endWith(
       new GatewayError("answer_not_kept", {
         message:
-          "There is no more room to hold this answer for a caller who reads it more slowly than " +
-          "others. Those who read it faster still get it.",
+          "There is no memory left to hold this answer for a caller that reads more slowly than " +
+          "others. Faster readers still get it.",
       }),
     );
   }

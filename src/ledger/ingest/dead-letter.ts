@@ -26,7 +26,9 @@ export function writeDeadLetter(folder: string, { record, error }: PoisonRow, at
   const file = openSync(path, appendNonBlocking, 0o600);
   try {
     const odd = oddKind(fstatSync(file));
-    if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a file is made`);
+    if (odd !== undefined) {
+      throw new Error(`${path} is ${odd}; remove it, and a new file is created`);
+    }
     appendWhole(file, Buffer.from(`${line}\n`));
     fdatasyncSync(file);
   } finally {

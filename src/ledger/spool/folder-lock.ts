@@ -65,5 +65,5 @@ export function lockFolder(folder: string): FolderLock {
 function refuseOddFile(path: string): void {
   const stats = statSync(path, { throwIfNoEntry: false });
   const odd = stats === undefined ? undefined : oddKind(stats);
-  if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a file is made`);
+  if (odd !== undefined) throw new Error(`${path} is ${odd}; remove it, and a new file is created`);
 }

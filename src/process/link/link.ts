@@ -130,7 +130,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
       this.#reader.read(bytes, this.#hear);
     } catch (error) {
       if (!(error instanceof BrokenFrame)) throw error;
-      this.close(`the other process sent nonsense: ${error.message}`);
+      this.close(`the other process sent invalid data: ${error.message}`);
     }
   }
 

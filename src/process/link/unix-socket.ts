@@ -52,7 +52,9 @@ function openServer(path: string, onConnected: (channel: ByteChannel) => Channel
   } catch (cause) {
     const isLong = Buffer.byteLength(path) > longestPath;
     const advice = isLong ? " (its path may be too long here: use a shorter data_dir)" : "";
-    throw new Error(`the processes of the gateway cannot meet at ${path}${advice}`, { cause });
+    throw new Error(`the processes of the gateway cannot communicate over ${path}${advice}`, {
+      cause,
+    });
   }
 }
 

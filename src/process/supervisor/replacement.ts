@@ -4,7 +4,7 @@ import type { WorkerEnd } from "./worker.ts";
 
 export interface ReplacementOptions {
   readonly clock: Clock;
-  /** Aborts when the gateway is asked to end. */
+  /** Aborts when the gateway is ending. */
   readonly ending: AbortSignal;
   readonly begin: (plan: RunPlan) => ProcessRun;
   /** Called when a process that was replaced has ended. */

@@ -42,10 +42,10 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
       const { exitCode, signal } = end ?? {};
       const reason = end === undefined ? codeOf(error) : undefined;
       const fields = { exitCode, signal, reason, nextStartMs };
-      loggerOf(settings, log).log("warn", "there is no standby worker for now", fields);
+      loggerOf(settings, log).log("warn", "no standby worker is available", fields);
     },
     onSilent: (settings) =>
-      loggerOf(settings, log).log("error", "control does not answer, and is ended for that"),
+      loggerOf(settings, log).log("error", "control does not answer and is ended"),
     onServing: ({ dataDir }) => restarts.start(dataDir),
   });
   for (const name of ["SIGTERM", "SIGINT"] as const) {

@@ -145,7 +145,7 @@ export class Supervisor {
     // A worker that is starting needs control.
     await Promise.all(this.#places.flatMap(({ run }) => (run === undefined ? [] : [run.settled])));
     for (const place of this.#places) {
-      if (this.#ending.signal.aborted) return "the gateway is asked to end";
+      if (this.#ending.signal.aborted) return "the gateway is ending";
       const problem = this.#isWanted(place) ? await this.#replacement.replace(place) : undefined;
       if (problem !== undefined) return problem;
     }

@@ -162,7 +162,7 @@ export class ControlLink {
   }
 
   #linked(): Connection {
-    if (this.#connection === undefined) throw new LinkLost("the control process is not there");
+    if (this.#connection === undefined) throw new LinkLost("the control process is not running");
     return this.#connection;
   }
 

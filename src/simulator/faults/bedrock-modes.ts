@@ -72,12 +72,12 @@ export const exceptions = {
   "exception-resource-not-found": [
     "ResourceNotFoundException",
     texts.ended,
-    "the model's life is over",
+    "the model has reached its end of life",
   ],
   "exception-legacy-model": [
     "ResourceNotFoundException",
     texts.legacy,
-    "a legacy model not used of late",
+    "a legacy model that was not used recently",
   ],
   "exception-form-not-filled": [
     "ResourceNotFoundException",
@@ -100,7 +100,7 @@ export const exceptions = {
   "exception-operation-not-allowed": [
     "ValidationException",
     "Operation not allowed",
-    "the account is held back",
+    "the account is restricted",
   ],
   "exception-account-not-authorized": [
     "ValidationException",

@@ -97,13 +97,13 @@ export class Installation implements DatabaseOwner {
   #adviceFor(backup: string): string {
     return (
       `${this.folder.path} belongs to a database that was used before. Restore that from ${backup}, ` +
-      "or correct storage.url or data_dir. To begin anew, start once with `serve --init`."
+      "or correct storage.url or data_dir. To start over, start once with `serve --init`."
     );
   }
 
   #pepperAdvice(): string {
     const { source, isNew } = this.#pepper;
-    const missing = isNew ? `${source} is not there, and auth.peppers is not set. ` : "";
+    const missing = isNew ? `${source} is missing, and auth.peppers is not set. ` : "";
     return (
       `${missing}Restore the pepper from a backup, or name it in auth.peppers: without it no API key works. ` +
       "To give up all API keys instead, start once with `serve --init`."

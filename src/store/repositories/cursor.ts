@@ -55,5 +55,5 @@ function isInteger(value: unknown): value is number {
 }
 
 function invalid(): InvalidCursor {
-  return new InvalidCursor("the cursor is none that a list gave");
+  return new InvalidCursor("the cursor was not returned by a list");
 }

@@ -25,7 +25,7 @@ export function withNulls(columns: Columns): Record<string, SqlValue> {
 /** Reads a column that holds a JSON array of texts. */
 export function readTexts(json: string): string[] {
   const list: unknown = JSON.parse(json);
-  if (!Array.isArray(list)) throw new Error("the database holds a list that is none");
+  if (!Array.isArray(list)) throw new Error("the database contains an invalid list");
   return list.map(String);
 }
 

@@ -135,7 +135,7 @@ describe("a tampered audit", () => {
       DELETE FROM audit WHERE sequence <= 1100;
     `;
     await connection.use((database) => database.run(attack));
-    const notOwn = "the note of what retention removed is not this installation's";
+    const notOwn = "the record of what retention removed was not written by this installation";
     expect((await store.verifyAudit(signal)).problem?.what).toBe(notOwn);
     await connection.use((database) => database.run("DELETE FROM audit_anchor"));
     expect((await store.verifyAudit(signal)).problem?.what).toBe("entries before it are missing");
@@ -172,7 +172,7 @@ describe("a tampered audit", () => {
     await connection.use((database) =>
       database.run(`UPDATE audit_head SET plain_until = 1200, digest = '${forged}'`),
     );
-    const gone = "the note of where the chain ends is gone, or not this installation's";
+    const gone = "the record of the end of the chain is missing, or not this installation's";
     expect((await store.verifyAudit(signal)).problem?.what).toBe(gone);
     await connection.use((database) => database.run("DELETE FROM audit_head"));
     await store.change((to) => to.audit.append(auditEntryOf(2_000)));
@@ -218,7 +218,7 @@ describe("a tampered audit", () => {
       "the chain has no entry with the expected digest",
     );
     expect((await other.verifyAudit(signal, end)).problem?.what).toBe(
-      "the chain ended here, and was once as long as 1201 entries",
+      "the chain ends here, but once had 1201 entries",
     );
     expect(await other.verifyAudit(signal, older)).toMatchObject({ isIntact: true });
   });

@@ -145,7 +145,7 @@ export class TelemetryEvents {
 
   configRefused(problems: string): void {
     this.#metrics.counters.add("sluice_config_reloads_total", ["refused"]);
-    this.#logger.log("error", "configuration refused, the running one stays", { problems });
+    this.#logger.log("error", "configuration rejected; the running one stays in use", { problems });
   }
 
   configNotice(notice: string): void {
@@ -183,7 +183,7 @@ export class TelemetryEvents {
 
   /** The control process is gone: keys and configuration stay as they are. */
   controlLost(reason: Error): void {
-    const message = "control is gone: calls go on with the keys and the configuration of before";
+    const message = "control is lost: calls continue with the last keys and configuration";
     this.#logger.log("warn", message, { reason: reason.message });
   }
 

@@ -46,7 +46,7 @@ export class LedgerTelemetry {
 
   nearlyFull(bytes: number, limit: number): void {
     if (!this.#spoolSpace.failed()) return;
-    const message = "the spool is nearly full; calls are refused when it is";
+    const message = "the spool is nearly full; once it is full, calls are refused";
     this.#logger.log("warn", message, { bytes, limit });
   }
 
@@ -77,7 +77,7 @@ export class LedgerTelemetry {
 
   /** At shutdown: neither the database nor the spool took these rows. */
   lost(rows: number, error: unknown): void {
-    const message = "usage is lost: neither the database nor the spool takes it";
+    const message = "usage is lost: neither the database nor the spool accepts it";
     logFault(this.#logger, message, { error, fields: { rows } });
   }
 

@@ -6,12 +6,12 @@ import { DurationHistogram } from "./duration-histogram.ts";
 export class AttemptMetrics {
   readonly #attempts = new Counter({
     name: "sluice_attempts_total",
-    help: "Attempts at a target: answered, given-up for another or by the caller, or what failed.",
+    help: "Attempts at targets: answered, given-up, or the cause of the failure.",
     labelNames: ["target", "outcome"],
   });
   readonly #durations = new DurationHistogram({
     name: "sluice_attempt_duration_seconds",
-    help: "Time of an attempt to the end of its answer, or to its failure.",
+    help: "Duration of attempts, to the end of the answer or the failure.",
     labelNames: ["target", "result"],
     bounds: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300],
   });

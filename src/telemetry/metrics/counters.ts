@@ -5,56 +5,53 @@ import { Counter } from "./counter.ts";
 /** Every counter with its help text and the names of its labels. */
 const table = {
   sluice_http_requests_total: ["HTTP requests answered.", "route", "status"],
-  sluice_calls_total: ["Calls by how they ended.", "environment", "model", "status", "outcome"],
+  sluice_calls_total: ["Calls by outcome.", "environment", "model", "status", "outcome"],
   sluice_tokens_total: ["Tokens of calls, as in the ledger.", "model", "direction", "source"],
-  sluice_attempt_failures_total: ["Attempts at targets that failed.", "upstream", "kind"],
+  sluice_attempt_failures_total: ["Failed attempts at targets.", "upstream", "kind"],
   sluice_malformed_events_total: [
-    "Events of streamed answers that made no sense, skipped or not.",
+    "Malformed events in streamed answers, skipped or not.",
     "upstream",
   ],
-  sluice_config_reloads_total: ["Reloads by result.", "result"],
+  sluice_config_reloads_total: ["Reloads of the configuration, by result.", "result"],
   sluice_leak_reports_total: [
     "Texts that secret scanners reported, by whether they are credentials of this gateway.",
     "label",
   ],
   sluice_ledger_write_failures_total: [
-    "Batches of usage that the database refused; they are tried again.",
+    "Batches of usage that the database rejected; they are retried.",
   ],
   sluice_ledger_dead_letters_total: [
-    "Usage rows that the database will never take; they are in the dead-letter file.",
+    "Usage rows that the database rejects permanently; they are in the dead-letter file.",
   ],
-  sluice_refusals_total: ["Requests that the gateway itself refused, by the rule.", "rule"],
+  sluice_refusals_total: ["Requests that the gateway itself refused, by rule.", "rule"],
   sluice_repeated_refusals_total: [
-    "Refusals of a key or an address within a second of the same one, answered unread.",
+    "Repeated refusals of a key or address within a second, answered without reading.",
     "of",
   ],
   sluice_target_ejections_total: [
-    "Times that a target was ejected because it kept failing: for all keys, or for one.",
+    "Ejections of targets that kept failing, for all keys or for one.",
     "target",
     "scope",
   ],
   sluice_target_probes_total: [
-    "Requests of the gateway's own to targets in doubt, by outcome.",
+    "Probes of ejected or suspect targets, by outcome.",
     "target",
     "outcome",
   ],
   sluice_retry_decisions_total: [
-    "What was done after failed attempts: where they were made again, or why not.",
+    "Decisions after failed attempts: where the call was retried, or why not.",
     "model",
     "decision",
   ],
   sluice_guarantee_breaches_total: [
     "Calls within provisioned throughput that ended with 503 because every target failed or was " +
-      "busy. Not those that the gateway refused before it looked for a target, or cut off.",
+      "busy. Excludes calls that the gateway refused before looking for a target, or ended.",
     "model",
   ],
-  sluice_shed_calls_total: [
-    "Calls that were refused because the process had too much to do.",
-    "class",
-  ],
+  sluice_shed_calls_total: ["Calls refused because the process was overloaded.", "class"],
   sluice_idempotent_answers_total: [
-    "Answers to calls with an Idempotency-Key: stored, too_large to be stored with what they say, " +
-      "evicted to make room for others, replayed, or joined while they came.",
+    "Answers to calls with an Idempotency-Key: stored, too_large to store, " +
+      "evicted to make room for others, replayed, or joined while in progress.",
     "result",
   ],
 } as const satisfies Record<string, readonly [help: string, ...labelNames: string[]]>;

@@ -9,8 +9,8 @@ export class KeyMetrics {
   readonly #requests = new Counter({
     name: "sluice_key_requests_total",
     help:
-      "Requests of a key by answer. The first 1000 keys that each process serves are counted by " +
-      "themselves, the rest as `other`.",
+      "Requests by key and answer. The first 1000 keys of each process have their own " +
+      "series; all others are `other`.",
     labelNames: ["key", "answer"],
   });
   readonly #keys = new Set<string>();

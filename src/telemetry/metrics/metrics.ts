@@ -93,7 +93,7 @@ export class Metrics {
   #renderGauges(): readonly string[] {
     const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds, ...rest } = this.#gauges;
     const worker = rest.worker === undefined ? "" : formatLabels(["worker"], [rest.worker]);
-    const dropped = "Lines of the log that could not be written, or that nobody read in time.";
+    const dropped = "Log lines that could not be written or were not read in time.";
     const delay = "Longest delay of the event loop in the last five to ten seconds.";
     const gauges = [
       ["sluice_event_loop_delay_seconds", delay, () => this.#loopDelayMs() / 1000, worker],

@@ -36,7 +36,7 @@ export class Addresses {
     this.#proxies = proxies;
   }
 
-  /** Throws a `TypeError` for what is no URL of HTTP. */
+  /** Throws a `TypeError` for a URL that is not an HTTP URL. */
   find(url: string, settings: ConnectionSettings): Address {
     const found = this.#known.get(settings.id)?.get(url);
     if (found !== undefined) return found;

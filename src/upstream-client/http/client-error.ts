@@ -7,15 +7,15 @@ export type FailedStage =
    * likely it was closing the idle connection and has not read the request.
    */
   | "closed-idle"
-  /** Sent, but not a byte of an answer came: the server may have processed it. */
+  /** Sent, but no byte of an answer arrived: the server may have processed it. */
   | "unanswered"
   /** The answer had begun. */
   | "answering";
 
-/** The connection of a request failed, or its answer breaks the rules of HTTP. */
+/** The connection of a request failed, or its answer violates HTTP. */
 export class ClientError extends Error {
   override readonly name = "ClientError";
-  /** The runtime's, such as `ECONNREFUSED`, or one of the client. */
+  /** A code of the runtime, such as `ECONNREFUSED`, or of the client. */
   readonly code: string;
   readonly stage: FailedStage;
 

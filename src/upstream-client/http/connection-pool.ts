@@ -2,7 +2,7 @@ import type { Origin } from "./address.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import type { Carrier, Exchange } from "./exchange.ts";
 
-/** What the pools of a client share. */
+/** The limits that the pools of a client share. */
 export interface PoolShare {
   nowMs(): number;
   /** Whether one more connection may be opened; counts it. Calls `openMore` later if not. */
@@ -15,21 +15,23 @@ export interface PoolShare {
 }
 
 /**
- * Connections that nobody waits for any more and that cannot be ended before the other side
- * answers. Above this number requests share them instead of opening more.
+ * Number of connections still opening that no request waits for and that cannot be closed before
+ * the server responds. Above it, requests share them instead of opening more.
  */
 const mostAbandoned = 64;
 
-/** Limit on the opening of a connection whose request was sent on another one. */
+/** Limit on opening a connection whose request was sent on another one. */
 const longestSpareOpeningMs = 30_000;
 
 /** The connections to one server. */
 export class ConnectionPool implements ConnectionOwner, Carrier {
   readonly #origin: Origin;
   readonly #share: PoolShare;
-  /** The one used last is at the end and is used first, so that the others can be closed. */
+  /**
+   * The most recently used one is at the end and is used first, so that the others can be closed.
+   */
   readonly #idle: Connection[] = [];
-  /** In the order they came. */
+  /** In order of arrival. */
   readonly #waiting = new Set<Exchange>();
   readonly #opening = new Map<Exchange, Connection>();
   readonly #abandoned = new Set<Connection>();
@@ -47,12 +49,12 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
   send(exchange: Exchange): void {
     const connection = this.#takeIdle();
     if (connection === undefined) return this.#wait(exchange);
-    // Only the proxy could be asked whether the host is up.
+    // Only the proxy could be probed, not the host.
     if (this.#origin.proxy !== undefined) exchange.request?.progress.connected();
     connection.begin(exchange);
   }
 
-  /** Opens a connection for each exchange that waits without one, as far as it may. */
+  /** Opens a connection for each exchange that waits without one, within the limits. */
   openMore(): void {
     for (const exchange of this.#waiting) {
       if (this.#opening.has(exchange)) continue;
@@ -61,7 +63,7 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     }
   }
 
-  /** Closes what has been idle for too long. */
+  /** Closes connections that were idle for too long. */
   sweep(): void {
     const now = this.#share.nowMs();
     for (const connection of this.#idle.filter((each) => this.#isStale(each, now))) {
@@ -73,7 +75,7 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     }
   }
 
-  /** Closes the connection that was not used for the longest time; false without one. */
+  /** Closes the least recently used idle connection; false if there is none. */
   closeIdle(): boolean {
     const [oldest] = this.#idle;
     oldest?.close();
@@ -112,7 +114,7 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     this.#forget();
   }
 
-  /** The exchange does not wait any more. */
+  /** The exchange no longer waits. */
   abandon(exchange: Exchange): void {
     this.#waiting.delete(exchange);
     const connection = this.#opening.get(exchange);
@@ -140,14 +142,14 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     connection.open();
   }
 
-  /** Whether nobody waited for it any more. */
+  /** Whether no exchange was waiting for it any more. */
   #leaveOpening(connection: Connection): boolean {
     const { openedFor } = connection;
     if (this.#opening.get(openedFor) === connection) this.#opening.delete(openedFor);
     return this.#abandoned.delete(connection);
   }
 
-  /** Gives a connection to the exchange that has waited for the longest time, or keeps it. */
+  /** Gives a connection to the exchange that has waited longest, or keeps it. */
   #give(connection: Connection, isNew: boolean): void {
     const now = this.#share.nowMs();
     const isDue = this.#share.areOthersWaiting(this);
@@ -178,7 +180,9 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     }
   }
 
-  /** The server's own time, if it says one, must not run out while a request is on its way. */
+  /**
+   * The server's own idle timeout, if it states one, must not end while a request is being sent.
+   */
   #isStale({ openedAt, idleSince, keepAliveSeconds }: Connection, now: number): boolean {
     const { idleMs, ageMs } = this.#origin.settings;
     const serverMs =

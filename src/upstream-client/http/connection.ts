@@ -8,7 +8,7 @@ import { ResponseReader } from "./answer/response-reader.ts";
 import { identityError, tlsOptions } from "./tls.ts";
 import { Tunnel } from "./tunnel.ts";
 
-/** Who opened a connection and keeps it. */
+/** The owner of a connection, which opened it. */
 export interface ConnectionOwner {
   onOpen(connection: Connection): void;
   onOpenFailed(connection: Connection, error: Error): void;
@@ -20,11 +20,11 @@ export interface ConnectionOwner {
 }
 
 /**
- * A server that closes an idle connection does so while the request is on its way. One that closes
- * it later had the request.
+ * If a server closes an idle connection while a request is being sent, it does so within this time.
+ * If it closes it later, it had received the request.
  */
 const lostWithinMs = 1_000;
-/** Models may think for minutes; what is between would forget a silent connection. */
+/** Models may think for minutes; network devices would drop a silent connection. */
 const keepAliveProbeMs = 30_000;
 /** A body up to this size is sent together with the head. */
 const smallBodyLength = 64 * 1024;
@@ -32,13 +32,13 @@ const smallBodyLength = 64 * 1024;
 /** One connection to a server, which carries one exchange at a time. */
 export class Connection implements Carrier {
   readonly openedAt: number;
-  /** The exchange that it is opened for. */
+  /** The exchange that caused it to be opened. */
   readonly openedFor: Exchange;
   readonly #origin: Origin;
   readonly #owner: ConnectionOwner;
   readonly #reader = new ResponseReader();
   #socket: Socket<Connection> | undefined;
-  /** Until the proxy has opened it. */
+  /** Set until the proxy has opened the tunnel. */
   #tunnel: Tunnel | undefined;
   #exchange: Exchange | undefined;
   #outgoing: Outgoing | undefined;
@@ -47,7 +47,7 @@ export class Connection implements Carrier {
   #answers = 0;
   #isWanted = true;
   #state: "opening" | "open" | "closed" = "opening";
-  /** Whether the server has ended its side in order. */
+  /** Whether the server has closed its side properly. */
   #isEnded = false;
 
   constructor(origin: Origin, owner: ConnectionOwner, openedFor: Exchange) {
@@ -57,12 +57,12 @@ export class Connection implements Carrier {
     this.openedAt = owner.nowMs();
   }
 
-  /** For how long the server keeps it idle, as far as it has said. */
+  /** How long the server keeps it idle, if stated. */
   get keepAliveSeconds(): number | undefined {
     return this.#reader.keepAliveSeconds;
   }
 
-  /** Since when it carries nothing. */
+  /** When it became idle. */
   get idleSince(): number {
     return this.#idleSince ?? Infinity;
   }
@@ -103,13 +103,13 @@ export class Connection implements Carrier {
     this.#flush();
   }
 
-  /** Nothing is sent for now. An idle connection does not keep the process. */
+  /** Keeps it idle. An idle connection does not keep the process alive. */
   keep(nowMs: number): void {
     this.#idleSince = nowMs;
     this.#socket?.unref();
   }
 
-  /** Nobody waits for it any more; false if it has to be waited for nevertheless. */
+  /** No request waits for it any more; false if it cannot be closed yet. */
   stopOpening(): boolean {
     this.#isWanted = false;
     // The runtime cannot end a connection before the other side has accepted it.
@@ -118,7 +118,7 @@ export class Connection implements Carrier {
     return true;
   }
 
-  /** Closes a connection that carries nothing. */
+  /** Closes an idle connection. */
   close(): void {
     if (this.#state === "closed") return;
     this.#state = "closed";
@@ -126,7 +126,7 @@ export class Connection implements Carrier {
     this.#owner.onClosed(this);
   }
 
-  /** What is on the way back is not wanted any more. */
+  /** Closes the connection: the rest of the answer is not needed. */
   abandon(exchange: Exchange): void {
     if (this.#exchange === exchange) this.#destroy();
   }
@@ -150,9 +150,9 @@ export class Connection implements Carrier {
     else if (!this.#origin.isSecure) this.#opened(socket);
   }
 
-  /** Nothing is written before the server has proved its name. */
+  /** Nothing is written before the server's certificate is verified. */
   onHandshake(socket: Socket<Connection>, isDone: boolean, error: Error | null): void {
-    // A server may begin another handshake later.
+    // A server may start another handshake later.
     if (this.#socket !== socket || this.#state !== "opening") return;
     if (!isDone || error !== null || !socket.authorized) {
       return this.#failOpening(error ?? new ClientError("Unauthorized", "connecting"));
@@ -166,7 +166,7 @@ export class Connection implements Carrier {
     if (this.#socket !== socket || this.#state === "closed") return;
     if (this.#tunnel !== undefined) return this.#readTunnel(this.#tunnel, socket, bytes);
     const exchange = this.#exchange;
-    // An answer that nobody asked for.
+    // An answer without a request.
     if (exchange === undefined) {
       return this.#state === "opening" ? this.#failOpening(undefined) : this.#destroy();
     }
@@ -219,7 +219,7 @@ export class Connection implements Carrier {
       this.#tunnel = undefined;
       const upgrade = { data: this, tls: tlsOptions(this.#origin), socket: handlers };
       const [raw] = socket.upgradeTLS<Connection>(upgrade);
-      // It would get a copy of every encrypted byte.
+      // The callback would get a copy of every encrypted byte.
       raw.reload({ socket: silentHandlers });
     } catch (error) {
       this.#failOpening(error);
@@ -235,7 +235,7 @@ export class Connection implements Carrier {
   #finish(): void {
     this.#exchange = undefined;
     this.#answers += 1;
-    // A server may answer before it has read everything.
+    // A server may answer before it has read the whole request.
     if (!this.#reader.keepsOpen || this.#outgoing !== undefined) return this.#destroy();
     this.#owner.onFree(this);
   }
@@ -288,5 +288,5 @@ const handlers: SocketHandler<Connection> = {
   connectError: () => undefined,
 };
 
-/** The runtime demands one. */
+/** The runtime requires a handler. */
 const silentHandlers: SocketHandler<Connection> = { drain: () => undefined };

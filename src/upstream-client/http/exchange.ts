@@ -7,7 +7,7 @@ import { writeRequestHead } from "./request-head.ts";
 import type { ResponseHead } from "./answer/response-head.ts";
 import type { AnswerReceiver } from "./answer/response-reader.ts";
 
-/** What carries an exchange, or where it waits for a connection. */
+/** A connection that carries an exchange, or a pool where it waits for one. */
 export interface Carrier {
   /** Ends the exchange at once. */
   abandon(exchange: Exchange): void;
@@ -48,12 +48,12 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
     this.head = writeRequestHead(request, address, this.bodyBytes);
   }
 
-  /** Resolves when the head has come. */
+  /** Resolves when the head has arrived. */
   get answer(): Promise<TransportResponse> {
     return this.#answer.promise;
   }
 
-  /** Undefined once it is not needed any more: it may be large, and a stream is long-lived. */
+  /** Undefined once it is no longer needed: it may be large, and a stream is long-lived. */
   get request(): TransportRequest | undefined {
     return this.#request;
   }
@@ -80,7 +80,10 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
     this.#callReady();
   }
 
-  /** The connection failed, or the exchange was cancelled. What has come can still be read. */
+  /**
+   * The connection failed, or the exchange was cancelled. Bytes that have arrived can still be
+   * read.
+   */
   fail(error: Error): void {
     if (this.#isComplete || this.#error !== undefined) return;
     this.#error = error;
@@ -137,7 +140,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   }
 
   #leaveCarrier(): void {
-    // The next exchange of the connection must not begin with a socket that is not read.
+    // The next exchange of the connection must not begin with a paused socket.
     if (this.#isPaused) this.#resume();
     this.carrier = undefined;
   }

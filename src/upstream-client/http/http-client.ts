@@ -12,7 +12,7 @@ export interface HttpClientOptions {
   readonly monotonic: () => number;
 }
 
-/** How often connections that carry nothing are looked at. */
+/** Interval at which idle connections are checked. */
 const sweepMs = 1_000;
 
 /** Makes a client of HTTP/1.1 that keeps its connections. It follows no redirect. */
@@ -23,7 +23,7 @@ export function createUpstreamClient(options: HttpClientOptions): Transport {
     const exchange = new Exchange(request, addresses.find(url, request.connections));
     request.progress.started(exchange);
     if (exchange.bodyBytes <= oneTurnBytes) pools.send(exchange);
-    // Yields after the making of a large body: writing it takes just as long.
+    // Yields after a large body was made, since writing it takes as long again.
     else void nextTurn().then(() => pools.send(exchange));
     return exchange.answer;
   };
@@ -43,7 +43,7 @@ class Pools implements PoolShare {
   }
 
   send(exchange: Exchange): void {
-    // It may have been cancelled meanwhile.
+    // It may have been cancelled in the meantime.
     if (exchange.request !== undefined) this.#poolOf(exchange.origin).send(exchange);
   }
 
@@ -70,7 +70,7 @@ class Pools implements PoolShare {
     for (const pool of this.#waiting) {
       if (this.#count >= this.#options.mostConnections) return;
       this.#waiting.delete(pool);
-      // It may need none any more.
+      // It may no longer need one.
       pool.openMore();
     }
   }

@@ -21,7 +21,7 @@ const validName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const invalidValue = /[^\t\x20-\x7e]/;
 const invalidTarget = /[^\x21-\x7e]/;
 
-/** The head of a request: ASCII only. Throws `ClientError` for what would not be valid. */
+/** The head of a request: ASCII only. Throws `ClientError` for invalid parts. */
 export function writeRequestHead(
   { method, headers }: TransportRequest,
   { host, target, origin: { proxy, isSecure } }: Address,

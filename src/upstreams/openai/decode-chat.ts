@@ -49,7 +49,7 @@ type Said = Pick<ChatChoice, "content" | "refusal" | "reasoning" | "toolCalls" |
 
 function readMessage(message: JsonObject, newToolCallId: () => string): Said {
   const calls = message["tool_calls"] ?? [];
-  if (!Array.isArray(calls)) throw brokenAnswer("the tool calls of a message are no list");
+  if (!Array.isArray(calls)) throw brokenAnswer("the tool calls of a message are not a list");
   checkToolCallCount(calls.length);
   return {
     content: readContent(message["content"]),
@@ -70,7 +70,7 @@ function isEmpty({ content, refusal, reasoning, toolCalls, functionCall }: Said)
 }
 
 function readToolCall(call: unknown, newToolCallId: () => string): ResultToolCall {
-  if (!isObject(call)) throw brokenAnswer("a tool call is none");
+  if (!isObject(call)) throw brokenAnswer("a tool call is not an object");
   const custom = objectOf(call["custom"]);
   const body = custom ?? objectOf(call["function"]) ?? {};
   return {

@@ -61,7 +61,7 @@ function refuseAddress(data: unknown): void {
   if (typeof data !== "string" || !/^\s*(?!data:)[a-z][a-z0-9+.-]*:/i.test(data)) return;
   throw new UpstreamFailure({
     kind: "unsupported",
-    message: "Files are taken as data, not by address: send file_data as a data URL.",
+    message: "Files are accepted only as data, not by address: send file_data as a data URL.",
     param: "file_data",
   });
 }

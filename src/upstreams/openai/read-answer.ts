@@ -32,7 +32,7 @@ export function readContent(content: unknown): string | undefined {
   // Parts of other types, such as thoughts, are not part of the text.
   const texts = listOf(content)?.map((part) => (isObject(part) ? (part["text"] ?? "") : part));
   if (texts !== undefined && isTexts(texts)) return texts.join("");
-  throw brokenAnswer("the content of a message is no text");
+  throw brokenAnswer("the content of a message is not text");
 }
 
 function isTexts(values: readonly unknown[]): values is readonly string[] {
@@ -52,7 +52,7 @@ function parseJson(text: string): unknown {
 }
 
 function notAnAnswer(cause?: unknown): UpstreamFailure {
-  return brokenAnswer("the upstream's answer is not the JSON it should be", cause);
+  return brokenAnswer("the upstream's answer is not the expected JSON", cause);
 }
 
 /** Undefined when it has no count; if it has only one of the two counts, the other is 0. */

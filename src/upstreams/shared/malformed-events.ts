@@ -20,7 +20,7 @@ export class MalformedEvents {
     if (mayGoOn && this.#count <= this.#limit) return;
     throw new UpstreamFailure({
       kind: "broken-answer",
-      message: "the upstream sent an event that is not what it should be",
+      message: "the upstream sent a malformed event",
     });
   }
 }

@@ -235,7 +235,7 @@ export class Coordination {
       member.reportedAtMs = this.#options.clock.monotonic();
     } catch {
       // The worker connects again, and is asked again.
-      link?.close("the worker does not say what it holds");
+      link?.close("the worker does not report what it holds");
     }
   }
 

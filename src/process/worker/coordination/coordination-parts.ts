@@ -64,7 +64,7 @@ export class CoordinationParts {
     await this.#joined.promise;
     for (const part of this.#parts) await part.reportable?.();
     // The report would be lost with the link, and the parts would have to continue alone.
-    if (losses !== this.#losses) throw new LinkLost("the control process that asked has gone");
+    if (losses !== this.#losses) throw new LinkLost("the control process that asked has ended");
     return this.#parts.reduce<HeldReport>((all, part) => ({ ...all, ...part.report() }), {});
   }
 }

@@ -94,7 +94,10 @@ function findProblemOfEnds(
   now: number | undefined,
 ): AuditProblem | undefined {
   if (anchor === undefined) {
-    return { sequence, what: "the note of what retention removed is not this installation's" };
+    return {
+      sequence,
+      what: "the record of what retention removed was not written by this installation",
+    };
   }
   const { removal } = anchor;
   if (removal !== undefined) {
@@ -106,7 +109,10 @@ function findProblemOfEnds(
     }
   }
   if (head !== undefined) return undefined;
-  return { sequence, what: "the note of where the chain ends is gone, or not this installation's" };
+  return {
+    sequence,
+    what: "the record of the end of the chain is missing, or not this installation's",
+  };
 }
 
 interface Predecessor {
@@ -140,7 +146,10 @@ function findProblemAtEnd(last: AuditLink, head: AuditHead): AuditProblem | unde
     return { sequence: last.sequence, what };
   }
   if (last.sequence === head.sequence && last.digest === head.digest) return undefined;
-  return { sequence: last.sequence, what: "the chain ends otherwise than this installation wrote" };
+  return {
+    sequence: last.sequence,
+    what: "the end of the chain is not what this installation wrote",
+  };
 }
 
 /** Looks for the expected digest while the chain is followed. */
@@ -170,8 +179,8 @@ class Search {
     }
     const what =
       sequence > last.sequence
-        ? `the chain ended here, and was once as long as ${sequence} entries`
-        : "it is another entry than the expected one";
+        ? `the chain ends here, but once had ${sequence} entries`
+        : "it is not the expected entry";
     return { sequence: Math.min(sequence, last.sequence), what };
   }
 }

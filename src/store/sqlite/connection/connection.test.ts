@@ -224,7 +224,9 @@ test(
     const gate = Promise.withResolvers<void>();
     const running = bench.connection.transact(() => gate.promise);
     const waiting = Array.from({ length: 99 }, () => bench.connection.use(() => 1));
-    expect((await bench.fails(() => bench.connection.use(() => 1))).message).toContain("too much");
+    expect((await bench.fails(() => bench.connection.use(() => 1))).message).toContain(
+      "too many operations",
+    );
     gate.resolve();
     await Promise.all([running, ...waiting]);
     expect(await bench.connection.use(() => 2)).toBe(2);
@@ -239,15 +241,15 @@ test(
     copyFileSync(bench.path, `${bench.path}.backup`);
     writeFileSync(`${bench.path}.bad`, garbage);
     renameSync(`${bench.path}.bad`, bench.path);
-    expect((await bench.fails(() => bench.notes())).message).toContain("is no database");
-    expect((await bench.fails(() => bench.note("lost"))).message).toContain("is no database");
+    expect((await bench.fails(() => bench.notes())).message).toContain("is not a database");
+    expect((await bench.fails(() => bench.note("lost"))).message).toContain("is not a database");
     renameSync(`${bench.path}.backup`, bench.path);
     // It is too soon to open it again.
     await bench.fails(() => bench.notes());
     bench.clock.advance(500);
     expect(await bench.notes()).toEqual(["kept"]);
     await bench.note("new");
-    const told = ["was replaced by another file", "is no database", "recovered"];
+    const told = ["was replaced by another file", "is not a database", "recovered"];
     expect(bench.told).toEqual(told);
   }),
 );
@@ -401,7 +403,7 @@ test("a file that is no database is refused when it is opened, and stays unchang
   const bench = new Bench();
   mkdirSync(dirname(bench.path));
   writeFileSync(bench.path, garbage);
-  expect((await bench.fails(() => bench.connection.open())).message).toContain("is no database");
+  expect((await bench.fails(() => bench.connection.open())).message).toContain("is not a database");
   await bench.connection.close();
   expect(await Bun.file(bench.path).text()).toBe(garbage);
   rmSync(bench.folder, { recursive: true, force: true });

@@ -144,7 +144,9 @@ export class SqliteConnection implements SqlConnection {
       try {
         const result = await work(database);
         // SQLite may have rolled back by itself, for example because the disk is full.
-        if (!database.inTransaction) throw new StorageUnavailable("the transaction was undone");
+        if (!database.inTransaction) {
+          throw new StorageUnavailable("the transaction was rolled back");
+        }
         database.run("COMMIT");
         this.#proveWorking(isChange);
         return result;
@@ -158,7 +160,7 @@ export class SqliteConnection implements SqlConnection {
   /** Passes to `task` how long it was queued. */
   #inTurn<Result>(task: (waitedMs: number) => Promise<Result>): Promise<Result> {
     if (this.#waiting >= (this.#options.queueLimit ?? 1_000)) {
-      return Promise.reject(new StorageUnavailable("too much waits for the database"));
+      return Promise.reject(new StorageUnavailable("too many operations wait for the database"));
     }
     const askedAt = this.#clock.monotonic();
     return this.#chain(() => task(this.#clock.monotonic() - askedAt));

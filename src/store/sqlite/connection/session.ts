@@ -71,7 +71,9 @@ class Session implements DatabaseConnection {
   #execute<Row>({ sql, parameters }: CompiledQuery): QueryResult<Row> {
     if (this.#hasEnded) throw new Error("the transaction has ended");
     // Outside the transaction, a statement would not be rolled back with the others.
-    if (!this.#database.inTransaction) throw new StorageUnavailable("the transaction was undone");
+    if (!this.#database.inTransaction) {
+      throw new StorageUnavailable("the transaction was rolled back");
+    }
     try {
       return run(this.#database, sql, parameters.map(toValue));
     } catch (error) {

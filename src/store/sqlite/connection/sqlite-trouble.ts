@@ -20,14 +20,14 @@ const troubles: ReadonlyMap<number, SqliteTrouble> = new Map([
   [3, { what: "may not be accessed", cure: "drop" }],
   [5, { what: "is locked by another process", cure: "wait" }],
   [6, { what: "is locked", cure: "wait" }],
-  [7, { what: "got no memory", cure: "free_space" }],
+  [7, { what: "ran out of memory", cure: "free_space" }],
   [8, { what: "is read-only", cure: "reopen" }],
   [10, { what: "cannot be read or written", cure: "drop" }],
   [11, damaged],
   [13, { what: "has no room left on the disk", cure: "free_space" }],
   [14, { what: "cannot be opened", cure: "drop" }],
   [15, { what: "is locked by another process", cure: "wait" }],
-  [26, { what: "is no database", cure: "restore" }],
+  [26, { what: "is not a database", cure: "restore" }],
 ]);
 
 /** Undefined for errors of a statement, its data or its caller. */

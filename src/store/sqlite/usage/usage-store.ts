@@ -97,5 +97,5 @@ function isFaultOfData(error: unknown): boolean {
 }
 
 function refusal(cause: unknown): RefusedRows {
-  return new RefusedRows("the database does not take these calls", { cause });
+  return new RefusedRows("the database rejects these calls", { cause });
 }

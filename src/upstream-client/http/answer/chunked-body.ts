@@ -3,9 +3,9 @@ import { ProtocolError } from "./protocol-error.ts";
 
 /** 16 TiB: far above any answer, and exact. */
 const mostSizeDigits = 11;
-/** Of the extensions of one chunk. They mean nothing to the gateway. */
+/** Limit on the extensions of one chunk. The gateway does not use them. */
 const mostExtensionBytes = 1024;
-/** Of the fields after the last chunk. */
+/** Limit on the fields after the last chunk. */
 const mostTrailerBytes = 8 * 1024;
 
 type Phase =
@@ -23,13 +23,13 @@ type Phase =
 
 /**
  * Decodes a chunked body (RFC 9112, section 7.1). Extensions and trailers are skipped. Each piece
- * is decoded in place, so that what came in one read stays one piece.
+ * is decoded in place, so that the bytes of one read stay one piece.
  */
 export class ChunkedBody {
   #phase: Phase = "size";
   #size = 0;
   #digits = 0;
-  /** Bytes of the chunk that are still to come. */
+  /** Remaining bytes of the chunk. */
   #remaining = 0;
   /** Bytes of the extension or of the trailers so far. */
   #skipped = 0;
@@ -39,8 +39,8 @@ export class ChunkedBody {
   }
 
   /**
-   * Moves the data of `bytes` from `start` on to one place: `[from, to)`. What comes after the body
-   * begins at `restAt`. Throws `ProtocolError`.
+   * Moves the data of `bytes` from `start` on together: `[from, to)`. The bytes after the body
+   * begin at `restAt`. Throws `ProtocolError`.
    */
   decode(bytes: Buffer, start: number): DecodedPart {
     let from = -1;

@@ -6,12 +6,12 @@ const mostHeadBytes = 64 * 1024;
 
 const leastBytes = 1024;
 
-/** Collects the bytes of a head, which usually come at once. */
+/** Collects the bytes of a head, which usually arrive together. */
 export class HeadBytes {
-  /** What came before, if the head came in pieces. */
+  /** The earlier bytes, if the head arrived in pieces. */
   #kept: Buffer | undefined;
   #size = 0;
-  /** Where the line begins that is not complete. */
+  /** Start of the incomplete line. */
   #lineStart = 0;
 
   /**
@@ -43,7 +43,9 @@ export class HeadBytes {
     return { text, restAt: start + end - before };
   }
 
-  /** The position after the empty line; -1 if it has not come. `from`: what is new begins there. */
+  /**
+   * The position after the empty line; -1 if it has not arrived. `from`: start of the new bytes.
+   */
   #findEnd(bytes: Buffer, from: number, end: number): number {
     for (let at = from; at < end;) {
       const feed = bytes.indexOf(lineFeed, at);
@@ -58,7 +60,7 @@ export class HeadBytes {
     return -1;
   }
 
-  /** Appends what is new; the room doubles, so that single bytes are cheap. */
+  /** Appends the new bytes; the capacity doubles, so that single bytes are cheap. */
   #keep(bytes: Buffer, start: number): Buffer {
     const size = this.#size + bytes.length - start;
     let kept = this.#kept ?? Buffer.allocUnsafeSlow(Math.max(leastBytes, bytes.length - start));
@@ -70,7 +72,7 @@ export class HeadBytes {
     bytes.copy(kept, this.#size, start);
     this.#kept = kept;
     this.#size = size;
-    // A server of another protocol would leave the head open for ever.
+    // A server of another protocol would never complete the head.
     if (size >= 5 && kept.toString("latin1", 0, 5) !== "HTTP/") {
       throw new ProtocolError("the answer does not begin with a status line of HTTP/1.1");
     }
@@ -78,7 +80,7 @@ export class HeadBytes {
     return kept;
   }
 
-  /** A body may have come with the last piece of a head. */
+  /** A body may have arrived with the last piece of a head. */
   #isLong(kept: Buffer): boolean {
     const end = kept.indexOf("\r\n\r\n");
     return end === -1 || end > mostHeadBytes;

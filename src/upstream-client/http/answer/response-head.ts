@@ -17,7 +17,7 @@ export type BodyForm = number | "chunked" | "until-close";
 
 /** More than any server sends. */
 const mostFields = 256;
-/** So that every sum of lengths stays exact. */
+/** Keeps every sum of lengths exact. */
 const mostLengthDigits = 15;
 
 /**
@@ -101,7 +101,7 @@ interface Framing {
   keepAliveSeconds: number | undefined;
 }
 
-/** Takes from the last field what decides about the body and the connection. */
+/** Notes the fields that decide about the body and the connection. */
 function noteFraming(text: string, places: readonly number[], framing: Framing): void {
   const field = places.length - 4;
   const start = places[field] ?? 0;

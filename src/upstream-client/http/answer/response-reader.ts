@@ -30,7 +30,7 @@ export class ResponseReader {
   #keepsOpen = false;
   #keepAliveSeconds: number | undefined;
 
-  /** Whether any byte of the answer has come. */
+  /** Whether any byte of the answer has arrived. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
@@ -63,7 +63,7 @@ export class ResponseReader {
     let at = 0;
     while (at < bytes.length && this.#phase === "head") at = this.#readHead(bytes, at);
     if (at < bytes.length && this.#phase === "body") at = this.#readBody(bytes, at);
-    // What follows an answer is no answer to the next request.
+    // Bytes after an answer do not belong to the next request.
     if (at < bytes.length) this.#hasSurplus = true;
     if (this.#phase === "over") this.#end();
   }

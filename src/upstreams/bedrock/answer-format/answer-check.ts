@@ -11,12 +11,12 @@ export function answerCheckOf(request: ChatRequest): AnswerCheck | undefined {
   const format = request.response_format ?? undefined;
   switch (format?.type) {
     case "json_object":
-      return (text) => (isObject(parsed(text)) ? undefined : unfit("it is no JSON object"));
+      return (text) => (isObject(parsed(text)) ? undefined : unfit("it is not a JSON object"));
     case "json_schema": {
       const schema = format.json_schema.schema ?? { type: "object" };
       return (text) => {
         const value = parsed(text);
-        if (value === undefined) return unfit("it is no JSON");
+        if (value === undefined) return unfit("it is not JSON");
         const keyword = failedKeyword(value, schema);
         if (keyword === tooMuch) return uncheckable;
         return keyword === undefined ? undefined : unfit(`it fails the JSON schema's '${keyword}'`);

@@ -21,7 +21,7 @@ test.each(["us.anthropic.claude-sonnet-5-5", "us.meta.llama3-3-70b-instruct-v1:0
       const format = planAnswerFormat(request, model, adjustments);
       return { kind: format.kind, told: [...adjustments.fields] };
     };
-    expect(() => plan({})).toThrow("cannot be held to a JSON schema");
+    expect(() => plan({})).toThrow("does not support JSON schemas");
     expect(plan({ validateAnswers: true })).toEqual({ kind: "instruction", told: [] });
     expect(plan({ dropUnsupported: true })).toEqual({
       kind: "instruction",

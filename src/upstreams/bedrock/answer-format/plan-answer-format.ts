@@ -34,7 +34,7 @@ export function planAnswerFormat(
   if (model.settings.validateAnswers) return inWords;
   adjustments.dropOrRefuse(
     "response_format",
-    "This model cannot be held to a JSON schema. Use response_format json_object, and describe " +
+    "This model does not support JSON schemas. Use response_format json_object, and describe " +
       "the schema in the messages.",
     "instruction",
   );

@@ -214,16 +214,16 @@ describe("an identifier", () => {
     [
       "regions: [us-east-1, sa-east-1]",
       target(`us.${sonnet}`),
-      "no profile of this kind is known in sa-east-1: say the identifier there under bedrock.identifiers",
+      "no profile of this kind is known in sa-east-1: set the identifier for it under bedrock.identifiers",
     ],
-  ])("that is not good where the upstream is is refused (%s)", (upstream, targets, message) => {
+  ])("that is not valid at the upstream is refused (%s)", (upstream, targets, message) => {
     expect(refuse({ upstream, targets })).toContain(`models.chat-a.targets[0].model: ${message}`);
   });
 
   test.each([
     ["region: us-east-1", "us-east-1: x", "is for upstreams with regions only"],
     [regions, "eu-west-1: x", "the upstream is not in eu-west-1, but in us-east-1, us-west-2"],
-    [regions, `us-west-2: "${arn("us-east-1")}"`, "is an ARN of us-east-1, which is not good in"],
+    [regions, `us-west-2: "${arn("us-east-1")}"`, "is an ARN of us-east-1, which is not valid in"],
   ])("of a region is refused where it means nothing (%s, %s)", (upstream, pair, message) => {
     const targets = target(`us.${sonnet}`, `, identifiers: { ${pair} }`);
     expect(refuse({ upstream, targets })).toContain(message);

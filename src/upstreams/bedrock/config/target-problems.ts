@@ -73,7 +73,7 @@ function modelProblems(
   );
   if (unknown === undefined) return [];
   const message =
-    `no profile of this kind is known in ${unknown}: say the identifier there under ` +
+    `no profile of this kind is known in ${unknown}: set the identifier for it under ` +
     "bedrock.identifiers, or name a foundation model or a global profile";
   return [{ path, message }];
 }
@@ -91,7 +91,7 @@ function identifierProblems(
         ? `the upstream is not in ${region}, but in ${regions.join(", ")}`
         : own === region
           ? undefined
-          : `is an ARN of ${own}, which is not good in ${region}`;
+          : `is an ARN of ${own}, which is not valid in ${region}`;
     if (message === undefined) return [];
     return [{ path: [...path, "bedrock", "identifiers", region], message }];
   });

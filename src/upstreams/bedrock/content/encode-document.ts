@@ -23,20 +23,19 @@ export function encodeDocument(
   path: string,
 ): DocumentBlock {
   if (!model.capabilities.documents) {
-    throw unsupported(path, `${path}: this model takes no files. Send the text itself.`);
+    throw unsupported(path, `${path}: this model does not accept files. Send the text itself.`);
   }
   const fileData = textOf(file["file_data"]);
   if (fileData === undefined) {
     throw unsupported(
       path,
-      `${path}: files cannot be named by an id here. Send the file itself in file_data, as a ` +
-        "data URL.",
+      `${path}: file ids are not supported. Send the file itself in file_data, as a ` + "data URL.",
     );
   }
   const filename = textOf(file["filename"]) ?? "";
   const data = read(fileData);
   if (data === undefined) {
-    throw invalidRequest(path, `${path}: file_data is no data URL with sound base64 data.`);
+    throw invalidRequest(path, `${path}: file_data is not a data URL with valid base64 data.`);
   }
   if (byteLengthOf(data.base64) > mostBytes) {
     throw invalidRequest(path, `${path}: a file may have ${mostBytes} bytes at most.`);

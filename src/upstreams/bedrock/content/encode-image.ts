@@ -7,7 +7,7 @@ import { invalidRequest, unsupported } from "../failures/refusal.ts";
 /** An image from its `data:` address. Other addresses are not fetched here. */
 export function encodeImage(url: string, { capabilities }: BedrockModel, path: string): ImageBlock {
   if (!capabilities.images) {
-    throw unsupported(path, `${path}: this model takes no images. Remove the image.`);
+    throw unsupported(path, `${path}: this model does not accept images. Remove the image.`);
   }
   if (/^https?:/i.test(url)) {
     throw invalidRequest(
@@ -18,7 +18,7 @@ export function encodeImage(url: string, { capabilities }: BedrockModel, path: s
   }
   const data = parseDataUrl(url);
   if (data === undefined) {
-    throw invalidRequest(path, `${path}: the image is no data URL with sound base64 data.`);
+    throw invalidRequest(path, `${path}: the image is not a data URL with valid base64 data.`);
   }
   if (byteLengthOf(data.base64) > capabilities.maxImageBytes) {
     throw invalidRequest(

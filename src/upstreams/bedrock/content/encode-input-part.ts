@@ -23,6 +23,6 @@ export function encodeInputPart(
     case "file":
       return encodeDocument(part.file, context, path);
     case "input_audio":
-      throw unsupported(path, `${path}: this model takes no audio. Send a transcript.`);
+      throw unsupported(path, `${path}: this model does not accept audio. Send a transcript.`);
   }
 }

@@ -11,5 +11,5 @@ export function brokenAnswer(message: string, cause?: unknown): UpstreamFailure 
  */
 export function answerFailure(error: unknown): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
-  return brokenAnswer("the upstream's answer is not the JSON it should be", error);
+  return brokenAnswer("the upstream's answer is not the expected JSON", error);
 }

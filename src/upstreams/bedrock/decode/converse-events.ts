@@ -67,7 +67,9 @@ function readAnswer(
 function readBlock(block: JsonObject, answer: AnswerEvents): void {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (typeof text === "string") answer.text(text);
-  else if (text !== undefined && text !== null) throw brokenAnswer("a text of the answer is none");
+  else if (text !== undefined && text !== null) {
+    throw brokenAnswer("a text of the answer is not text");
+  }
   if (isObject(reasoningContent)) {
     answer.reasoning(textOf(objectOf(reasoningContent["reasoningText"])?.["text"]) ?? "");
     answer.reasoningBlock(wholeThought(reasoningContent));
@@ -75,7 +77,7 @@ function readBlock(block: JsonObject, answer: AnswerEvents): void {
   // If sources are cited, the text is here.
   if (isObject(citationsContent)) readCitedText(citationsContent, answer);
   if (toolUse === undefined || toolUse === null) return;
-  if (!isObject(toolUse)) throw brokenAnswer("a tool call of the answer is none");
+  if (!isObject(toolUse)) throw brokenAnswer("a tool call of the answer is not an object");
   const input = answer.toolUse(toolUse);
   input.push(JSON.stringify(toolUse["input"] ?? {}));
   input.end();

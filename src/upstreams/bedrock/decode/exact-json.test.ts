@@ -7,8 +7,8 @@ test("integers beyond the exact range are written unchanged", () => {
 });
 
 test.each(["-9007199254740992", " 12345678901234567890", "[9007199254740993]", "7", "null"])(
-  "%s is no object, with any number of digits",
+  "%s is not an object, with any number of digits",
   (text) => {
-    expect(() => parseExactly(text)).toThrow("no JSON object");
+    expect(() => parseExactly(text)).toThrow("not a JSON object");
   },
 );

@@ -10,7 +10,7 @@ export function parseExactly(text: string): JsonObject {
   const value: unknown = manyDigits.test(text) ? JSON.parse(text, keepInteger) : JSON.parse(text);
   // A bare integer with many digits has become an object too.
   if (isObject(value) && /^\s*\{/.test(text)) return value;
-  throw brokenAnswer("the upstream's answer is no JSON object");
+  throw brokenAnswer("the upstream's answer is not a JSON object");
 }
 
 /** Integers with fewer digits are always exact. */

@@ -32,8 +32,8 @@ test("each unknown reason is reported to the operator once", () => {
   const report = unknownStopReasonReport((what) => troubles.push(what));
   for (const reason of ["pause_turn", "tired", "pause_turn", "tired"]) report(reason);
   expect(troubles).toEqual([
-    "an answer ended for a reason that is not known here, and was taken as finished: pause_turn",
-    "an answer ended for a reason that is not known here, and was taken as finished: tired",
+    "an answer ended for an unknown reason and was treated as finished: pause_turn",
+    "an answer ended for an unknown reason and was treated as finished: tired",
   ]);
 });
 

@@ -57,8 +57,6 @@ export function unknownStopReasonReport(onTrouble: (what: string) => void): OnUn
     const name = cleanCode(stopReason) ?? "one that is no name";
     if (reported.has(name) || reported.size >= mostReports) return;
     reported.add(name);
-    onTrouble(
-      `an answer ended for a reason that is not known here, and was taken as finished: ${name}`,
-    );
+    onTrouble(`an answer ended for an unknown reason and was treated as finished: ${name}`);
   };
 }

@@ -30,7 +30,7 @@ export function resultOf(
 
 function readVector(value: unknown): EmbeddingVector {
   if (isNumbers(value) && value.length > 0) return value;
-  throw brokenAnswer("a vector is not one");
+  throw brokenAnswer("a vector is not a list of numbers");
 }
 
 function usageOf(inputTokens: number | undefined): TokenUsage | undefined {

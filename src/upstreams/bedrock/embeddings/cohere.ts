@@ -58,7 +58,7 @@ function imageFields(request: EmbeddingRequest): object {
   const [input] = inputsOf(request, { formats: ["png", "jpeg"], maxBytes: mostImageBytes });
   const [image] = input?.images ?? [];
   if (image === undefined || input?.parts.length !== 1) {
-    throw unsupported("input", "This model takes texts or one image an input, not both.");
+    throw unsupported("input", "This model accepts either texts or one image per input, not both.");
   }
   return { images: [dataUrlOf(image)], input_type: "image" };
 }

@@ -86,18 +86,18 @@ function readImage(url: string, rules: ImageRules | undefined): ReadImage {
   }
   const data = parseDataUrl(url);
   if (data === undefined) {
-    throw invalidRequest("input", "An image of 'input' is no data URL with sound base64 data.");
+    throw invalidRequest("input", "An image in 'input' is not a data URL with valid base64 data.");
   }
   if (byteLengthOf(data.base64) > rules.maxBytes) {
     throw invalidRequest(
       "input",
-      `An image of 'input' is too large: this model takes images of ${rules.maxBytes} bytes at most.`,
+      `An image in 'input' is too large: this model accepts images of ${rules.maxBytes} bytes at most.`,
     );
   }
   const format = imageFormatOf(data);
   if (format === undefined || !rules.formats.includes(format)) {
     const names = rules.formats.map((name) => name.toUpperCase()).join(", ");
-    throw invalidRequest("input", `An image of 'input' is in no format of these: ${names}.`);
+    throw invalidRequest("input", `An image in 'input' is in none of these formats: ${names}.`);
   }
   return { format, base64: data.base64 };
 }

@@ -53,7 +53,7 @@ function novaInput(request: EmbeddingRequest, { truncate }: InputSettings): obje
     return { text: { truncationMode: truncationModes[truncate], value: text } };
   }
   if (images.length > 1 || text !== "") {
-    throw unsupported("input", "This model takes one text or one image an input, not several.");
+    throw unsupported("input", "This model accepts one text or one image per input, not several.");
   }
   return { image: { format: image.format, source: { bytes: image.base64 } } };
 }

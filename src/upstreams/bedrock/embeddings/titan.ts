@@ -51,7 +51,7 @@ function titanInput(request: EmbeddingRequest): object {
   const [input] = inputsOf(request, titanImages);
   const { text = "", images = [] } = input ?? {};
   const [image] = images;
-  if (images.length > 1) throw unsupported("input", "This model takes one image an input.");
+  if (images.length > 1) throw unsupported("input", "This model accepts one image per input.");
   return { inputText: text || undefined, inputImage: image?.base64 };
 }
 

@@ -142,8 +142,8 @@ class ConversationEncoder {
     if (part.type !== "image_url" || !images || toolResultImages || !offersTools) return;
     throw unsupported(
       path,
-      `${path}: this model takes no images in results of tools. Send the image in a message of ` +
-        "the user behind them, or describe it.",
+      `${path}: this model does not accept images in tool results. Send the image in a user message ` +
+        "after them, or describe it.",
     );
   }
 

@@ -111,7 +111,7 @@ function topPOf(
 
 function dropUnlessDefault(field: string, value: number, adjustments: Adjustments): void {
   if (value === 1) return;
-  adjustments.dropOrRefuse(field, `This model does not take ${field}. Leave it out or send 1.`);
+  adjustments.dropOrRefuse(field, `This model does not support ${field}. Omit it or send 1.`);
 }
 
 /** The stop sequences of an answer. */

@@ -8,13 +8,13 @@ export function finishTurns(
 ): void {
   const [first] = turns;
   if (first === undefined) {
-    throw invalidRequest("messages", "At least one message of the user must have content.");
+    throw invalidRequest("messages", "At least one user message must have content.");
   }
   if (first.role === "assistant") {
     throw unsupported(
       "messages",
-      "This model's conversations must begin with a message of the user, not of the assistant. " +
-        "Put a user message with content before it.",
+      "Conversations with this model must begin with a user message, not an assistant message. " +
+        "Put a user message with content first.",
     );
   }
   const last = turns.at(-1);
@@ -27,7 +27,7 @@ function finishPrefill(turn: Turn, isAllowed: boolean): void {
   if (!isAllowed) {
     throw unsupported(
       "messages",
-      "This model does not continue messages of the assistant. The last message must come from " +
+      "This model does not continue assistant messages. The last message must come from " +
         "the user or a tool.",
     );
   }

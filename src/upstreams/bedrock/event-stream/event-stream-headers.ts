@@ -97,5 +97,5 @@ function locateValue(bytes: Uint8Array, typeAt: number, end: number): LocatedVal
 }
 
 function malformed(): UpstreamFailure {
-  return brokenAnswer("the headers of a frame make no sense");
+  return brokenAnswer("the headers of a frame are invalid");
 }

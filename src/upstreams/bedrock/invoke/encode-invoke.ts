@@ -61,7 +61,7 @@ export function encodeInvoke(
 function textOf(blocks: readonly (ContentBlock | SystemBlock)[]): string {
   const texts = blocks.map((block) => {
     if ("text" in block) return block.text;
-    throw unsupported("messages", "This model takes texts only. Remove other content.");
+    throw unsupported("messages", "This model accepts only text. Remove other content.");
   });
   return texts.join("\n\n");
 }

@@ -112,7 +112,7 @@ function supported(
   }
   if (choice.type === "auto") return offers;
   if (!capabilities.toolChoice) {
-    const message = `This model cannot be made to call a tool. Leave ${choiceField} out or send 'auto'.`;
+    const message = `This model does not support forced tool calls. Omit ${choiceField} or send 'auto'.`;
     adjustments.dropOrRefuse(choiceField, message, "auto");
     return { ...offers, choice: { type: "auto" } };
   }
@@ -136,7 +136,7 @@ function wantsSingleCalls(
   if (model.capabilities.singleToolCalls) return true;
   adjustments.dropOrRefuse(
     "parallel_tool_calls",
-    "This model cannot be held to one tool call at a time. Remove parallel_tool_calls.",
+    "This model cannot be limited to one tool call at a time. Remove parallel_tool_calls.",
   );
   return false;
 }

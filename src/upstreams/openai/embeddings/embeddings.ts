@@ -35,7 +35,7 @@ export function encodeEmbeddings(
 function onlyText(): UpstreamFailure {
   return new UpstreamFailure({
     kind: "unsupported",
-    message: "This model takes texts and token ids as 'input', no lists of parts. Send a text.",
+    message: "This model accepts texts and token ids as 'input', not lists of parts. Send a text.",
     param: "input",
   });
 }
@@ -83,7 +83,7 @@ function inOrder(byIndex: ReadonlyMap<number, EmbeddingVector>): readonly Embedd
 function readVector(value: unknown): EmbeddingVector {
   if (typeof value === "string" && value !== "") return normalizedBase64(value);
   if (isNumbers(value) && value.length > 0) return value;
-  throw brokenAnswer("a vector is not one");
+  throw brokenAnswer("a vector is not a list of numbers");
 }
 
 /** Some servers insert line breaks, or leave out the padding. */

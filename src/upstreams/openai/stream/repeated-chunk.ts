@@ -1,32 +1,39 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { readJsonText } from "../../../domain/chat/json-text.ts";
 import { isObject, listOf, objectOf } from "../../shared/json-fields.ts";
 
 type TextDelta = Extract<ChatEvent, { type: "text-delta" }>;
 
-/** Servers that vary other fields, such as a padding, are not learned from again and again. */
+/**
+ * Limit on attempts to learn the form: servers that vary other fields, such as padding, never
+ * repeat it.
+ */
 const mostLessons = 8;
 const contentStart = /"content"\s*:\s*"/;
 
 /**
- * Reads chunks that differ from an earlier one in their text alone, as most of a stream do: what is
- * equal is compared, and only the text is parsed.
+ * Reads chunks that differ from an earlier one only in their text, as most chunks of a stream do:
+ * the rest is compared, and only the text is parsed.
  */
 export class RepeatedChunk {
   #lessons = 0;
-  /** The JSON around the text; undefined until one is known. */
+  /** The JSON before and after the text; undefined until it is known. */
   #known: { readonly before: string; readonly after: string; readonly choice: number } | undefined;
 
-  /** Undefined for data that has to be parsed as a whole. */
+  /** Undefined for data that must be parsed as a whole. */
   read(data: string): TextDelta | undefined {
     if (this.#known === undefined) return undefined;
     const { before, after, choice } = this.#known;
     const end = data.length - after.length;
     if (end <= before.length || !data.startsWith(before) || !data.endsWith(after)) return undefined;
-    const text = parseText(data.slice(before.length, end));
-    return text === undefined ? undefined : { type: "text-delta", choice, text };
+    const text = readJsonText(data.slice(before.length, end));
+    // An empty text has no event.
+    return text === undefined || text === "" ? undefined : { type: "text-delta", choice, text };
   }
 
-  /** `events` are all that `data` said, in the middle of an answer. */
+  /**
+   * Learns from a chunk in the middle of an answer; `events` are all events that `data` contains.
+   */
   learn(data: string, events: readonly ChatEvent[]): void {
     const [event] = events;
     if (this.#lessons >= mostLessons || events.length !== 1) return;
@@ -38,7 +45,7 @@ export class RepeatedChunk {
     if (!data.startsWith(literal, at)) return;
     const before = data.slice(0, at);
     const after = data.slice(at + literal.length);
-    // What was found may be another field of the same name.
+    // The match may be another field of the same name.
     if (textOf(`${before}"${otherText}"${after}`) !== otherText) return;
     this.#known = { before, after, choice: event.choice };
   }
@@ -46,19 +53,9 @@ export class RepeatedChunk {
 
 const otherText = "another text";
 
-/** Where chunks have their text. */
+/** The field that holds the text of a chunk. */
 function textOf(data: string): unknown {
   const value: unknown = JSON.parse(data);
   const choice = isObject(value) ? listOf(value["choices"])?.[0] : undefined;
   return isObject(choice) ? objectOf(choice["delta"])?.["content"] : undefined;
-}
-
-/** Undefined if it is empty, or anything else than one string. */
-function parseText(json: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === "string" && value !== "" ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

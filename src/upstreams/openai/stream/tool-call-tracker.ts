@@ -17,11 +17,14 @@ interface OpenCall {
   readonly kind: ToolCallKind;
   name: string;
   hasStarted: boolean;
-  /** Arguments that came before the name. */
+  /** Arguments that arrived before the name. */
   pending: string;
 }
 
-/** Most characters of arguments that are held until their calls' names come, as in one event. */
+/**
+ * Limit on the characters of arguments that are held until the names of their calls arrive, as in
+ * one event.
+ */
 const mostPendingCharacters = 4 * 1024 * 1024;
 
 /** Follows the tool calls of one choice through a stream's fragments, in linear time. */
