@@ -25,7 +25,7 @@ export class CallPath {
   skipped({ target, model }: Candidate, why: string): void {
     this.#skipped ??= new Map();
     if (this.#skipped.size >= mostSkipped) return;
-    const note = { target: target.id, model: model.alias, why: `passed over: ${why}` };
+    const note = { target: target.id, model: model.alias, why: `skipped: ${why}` };
     this.#skipped.set(`${target.id} ${why}`, note);
   }
 

@@ -81,7 +81,8 @@ test("an upstream failure has an explanation, a caller's mistake has none", () =
     failureError(new UpstreamFailure({ kind, message: "account 12345" }), modelOf()).explanation;
   expect(explain("throttled")).toEqual({
     rule: "upstream",
-    summary: "No target of the model answered; of the last one: the provider is limiting requests.",
+    summary:
+      "No target of the model answered; the last failure: the provider is limiting requests.",
     model: "alpha-sonnet-4",
   });
   expect(JSON.stringify(explain("bad-credential"))).not.toContain("12345");

@@ -36,8 +36,8 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
     case "unfit-answer":
       return new GatewayError("answer_mismatch", {
         message:
-          `The model's answer does not have the form that response_format asks for: ` +
-          `${details.message}. Describe the form in the messages too, or ask for a simpler one.`,
+          `The model's answer does not match response_format: ` +
+          `${details.message}. Describe the format in the messages too, or use a simpler one.`,
         param: "response_format",
         // Two attempts have already failed.
         headers: { "x-should-retry": "false" },
@@ -75,7 +75,7 @@ function unavailable(
   const headers = retryHeaders(isLasting ? undefined : waitMs);
   return new GatewayError("model_unavailable", {
     message: isLasting
-      ? `The model is unavailable: ${reasons[details.kind]}. Please tell the operator.`
+      ? `The model is unavailable: ${reasons[details.kind]}. Please contact the operator.`
       : `The model is temporarily unavailable: ${reasons[details.kind]}. ` +
         "Please retry with exponential backoff.",
     headers,
@@ -83,7 +83,7 @@ function unavailable(
     // The caller is added where the error is reported.
     explanation: {
       rule: "upstream",
-      summary: `No target of the model answered; of the last one: ${reasons[details.kind]}.`,
+      summary: `No target of the model answered; the last failure: ${reasons[details.kind]}.`,
       model: model.alias,
     },
   });
@@ -103,11 +103,11 @@ const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
   "connect-failed": "the provider could not be reached",
   "connection-lost": "the connection to the provider was lost",
   "timed-out": "the provider did not answer in time",
-  "broken-answer": "the provider's answer broke off",
-  "unfit-answer": "the answer has not the form that was asked for",
+  "broken-answer": "the provider's answer was incomplete or invalid",
+  "unfit-answer": "the answer does not match response_format",
   "bad-credential": "the provider refused the gateway's credential",
   "stale-credential": "the provider refused the gateway's credential",
-  unsupported: "the provider cannot do what was asked",
+  unsupported: "the provider does not support the request",
   "unknown-model": "the provider does not know the model",
   "context-overflow": "the input is too long",
   "invalid-request": "the provider refused the request",

@@ -133,7 +133,7 @@ function ledgerFull(cause?: unknown): GatewayError {
     cause,
     explanation: {
       rule: "ledger_full",
-      summary: "There is no place where the usage of another call could be kept safely.",
+      summary: "There is no place to store the usage of another call safely.",
     },
   });
 }

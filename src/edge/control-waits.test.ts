@@ -176,7 +176,7 @@ test("a reader that stops reading is cut off, and the source is cancelled", asyn
   const reader = watchedBody(source, { unreadTimeoutMs: 5, onEnd }).getReader();
   expect((await reader.read()).done).toBe(false);
   await promise;
-  expect(reader.read()).rejects.toThrow("unread for too long");
+  expect(reader.read()).rejects.toThrow("did not read for too long");
   expect(ends).toEqual(["cut"]);
 });
 

@@ -110,7 +110,7 @@ export function networkNotAllowed(sent: SentKey, key: Key, address: string): Gat
 /** A key without limits must not pass; it is valid, so it gets a 503, not a 401. */
 export function planMissing(sent: SentKey, key: Key): GatewayError {
   return new GatewayError("model_unavailable", {
-    message: "The usage plan of this API key is not configured. Please tell the operator.",
+    message: "The usage plan of this API key is not configured. Please contact the operator.",
     headers: { "x-should-retry": "false" },
     explanation: explain(
       "plan_missing",

@@ -259,7 +259,7 @@ function refuseEncoded(response: TransportResponse): void {
   if (encoding === null || encoding.toLowerCase() === "identity") return;
   throw new UpstreamFailure({
     kind: "broken-answer",
-    message: `the upstream compressed its answer (${encoding.slice(0, 50)}) though not asked to`,
+    message: `the upstream compressed its answer (${encoding.slice(0, 50)}) although it was not asked to`,
   });
 }
 

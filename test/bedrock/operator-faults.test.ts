@@ -44,7 +44,7 @@ test.each(faults)(
     const response = await ask(`${fault}-alone`);
     const { code, message } = await errorOf(response);
     expect([response.status, code]).toEqual([503, "model_unavailable"]);
-    expect(message).toContain("Please tell the operator.");
+    expect(message).toContain("Please contact the operator.");
     const lines = gateway.log.filter((line) => line.includes(`fault-exception-${fault}`));
     expect(lines.filter((line) => line.includes('"hint"')).length).toBeGreaterThanOrEqual(2);
     expect(lines.join("\n")).toContain('"code":"ValidationException"');

@@ -109,8 +109,8 @@ describe("an answer that is checked", () => {
       asked: 2,
       error: {
         message:
-          "The model's answer does not have the form that response_format asks for: it fails the " +
-          "JSON schema's 'maximum'. Describe the form in the messages too, or ask for a simpler one.",
+          "The model's answer does not match response_format: it fails the " +
+          "JSON schema's 'maximum'. Describe the format in the messages too, or use a simpler one.",
         type: "server_error",
         param: "response_format",
         code: "answer_mismatch",

@@ -199,7 +199,7 @@ models: ${models}
     for (let index = 0; index < 12; index += 1) {
       const response = await serving.post(index);
       expect([response.status, response.headers.get("x-should-retry")]).toEqual([503, "false"]);
-      expect((await errorOf(response)).message).toContain("Please tell the operator.");
+      expect((await errorOf(response)).message).toContain("Please contact the operator.");
     }
     expect(endpoint.issued).toHaveLength(2);
     const text = serving.process.text();
@@ -228,7 +228,7 @@ describe("a credential of the configuration", () => {
       expect(code).toBe("model_unavailable");
       expect(message).toBe(
         "The model is unavailable: the provider refused the gateway's credential. " +
-          "Please tell the operator.",
+          "Please contact the operator.",
       );
     }
     const lines = gateway.log.slice(before);

@@ -182,7 +182,7 @@ describe("an identifier that the provider serves only through profiles", () => {
   test("is unavailable and not retryable if there is no other target", async () => {
     const response = await gateway.post("/v1/chat/completions", chat("only-misused"));
     expect((await errorOf(response)).message).toBe(
-      "The model is unavailable: the provider does not know the model. Please tell the operator.",
+      "The model is unavailable: the provider does not know the model. Please contact the operator.",
     );
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([503, "false"]);
   });

@@ -236,7 +236,7 @@ async function expectAnswer(
   expect(error.code).toBe(code);
   if (code !== "model_unavailable") return;
   // Only the operator can correct it, so waiting does not help.
-  const isLasting = error.message.includes("tell the operator");
+  const isLasting = error.message.includes("contact the operator");
   expect(response.headers.get("retry-after") ?? "").toMatch(isLasting ? /^$/ : /^[1-9]\d*$/);
   expect(response.headers.get("x-should-retry")).toBe(isLasting ? "false" : "true");
 }

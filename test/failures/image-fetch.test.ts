@@ -362,7 +362,7 @@ test.each([
 test("more images than allowed are refused before any is read", async () => {
   const urls = Array.from({ length: 5 }, (_, index) => at(`/${index}`));
   const { error } = await look({ urls, settings: named });
-  expect(error?.message).toContain("at most 4 images");
+  expect(error?.message).toContain("at most 4 image URLs");
   expect(images.seen).toEqual([]);
 });
 

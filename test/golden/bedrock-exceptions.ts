@@ -22,7 +22,7 @@ export const unavailable = (reason: string): Seen => ({
 export const misconfigured = (reason: string): Seen => ({
   status: 503,
   error: {
-    message: `The model is unavailable: ${reason}. Please tell the operator.`,
+    message: `The model is unavailable: ${reason}. Please contact the operator.`,
     type: "server_error",
     param: null,
     code: "model_unavailable",

@@ -32,7 +32,7 @@ const unavailable = (reason: string): Outcome => ({
 const misconfigured = (reason: string): Outcome => ({
   status: 503,
   code: "model_unavailable",
-  message: `The model is unavailable: ${reason}. Please tell the operator.`,
+  message: `The model is unavailable: ${reason}. Please contact the operator.`,
 });
 const rejected = (message: string, param: string | null = null): Outcome => ({
   status: 400,
@@ -41,7 +41,7 @@ const rejected = (message: string, param: string | null = null): Outcome => ({
   message,
 });
 const answeredWithError = unavailable("the provider answered with an error");
-const brokenOff = unavailable("the provider's answer broke off");
+const brokenOff = unavailable("the provider's answer was incomplete or invalid");
 const limiting = unavailable("the provider is limiting requests");
 const overloaded = unavailable("the provider is overloaded");
 const badCredential = misconfigured("the provider refused the gateway's credential");

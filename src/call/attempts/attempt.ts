@@ -64,7 +64,7 @@ async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> 
   try {
     await scanJson(body, { jsonDepth: mostDepth, jsonValues });
   } catch (error) {
-    const message = `the answer holds more than ${jsonValues} values, or nests too deep`;
+    const message = `the answer has more than ${jsonValues} values, or nests too deeply`;
     throw new UpstreamFailure({ kind: "broken-answer", message }, { cause: error });
   }
 }

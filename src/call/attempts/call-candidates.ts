@@ -92,7 +92,7 @@ function whyNoFallback(
     work.check(model);
     return undefined;
   } catch (error) {
-    if (error instanceof GatewayError) return `it does not take the request: ${error.code}`;
+    if (error instanceof GatewayError) return `it does not accept the request: ${error.code}`;
     throw error;
   }
 }

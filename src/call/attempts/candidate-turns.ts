@@ -1,7 +1,5 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { Admission } from "../../admission/admit.ts";
-import type { Call } from "../../snapshot/call.ts";
 import { busyError } from "../../admission/capacity/busy-error.ts";
 import {
   classAt,
@@ -12,26 +10,14 @@ import {
 } from "../../admission/capacity/place.ts";
 import { atLimit, noTarget } from "./failed-attempt.ts";
 import { describeClosed } from "../../routing/describe-decision.ts";
-import type { Meter } from "../metering/meter.ts";
-import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { queueTimeoutMs } from "./queue-timeout.ts";
 import { RunningAttempt } from "./running-attempt.ts";
-import type { CallServices } from "../services.ts";
 import { anyTerms, type Terms } from "./turn-terms.ts";
+import type { TurnsOptions } from "./turns-options.ts";
 import { whenKnown } from "../../domain/waiting/when-known.ts";
 import type { AttemptWatch } from "../../routing/health/target-health.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
-
-export interface TurnsOptions {
-  /** Lists the current candidates, best first. */
-  readonly list: () => readonly Candidate[];
-  readonly call: Call;
-  readonly admission: Admission;
-  readonly work: Pick<CallWork<unknown>, "isStreamed">;
-  readonly meter: Pick<Meter, "path">;
-  readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
-}
 
 /** A promise only where another process gives places, or has the budget of retries. */
 type Beginning = RunningAttempt | undefined | Promise<RunningAttempt | undefined>;

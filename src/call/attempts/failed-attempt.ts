@@ -46,7 +46,7 @@ export function atLimit(): UpstreamFailure {
 export function noTarget({ alias }: Pick<Model, "alias">): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
-      `The model \`${alias}\` serves calls within provisioned throughput alone, and this one is not. ` +
+      `The model \`${alias}\` serves only calls within provisioned throughput, and this one is not. ` +
       "Please ask the operator.",
     headers: { "x-should-retry": "false" },
     explanation: {

@@ -98,7 +98,7 @@ async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): P
   if (result.vectors.length !== inputs.length) {
     throw new UpstreamFailure({
       kind: "broken-answer",
-      message: `the upstream answered ${result.vectors.length} vectors for ${inputs.length} inputs`,
+      message: `the upstream returned ${result.vectors.length} vectors for ${inputs.length} inputs`,
     });
   }
   progress.add(batch, result.vectors, result.usage);

@@ -90,17 +90,17 @@ export class CallImages implements Disposable {
 }
 
 function tooLarge(limitBytes: number): ImageFailure {
-  return new ImageFailure(`the images of this request are together over ${limitBytes} bytes`);
+  return new ImageFailure(`the images of this request exceed ${limitBytes} bytes in total`);
 }
 
 function memoryFull(): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
-      "The gateway reads too many images at the moment. Please retry with exponential backoff.",
+      "The gateway is reading too many images at the moment. Please retry with exponential backoff.",
     headers: retryHeaders(2_000),
     explanation: {
       rule: "image_memory_full",
-      summary: "The memory for images of all calls at a time stayed full for image_fetch.timeout.",
+      summary: "The image memory of all calls stayed full for image_fetch.timeout.",
     },
   });
 }

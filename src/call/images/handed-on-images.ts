@@ -81,7 +81,7 @@ async function checkHosts(
 function tooManyHosts(mostHosts: number): GatewayError {
   return new GatewayError("invalid_image_url", {
     message:
-      `The images of one request may lie at ${mostHosts} hosts at most. ` +
+      `The images of one request may be at ${mostHosts} hosts at most. ` +
       "Send the others as data URLs.",
     param: "messages",
   });
@@ -90,8 +90,8 @@ function tooManyHosts(mostHosts: number): GatewayError {
 function notForwarded(failure: ImageFailure, param: string): GatewayError {
   return new GatewayError("invalid_image_url", {
     message:
-      `The model may not be sent to the address of the image: ${failure.message}. ` +
-      "Use an address that is public, or send the image as a data URL.",
+      `The model must not fetch the URL of the image: ${failure.message}. ` +
+      "Use a public URL, or send the image as a data URL.",
     param,
     cause: failure,
   });

@@ -23,7 +23,7 @@ export function parseImageUrl(text: string, settings: ImageFetchSettings, base?:
     throw new ImageFailure("its address is neither http nor https");
   }
   if (url.username !== "" || url.password !== "") {
-    throw new ImageFailure("its address holds credentials");
+    throw new ImageFailure("its address contains credentials");
   }
   const isNamed = settings.allowedHosts.includes(nameOf(url));
   if (settings.allowedHosts.length > 0 && !isNamed) {

@@ -90,7 +90,7 @@ function notAllowed(param: string): UpstreamFailure {
   return new UpstreamFailure({
     kind: "unsupported",
     message:
-      "This model takes images only as data, not by address. Send the image as a data URL " +
+      "This model accepts images only as data, not by URL. Send the image as a data URL " +
       "(data:image/png;base64,...), or ask the operator to enable image_fetch.",
     param,
   });
@@ -99,7 +99,7 @@ function notAllowed(param: string): UpstreamFailure {
 function tooMany(maxImages: number): GatewayError {
   return new GatewayError("invalid_image_url", {
     message:
-      `This model reads at most ${maxImages} images by address in one request. ` +
+      `This model accepts at most ${maxImages} image URLs in one request. ` +
       "Send the others as data URLs.",
     param: "messages",
   });
@@ -109,7 +109,7 @@ function unreadable(failure: ImageFailure, param: string | undefined): GatewayEr
   return new GatewayError("invalid_image_url", {
     message:
       `The image could not be read: ${failure.message}. ` +
-      "Check its address, or send it as a data URL.",
+      "Check its URL, or send it as a data URL.",
     param: param ?? null,
     cause: failure,
   });

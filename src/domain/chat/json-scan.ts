@@ -166,7 +166,7 @@ function tooMany(limit: number): GatewayError {
   const { container, field } = valueCosts;
   return new GatewayError("invalid_json", {
     message:
-      `The JSON body of your request holds more than ${limit} values, where a list or an object ` +
+      `The JSON body of your request has more than ${limit} values, where a list or an object ` +
       `counts as ${container}, a field as ${field}, and each escape in a text as one. ` +
       "Please send less in one request.",
   });

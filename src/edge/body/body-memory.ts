@@ -230,7 +230,7 @@ function memoryFull(): GatewayError {
     explanation: {
       rule: "body_memory_full",
       summary:
-        "The bodies of requests under way held as much as `http.body_memory` or " +
+        "The bodies of open requests used all that `http.body_memory` or " +
         "`http.body_memory_per_key` allows for longer than `http.body_memory_wait`.",
     },
   });

@@ -26,7 +26,7 @@ export function watchedBody(
   };
   const cutOff = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
     end("cut");
-    const error = new Error("the reader left what was written unread for too long");
+    const error = new Error("the reader did not read for too long");
     controller.error(error);
     reader.cancel(error).catch(() => undefined);
   };

@@ -73,7 +73,7 @@ export async function handleAdmin(
 function requirePermission(principal: Principal, { roles, scope }: PrincipalRoute): void {
   if (!roles.includes(principal.role)) {
     throw notPermitted(
-      `The role '${principal.role}' does not allow this request; it takes: ${roles.join(", ")}.`,
+      `The role '${principal.role}' does not allow this request; required: ${roles.join(", ")}.`,
       principal,
     );
   }

@@ -84,8 +84,9 @@ function failed(thrown: unknown, context: RequestContext): Reply {
 function finish(reply: Reply, context: RequestContext): Response {
   context.body?.release();
   const isStreamed = reply.body instanceof ReadableStream;
-  if (context.isIdleTimerPaused && !isStreamed)
+  if (context.isIdleTimerPaused && !isStreamed) {
     context.connections.resumeIdleTimer(context.request);
+  }
   const { options, request, id, route, caller, accountId, error, connections, edge } = context;
   const { repeatedOf } = context;
   const { status } = reply;

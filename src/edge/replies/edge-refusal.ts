@@ -8,7 +8,7 @@ export function draining(): GatewayError {
     headers: { ...retryHeaders(1_000), connection: "close" },
     explanation: {
       rule: "draining",
-      summary: "The process was told to stop and finishes only what it had begun.",
+      summary: "The process is shutting down and finishes only open requests.",
     },
   });
 }

@@ -199,7 +199,7 @@ async function discover(
     throw new GatewayError("single_sign_on_unavailable", {
       message:
         "The identity provider is unreachable, or its discovery document does not match " +
-        "admin.sso.issuer. Please try again, or tell the operator.",
+        "admin.sso.issuer. Please try again, or contact the operator.",
       headers: { "retry-after": "5" },
       cause,
     });
@@ -258,7 +258,7 @@ function refused(what: string, cause: unknown): GatewayError {
 
 function unavailable(what: string, cause: unknown): GatewayError {
   return new GatewayError("single_sign_on_unavailable", {
-    message: `${what} Please try again, or tell the operator.`,
+    message: `${what} Please try again, or contact the operator.`,
     headers: { "retry-after": "5" },
     cause,
   });
