@@ -1,5 +1,5 @@
 /**
- * Runs the test suites and ends with the line `N passed, N failed, N skipped`.
+ * Runs the test suites; prints failures, a line for each file, and `N passed, N failed, N skipped`.
  *
  * `npm test` leaves out the files named `.long.test.ts`, which take more than some seconds each;
  * `npm run test:long` runs those. Both skip tests that need a program that is not installed.
@@ -64,8 +64,6 @@ const choices = {
   ],
 } satisfies Record<string, readonly Part[]>;
 
-/** Files that take at least so long are listed. */
-const slowSeconds = 20;
 const [option = "--quick", ...filters] = process.argv.slice(2);
 process.exitCode = await main();
 
@@ -123,9 +121,7 @@ async function run({ options, workers = 1 }: Part, files: readonly string[]): Pr
       },
     );
     const exitCode = await child.exited;
-    for (const { file, seconds } of slowestFiles(report)) {
-      console.log(`${seconds.toFixed(0).padStart(5)} s  ${file}`);
-    }
+    for (const line of fileLines(report)) console.log(line);
     return { exitCode, counts: readCounts(report) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -146,20 +142,22 @@ function filesOf({ isLong, suites = [""], without = [] }: Part): readonly string
     .map((file) => `./${file}`);
 }
 
-/** The slowest files of a run. */
-function slowestFiles(report: string) {
+/** A line for each file of a run, those that failed at the end. */
+function fileLines(report: string): readonly string[] {
   let text: string;
   try {
     text = readFileSync(report, "utf8");
   } catch {
     return [];
   }
-  const suites = [...text.matchAll(/<testsuite name="([^"]*\.ts)"[^>]*\btime="([\d.]+)"/g)];
-  return suites
-    .map(([, file = "", time]) => ({ file, seconds: Number(time) }))
-    .filter(({ seconds }) => seconds >= slowSeconds)
-    .toSorted((one, other) => other.seconds - one.seconds)
-    .slice(0, 10);
+  const suites = [...text.matchAll(/<testsuite name="([^"]*\.ts)"[^>]*>/g)];
+  const lines = suites.map(([element, file = ""]) => {
+    const failed = countIn(element, "failures") + countIn(element, "errors");
+    const [, time = "0"] = /\btime="([\d.]+)"/.exec(element) ?? [];
+    const facts = `${countIn(element, "tests")} tests, ${Number(time).toFixed(1)} s`;
+    return { failed, text: `${failed === 0 ? "ok    " : "FAILED"}  ${file}: ${facts}` };
+  });
+  return lines.toSorted((one, other) => one.failed - other.failed).map((line) => line.text);
 }
 
 interface Counts {
@@ -176,9 +174,11 @@ function readCounts(report: string): Counts {
   } catch {
     return { passed: 0, failed: 1, skipped: 0 };
   }
-  const count = (name: string): number =>
-    Number(new RegExp(`\\b${name}="([0-9]+)"`).exec(root)?.[1] ?? 0);
-  const failed = count("failures") + count("errors");
-  const skipped = count("skipped");
-  return { passed: count("tests") - failed - skipped, failed, skipped };
+  const failed = countIn(root, "failures") + countIn(root, "errors");
+  const skipped = countIn(root, "skipped");
+  return { passed: countIn(root, "tests") - failed - skipped, failed, skipped };
+}
+
+function countIn(element: string, name: string): number {
+  return Number(new RegExp(`\\b${name}="([0-9]+)"`).exec(element)?.[1] ?? 0);
 }

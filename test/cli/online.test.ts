@@ -248,8 +248,8 @@ testNeeding("script")("Ctrl-C at a question ends the command, and nothing is cha
     const wasAsked = shown.includes("[y/N]");
     shown += decoder.decode(bytes, { stream: true });
     if (wasAsked || !shown.includes("[y/N]")) continue;
-    void terminal.stdin.write("\u0003");
-    void terminal.stdin.flush();
+    await terminal.stdin.write("\u0003");
+    await terminal.stdin.flush();
   }
   expect(await terminal.exited).toBe(1);
   const { status } = await folder.json("keys", "show", String(key["id"]));

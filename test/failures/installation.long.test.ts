@@ -82,6 +82,7 @@ function editConfig({ configPath }: ProcessFolder, from: string, to: string): vo
 
 /** Undoes the migration that records the installation, and all later ones. */
 const withoutInstallation = `
+  ALTER TABLE keys DROP COLUMN name;
   DROP TABLE installation;
   DROP TABLE audit_head;
   DROP INDEX management_tokens_by_parent;

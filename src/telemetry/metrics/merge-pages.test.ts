@@ -3,6 +3,7 @@ import { Counter } from "./counter.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { mergeEnded, mergePages } from "./merge-pages.ts";
 import { Metrics } from "./metrics.ts";
+import { renderProcesses } from "./process-metrics.ts";
 
 function counted(counts: Readonly<Record<string, number>>): string {
   const counter = new Counter({ name: "calls_total", help: "Calls.", labelNames: ["model"] });
@@ -20,6 +21,16 @@ function observed(...seconds: readonly number[]): string {
   for (const value of seconds) histogram.series(["a b"]).observe(value);
   return histogram.render();
 }
+
+test("two processes of one number began when the later one began, and use what both use", () => {
+  const reading = { worker: "1", cpuSeconds: 1, residentBytes: 10, openFiles: 2, mostFiles: 100 };
+  const page = (startedAt: number): string =>
+    renderProcesses([{ ...reading, startedAt }]).join("\n");
+  const merged = mergePages([page(1_000), page(1_060)]);
+  expect(merged).toContain('process_start_time_seconds{worker="1"} 1060\n');
+  expect(merged).toContain('process_max_fds{worker="1"} 100\n');
+  expect(merged).toContain('process_resident_memory_bytes{worker="1"} 20\n');
+});
 
 test("counters and histograms of processes are summed by their labels", () => {
   expect(mergePages([counted({ "a b": 1, c: 2 }), counted({ "a b": 5, d: 1 })])).toBe(

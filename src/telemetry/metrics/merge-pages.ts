@@ -4,6 +4,9 @@ const largestCounts = new Set([
   "sluice_event_loop_delay_seconds",
   "sluice_target_ejected",
   "sluice_build_info",
+  // Two workers have one number while one replaces the other.
+  "process_max_fds",
+  "process_start_time_seconds",
 ]);
 
 interface Family {
