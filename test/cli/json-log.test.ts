@@ -54,5 +54,5 @@ test("so is the reason of a start that failed", async () => {
   const place = ["--config", path, "--data-dir", `${path}/state`];
   const { exitCode, errors } = await runHere(["serve", "--unsupervised", ...place]);
   expect([exitCode, messagesIn(errors)]).toEqual([1, ["cannot start"]]);
-  expect(errors).toContain("cannot be used (ENOTDIR)");
+  expect(errors).toContain("cannot be used (ENOTDIR: not a directory)");
 });

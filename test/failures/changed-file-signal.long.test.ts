@@ -71,7 +71,7 @@ test("SIGHUP applies a changed file and refuses an invalid one", async () => {
   };
   await Bun.write(path, `${readFileSync(path, "utf8")}\nnonsense: 1\n`);
   process.signal("SIGHUP");
-  await until("configuration refused");
+  await until("configuration rejected");
   const stillServes = await serving.post("count: 1");
   expect(stillServes.status).toBe(200);
   await stillServes.text();

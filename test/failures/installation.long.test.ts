@@ -82,7 +82,6 @@ function editConfig({ configPath }: ProcessFolder, from: string, to: string): vo
 
 /** Undoes the migration that records the installation, and all later ones. */
 const withoutInstallation = `
-  ALTER TABLE keys DROP COLUMN name;
   DROP TABLE installation;
   DROP TABLE audit_head;
   DROP INDEX management_tokens_by_parent;
@@ -195,7 +194,7 @@ describe("a start is refused", () => {
   test("when the pepper is missing, and no new one is made", async () => {
     await using folder = await makeUsedFolder();
     renameSync(folder.pepperPath, `${folder.pepperPath}.away`);
-    await expectRefused(folder, `${folder.pepperPath} is not there`);
+    await expectRefused(folder, `${folder.pepperPath} is missing`);
     expect(existsSync(folder.pepperPath)).toBe(false);
     renameSync(`${folder.pepperPath}.away`, folder.pepperPath);
     await serveOnce(folder, folder.key);
@@ -205,7 +204,7 @@ describe("a start is refused", () => {
     await using folder = await makeUsedFolder();
     forgetInstallation(folder);
     rmSync(folder.pepperPath);
-    await expectRefused(folder, `${folder.pepperPath} is not there`);
+    await expectRefused(folder, `${folder.pepperPath} is missing`);
   }, 60_000);
 
   test("when the file has another pepper", async () => {
@@ -265,14 +264,14 @@ describe("a start is not refused", () => {
     forgetInstallation(folder);
     await serveOnce(folder, folder.key);
     rmSync(folder.pepperPath);
-    await expectRefused(folder, `${folder.pepperPath} is not there`);
+    await expectRefused(folder, `${folder.pepperPath} is missing`);
   }, 60_000);
 
   test("when the data directory is lost but the pepper is there", async () => {
     await using folder = await makeUsedFolder();
     const pepper = readFileSync(folder.pepperPath);
     rmSync(folder.dataDir, { recursive: true });
-    await expectRefused(folder, `${folder.pepperPath} is not there`);
+    await expectRefused(folder, `${folder.pepperPath} is missing`);
     rmSync(folder.spoolPath, { recursive: true });
     writeFileSync(folder.pepperPath, pepper);
     await serveOnce(folder, folder.key);

@@ -63,7 +63,7 @@ async function startFailure(error: unknown, dataDir: string): Promise<string> {
   if (error instanceof FolderInUse) return `cannot start: ${await whoUses(dataDir)}`;
   if (isAbout(error, dataDir)) {
     return (
-      `cannot start: the data directory ${dataDir} cannot be used (${errorCode(error)}).\n` +
+      `cannot start: the data directory ${dataDir} cannot be used (${causeOf(error)}).\n` +
       "Let the user of the gateway write there, or name another: --data-dir, or `data_dir`."
     );
   }
@@ -74,6 +74,11 @@ async function startFailure(error: unknown, dataDir: string): Promise<string> {
 function isAbout(error: unknown, dataDir: string): boolean {
   if (!(error instanceof Error) || !("path" in error)) return false;
   return resolve(String(error.path)).startsWith(resolve(dataDir)) && errorCode(error) !== undefined;
+}
+
+/** `EROFS: read-only file system`, without the operation and the path that the runtime adds. */
+function causeOf(error: unknown): string {
+  return reasonOf(error).split(",", 1)[0] ?? "";
 }
 
 /** Describes the gateway that uses a data directory. */
