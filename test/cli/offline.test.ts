@@ -495,7 +495,9 @@ test("a data directory that cannot be used is told, with where to name another",
   const line = ["serve", "--unsupervised", "--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
   const { exitCode, errors } = await runHere([...line, "--data-dir", `${file}/state`]);
   expect(exitCode).toBe(1);
-  expect(errors).toContain(`the data directory ${file}/state cannot be used (ENOTDIR: not a directory).`);
+  expect(errors).toContain(
+    `the data directory ${file}/state cannot be used (ENOTDIR: not a directory).`,
+  );
   expect(errors).toContain("--data-dir");
 });
 
