@@ -78,5 +78,8 @@ test("SIGHUP applies a changed file and refuses an invalid one", async () => {
   await Bun.write(path, configText().replace("chat-model", "renamed-model"));
   process.signal("SIGHUP");
   await until("configuration reloaded");
-  expect((await errorOf(await serving.post("count: 1"))).code).toBe("invalid_model");
+  // A worker follows moments later.
+  let answer = await serving.post("count: 1");
+  for (; answer.ok; answer = await serving.post("count: 1")) await answer.text();
+  expect((await errorOf(answer)).code).toBe("invalid_model");
 });
