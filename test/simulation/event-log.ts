@@ -14,6 +14,7 @@ export class EventLog {
   readonly #hash = createHash("sha1");
   readonly #lines: LogLine[] | undefined;
   #pending = "";
+  #isRead = false;
 
   constructor(time: VirtualTime, keepsLines: boolean) {
     this.#time = time;
@@ -25,14 +26,16 @@ export class EventLog {
   }
 
   note(text: string, call?: string): void {
+    if (this.#isRead) return;
     const atMs = this.#time.now;
     this.#pending += `${atMs} ${call ?? "-"} ${text}\n`;
     if (this.#pending.length > 4_096) this.#digest();
     this.#lines?.push({ atMs, call, text });
   }
 
-  /** Can be read once, at the end. */
+  /** Can be read once, at the end; what happens afterwards is not noted. */
   digest(): string {
+    this.#isRead = true;
     this.#digest();
     return this.#hash.digest("hex").slice(0, 16);
   }
