@@ -84,17 +84,13 @@ export async function warmUp(gateway: Gateway, { plan, driver }: FigureContext):
   }
 }
 
-/**
- * CPU time that all processes of a gateway use for a chat call, in microseconds. The same load runs
- * uncounted before: while the other gateways are measured, an idle runtime drops compiled code.
- */
+/** CPU time that all processes of a gateway use for a chat call, in microseconds. */
 export async function callCpu(
   gateway: Gateway,
   { plan, driver }: FigureContext,
   request = chatRequest(),
 ): Promise<number> {
   const load = { destination: gateway, request, connections, durationMs: plan.callsMs };
-  await driveCalls(load, driver);
   const { cpu, result } = await cpuDuring(gateway, () => driveCalls(load, driver));
   return cpu / result.calls;
 }

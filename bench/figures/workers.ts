@@ -1,5 +1,5 @@
 import type { Figure } from "../figure.ts";
-import { driveCalls, type CallResult } from "../load/drive-calls.ts";
+import { driveCalls } from "../load/drive-calls.ts";
 import { chatRequest } from "../load/requests.ts";
 import type { Gateway } from "../stand/stand.ts";
 import { summarize } from "../statistics.ts";
@@ -68,11 +68,9 @@ async function cpuOfCall(
   const pids = new Set(gateways.flatMap((gateway) => gateway.pids()));
   const connections = callConnections / gateways.length;
   const load = { request: chatRequest(), connections, durationMs: plan.callsMs };
-  const drive = (): Promise<readonly CallResult[]> =>
-    Promise.all(gateways.map((destination) => driveCalls({ ...load, destination }, driver)));
-  // Idle runtimes drop compiled code, see `callCpu`.
-  await drive();
-  const { cpu, result } = await cpuDuring({ pids: () => [...pids] }, drive);
+  const { cpu, result } = await cpuDuring({ pids: () => [...pids] }, () =>
+    Promise.all(gateways.map((destination) => driveCalls({ ...load, destination }, driver))),
+  );
   return cpu / result.reduce((sum, { calls }) => sum + calls, 0);
 }
 
