@@ -12,12 +12,16 @@ test.skipIf(process.platform !== "linux")(
       ["sh", "-c", command, "sh", process.execPath, main, "simulator", "--port", "0"],
       { stdout: "pipe", stderr: "pipe" },
     );
+    // Kept to the end: the program ends when nobody reads what it prints.
+    const output = child.stdout.getReader();
     try {
-      await child.stdout.getReader().read();
+      const { done } = await output.read();
+      expect([done, done && (await child.stderr.text())]).toEqual([false, false]);
       const limits = await Bun.file(`/proc/${child.pid}/limits`).text();
       expect(limits).toMatch(/^Max core file size\s+0\s+0\s+bytes/m);
     } finally {
       child.kill();
+      output.releaseLock();
       await child.exited;
     }
   },

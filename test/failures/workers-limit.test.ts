@@ -56,6 +56,12 @@ test("a limit holds, and calls are served, while control is killed and comes bac
     return isBack && (await statusOf(`${serving.adminUrl}/readyz`).catch(() => 0)) === 200;
   });
   await callMany(2 * limit);
+  // A worker repeats a refusal for up to a second, even if another one has given something back.
+  const granted = (): number => ended.filter(({ status }) => status === 200).length;
+  for (let wave = 0; wave < 5 && granted() <= limit * 0.8; wave += 1) {
+    await Bun.sleep(1_100);
+    await callMany(limit);
+  }
   const most = Math.max(
     ...ended.map(({ startedAt }) => {
       const isInMinute = (one: EndedCall): boolean =>
