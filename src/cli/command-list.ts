@@ -116,7 +116,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "simulator",
     summary: "run only the simulated provider, for testing clients",
-    load: async () => (await import("./serve/simulator.ts")).simulatorCommand,
+    load: async () => (await import("./simulator/simulator.ts")).simulatorCommand,
   },
   {
     name: "completion",

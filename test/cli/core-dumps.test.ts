@@ -9,7 +9,7 @@ test.skipIf(process.platform !== "linux")(
     // The simulator stays until it is told to end; its limit is read from outside.
     const command = `ulimit -S -c unlimited 2>/dev/null; exec "$@"`;
     const child = Bun.spawn(
-      ["sh", "-c", command, "sh", process.execPath, main, "simulator", "--port", "0"],
+      ["sh", "-c", command, "sh", process.execPath, main, "simulator", "--listen", "127.0.0.1:0"],
       { stdout: "pipe", stderr: "pipe" },
     );
     // Kept to the end: the program ends when nobody reads what it prints.

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 
-import { demoApiKey, demoCredentials } from "./bedrock/account/credential-book.ts";
-import { runSimulator } from "./command.ts";
-import { faultModes } from "./faults/fault-mode.ts";
+import { demoApiKey, demoCredentials } from "../../simulator/bedrock/account/credential-book.ts";
+import { faultModes } from "../../simulator/faults/fault-mode.ts";
+import { CommandError, UsageError } from "../command.ts";
+import { runSimulator, simulatorCommand } from "./simulator.ts";
 
 interface Run {
   readonly lines: string[];
@@ -75,16 +76,13 @@ test("an endless fault applies to its share of the calls", async () => {
   stop();
 });
 
-test("the help lists every fault", async () => {
-  const { lines, exitCode } = run("--help");
-  expect(await exitCode).toBe(0);
-  const help = lines.join("\n");
+test("the help lists every fault", () => {
+  const help = simulatorCommand.help([]);
   for (const mode of Object.keys(faultModes)) expect(help).toContain(`  ${mode} `);
 });
 
 test("the help has Bedrock's demo credentials, and the command accepts others", async () => {
-  const { lines } = run("--help");
-  expect(lines.join("\n")).toContain(demoCredentials.secretAccessKey);
+  expect(simulatorCommand.help([])).toContain(demoCredentials.secretAccessKey);
   const { url, stop } = run("--listen", "127.0.0.1:0", "--bedrock-api-key", "key-one");
   const { origin } = new URL(await url);
   const ask = async (key: string): Promise<number> => {
@@ -120,27 +118,29 @@ test("models whose life ended before the given date are refused", async () => {
 });
 
 test.each([
-  ["--bedrock-credential", "without-a-secret"],
-  ["--listen", "nowhere"],
-  ["--listen", "127.0.0.1:99999"],
-  ["--fault", "unheard-of"],
-  ["--fault", "error-500*often"],
-  ["--fault", "error-500@101"],
-  ["--tokens-per-second", "fast"],
-  ["--first-token-delay", "-1"],
-  ["--models-as-of", "tomorrow"],
-  ["--models-as-of", "2026-13-01"],
-  ["--unknown", "x"],
-])("the command refuses %s %s with exit code 2 and a reason", async (flag, value) => {
-  const { lines, exitCode } = run(`${flag}=${value}`);
-  expect(await exitCode).toBe(2);
-  expect(lines).toHaveLength(1);
+  ["--bedrock-credential=no-secret", "--bedrock-credential takes ID:SECRET"],
+  ["--listen=nowhere", "--listen takes HOST:PORT"],
+  ["--listen=127.0.0.1:99999", "--listen takes HOST:PORT"],
+  ["--fault=unheard-of", "no such fault: unheard-of; see --help"],
+  ["--fault=error-500*often", "no such fault: error-500*often; see --help"],
+  ["--fault=error-500@101", "no such fault: error-500@101; see --help"],
+  ["--tokens-per-second=fast", "--tokens-per-second takes a number"],
+  ["--first-token-delay=-1", "--first-token-delay takes milliseconds"],
+  ["--models-as-of=tomorrow", "--models-as-of takes YYYY-MM-DD, or now"],
+  ["--models-as-of=2026-13-01", "--models-as-of takes YYYY-MM-DD, or now"],
+  ["--listn=127.0.0.1:0", "unknown option --listn; did you mean --listen?"],
+  ["9090", "simulator does not take '9090'"],
+])("the command refuses %s as a usage error", async (argument, message) => {
+  const { lines, exitCode } = run(argument);
+  expect(await exitCode.catch((error: unknown) => error)).toEqual(new UsageError(message));
+  expect(lines).toEqual([]);
 });
 
-test("the command ends with exit code 1 if the address is in use", async () => {
+test("the command fails with the reason if the address is in use", async () => {
   const first = run("--listen", "127.0.0.1:0");
-  const { port } = new URL(await first.url);
-  const second = run("--listen", `127.0.0.1:${port}`);
-  expect(await second.exitCode).toBe(1);
+  const { host } = new URL(await first.url);
+  const failure = await run("--listen", host).exitCode.catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(CommandError);
+  expect(String(failure)).toContain("in use");
   first.stop();
 });
