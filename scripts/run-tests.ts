@@ -121,7 +121,7 @@ async function run({ options, workers = 1 }: Part, files: readonly string[]): Pr
       },
     );
     const exitCode = await child.exited;
-    for (const line of fileLines(report)) console.log(line);
+    for (const line of [...fileLines(report), ...failures(report)]) console.log(line);
     return { exitCode, counts: readCounts(report) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -144,13 +144,7 @@ function filesOf({ isLong, suites = [""], without = [] }: Part): readonly string
 
 /** A line for each file of a run, those that failed at the end. */
 function fileLines(report: string): readonly string[] {
-  let text: string;
-  try {
-    text = readFileSync(report, "utf8");
-  } catch {
-    return [];
-  }
-  const suites = [...text.matchAll(/<testsuite name="([^"]*\.ts)"[^>]*>/g)];
+  const suites = [...readReport(report).matchAll(/<testsuite name="([^"]*\.ts)"[^>]*>/g)];
   const lines = suites.map(([element, file = ""]) => {
     const failed = countIn(element, "failures") + countIn(element, "errors");
     const [, time = "0"] = /\btime="([\d.]+)"/.exec(element) ?? [];
@@ -160,20 +154,44 @@ function fileLines(report: string): readonly string[] {
   return lines.toSorted((one, other) => one.failed - other.failed).map((line) => line.text);
 }
 
+/**
+ * Each failed test with its reason, once more at the end: what a log keeps of a long run is often
+ * its last lines.
+ */
+function failures(report: string): readonly string[] {
+  const failed =
+    /<testcase name="([^"]*)"[^>]* file="([^"]*)"[^>]*>\s*<(?:failure|error)\b[^>]*?(?:\/>|>([^<]*))/g;
+  return [...readReport(report).matchAll(failed)].map(([, name = "", file = "", reason = ""]) =>
+    unescapeXml(`FAILED  ${file}: ${name}\n${reason.slice(0, 2_000).trimEnd()}`),
+  );
+}
+
+function unescapeXml(text: string): string {
+  const named: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+  return text.replaceAll(/&(?:#(\d+)|(\w+));/g, (whole, code: string | undefined, name: string) =>
+    code === undefined ? (named[name] ?? whole) : String.fromCodePoint(Number(code)),
+  );
+}
+
+/** The JUnit report, which the runner writes even when tests fail; empty if it crashed. */
+function readReport(report: string): string {
+  try {
+    return readFileSync(report, "utf8");
+  } catch {
+    return "";
+  }
+}
+
 interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
 }
 
-/** Reads the root element of the JUnit report, which the runner writes even when tests fail. */
+/** Reads the root element of the report; a run without a report counts as one failed test. */
 function readCounts(report: string): Counts {
-  let root: string;
-  try {
-    root = /<testsuites[^>]*>/.exec(readFileSync(report, "utf8"))?.[0] ?? "";
-  } catch {
-    return { passed: 0, failed: 1, skipped: 0 };
-  }
+  const root = /<testsuites[^>]*>/.exec(readReport(report))?.[0];
+  if (root === undefined) return { passed: 0, failed: 1, skipped: 0 };
   const failed = countIn(root, "failures") + countIn(root, "errors");
   const skipped = countIn(root, "skipped");
   return { passed: countIn(root, "tests") - failed - skipped, failed, skipped };
