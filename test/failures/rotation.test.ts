@@ -125,7 +125,8 @@ test("two secrets of a key together use no more than its tokens per minute", asy
   const body = { ...chat(), max_tokens: 100, messages: [{ role: "user", content: "count: 500" }] };
   const statuses: number[] = [];
   for (let round = 0; round < 3; round += 1) {
-    const sent = Array.from({ length: 50 }, async (_, index) => {
+    // So few calls are never shed, though the clock's jumps look like delays of the event loop.
+    const sent = Array.from({ length: 30 }, async (_, index) => {
       const init = bearer(index % 2 ? newer : key.text);
       const response = await gateway.post("/v1/chat/completions", body, init);
       await response.text();
