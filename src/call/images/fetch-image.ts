@@ -51,10 +51,10 @@ export async function fetchImage(address: string, fetching: ImageFetch): Promise
   }
 }
 
-/** Under the runtime's kind of signal. */
-type PinnedFetch = ImageFetch & { readonly signal: AbortSignal };
+/** `fetch` takes only a signal of the runtime. */
+type AbortableFetch = ImageFetch & { readonly signal: AbortSignal };
 
-async function follow(address: string, fetching: PinnedFetch): Promise<Response> {
+async function follow(address: string, fetching: AbortableFetch): Promise<Response> {
   const { settings, resolveHost, signal } = fetching;
   let url = parseImageUrl(address, settings);
   for (let redirects = 0; ; redirects += 1) {

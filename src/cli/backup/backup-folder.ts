@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, statSync } from "node:fs";
-import { open } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { errorCode } from "../../domain/errors/error-code.ts";
+import { systemFiles } from "../../ledger/spool/spool-files.ts";
 import { isObject } from "../../domain/json-object.ts";
 import { CommandError, reasonOf } from "../command.ts";
 import { readTextFile } from "../read-input.ts";
@@ -77,19 +77,13 @@ export async function copyFile(from: string, to: string): Promise<boolean> {
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
     const { mode } = statSync(from);
     copyFileSync(from, to);
-    await syncFile(to);
+    await systemFiles.syncPath(to);
     chmodSync(to, mode);
     return true;
   } catch (error) {
     if (errorCode(error) === "ENOENT") return false;
     throw new CommandError(`${from} cannot be copied to ${to}: ${reasonOf(error)}`);
   }
-}
-
-/** Resolves when a file or a folder has been synced to disk. */
-export async function syncFile(path: string): Promise<void> {
-  await using file = await open(path);
-  await file.sync();
 }
 
 export async function digestOf(path: string): Promise<string> {

@@ -8,7 +8,8 @@ import { WrongDatabase } from "../../store/errors.ts";
 import { copyDatabase } from "../../store/sqlite/connection/copy-database.ts";
 import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
 import { CommandError, reasonOf, type CommandIo } from "../command.ts";
-import { copyFile, digestOf, filesIn, parts, syncFile, type Manifest } from "./backup-folder.ts";
+import { systemFiles } from "../../ledger/spool/spool-files.ts";
+import { copyFile, digestOf, filesIn, parts, type Manifest } from "./backup-folder.ts";
 import { verifyBackup } from "./verify-backup.ts";
 
 /**
@@ -26,7 +27,7 @@ export async function makeBackup(config: Config, folder: string, io: CommandIo):
     const manifest = await writeManifest(made, io);
     await verifyBackup(made, config);
     renameSync(made, folder);
-    await syncFile(dirname(resolve(folder)));
+    await systemFiles.syncFolder(dirname(resolve(folder)));
     return manifest;
   } catch (error) {
     rmSync(made, { recursive: true, force: true });
@@ -58,7 +59,7 @@ async function copyAll(config: Config, { folder, pepper }: Installation, made: s
     await copyFile(join(spoolPath, name), join(made, parts.spool, name));
   }
   copyDatabase(config.storage.path, join(made, parts.database));
-  await syncFile(join(made, parts.database));
+  await systemFiles.syncPath(join(made, parts.database));
   const ownPepper = pepperPath(folder.path);
   if (pepper.source === ownPepper) await copyFile(ownPepper, join(made, parts.pepper));
   const id = folder.readId();

@@ -1,8 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
+import { systemFiles } from "../../ledger/spool/spool-files.ts";
 import { CommandError, reasonOf } from "../command.ts";
-import { copyFile, filesIn, parts, syncFile } from "./backup-folder.ts";
+import { copyFile, filesIn, parts } from "./backup-folder.ts";
 
 /** What is restored, and where. */
 export interface BackupSource {
@@ -43,8 +44,7 @@ export class StagedBackup {
   /** Exchanges only the database. Resolves with where the old one is. */
   async putDatabase(stamp: string): Promise<readonly string[]> {
     const aside = this.#moveDatabaseAside(stamp);
-    renameSync(this.#database, this.#path);
-    await syncFile(dirname(this.#path));
+    await this.#placeDatabase();
     return aside;
   }
 
@@ -55,8 +55,9 @@ export class StagedBackup {
   async putAll(stamp: string): Promise<readonly string[]> {
     const databases = this.#moveDatabaseAside(stamp);
     const files = this.#exchangeFiles(stamp);
-    await syncFile(this.#dataDir);
-    return [...files, ...databases, ...(await this.putDatabase(stamp))];
+    await systemFiles.syncFolder(this.#dataDir);
+    await this.#placeDatabase();
+    return [...files, ...databases];
   }
 
   async #copy(from: string, name: string): Promise<void> {
@@ -79,6 +80,11 @@ export class StagedBackup {
         renameSync(file, to);
         return to;
       });
+  }
+
+  async #placeDatabase(): Promise<void> {
+    renameSync(this.#database, this.#path);
+    await systemFiles.syncFolder(dirname(this.#path));
   }
 
   #exchangeFiles(stamp: string): readonly string[] {
