@@ -83,6 +83,13 @@ export interface UsageStore {
   erase(accountId: string, limit: number): Promise<number>;
 }
 
+/** Rows not stored because they came too late. */
+export interface DroppedRows {
+  readonly ofErasedAccounts: number;
+  /** Rows from a time whose calls were removed: already counted, or past retention. */
+  readonly tooOld: number;
+}
+
 /**
  * Times in milliseconds since the epoch before which rows are removed: single calls, sums by the
  * minute in whole hours, all others in whole days. Undefined: they are kept.

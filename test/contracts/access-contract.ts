@@ -5,11 +5,11 @@ import { AlreadyExists } from "../../src/store/errors.ts";
 import { accountOf, tokenOf, userOf } from "./control-fixtures.ts";
 
 /** Users, their sessions and tokens, and the answers that are kept. */
-export function accessContract(create: () => ControlStore): void {
+export function accessContract(create: () => ControlStore | Promise<ControlStore>): void {
   describe("access", () => {
     let store: ControlStore;
     beforeEach(async () => {
-      store = create();
+      store = await create();
       await store.change(async (to) => {
         await to.accounts.insert(accountOf("acct_a"));
         await to.users.insert(userOf("user_a"));

@@ -4,12 +4,12 @@ import type { AuditFilter, ControlStore } from "../../src/store/control-store.ts
 import { auditEntryOf } from "./control-fixtures.ts";
 
 /** The chain as a store keeps it; what a tampered chain looks like is a matter of each backend. */
-export function auditContract(create: () => ControlStore): void {
+export function auditContract(create: () => ControlStore | Promise<ControlStore>): void {
   describe("audit", () => {
     const { signal } = new AbortController();
     let store: ControlStore;
-    beforeEach(() => {
-      store = create();
+    beforeEach(async () => {
+      store = await create();
     });
 
     async function list(filter: AuditFilter, limit = 100): Promise<readonly number[]> {

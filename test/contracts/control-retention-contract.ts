@@ -6,12 +6,12 @@ import { auditEntryOf, insertKey, keyOf, secretOf, tokenOf, userOf } from "./con
 const nothing: ControlRetention = { now: 1_000, audit: 0, keys: 0, access: 0, replies: 0 };
 
 /** What is too old goes, and only that. */
-export function controlRetentionContract(create: () => ControlStore): void {
+export function controlRetentionContract(create: () => ControlStore | Promise<ControlStore>): void {
   describe("retention", () => {
     const { signal } = new AbortController();
     let store: ControlStore;
-    beforeEach(() => {
-      store = create();
+    beforeEach(async () => {
+      store = await create();
     });
 
     async function appendAudit(times: readonly number[]): Promise<void> {

@@ -25,7 +25,10 @@ import { controlRetentionContract } from "./control-retention-contract.ts";
 import { soldUnitsContract } from "./sold-units-contract.ts";
 
 /** What every control store must do. */
-export function controlStoreContract(name: string, create: () => ControlStore): void {
+export function controlStoreContract(
+  name: string,
+  create: () => ControlStore | Promise<ControlStore>,
+): void {
   describe(`control store contract: ${name}`, () => {
     transactionContract(create);
     entityContract(create);
@@ -38,11 +41,11 @@ export function controlStoreContract(name: string, create: () => ControlStore): 
   });
 }
 
-function transactionContract(create: () => ControlStore): void {
+function transactionContract(create: () => ControlStore | Promise<ControlStore>): void {
   describe("transactions", () => {
     let store: ControlStore;
-    beforeEach(() => {
-      store = create();
+    beforeEach(async () => {
+      store = await create();
     });
 
     test("what throws leaves nothing, wherever it got to", async () => {
@@ -105,11 +108,11 @@ function transactionContract(create: () => ControlStore): void {
   });
 }
 
-function entityContract(create: () => ControlStore): void {
+function entityContract(create: () => ControlStore | Promise<ControlStore>): void {
   describe("entities", () => {
     let store: ControlStore;
-    beforeEach(() => {
-      store = create();
+    beforeEach(async () => {
+      store = await create();
     });
 
     test("accounts, applications and keys come back as they were given", async () => {
@@ -238,11 +241,11 @@ function entityContract(create: () => ControlStore): void {
   });
 }
 
-function listContract(create: () => ControlStore): void {
+function listContract(create: () => ControlStore | Promise<ControlStore>): void {
   describe("lists", () => {
     let store: ControlStore;
-    beforeEach(() => {
-      store = create();
+    beforeEach(async () => {
+      store = await create();
     });
 
     async function idsOf<Item extends { readonly id: string }>(
@@ -410,11 +413,11 @@ async function fillForFilters(store: ControlStore): Promise<void> {
   });
 }
 
-function secretContract(create: () => ControlStore): void {
+function secretContract(create: () => ControlStore | Promise<ControlStore>): void {
   describe("secrets", () => {
     let store: ControlStore;
     beforeEach(async () => {
-      store = create();
+      store = await create();
       await insertKey(store, { account: "acct_a", application: "app_a", key: "key_a" });
     });
 

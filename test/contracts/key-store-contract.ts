@@ -19,7 +19,10 @@ export interface KeyStores {
 }
 
 /** What every key store must do, beside the control store that it follows. */
-export function keyStoreContract(name: string, create: (clock: ManualClock) => KeyStores): void {
+export function keyStoreContract(
+  name: string,
+  create: (clock: ManualClock) => KeyStores | Promise<KeyStores>,
+): void {
   describe(`key store contract: ${name}`, () => {
     const most = 100;
     let clock: ManualClock;
@@ -30,7 +33,7 @@ export function keyStoreContract(name: string, create: (clock: ManualClock) => K
 
     beforeEach(async () => {
       clock = new ManualClock({ wallMs: 10_000_000 });
-      ({ keys, control } = create(clock));
+      ({ keys, control } = await create(clock));
       ({ application, key } = await insertKey(control, {
         account: "acct_a",
         application: "app_a",

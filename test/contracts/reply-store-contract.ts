@@ -10,12 +10,15 @@ export interface ReplyStoreFixture {
 }
 
 /** What every store of replies must do. */
-export function replyStoreContract(name: string, create: () => ReplyStoreFixture): void {
+export function replyStoreContract(
+  name: string,
+  create: () => ReplyStoreFixture | Promise<ReplyStoreFixture>,
+): void {
   describe(`reply store contract: ${name}`, () => {
     let fixture: ReplyStoreFixture;
     let store: ReplyStore;
-    beforeEach(() => {
-      fixture = create();
+    beforeEach(async () => {
+      fixture = await create();
       ({ store } = fixture);
     });
 

@@ -4,12 +4,12 @@ import type { ControlStore, KeyFilter, SoldUnitsFilter } from "../../src/store/c
 import { accountOf, applicationOf, keyOf } from "./control-fixtures.ts";
 
 /** What every control store must know of units of provisioned throughput. */
-export function soldUnitsContract(create: () => ControlStore): void {
+export function soldUnitsContract(create: () => ControlStore | Promise<ControlStore>): void {
   describe("sold units", () => {
     const now = 5_000;
     let store: ControlStore;
     beforeEach(async () => {
-      store = create();
+      store = await create();
       await store.change(async (to) => {
         for (const account of ["acct_a", "acct_b"]) {
           await to.accounts.insert(accountOf(account));

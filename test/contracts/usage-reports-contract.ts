@@ -30,11 +30,11 @@ const stepsMs = { minute: minuteMs, hour: 3_600_000, day: dayMs };
 const days = 4;
 
 /** What every backend's reports must tell. */
-export function usageReportsContract(name: string, create: () => Ledger): void {
+export function usageReportsContract(name: string, create: () => Ledger | Promise<Ledger>): void {
   describe(`usage reports contract: ${name}`, () => {
     let ledger: Ledger;
-    beforeEach(() => {
-      ledger = create();
+    beforeEach(async () => {
+      ledger = await create();
     });
 
     async function fill(seed: number, count = 1_500): Promise<UsageRecord[]> {

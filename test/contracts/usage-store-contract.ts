@@ -24,11 +24,11 @@ const keepAll: UsageRetention = {
 };
 
 /** What every usage store must do. */
-export function usageStoreContract(name: string, create: () => Ledger): void {
+export function usageStoreContract(name: string, create: () => Ledger | Promise<Ledger>): void {
   describe(`usage store contract: ${name}`, () => {
     let ledger: Ledger;
-    beforeEach(() => {
-      ledger = create();
+    beforeEach(async () => {
+      ledger = await create();
     });
 
     async function countCalls(): Promise<number> {

@@ -6,7 +6,7 @@ import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import { SqliteConnection, type SqliteOptions } from "./connection/connection.ts";
-import type { DroppedRows } from "./usage/rollup/late-rows.ts";
+import type { DroppedRows } from "../store.ts";
 import { SqliteUsageStore } from "./usage/usage-store.ts";
 
 export interface SqliteStores {

@@ -1,6 +1,6 @@
 import type { UsageStep } from "../../../domain/usage/usage-report.ts";
 import type { Queries } from "../tables.ts";
-import { type Detail, details } from "./usage-steps.ts";
+import { type Detail, details, stepDetails } from "./usage-steps.ts";
 
 /** Sums folded from minutes: hours and days, in each detail. */
 export interface Fold {
@@ -13,6 +13,12 @@ export interface FoldPosition {
   readonly at: number;
   readonly groupId: number;
 }
+
+export const folds: readonly Fold[] = (["hour", "day"] as const).flatMap((step) =>
+  stepDetails[step].map((detail) => ({ step, detail })),
+);
+
+export type FoldPositions = ReadonlyMap<Fold, FoldPosition>;
 
 export function liesBefore(one: FoldPosition, other: FoldPosition): boolean {
   return one.at < other.at || (one.at === other.at && one.groupId < other.groupId);

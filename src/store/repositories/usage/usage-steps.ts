@@ -1,4 +1,5 @@
 import type { UsageStep } from "../../../domain/usage/usage-report.ts";
+import type { UsageRetention } from "../../store.ts";
 
 export const stepLengthsMs: Readonly<Record<UsageStep, number>> = {
   minute: 60_000,
@@ -33,3 +34,30 @@ export function stepStart(at: number, step: UsageStep): number {
 export function stepCeiling(at: number, step: UsageStep): number {
   return Math.ceil(at / stepLengthsMs[step]) * stepLengthsMs[step];
 }
+
+/** Sums are removed in whole steps of the next longer kind, which replace them in reports. */
+export function horizonOf(step: UsageStep, retention: UsageRetention): number | undefined {
+  const { calls, minutes, hours, days } = retention;
+  switch (step) {
+    case "minute":
+      return minutes === undefined ? undefined : stepStart(minutes, "hour");
+    case "hour":
+      return hours === undefined ? undefined : stepStart(hours, "day");
+    case "day": {
+      // A day is kept as long as anything in it, because erasure finds the rest through it.
+      const times = [calls, minutes, hours, days].filter((at) => at !== undefined);
+      return times.length < 4 ? undefined : stepStart(Math.min(...times), "day");
+    }
+  }
+}
+
+/** The sums of a day in the order of their erasure: those by key go last, as they show the day. */
+export const erasureOrder: readonly (readonly [UsageStep, Detail])[] = [
+  ...(["minute", "hour"] as const).flatMap((step) =>
+    stepDetails[step].map((detail) => [step, detail] as const),
+  ),
+  ["day", "full"],
+  ["day", "model"],
+  ["day", "route"],
+  ["day", "key"],
+];

@@ -17,7 +17,7 @@ import { usageDimensions, usageSteps } from "../../../domain/usage/usage-report.
 import { SqliteConnection } from "../connection/connection.ts";
 import { migrations } from "../connection/migrations.ts";
 import { listCalls } from "../../repositories/usage/usage-calls.ts";
-import { toValues, usageColumns } from "./usage-row.ts";
+import { toValues, usageColumns } from "../../repositories/usage/usage-row.ts";
 import { SqlUsageReports } from "../../repositories/usage/usage-reports.ts";
 import { SqliteUsageStore } from "./usage-store.ts";
 

@@ -1,17 +1,17 @@
 import { type Database, SQLiteError } from "bun:sqlite";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
-import type { UsageRetention, UsageStore } from "../../store.ts";
+import type { DroppedRows, UsageRetention, UsageStore } from "../../store.ts";
 import type { SqliteConnection } from "../connection/connection.ts";
-import { type DroppedRows, LateRows } from "./rollup/late-rows.ts";
+import { LateRows } from "./rollup/late-rows.ts";
 import { eraseUsage } from "./rollup/usage-erase.ts";
 import { foldableUntil, foldAfterBatch } from "./rollup/usage-fold.ts";
 import { readFolds } from "./rollup/usage-folds.ts";
 import { UsageGroups } from "./rollup/usage-groups.ts";
 import { pruneUsage } from "./rollup/usage-prune.ts";
-import { type ColumnValue, toValues, usageColumns } from "./usage-row.ts";
+import { type ColumnValue, toValues, usageColumns } from "../../repositories/usage/usage-row.ts";
 import { addSums } from "./rollup/usage-sum-rows.ts";
-import { BatchSums } from "./rollup/usage-sums.ts";
+import { BatchSums } from "../../repositories/usage/batch-sums.ts";
 
 const insertCall = `
   INSERT INTO usage (${usageColumns.join(", ")}) VALUES (${usageColumns.map(() => "?").join(", ")})

@@ -10,7 +10,7 @@ import { RefusedRows } from "../../../errors.ts";
 import { usageSteps } from "../../../../domain/usage/usage-report.ts";
 import { SqliteConnection } from "../../connection/connection.ts";
 import { SqlControlStore } from "../../../repositories/control-store.ts";
-import type { DroppedRows } from "./late-rows.ts";
+import type { DroppedRows } from "../../../store.ts";
 import { SqlUsageReports } from "../../../repositories/usage/usage-reports.ts";
 import { SqliteUsageStore } from "../usage-store.ts";
 

@@ -1,13 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { UsageRecord } from "../../../../domain/usage/usage.ts";
+import type { DroppedRows } from "../../../store.ts";
 import { readHorizon } from "../usage-horizons.ts";
-
-/** Rows not stored because they came too late. */
-export interface DroppedRows {
-  readonly ofErasedAccounts: number;
-  /** Rows from a time whose calls were removed: already counted, or past retention. */
-  readonly tooOld: number;
-}
 
 /** Finds the late rows of a batch in one transaction. */
 export class LateRows {

@@ -1,11 +1,11 @@
 import type { Database } from "bun:sqlite";
 import type { UsageStep } from "../../../../domain/usage/usage-report.ts";
 import { foldAllMinutes } from "./usage-fold.ts";
-import type { ColumnValue } from "../usage-row.ts";
+import type { ColumnValue } from "../../../repositories/usage/usage-row.ts";
 import {
   type Detail,
   details,
-  stepDetails,
+  erasureOrder,
   stepLengthsMs,
   stepTables,
 } from "../../../repositories/usage/usage-steps.ts";
@@ -45,17 +45,8 @@ interface AccountDay {
 }
 
 function eraseDay(database: Database, where: AccountDay, limit: number): number {
-  const order: readonly (readonly [UsageStep, Detail])[] = [
-    ...(["minute", "hour"] as const).flatMap((step) =>
-      stepDetails[step].map((detail) => [step, detail] as const),
-    ),
-    ["day", "full"],
-    ["day", "model"],
-    ["day", "route"],
-    ["day", "key"],
-  ];
   let removed = 0;
-  for (const [step, detail] of order) {
+  for (const [step, detail] of erasureOrder) {
     if (removed >= limit) break;
     removed += eraseSums(database, { ...where, step, detail }, limit - removed);
   }

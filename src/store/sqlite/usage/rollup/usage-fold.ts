@@ -2,10 +2,11 @@ import type { Database } from "bun:sqlite";
 import {
   type Fold,
   type FoldPosition,
+  folds,
   liesBefore,
 } from "../../../repositories/usage/fold-positions.ts";
-import { folds, moveFold, readFolds } from "./usage-folds.ts";
-import type { ColumnValue } from "../usage-row.ts";
+import { moveFold, readFolds } from "./usage-folds.ts";
+import type { ColumnValue } from "../../../repositories/usage/usage-row.ts";
 import { addToOld, compactSums } from "./usage-sum-rows.ts";
 import {
   type Detail,

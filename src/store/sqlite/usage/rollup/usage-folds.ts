@@ -1,12 +1,11 @@
 import type { Database } from "bun:sqlite";
-import type { Fold, FoldPosition } from "../../../repositories/usage/fold-positions.ts";
-import { details, stepDetails } from "../../../repositories/usage/usage-steps.ts";
-
-export const folds: readonly Fold[] = (["hour", "day"] as const).flatMap((step) =>
-  stepDetails[step].map((detail) => ({ step, detail })),
-);
-
-export type FoldPositions = ReadonlyMap<Fold, FoldPosition>;
+import {
+  type Fold,
+  type FoldPosition,
+  type FoldPositions,
+  folds,
+} from "../../../repositories/usage/fold-positions.ts";
+import { details } from "../../../repositories/usage/usage-steps.ts";
 
 export function readFolds(database: Database): FoldPositions {
   return new Map(folds.map((fold) => [fold, readFold(database, fold)]));

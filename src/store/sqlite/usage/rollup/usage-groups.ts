@@ -1,10 +1,8 @@
 import type { Database } from "bun:sqlite";
 import type { UsageRecord } from "../../../../domain/usage/usage.ts";
+import type { GroupIds } from "../../../repositories/usage/batch-sums.ts";
 import { type Detail, details } from "../../../repositories/usage/usage-steps.ts";
-import type { ColumnValue } from "../usage-row.ts";
-
-/** The ids of a call's groups, by detail. */
-export type GroupIds = Readonly<Record<Detail, number>>;
+import type { ColumnValue } from "../../../repositories/usage/usage-row.ts";
 
 const cacheLimit = 50_000;
 

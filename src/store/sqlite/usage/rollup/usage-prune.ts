@@ -3,11 +3,11 @@ import type { UsageRetention } from "../../../store.ts";
 import { type UsageStep, usageSteps } from "../../../../domain/usage/usage-report.ts";
 import { foldMinutes } from "./usage-fold.ts";
 import { moveHorizon } from "../usage-horizons.ts";
-import type { ColumnValue } from "../usage-row.ts";
+import type { ColumnValue } from "../../../repositories/usage/usage-row.ts";
 import {
   details,
+  horizonOf,
   stepDetails,
-  stepStart,
   stepTables,
 } from "../../../repositories/usage/usage-steps.ts";
 
@@ -24,22 +24,6 @@ export function pruneUsage(database: Database, retention: UsageRetention, limit:
     removed += pruneSums(database, { step, at }, limit - removed);
   }
   return removed;
-}
-
-/** Sums are removed in whole steps of the next longer kind, which replace them in reports. */
-function horizonOf(step: UsageStep, retention: UsageRetention): number | undefined {
-  const { calls, minutes, hours, days } = retention;
-  switch (step) {
-    case "minute":
-      return minutes === undefined ? undefined : stepStart(minutes, "hour");
-    case "hour":
-      return hours === undefined ? undefined : stepStart(hours, "day");
-    case "day": {
-      // A day is kept as long as anything in it, because erasure finds the rest through it.
-      const times = [calls, minutes, hours, days].filter((at) => at !== undefined);
-      return times.length < 4 ? undefined : stepStart(Math.min(...times), "day");
-    }
-  }
 }
 
 function pruneCalls(database: Database, before: number, limit: number): number {

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { compactLatencies } from "../../../../domain/usage/latency-histogram.ts";
-import type { SumBucket } from "./usage-sums.ts";
-import type { ColumnValue } from "../usage-row.ts";
+import type { SumBucket } from "../../../repositories/usage/batch-sums.ts";
+import type { ColumnValue } from "../../../repositories/usage/usage-row.ts";
 import { details, stepTables } from "../../../repositories/usage/usage-steps.ts";
 
 /** Latencies of one batch longer than this are compacted before they are written. */

@@ -1,11 +1,12 @@
-import { encodeLatency } from "../../../../domain/usage/latency-histogram.ts";
-import type { UsageRecord } from "../../../../domain/usage/usage.ts";
-import type { UsageStep } from "../../../../domain/usage/usage-report.ts";
-import type { GroupIds } from "./usage-groups.ts";
-import { liesBefore } from "../../../repositories/usage/fold-positions.ts";
-import { addSum, type UsageSum } from "../../../repositories/usage/usage-sum.ts";
-import type { FoldPositions } from "./usage-folds.ts";
-import { type Detail, stepStart } from "../../../repositories/usage/usage-steps.ts";
+import { encodeLatency } from "../../../domain/usage/latency-histogram.ts";
+import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import type { UsageStep } from "../../../domain/usage/usage-report.ts";
+import { type FoldPositions, liesBefore } from "./fold-positions.ts";
+import { addSum, type UsageSum } from "./usage-sum.ts";
+import { type Detail, stepStart } from "./usage-steps.ts";
+
+/** The ids of a call's groups, by detail. */
+export type GroupIds = Readonly<Record<Detail, number>>;
 
 export function sumOfCall(record: UsageRecord): UsageSum {
   const { outcome, inputTokens, outputTokens, firstEventMs } = record;
