@@ -28,6 +28,7 @@ export const rules: readonly Rule[] = [
   { from: /^src\/store\/[\w-]+\.ts$/, may: [domain, store] },
   { from: /^src\/store\/repositories\//, may: [domain, store] },
   { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
+  { from: /^src\/store\/postgres\//, may: [domain, store, /^src\/store\/repositories\//] },
   { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },
   { from: /^src\/settings\//, may: [domain] },
@@ -82,7 +83,8 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
   },
   { name: "ipaddr.js", in: /^src\/(call\/images|control\/sign-in\/guard)\// },
   { name: "openid-client", in: /^src\/control\/sign-in\/sso\// },
-  { name: "kysely", in: /^src\/store\/(repositories|sqlite)\// },
+  { name: "kysely", in: /^src\/store\/(repositories|sqlite|postgres)\// },
+  { name: "pg", in: /^src\/store\/postgres\// },
   { name: "yaml", in: /^src\/config\/text\// },
   {
     name: "@aws-sdk/credential-providers",

@@ -74,16 +74,22 @@ export function toRow(record: AuditRecord): Omit<AuditRow, "pepper" | "seal"> {
   };
 }
 
-/** Replaces half a surrogate pair, which a database in UTF-8 would return as something else. */
+/** Replaces what a database in UTF-8 would refuse or return as something else. */
 export function withStorableTexts(entry: AuditEntry): AuditEntry {
-  const { actor, subject } = entry;
+  const { actor, subject, address, requestId, action, accountId } = entry;
+  const { id, name } = actor;
   return {
     ...entry,
-    actor: { ...actor, id: actor.id?.toWellFormed(), name: actor.name.toWellFormed() },
-    address: entry.address?.toWellFormed(),
-    requestId: entry.requestId?.toWellFormed(),
-    action: entry.action.toWellFormed(),
-    subject: { type: subject.type.toWellFormed(), id: subject.id.toWellFormed() },
-    accountId: entry.accountId?.toWellFormed(),
+    actor: { ...actor, id: id && storable(id), name: storable(name) },
+    address: address && storable(address),
+    requestId: requestId && storable(requestId),
+    action: storable(action),
+    subject: { type: storable(subject.type), id: storable(subject.id) },
+    accountId: accountId && storable(accountId),
   };
+}
+
+/** Without half a surrogate pair, and without NUL, which PostgreSQL refuses. */
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\ufffd");
 }

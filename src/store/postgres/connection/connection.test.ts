@@ -1,0 +1,157 @@
+import { expect, test } from "bun:test";
+import { accountOf, keyOf, applicationOf } from "../../../../test/contracts/control-fixtures.ts";
+import { recordOf } from "../../../../test/contracts/usage-fixtures.ts";
+import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
+import { freePort } from "../../../../test/support/free-port.ts";
+import { SchemaTooNew, StorageUnavailable, WrongDatabase } from "../../errors.ts";
+import type { DatabaseFacts } from "../../installation.ts";
+import { SqlControlStore } from "../../repositories/control-store.ts";
+import { PostgresUsageStore } from "../usage/usage-store.ts";
+import { PostgresConnection } from "./connection.ts";
+import { sql } from "kysely";
+
+describeWithPostgres((databases) => {
+  const reopened = { reopenIntervalMs: 0 };
+
+  test("gateways that start together on an empty database create its schema once", async () => {
+    const url = await databases.server.createDatabase();
+    const connections = await Promise.all([1, 2, 3, 4].map(() => databases.connect({ url })));
+    await Promise.all(connections.map((connection) => connection.open()));
+    const [one] = connections;
+    await new SqlControlStore(one ?? (await databases.connect({ url }))).change((to) =>
+      to.accounts.insert(accountOf("acct_a")),
+    );
+    for (const connection of connections) {
+      const store = new SqlControlStore(connection);
+      expect((await store.read((view) => view.accounts.get("acct_a")))?.id).toBe("acct_a");
+    }
+  });
+
+  test("changes of several gateways run one after another, with one epoch for each", async () => {
+    const url = await databases.server.createDatabase();
+    const stores = await Promise.all(
+      [1, 2, 3].map(async () => new SqlControlStore(await databases.connect({ url }))),
+    );
+    const application = applicationOf("app_a");
+    await stores[0]?.change(async (to) => {
+      await to.accounts.insert(accountOf("acct_a", { maxKeys: 0 }));
+      await to.applications.insert(application);
+    });
+    const raise = (store: SqlControlStore, round: number): Promise<unknown> =>
+      store.change(async (to) => {
+        const account = await to.accounts.get("acct_a");
+        if (account === undefined) throw new Error("the account is gone");
+        await to.accounts.update({ ...account, maxKeys: account.maxKeys + 1 });
+        await to.keys.insert(keyOf(`key_${account.maxKeys}_${round}`, application));
+      });
+    const rounds = Array.from({ length: 8 }, (_, round) => round);
+    await Promise.all(stores.flatMap((store) => rounds.map((round) => raise(store, round))));
+    const account = await stores[1]?.read((view) => view.accounts.get("acct_a"));
+    expect(account?.maxKeys).toBe(24);
+  });
+
+  test("the same calls stored by two gateways at once are counted once", async () => {
+    const url = await databases.server.createDatabase();
+    const connections = await Promise.all([1, 2].map(() => databases.connect({ url })));
+    const records = Array.from({ length: 50 }, (_, index) => recordOf(`req_${index}`));
+    await Promise.all(
+      connections.map((connection) =>
+        new PostgresUsageStore(connection.inLane("usage")).insert(records),
+      ),
+    );
+    const counted = await connections[0]?.read((queries) =>
+      sql<{ calls: number }>`select sum(calls) as calls from usage_minutes`.execute(queries),
+    );
+    expect(counted?.rows).toEqual([{ calls: 50 }]);
+  });
+
+  test("a database of a newer version is refused and left as it is", async () => {
+    const url = await databases.server.createDatabase();
+    const first = await databases.connect({ url });
+    const setVersion = sql`update schema_version set version = 1000`;
+    await first.change((queries) => setVersion.execute(queries));
+    const second = await databases.connect({ url });
+    expect(second.open()).rejects.toBeInstanceOf(SchemaTooNew);
+    await second.open().catch(() => undefined);
+  });
+
+  test("a database that its owner refuses is not written to", async () => {
+    const url = await databases.server.createDatabase();
+    const seen: DatabaseFacts[] = [];
+    const owner = {
+      check(facts: DatabaseFacts): void {
+        seen.push(facts);
+        throw new WrongDatabase(facts.path, "is of another", "Please correct it.");
+      },
+      claim: () => ({ installation: "inst_a", pepperMark: "mark", at: 1 }),
+    };
+    const refused = await databases.connect({ url, owner });
+    expect(refused.open()).rejects.toBeInstanceOf(WrongDatabase);
+    await refused.open().catch(() => undefined);
+    expect(seen[0]).toMatchObject({ state: "empty", installation: undefined });
+    const claiming = await databases.connect({ url, owner: { ...owner, check: () => undefined } });
+    await claiming.open();
+    const facts: DatabaseFacts[] = [];
+    const again = { ...owner, check: (found: DatabaseFacts) => void facts.push(found) };
+    await (await databases.connect({ url, owner: again })).open();
+    expect(facts[0]).toMatchObject({ installation: "inst_a", pepperMark: "mark" });
+  });
+
+  test("after a crash of the server the same connection works again", async () => {
+    const events: string[] = [];
+    const connection = await databases.connect({
+      ...reopened,
+      onTrouble: (what) => void events.push(what),
+      onRecovered: () => void events.push("recovered"),
+    });
+    const store = new SqlControlStore(connection);
+    await store.change((to) => to.accounts.insert(accountOf("acct_a")));
+    await databases.server.kill();
+    const read = () => store.read((view) => view.accounts.get("acct_a"));
+    expect(read()).rejects.toBeInstanceOf(StorageUnavailable);
+    await read().catch(() => undefined);
+    await databases.server.start();
+    expect((await untilAvailable(read))?.id).toBe("acct_a");
+    expect(events[0]).toBe("cannot be reached");
+    expect(events.at(-1)).toBe("recovered");
+  });
+
+  test("a frozen server fails a statement instead of holding it", async () => {
+    const connection = await databases.connect({
+      ...reopened,
+      statementTimeoutMs: 100,
+      connectTimeoutMs: 100,
+    });
+    const store = new SqlControlStore(connection);
+    const read = () => store.read((view) => view.accounts.get("acct_a"));
+    await read();
+    databases.server.signal("SIGSTOP");
+    try {
+      expect(await read().catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
+    } finally {
+      databases.server.signal("SIGCONT");
+    }
+    expect(await untilAvailable(read)).toBeUndefined();
+  });
+
+  test("no message shows the password", async () => {
+    const port = freePort();
+    const url = `postgres://user:geheim@127.0.0.1:${port}/sluice?sslmode=disable`;
+    await using connection = new PostgresConnection({ url });
+    const failure = await connection.open().catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(StorageUnavailable);
+    expect(Bun.inspect(failure)).not.toContain("geheim");
+    expect(String(failure)).toContain(`postgres://user@127.0.0.1:${port}/sluice`);
+  });
+});
+
+async function untilAvailable<Result>(read: () => Promise<Result>): Promise<Result> {
+  while (true) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+      await Bun.sleep(20);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * Changes that must not run side by side, on any gateway, because they read before they write: limits
+ * on the number of keys, epochs, the chain of the audit, sums. Different lanes do not wait for each
+ * other.
+ */
+export type Lane = "entities" | "usage" | "replies";
+
+/** Namespace of Sluice's advisory locks: the letters `Sluc`. */
+const namespace = 0x53_6c_75_63;
+
+const numbers: Readonly<Record<Lane | "schema", number>> = {
+  schema: 0,
+  entities: 1,
+  usage: 2,
+  replies: 3,
+};
+
+/** The statement that waits for a lane; the end of the transaction leaves it. */
+export function lockOf(lane: Lane | "schema"): string {
+  return `SELECT pg_advisory_xact_lock(${namespace}, ${numbers[lane]})`;
+}
+
+/** Transactions of one lane in this process, so that waiting takes no connection of the pool. */
+export class LaneQueue {
+  readonly #last = new Map<Lane, Promise<unknown>>();
+
+  run<Result>(lane: Lane, task: () => Promise<Result>): Promise<Result> {
+    const result = this.idle(lane).then(task);
+    const settled = result.catch(() => undefined);
+    this.#last.set(lane, settled);
+    return result;
+  }
+
+  /** Resolves once all that is in the lane now has ended. */
+  async idle(lane: Lane): Promise<void> {
+    await this.#last.get(lane);
+  }
+}

@@ -1,0 +1,52 @@
+import { DatabaseError } from "pg";
+import { AlreadyExists, StillInUse, StorageUnavailable } from "../../errors.ts";
+
+/** A failure of the database itself, not of a statement. */
+export interface PostgresTrouble {
+  readonly what: string;
+  /** `wait`: the connection can be used on. `reconnect`: it must not. */
+  readonly cure: "wait" | "reconnect";
+}
+
+/** Failures by class or code, https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+const troubles: ReadonlyMap<string, PostgresTrouble> = new Map([
+  ["08", { what: "cannot be reached", cure: "reconnect" }],
+  ["25006", { what: "is read-only", cure: "reconnect" }],
+  ["25P03", { what: "ended an idle transaction", cure: "reconnect" }],
+  ["28", { what: "refuses the user or the password", cure: "reconnect" }],
+  ["3D", { what: "does not exist", cure: "reconnect" }],
+  ["40", { what: "ended a transaction that conflicts with another", cure: "wait" }],
+  ["53", { what: "has no resources left", cure: "reconnect" }],
+  ["55P03", { what: "is locked by another process", cure: "wait" }],
+  ["57014", { what: "answers too slowly", cure: "wait" }],
+  ["57", { what: "is stopping or starting", cure: "reconnect" }],
+  ["58", { what: "cannot be read or written", cure: "reconnect" }],
+  ["XX", { what: "is damaged", cure: "reconnect" }],
+]);
+
+const unreachable: PostgresTrouble = { what: "cannot be reached", cure: "reconnect" };
+
+/** Of an error of the driver; undefined for errors of a statement or its data. */
+export function troubleOf(error: unknown): PostgresTrouble | undefined {
+  // The driver throws plain errors for broken connections and time-outs.
+  if (!(error instanceof DatabaseError)) return unreachable;
+  const { code = "" } = error;
+  return troubles.get(code) ?? troubles.get(code.slice(0, 2));
+}
+
+/** Class 22 and 23: values that do not fit their columns, and violated constraints. */
+export function isFaultOfData(error: unknown): boolean {
+  return error instanceof DatabaseError && /^2[23]/.test(error.code ?? "");
+}
+
+/** The error of a statement as callers handle it. */
+export function meaningOf(error: unknown): unknown {
+  const trouble = troubleOf(error);
+  if (trouble !== undefined) {
+    return new StorageUnavailable(`the database ${trouble.what}`, { cause: error });
+  }
+  const code = error instanceof DatabaseError ? error.code : undefined;
+  if (code === "23505") return new AlreadyExists("the id or name is taken", { cause: error });
+  if (code === "23503") return new StillInUse("others refer to it", { cause: error });
+  return error;
+}

@@ -1,0 +1,71 @@
+import type { ClientBase } from "pg";
+import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
+import { SchemaTooNew, WrongDatabase } from "../../errors.ts";
+import type { DatabaseOwner } from "../../installation.ts";
+import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
+import { claimDatabase, hasTable, readFacts } from "./installation-row.ts";
+import { lockOf } from "./lanes.ts";
+import { migrations } from "./migrations.ts";
+import { inSession } from "./session.ts";
+
+export interface PrepareSettings {
+  /** The URL without its password. */
+  readonly name: string;
+  /** Whether to create the schema in an empty database. */
+  readonly isCreating: boolean;
+  readonly owner: DatabaseOwner | undefined;
+  readonly seals: AuditSeals | undefined;
+}
+
+/**
+ * Checks the owner of a database and brings its schema up to date, all in one transaction under a
+ * lock, so that gateways that start together apply each step once. Throws the driver's errors, and
+ * `UnusableDatabase`.
+ */
+export async function prepareDatabase(
+  client: ClientBase,
+  { name, isCreating, owner, seals }: PrepareSettings,
+): Promise<void> {
+  await client.query(`BEGIN; ${lockOf("schema")}`);
+  try {
+    const facts = await readFacts(client, name);
+    if (facts.state === "empty" && !isCreating) {
+      throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
+    }
+    owner?.check(facts);
+    const done = await migrate(client, name);
+    if (owner !== undefined) await claimDatabase(client, facts, owner);
+    if (seals !== undefined) {
+      await inSession(client, (queries) => {
+        const ends = new AuditEnds(queries, seals);
+        return done === 0 ? ends.sealAll() : ends.renewSeals();
+      });
+    }
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Returns how many steps the database had. */
+async function migrate(client: ClientBase, name: string): Promise<number> {
+  const done = await readVersion(client);
+  if (done > migrations.length) {
+    throw new SchemaTooNew(
+      `the database ${name} was written by a newer version of Sluice: ` +
+        `its schema is ${done}, this version knows ${migrations.length}`,
+    );
+  }
+  for (const step of migrations.slice(done)) await client.query(step);
+  if (done < migrations.length) {
+    await client.query("UPDATE schema_version SET version = $1", [migrations.length]);
+  }
+  return done;
+}
+
+async function readVersion(client: ClientBase): Promise<number> {
+  if (!(await hasTable(client, "schema_version"))) return 0;
+  const { rows } = await client.query<{ version: number }>("SELECT version FROM schema_version");
+  return rows[0]?.version ?? 0;
+}
