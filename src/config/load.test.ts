@@ -263,6 +263,18 @@ describe("a valid file", () => {
     expect(read(fileText({ storage: "{ url: 'sqlite::memory:' }" })).storage.path).toBe(":memory:");
   });
 
+  test("names a PostgreSQL database without its password, which no message shows", () => {
+    const url = "postgres://user:geheim@db.example:5433/sluice?sslmode=require";
+    const { storage } = read(fileText({ storage: `{ url: '${url}', pool_size: 20 }` }));
+    expect(storage).toMatchObject({
+      backend: "postgres",
+      path: "postgres://user@db.example:5433/sluice",
+      poolSize: 20,
+    });
+    expect(Bun.inspect(storage) + JSON.stringify(storage)).not.toContain("geheim");
+    expect(storage.backend === "postgres" && storage.url.reveal()).toBe(url);
+  });
+
   test("writes header names in lower case and ends base URLs without a slash", () => {
     const settings = read(
       fileText({
@@ -360,7 +372,8 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     [{ listen: "{ data: '[1.2]:8080' }" }, "must be host:port"],
     [{ listen: "{ data: '127.0.0.1:65536' }" }, "must be host:port"],
     [{ listen: "{ data: '127.0.0.1:81', admin: '127.0.0.1:81' }" }, "must differ from listen.data"],
-    [{ storage: "{ url: 'postgres://db/sluice' }" }, "postgres is not supported by this version"],
+    [{ storage: "{ url: 'postgres://user:geheim@db' }" }, "must be postgres://USER:PASSWORD@HOST"],
+    [{ storage: "{ url: 'postgres:db' }" }, "must be postgres://USER:PASSWORD@HOST"],
     [{ storage: "{ url: 'mysql:x' }" }, "must be sqlite:PATH"],
     [{ storage: "{ url: 'sqlite://data/x.db' }" }, "without slashes before the path"],
     [{ storage: "{ url: 'sqlite:' }" }, "must name a file"],

@@ -18,6 +18,8 @@ export interface ProcessFolderOptions {
   readonly pepper?: string | null;
   /** Default: 1. */
   readonly workers?: number;
+  /** Default: SQLite at `databasePath`. */
+  readonly storageUrl?: string;
   /** Further settings, as YAML. */
   readonly settings?: string;
 }
@@ -27,6 +29,7 @@ export function makeProcessFolder(options: ProcessFolderOptions = {}): ProcessFo
   const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
   const databasePath = join(folder, "database", "sluice.db");
   mkdirSync(dirname(databasePath));
+  const { storageUrl = `sqlite:${databasePath}` } = options;
   const dataDir = join(folder, "data");
   const configPath = join(folder, "sluice.yaml");
   const simulator = startSimulator();
@@ -34,7 +37,7 @@ export function makeProcessFolder(options: ProcessFolderOptions = {}): ProcessFo
     configPath,
     `
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
-storage: { url: "sqlite:${databasePath}" }
+storage: { url: "${storageUrl}" }
 data_dir: ${dataDir}
 workers: ${workers}
 ${settings}

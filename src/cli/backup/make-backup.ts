@@ -8,6 +8,7 @@ import { WrongDatabase } from "../../store/errors.ts";
 import { copyDatabase } from "../../store/sqlite/connection/copy-database.ts";
 import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
 import { CommandError, reasonOf, type CommandIo } from "../command.ts";
+import { databaseFileOf } from "../database-file.ts";
 import { systemFiles } from "../../ledger/spool/spool-files.ts";
 import { copyFile, digestOf, filesIn, parts, type Manifest } from "./backup-folder.ts";
 import { verifyBackup } from "./verify-backup.ts";
@@ -37,7 +38,7 @@ export async function makeBackup(config: Config, folder: string, io: CommandIo):
 }
 
 function requireWhole(config: Config, io: CommandIo): Installation {
-  const { path } = config.storage;
+  const path = databaseFileOf(config, "backup");
   if (path === ":memory:") throw new CommandError("a database in memory cannot be backed up");
   const installation = new Installation(config, io);
   try {

@@ -6,6 +6,7 @@ import { WrongDatabase } from "../../store/errors.ts";
 import { DataFolder } from "../../store/installation/data-folder.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { CommandError, type CommandIo } from "../command.ts";
+import { databaseFileOf } from "../database-file.ts";
 import { whoUses } from "../serve/start-messages.ts";
 import { parts } from "./backup-folder.ts";
 import { databaseFiles, StagedBackup } from "./staged-backup.ts";
@@ -28,7 +29,7 @@ export interface Restored extends VerifiedBackup {
 /** Restores a verified backup to the places that the configuration names. Throws `CommandError`. */
 export async function restoreBackup(options: RestoreOptions, io: CommandIo): Promise<Restored> {
   const { config, folder, isRunning } = options;
-  if (config.storage.path === ":memory:") {
+  if (databaseFileOf(config, "restore") === ":memory:") {
     throw new CommandError("a database in memory cannot be restored");
   }
   const verified = await verifyBackup(folder, config);

@@ -13,7 +13,7 @@ const fewOpenFiles = 4096;
 /** Checks where the gateway stores its data, and the limits of the machine. */
 export function checkMachine({ dataDir, storage }: Pick<Config, "dataDir" | "storage">): Finding[] {
   const folder = checkFolder("data directory", dataDir, "data_dir");
-  const database = dirname(storage.path);
+  const database = storage.backend === "sqlite" ? dirname(storage.path) : dataDir;
   const isInside = resolve(database) === resolve(dataDir);
   const other = isInside ? [] : [checkFolder("database", database, "storage.url")];
   return [folder, ...other, ...checkDisk(dataDir), ...checkOpenFiles()];

@@ -94,9 +94,10 @@ export function withDataDir(
   if (dataDir === undefined || path === undefined) return config;
   // The database moves with the data directory unless the file sets its path.
   const isInside = resolve(config.storage.path) === resolve(config.dataDir, "sluice.db");
-  const storage = isInside
-    ? { ...config.storage, path: join(dataDir, "sluice.db") }
-    : config.storage;
+  const storage =
+    isInside && config.storage.backend === "sqlite"
+      ? { ...config.storage, path: join(dataDir, "sluice.db") }
+      : config.storage;
   return { ...config, dataDir, storage };
 }
 

@@ -1,11 +1,11 @@
 import type { AdminServices } from "../../control/services.ts";
 import { Passwords } from "../../control/sign-in/guard/passwords.ts";
 import type { Config } from "../../config/config.ts";
+import { type DatabaseStores, openDatabaseStores } from "../../process/wiring/database-stores.ts";
 import { platformOf } from "../../process/wiring/control-plane.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { WrongDatabase } from "../../store/errors.ts";
-import { openStores, type SqliteStores } from "../../store/sqlite/open-stores.ts";
 import { CommandError, reasonOf, type CommandIo } from "../command.ts";
 
 export interface LocalServices extends AdminServices {
@@ -19,12 +19,13 @@ export interface OpenServices extends AsyncDisposable {
 /** Opens the control plane on the database, which a running gateway may be using. */
 export async function openServices(config: Config, io: CommandIo): Promise<OpenServices> {
   const owner = new Installation(config, io);
-  const stores = openStores(config.storage.path, io.clock, { owner, peppers: owner.peppers });
+  const { peppers } = owner;
+  const stores = openDatabaseStores(config.storage, io.clock, { owner, peppers });
   const { connection } = stores;
   try {
     await connection.open();
     return {
-      admin: createServices({ stores, config, peppers: owner.peppers, io }),
+      admin: createServices({ stores, config, peppers, io }),
       [Symbol.asyncDispose]: () => connection.close(),
     };
   } catch (error) {
@@ -35,7 +36,7 @@ export async function openServices(config: Config, io: CommandIo): Promise<OpenS
 }
 
 interface ServiceParts {
-  readonly stores: SqliteStores;
+  readonly stores: DatabaseStores;
   readonly config: Config;
   readonly peppers: Peppers;
   readonly io: CommandIo;

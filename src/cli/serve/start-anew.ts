@@ -7,13 +7,14 @@ import { forgetPepper } from "../../store/sqlite/connection/installation-row.ts"
 import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
 import { openStores } from "../../store/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "../command.ts";
+import { databaseFileOf } from "../database-file.ts";
 
 /**
  * Makes the data directory, pepper and database belong together, so that the next start finds
  * nothing missing. Removes nothing and reports its changes. Does nothing when nothing is missing.
  */
 export async function startAnew(config: Config, io: CommandIo): Promise<void> {
-  const { path } = config.storage;
+  const path = databaseFileOf(config, "--init");
   const installation = new Installation(config, io);
   const facts = inspect(path);
   const isOther = installation.isLost(facts) || installation.isForeign(facts);

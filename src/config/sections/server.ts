@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { nameOfDatabase } from "../../domain/database-name.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import {
   duration,
@@ -24,27 +25,46 @@ export const listenSchema = z
   .prefault({})
   .describe("Addresses, as host:port. Port 0 takes any free port.");
 
+const aboutUrl =
+  "`sqlite:PATH` (relative to the working directory), `sqlite::memory:`, or " +
+  "`postgres://USER:PASSWORD@HOST:PORT/DATABASE` for PostgreSQL 14 or newer.";
+
 export const storageSchema = z
   .strictObject({
-    url: text("`sqlite:PATH` (relative to the working directory) or `sqlite::memory:`.")
+    url: text(aboutUrl)
       .transform((value, context) => {
         const message = storageProblem(value);
-        if (message === undefined) return { backend: "sqlite" as const, path: value.slice(7) };
+        if (message === undefined) return value;
         context.issues.push({ code: "custom", message, input: value });
         return z.NEVER;
       })
       .prefault("sqlite:./data/sluice.db")
-      .describe("`sqlite:PATH` (relative to the working directory) or `sqlite::memory:`."),
+      .describe(aboutUrl),
+    pool_size: wholeNumber({
+      about: "Most connections of the gateway to PostgreSQL.",
+      min: 4,
+      max: 200,
+      initial: 10,
+    }),
   })
   .prefault({})
   .describe("The database of keys and of the usage ledger.")
-  .transform(({ url }) => url);
+  .transform(({ url, pool_size: poolSize }) =>
+    isPostgres(url)
+      ? { backend: "postgres" as const, path: nameOfDatabase(url), url: new Secret(url), poolSize }
+      : { backend: "sqlite" as const, path: url.slice(7) },
+  );
+
+function isPostgres(url: string): boolean {
+  return /^postgres(ql)?:/i.test(url);
+}
 
 function storageProblem(url: string): string | undefined {
-  if (/^postgres(ql)?:/i.test(url)) {
-    return "postgres is not supported by this version; use sqlite:PATH";
+  if (isPostgres(url)) {
+    const isWhole = URL.canParse(url) && /^\/[^/]+$/.test(new URL(url).pathname);
+    return isWhole ? undefined : "must be postgres://USER:PASSWORD@HOST:PORT/DATABASE";
   }
-  if (!url.startsWith("sqlite:")) return "must be sqlite:PATH or sqlite::memory:";
+  if (!url.startsWith("sqlite:")) return "must be sqlite:PATH, sqlite::memory: or postgres://...";
   if (url.startsWith("sqlite://")) return "must be sqlite:PATH, without slashes before the path";
   return url.length === 7 ? "must name a file: sqlite:PATH or sqlite::memory:" : undefined;
 }

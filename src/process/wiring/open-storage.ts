@@ -14,9 +14,9 @@ import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner } from "../../store/installation.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
-import { openStores, type SqliteStores } from "../../store/sqlite/open-stores.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
+import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
 import { spoolRoot } from "./open-spool.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
@@ -65,7 +65,7 @@ export function openStorage(options: StorageOptions): Storage {
   const { storage: events, ledger: ledgerEvents } = telemetry;
   let isOpen = false;
   const started = Promise.withResolvers<void>();
-  const stores = openDatabaseStores(options, { isOpen: () => isOpen, started: started.promise });
+  const stores = openStores(options, { isOpen: () => isOpen, started: started.promise });
   const { connection, control, keys, usage, reports, replies } = stores;
   const lastUse = new LastUse({
     store: keys,
@@ -98,7 +98,7 @@ export function openStorage(options: StorageOptions): Storage {
       return needsRestore && `the database ${needsRestore}: it has to be restored`;
     },
     async open() {
-      refuseOddFiles(config.storage.path);
+      if (config.storage.backend === "sqlite") refuseOddFiles(config.storage.path);
       await connection.open().catch(throwUnlessUnavailable);
       isOpen = true;
     },
@@ -122,7 +122,7 @@ export function openStorage(options: StorageOptions): Storage {
 
 function createRetention(
   { settings, clock, telemetry: { storage: events } }: StorageOptions,
-  stores: SqliteStores,
+  stores: DatabaseStores,
   isHeld: () => boolean,
 ): RetentionJob {
   return new RetentionJob({
@@ -156,12 +156,12 @@ function createCheckpoints(
   });
 }
 
-function openDatabaseStores(
+function openStores(
   { settings, clock, owner, telemetry }: StorageOptions,
   { isOpen, started }: { readonly isOpen: () => boolean; readonly started: Promise<void> },
-): SqliteStores {
+): DatabaseStores {
   const { storage: events } = telemetry;
-  return openStores(settings().storage.path, clock, {
+  return openDatabaseStores(settings().storage, clock, {
     owner,
     peppers: owner.peppers,
     // A damaged database is no longer read once the damage is found.

@@ -1,6 +1,7 @@
-import { Client, type ClientBase, Pool, type PoolClient } from "pg";
+import type { ClientBase, Pool, PoolClient } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
+import { nameOfDatabase } from "../../../domain/database-name.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
@@ -45,7 +46,7 @@ const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 export class PostgresConnection implements SqlConnection, AsyncDisposable {
   readonly #options: PostgresOptions;
   readonly #clock: Pick<Clock, "monotonic">;
-  readonly #pool: Pool;
+  #pool: Promise<Pool> | undefined;
   readonly #lanes = new LaneQueue();
   #waiting = 0;
   #isClosed = false;
@@ -57,14 +58,6 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   constructor(options: PostgresOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#pool = new Pool({
-      ...settingsOf(options),
-      max: options.poolSize ?? 10,
-      idleTimeoutMillis: 60_000,
-    });
-    // A connection that breaks while nothing waits for it; its next use finds that out.
-    this.#pool.on("error", () => undefined);
-    this.#pool.on("connect", (client) => client.on("error", () => undefined));
   }
 
   get seals(): AuditSeals {
@@ -106,7 +99,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await this.#pool.end();
+    await (await this.#pool)?.end();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -168,6 +161,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   async #check(): Promise<void> {
     const { owner, seals } = this.#options;
     const settings = { ...settingsOf(this.#options), statement_timeout: 0, lock_timeout: 0 };
+    const { Client } = await loadDriver();
     const client = new Client({ ...settings, query_timeout: undefined });
     client.on("error", () => undefined);
     try {
@@ -186,7 +180,9 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
 
   async #connect(): Promise<PoolClient> {
     try {
-      return await this.#pool.connect();
+      this.#pool ??= openPool(this.#options);
+      const pool = await this.#pool;
+      return await pool.connect();
     } catch (error) {
       throw this.#readFailure(error);
     }
@@ -235,10 +231,17 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   }
 }
 
-/** The URL without its password and options. */
-export function nameOfDatabase(url: string): string {
-  const { protocol, username, host, pathname } = new URL(url);
-  return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`;
+/** Loaded on first use, because gateways with SQLite do not need it. */
+const loadDriver = () => import("pg");
+
+async function openPool(options: PostgresOptions): Promise<Pool> {
+  const { Pool } = await loadDriver();
+  const max = options.poolSize ?? 10;
+  const pool = new Pool({ ...settingsOf(options), max, idleTimeoutMillis: 60_000 });
+  // A connection that breaks while nothing waits for it; its next use finds that out.
+  pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
+  return pool;
 }
 
 function settingsOf(options: PostgresOptions) {

@@ -1,4 +1,3 @@
-import { DatabaseError } from "pg";
 import { AlreadyExists, StillInUse, StorageUnavailable } from "../../errors.ts";
 
 /** A failure of the database itself, not of a statement. */
@@ -28,15 +27,15 @@ const unreachable: PostgresTrouble = { what: "cannot be reached", cure: "reconne
 
 /** Of an error of the driver; undefined for errors of a statement or its data. */
 export function troubleOf(error: unknown): PostgresTrouble | undefined {
+  const code = codeOf(error);
   // The driver throws plain errors for broken connections and time-outs.
-  if (!(error instanceof DatabaseError)) return unreachable;
-  const { code = "" } = error;
+  if (code === undefined) return unreachable;
   return troubles.get(code) ?? troubles.get(code.slice(0, 2));
 }
 
 /** Class 22 and 23: values that do not fit their columns, and violated constraints. */
 export function isFaultOfData(error: unknown): boolean {
-  return error instanceof DatabaseError && /^2[23]/.test(error.code ?? "");
+  return /^2[23]/.test(codeOf(error) ?? "");
 }
 
 /** The error of a statement as callers handle it. */
@@ -45,8 +44,14 @@ export function meaningOf(error: unknown): unknown {
   if (trouble !== undefined) {
     return new StorageUnavailable(`the database ${trouble.what}`, { cause: error });
   }
-  const code = error instanceof DatabaseError ? error.code : undefined;
+  const code = codeOf(error);
   if (code === "23505") return new AlreadyExists("the id or name is taken", { cause: error });
   if (code === "23503") return new StillInUse("others refer to it", { cause: error });
   return error;
+}
+
+/** The code of an error that the server reported; the class is not used, as it loads the driver. */
+function codeOf(error: unknown): string | undefined {
+  const isReported = error instanceof Error && "severity" in error && "code" in error;
+  return isReported && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,6 +1,6 @@
-import { types } from "pg";
-
-const { BOOL, BYTEA, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC } = types.builtins;
+/** Types by their numbers in the server's catalogue, `pg_type`. */
+const [BOOL, BYTEA] = [16, 17];
+const [INT8, INT2, INT4, FLOAT4, FLOAT8, NUMERIC] = [20, 21, 23, 700, 701, 1700];
 
 /**
  * Whole numbers are read as numbers: counts and milliseconds stay far below 2^53. The driver would

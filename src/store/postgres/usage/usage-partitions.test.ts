@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import {
+  allTime,
+  listIds,
+  midnight,
+  recordOf,
+  removeAll,
+} from "../../../../test/contracts/usage-fixtures.ts";
+import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
+import { SqlUsageReports } from "../../repositories/usage/usage-reports.ts";
+import type { DroppedRows } from "../../store.ts";
+import { listPartitions } from "./usage-partitions.ts";
+import { PostgresUsageStore } from "./usage-store.ts";
+
+const dayMs = 86_400_000;
+
+describeWithPostgres(({ connect }) => {
+  test("whole days of calls are dropped, the sums stay, and late calls are not counted again", async () => {
+    const connection = (await connect()).inLane("usage");
+    const dropped: DroppedRows[] = [];
+    const store = new PostgresUsageStore(connection, (rows) => void dropped.push(rows));
+    const reports = new SqlUsageReports(connection);
+    const records = [0, 1, 2].flatMap((day) =>
+      [0, dayMs - 1].map((offset) =>
+        recordOf(`req_${day}_${offset}`, { startedAt: midnight + day * dayMs + offset }),
+      ),
+    );
+    await store.insert(records);
+    const days = () => connection.read(listPartitions);
+    expect((await days()).map(({ name }) => name)).toEqual([
+      "usage_2026_03_01",
+      "usage_2026_03_02",
+      "usage_2026_03_03",
+    ]);
+
+    const keepAll = { minutes: undefined, hours: undefined, days: undefined };
+    const limits = { ...keepAll, calls: midnight + 2 * dayMs + 1 };
+    await removeAll(() => store.prune(limits, 100));
+    expect(await listIds(reports)).toEqual([`req_2_${dayMs - 1}`]);
+    expect((await days()).map(({ name }) => name)).toEqual(["usage_2026_03_03"]);
+
+    await store.insert(records);
+    const [total] = await reports.totals({ filter: allTime, by: [], limit: 1 });
+    expect(total?.calls).toBe(6);
+    expect(dropped).toEqual([{ ofErasedAccounts: 0, tooOld: 5 }]);
+  });
+});
