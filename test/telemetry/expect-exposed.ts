@@ -26,6 +26,7 @@ export function labelsOf(
   { metric: name }: Pick<Selector, "metric">,
 ): readonly string[] {
   if (name === "up") return ofPrometheus;
+  if (name === "ALERTS") return [...ofPrometheus, "alertname", "alertstate"];
   const [, histogram, part] = /^(\w+)_(bucket|sum|count)$/.exec(name) ?? [];
   const isPart = histogram !== undefined && metrics.get(histogram)?.type === "histogram";
   const metric = metrics.get(isPart ? histogram : name);
