@@ -63,7 +63,7 @@ test.each(queries)("$expr reads metrics and labels that the gateway exposes", (q
   const known =
     groupings.length > 0 ? groupings : selectors.flatMap((each) => labelsOf(metrics, each));
   const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
-  expect(known).toEqual(expect.arrayContaining(named));
+  expect(named.filter((label) => !known.includes(label))).toEqual([]);
 });
 
 test("every metric of the gateway has a place on the dashboard", () => {
