@@ -77,7 +77,7 @@ test("10,000 requests with models, paths, keys, hosts and ids of no meaning crea
   const before = await series();
   const words = wordsOf("junk", rounds);
   expect(await send(words)).toEqual(statuses);
-  expect([...statuses].toSorted()).toEqual([200, 400, 401, 404, 405]);
+  expect(statuses).toEqual(new Set([200, 400, 401, 404, 405]));
   const after = await series();
   expect(after).toEqual(before);
   expect(after.filter((name) => /junk|chaff/.test(name))).toEqual([]);
