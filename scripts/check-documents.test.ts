@@ -6,7 +6,7 @@ import { gatewayErrors, type GatewayErrorRow } from "../src/domain/errors/gatewa
 import type { AnswerSharing } from "../src/idempotency/repeatable-calls.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";
-import { plain, readDocument as read, tableRows } from "../test/support/documents.ts";
+import { anchorsOf, plain, readDocument as read, tableRows } from "../test/support/documents.ts";
 import { pipelineOf } from "../test/support/pipeline-fixtures.ts";
 
 /** One or two values of `type`, as the cell of a table. */
@@ -130,14 +130,3 @@ test("every link between the documents has a target, and so has its anchor", () 
   }
   expect(broken).toEqual([]);
 });
-
-/** As GitHub derives them from headings. */
-function anchorsOf(markdown: string): readonly string[] {
-  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
-  return headings.map((heading) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\w\s-]/g, "")
-      .replaceAll(" ", "-"),
-  );
-}

@@ -1,7 +1,7 @@
 import type { SettingsArguments } from "./serve/load-settings.ts";
 
-/** How the command line is started from a checkout. */
-const program = "npx sluice";
+/** How the command line is started: with npm, or as an executable. */
+const program = Bun.isStandaloneExecutable ? "sluice" : "npx sluice";
 
 /** A complete command line; `words` are the part after the name of the program. */
 export function commandLine(words: string, settings: SettingsArguments = {}): string {

@@ -486,7 +486,7 @@ test("what only a running gateway remembers is told to be so", async () => {
 test("without a gateway and without --offline, the message names every way to one", async () => {
   const result = await runHere(["keys", "list", "--data-dir", folder.path]);
   expect(result.exitCode).toBe(1);
-  const ways = ["npm start", "--url", "--offline", "--data-dir", "--config"];
+  const ways = ["npx sluice serve", "--url", "--offline", "--data-dir", "--config"];
   for (const way of ways) expect(result.errors).toContain(way);
 });
 

@@ -141,7 +141,10 @@ test("SIGHUP reads the configuration again, and restarts where the program has c
   serving.signal("SIGINT");
   await serving.exited;
   const options = ["--config", bench.configPath];
-  await using other = await startServing(options, {}, join(copy, "src/main.ts"));
+  await using other = await startServing(options, {}, [
+    process.execPath,
+    join(copy, "src/main.ts"),
+  ]);
   const pids = () => [other.controlPid, other.workerPid];
   const before = pids();
   appendFileSync(bench.configPath, "# changed\n");

@@ -19,3 +19,14 @@ export function tableRows(path: string): string[][] {
 }
 
 export const plain = (cell: string | undefined): string => (cell ?? "").replaceAll("`", "");
+
+/** Of the headings of a page, as GitHub derives them. */
+export function anchorsOf(markdown: string): readonly string[] {
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}

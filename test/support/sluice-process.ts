@@ -13,8 +13,9 @@ export interface FinishedCommand {
 export async function runSluice(
   commandLine: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  program?: readonly string[],
 ): Promise<FinishedCommand> {
-  const child = spawnSluice(commandLine, env);
+  const child = spawnSluice(commandLine, env, program);
   const [output, errors, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -42,7 +43,7 @@ export interface ServingProcess extends AsyncDisposable {
 export async function startServing(
   commandLine: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  program?: string,
+  program?: readonly string[],
 ): Promise<ServingProcess> {
   const child = spawnSluice(["serve", ...commandLine], env, program);
   let text = "";
@@ -129,9 +130,9 @@ export function childrenOf(pid: number): readonly number[] {
 function spawnSluice(
   commandLine: readonly string[],
   env: Readonly<Record<string, string>>,
-  program = `${root}src/main.ts`,
+  program: readonly string[] = [process.execPath, `${root}src/main.ts`],
 ) {
-  return Bun.spawn([process.execPath, program, ...commandLine], {
+  return Bun.spawn([...program, ...commandLine], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -7,6 +7,7 @@ import { demoDataDir } from "../../config/demo.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
 import { createHttpClient } from "./http-client.ts";
+import { commandLine } from "../program.ts";
 import { readTextFile } from "../read-input.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
 import { readRecord, readText } from "../output/reply-fields.ts";
@@ -103,8 +104,8 @@ function checkUrl(text: string): void {
 function readLocalAccess(path: string): Gateway {
   const { url, token } = parseAccess(readAccessFile(path), path);
   const advice =
-    `The gateway that wrote ${path} is not running. Start it with \`npm start\`, or add ` +
-    "--offline to work on the database.";
+    `The gateway that wrote ${path} is not running. Start it with ` +
+    `\`${commandLine("serve")}\`, or add --offline to work on the database.`;
   return { url, token: new Secret(token), advice };
 }
 
@@ -115,8 +116,9 @@ function readAccessFile(path: string): string {
     if (errorCode(error) !== "ENOENT") throw unreadable(path, error);
     throw new CommandError(
       `no gateway runs on this configuration (there is no ${path}).
-Start it with \`npm start\`. If one runs, name its --data-dir or --config, or, on another
-machine, its --url and --token-file; or add --offline to work on the database.`,
+Start it with \`${commandLine("serve")}\`. If one runs, name its --data-dir or
+--config, or, on another machine, its --url and --token-file; or add --offline to work on the
+database.`,
     );
   }
 }

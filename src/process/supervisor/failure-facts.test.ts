@@ -68,6 +68,13 @@ describe("what is reported of an exception", () => {
     );
   });
 
+  test("has the positions of an executable, which are relative to its sources", () => {
+    const error = new TypeError(canary);
+    error.stack = `TypeError: ${canary}\n    at fail (src/call/run-call.ts:1:2)`;
+    const positions = ["fail (src/call/run-call.ts:1:2)"];
+    expect(failureFacts(error, "")).toEqual({ error: "TypeError", positions });
+  });
+
   test("is its type when it is not an error", () => {
     expect(failureFacts(canary, root)).toEqual({ error: "string", positions: [] });
     expect(failureFacts(undefined, root)).toEqual({ error: "undefined", positions: [] });

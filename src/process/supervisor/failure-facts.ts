@@ -9,8 +9,10 @@ const plainName = /^[A-Za-z_$][\w$]{0,63}$/;
 const position =
   /^ {4}at (?:(?:async |new )?([\w$.<>[\] ]{1,128}) )?\(?([^()\s]+:\d+(?::\d+)?)\)?$/;
 
-/** Positions are reported relative to this folder. */
-const programRoot = new URL("../../../", import.meta.url).pathname;
+/** Positions are reported relative to this folder; those of an executable already are. */
+const programRoot = Bun.isStandaloneExecutable
+  ? ""
+  : new URL("../../../", import.meta.url).pathname;
 
 /**
  * The class of an exception and where it was thrown. The message may quote a prompt, starts the

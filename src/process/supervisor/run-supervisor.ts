@@ -23,7 +23,6 @@ export interface SupervisorSetup {
 
 /** Runs this program as a worker and restarts it; resolves to the exit code. */
 export function runSupervisor({ environment, version, log }: SupervisorSetup): Promise<number> {
-  const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   const variables = { ...environment.variables, SLUICE_WORKER: "1" };
   const restarts = new Restarts({
     restart: () => supervisor.restart(),
@@ -31,7 +30,8 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
   });
   const supervisor = new Supervisor({
     clock: systemClock,
-    start: (onMessage) => startWorker({ command: program, environment: variables }, onMessage),
+    start: (onMessage) =>
+      startWorker({ command: thisProgram(), environment: variables }, onMessage),
     onCrash: (crash, { nextStartMs, settings }) =>
       reportCrash({ crash, nextStartMs, version, settings }, loggerOf(settings, log)),
     onStartRefused: (error, { nextStartMs, settings }) => {
@@ -56,6 +56,13 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
     else supervisor.pass("SIGHUP");
   });
   return supervisor.run().finally(() => restarts.stop());
+}
+
+/** The command that this process was started with. An executable has its entry file in it. */
+function thisProgram(): readonly string[] {
+  const { execPath, execArgv, argv } = process;
+  if (Bun.isStandaloneExecutable) return [execPath, ...argv.slice(2)];
+  return [execPath, ...execArgv, ...argv.slice(1)];
 }
 
 interface ReportedCrash extends AfterEnd {

@@ -135,5 +135,5 @@ export function followConfig(
   budget.retries.retain(targets);
   budget.hedges.retain(aliases);
   capacity.follow(snapshot);
-  events.targetsConfigured(targets);
+  events.configured({ targets, aliases });
 }

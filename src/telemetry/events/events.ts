@@ -8,6 +8,7 @@ import type { Logger } from "../log/logger.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { describeError } from "../log/redact.ts";
 import { AccessLog, type AccessEvent, type CallOrigin } from "./access-log.ts";
+import { upstreamOf } from "./upstream-of.ts";
 
 export interface HandledRequestEvent {
   readonly id: string;
@@ -90,12 +91,11 @@ export class TelemetryEvents {
   }
 
   attemptFailed(callId: string, targetId: string, failure: UpstreamFailure): void {
-    const upstream = targetId.slice(0, targetId.indexOf("/"));
     const { message, ...details } = failure.details;
     const { kind, status, code, hint, requestId, param } = details;
     // Nothing was sent: the target only turned out not to support the request.
     if (kind !== "unsupported") {
-      this.#metrics.counters.add("sluice_attempt_failures_total", [upstream, kind]);
+      this.#metrics.counters.add("sluice_attempt_failures_total", [upstreamOf(targetId), kind]);
     }
     // Upstreams quote what they refuse, so their messages may contain a prompt.
     const words = this.#options.logsUpstreamMessages ? message : undefined;

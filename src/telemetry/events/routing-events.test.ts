@@ -15,6 +15,11 @@ function start() {
   return { events, metrics, logged };
 }
 
+const routes = (...targets: readonly string[]) => ({
+  targets: new Set(targets),
+  aliases: new Set(["alpha-sonnet-4"]),
+});
+
 const ejection = {
   target: "up/m",
   key: undefined,
@@ -25,7 +30,7 @@ const ejection = {
 
 test("the ejection and the return of a target log a line each, and a gauge shows the state", () => {
   const { events, metrics, logged } = start();
-  events.targetsConfigured(["up/m", "other/m"]);
+  events.configured(routes("up/m", "other/m"));
   expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
   events.targetEjected(ejection);
   expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 1');
@@ -41,7 +46,7 @@ test("the ejection and the return of a target log a line each, and a gauge shows
 
 test("an ejection for one key is logged with the key and does not set the gauge", () => {
   const { events, metrics, logged } = start();
-  events.targetsConfigured(["up/m"]);
+  events.configured(routes("up/m"));
   events.targetEjected({ ...ejection, key: "key_bad" });
   expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 0');
   expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="key"} 1');
@@ -62,15 +67,15 @@ test("probes are counted by outcome", () => {
 
 test("a reload keeps ejections and drops removed targets", () => {
   const { events, metrics } = start();
-  events.targetsConfigured(["up/m", "gone/m"]);
+  events.configured(routes("up/m", "gone/m"));
   events.targetEjected(ejection);
   events.targetEjected({ ...ejection, target: "gone/m" });
-  events.targetsConfigured(["up/m", "new/m"]);
+  events.configured(routes("up/m", "new/m"));
   events.targetReturned({ target: "gone/m", key: undefined });
   expect(metrics.render()).toContain('sluice_target_ejected{target="up/m"} 1');
   expect(metrics.render()).toContain('sluice_target_ejected{target="new/m"} 0');
   expect(metrics.render()).not.toContain('sluice_target_ejected{target="gone/m"}');
-  events.targetsConfigured(["gone/m"]);
+  events.configured(routes("gone/m"));
   expect(metrics.render()).toContain('sluice_target_ejected{target="gone/m"} 0');
 });
 
@@ -82,4 +87,20 @@ test("retry decisions are counted by model", () => {
   const name = "sluice_retry_decisions_total";
   expect(metrics.render()).toContain(`${name}{model="alpha-sonnet-4",decision="next-target"} 2`);
   expect(metrics.render()).toContain(`${name}{model="alpha-sonnet-4",decision="budget"} 1`);
+});
+
+test("what is configured has its counters at 0, and a reload resets none", () => {
+  const { events, metrics } = start();
+  events.configured(routes("up/m"));
+  const zeros = [
+    'sluice_target_ejections_total{target="up/m",scope="all"} 0',
+    'sluice_target_ejections_total{target="up/m",scope="key"} 0',
+    'sluice_target_probes_total{target="up/m",outcome="answered"} 0',
+    'sluice_malformed_events_total{upstream="up"} 0',
+    'sluice_guarantee_breaches_total{model="alpha-sonnet-4"} 0',
+  ];
+  for (const zero of zeros) expect(metrics.render()).toContain(zero);
+  events.targetEjected(ejection);
+  events.configured(routes("up/m"));
+  expect(metrics.render()).toContain('sluice_target_ejections_total{target="up/m",scope="all"} 1');
 });

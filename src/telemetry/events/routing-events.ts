@@ -1,6 +1,7 @@
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { CapacityMetrics } from "../metrics/capacity-metrics.ts";
 import type { EventOptions } from "./event-options.ts";
+import { upstreamOf } from "./upstream-of.ts";
 
 export interface TargetEjection {
   readonly target: string;
@@ -13,6 +14,13 @@ export interface TargetEjection {
   readonly because: string;
 }
 
+/** What calls can reach. */
+export interface ConfiguredRoutes {
+  /** `upstream/model`. */
+  readonly targets: ReadonlySet<string>;
+  readonly aliases: ReadonlySet<string>;
+}
+
 /** Events of targets and of failed attempts. */
 export class RoutingEvents {
   readonly #logger: EventOptions["logger"];
@@ -23,9 +31,17 @@ export class RoutingEvents {
     this.#metrics = metrics;
   }
 
-  /** At the start and after each reload. */
-  targetsConfigured(targets: Iterable<string>): void {
+  /** At the start and after each reload. Counters of what is configured start at 0. */
+  configured({ targets, aliases }: ConfiguredRoutes): void {
+    const { counters } = this.#metrics;
     this.#metrics.targets.configured(targets);
+    for (const target of targets) {
+      counters.add("sluice_target_ejections_total", [target, "all"], 0);
+      counters.add("sluice_target_ejections_total", [target, "key"], 0);
+      counters.add("sluice_target_probes_total", [target, "answered"], 0);
+      counters.add("sluice_malformed_events_total", [upstreamOf(target)], 0);
+    }
+    for (const alias of aliases) counters.add("sluice_guarantee_breaches_total", [alias], 0);
   }
 
   targetEjected({ target, key, forMs, times, because }: TargetEjection): void {

@@ -1,3 +1,4 @@
+import { refusalRules } from "../../domain/errors/refusal.ts";
 import type { AnswerResult } from "../../domain/idempotency-settings.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { Counter } from "./counter.ts";
@@ -61,6 +62,19 @@ type CounterName = keyof typeof table;
 export const capacityClasses: readonly CapacityClass[] = ["provisioned", "spillover", "on-demand"];
 const results: readonly AnswerResult[] = ["stored", "too_large", "evicted", "replayed", "joined"];
 
+/**
+ * Counters with one label whose values are all known. Their series exist from the start, so that
+ * the first count is an increase for Prometheus, and not only a new series.
+ */
+const knownValues: readonly (readonly [CounterName, readonly string[]])[] = [
+  ["sluice_config_reloads_total", ["accepted", "refused"]],
+  ["sluice_idempotent_answers_total", results],
+  ["sluice_leak_reports_total", ["true_positive", "false_positive"]],
+  ["sluice_refusals_total", refusalRules],
+  ["sluice_repeated_refusals_total", ["key", "address"]],
+  ["sluice_shed_calls_total", capacityClasses],
+];
+
 /** All counters by name. */
 export class Counters {
   readonly #counters: ReadonlyMap<string, Counter> = new Map(
@@ -71,9 +85,9 @@ export class Counters {
   );
 
   constructor() {
-    // Created at the start, so that the first count is an increase and not a new series.
-    for (const each of capacityClasses) this.add("sluice_shed_calls_total", [each], 0);
-    for (const result of results) this.add("sluice_idempotent_answers_total", [result], 0);
+    for (const [name, values] of knownValues) {
+      for (const value of values) this.add(name, [value], 0);
+    }
   }
 
   /** Label values are in the order of the names in the table. */

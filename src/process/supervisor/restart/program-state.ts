@@ -4,17 +4,13 @@ import { join } from "node:path";
 const programRoot = new URL("../../../../", import.meta.url).pathname;
 
 /**
- * Identifies the state of the program on disk: its sources, its packages and the runtime. Undefined
- * while it cannot be read, for example in the middle of an update.
+ * Identifies the state of the program on disk: its sources, its packages and the runtime, or the
+ * executable that holds them. Undefined while it cannot be read, for example in the middle of an
+ * update.
  */
 export function readProgramState(root = programRoot): string | undefined {
   try {
-    const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" });
-    const paths = [
-      ...sources.filter((path) => path.endsWith(".ts")).map((path) => join(root, "src", path)),
-      join(root, "package.json"),
-      process.execPath,
-    ];
+    const paths = [process.execPath, ...(Bun.isStandaloneExecutable ? [] : filesOf(root))];
     const hash = new Bun.CryptoHasher("sha256");
     for (const path of paths.toSorted()) {
       // Package managers unpack files with a constant modification time.
@@ -25,4 +21,12 @@ export function readProgramState(root = programRoot): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+function filesOf(root: string): readonly string[] {
+  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" });
+  return [
+    ...sources.filter((path) => path.endsWith(".ts")).map((path) => join(root, "src", path)),
+    join(root, "package.json"),
+  ];
 }

@@ -1,0 +1,73 @@
+/**
+ * Builds single-file executables: `npm run build`, or `npm run build -- --out FOLDER PLATFORM...`.
+ * Bun gets the runtime of another processor from the npm registry, and keeps it.
+ */
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+const root = resolve(import.meta.dir, "..");
+const targets = { "linux-x64": "bun-linux-x64", "linux-arm64": "bun-linux-arm64" } as const;
+type Platform = keyof typeof targets;
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    options: { out: { type: "string", default: join(root, "dist") } },
+    allowPositionals: true,
+  });
+  const platforms = positionals.length === 0 ? Object.keys(targets) : positionals;
+  const failed: string[] = [];
+  for (const platform of platforms) {
+    if (!isPlatform(platform)) {
+      console.error(`build: ${platform} is none of ${Object.keys(targets).join(", ")}`);
+      return 2;
+    }
+    try {
+      console.log(await build(platform, resolve(values.out)));
+    } catch (error) {
+      failed.push(platform);
+      console.error(`build: ${platform}: ${Bun.inspect(error)}`);
+    }
+  }
+  if (failed.length > 0) console.error(`build: not built: ${failed.join(", ")}`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+/** Resolves to the path of the executable. */
+async function build(platform: Platform, folder: string): Promise<string> {
+  mkdirSync(folder, { recursive: true });
+  const name = `sluice-${platform}`;
+  // The executable contains the source maps, which Bun also writes beside it.
+  const work = mkdtempSync(join(folder, ".build-"));
+  try {
+    const built = join(work, name);
+    await Bun.build({
+      entrypoints: ["src/main.ts", ...threads()].map((path) => join(root, path)),
+      root,
+      target: "bun",
+      // Loads only what a command needs, as from the sources.
+      splitting: true,
+      // Code runs in one folder, from which a module finds its thread by the thread's own name.
+      naming: { entry: "[name].ts" },
+      sourcemap: "linked",
+      // A bunfig.toml of the working directory could name code to run.
+      compile: { target: targets[platform], outfile: built, autoloadBunfig: false },
+    });
+    const path = join(folder, name);
+    renameSync(built, path);
+    return path;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** Files that run in threads of their own, which no import names. */
+function threads(): readonly string[] {
+  return [...new Bun.Glob("src/**/*-thread.ts").scanSync(root)];
+}
+
+function isPlatform(text: string): text is Platform {
+  return Object.hasOwn(targets, text);
+}

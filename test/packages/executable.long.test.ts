@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
+import { type FinishedCommand, runSluice, startServing } from "../support/sluice-process.ts";
+import { post, serveForADay } from "./package-trial.ts";
+
+const script = fileURLToPath(new URL("../../scripts/build.ts", import.meta.url));
+const platform = process.arch === "arm64" ? "linux-arm64" : "linux-x64";
+let folder: string;
+let executable: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "sluice-executable-"));
+  const build = Bun.spawn([process.execPath, script, "--out", join(folder, "dist"), platform], {
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  expect(await build.exited).toBe(0);
+  executable = join(folder, "dist", `sluice-${platform}`);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const sluice = (...line: readonly string[]): Promise<FinishedCommand> =>
+  runSluice(line, {}, [executable]);
+
+test("is one file, which serves and restarts into the one that replaced it", async () => {
+  expect(readdirSync(join(folder, "dist"))).toEqual([`sluice-${platform}`]);
+  await serveForADay({ program: [executable], folder: join(folder, "day") }, () => {
+    copyFileSync(executable, `${executable}.new`);
+    renameSync(`${executable}.new`, executable);
+  });
+});
+
+test("has the threads that decode tokens and examine a database", async () => {
+  const place = ["--data-dir", join(folder, "demo")];
+  const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  await using demo = await startServing([...place, ...anyPort], {}, [executable]);
+  const plan = ["--application", "demo", "--plan", "standard"];
+  const created = await sluice("keys", "create", ...plan, ...place);
+  const key = apiKeyPattern.exec(created.output)?.[0] ?? "";
+  const body = { model: "embed-text-v2", input: [9906, 1917] };
+  const response = await post(`${demo.dataUrl}/v1/embeddings`, key, body);
+  expect(await response.json()).toMatchObject({ object: "list", usage: { total_tokens: 2 } });
+  const backup = join(folder, "backup");
+  expect(await sluice("backup", backup, ...place)).toMatchObject({ exitCode: 0 });
+  expect(await sluice("restore", backup, "--verify")).toMatchObject({ exitCode: 0 });
+});
+
+test("names itself in its advice", async () => {
+  const { errors } = await sluice("keys", "list", "--data-dir", join(folder, "none"));
+  expect(errors).toContain("Start it with `sluice serve`");
+});
+
+test("tells the place of an exception in its sources", async () => {
+  const preload = join(folder, "preload.ts");
+  await Bun.write(preload, `process.umask = () => { throw new TypeError("failed here"); };`);
+  const env = { BUN_OPTIONS: `--preload ${preload}` };
+  const { errors } = await runSluice(["--version"], env, [executable]);
+  expect(errors).toContain("failed here");
+  expect(errors).toMatch(/\bat (?:<anonymous> \()?src\/main\.ts:\d+:\d+/);
+});

@@ -1,0 +1,114 @@
+import { expect } from "bun:test";
+import { join } from "node:path";
+import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
+import { type FinishedCommand, runSluice, startServing } from "../support/sluice-process.ts";
+
+/** An installed Sluice: how to start it, and a folder for what it writes. */
+export interface Installed {
+  readonly program: readonly string[];
+  readonly folder: string;
+}
+
+/**
+ * What an operator does on the first day: starts a gateway in front of the simulator, creates a
+ * key, makes a streamed call, restarts the gateway and stops it. `replace` puts a new program in
+ * the place of the one that runs.
+ */
+export async function serveForADay(
+  { program, folder }: Installed,
+  replace: () => void,
+): Promise<void> {
+  await using simulator = await startSimulator(program);
+  const configPath = join(folder, "sluice.yaml");
+  await Bun.write(configPath, configText(folder, simulator.url));
+  await using gateway = await startServing(["--config", configPath], {}, program);
+  const sluice = async (...line: readonly string[]): Promise<string> => {
+    const finished = await runSluice([...line, "--config", configPath], {}, program);
+    expect(finished).toMatchObject({ exitCode: 0 });
+    return textOf(finished);
+  };
+  await sluice("accounts", "create", "search-team");
+  const owner = ["--account", "search-team", "--environment", "production"];
+  await sluice("applications", "create", "search", ...owner);
+  const created = await sluice("keys", "create", "--application", "search", "--plan", "standard");
+  const key = apiKeyPattern.exec(created)?.[0] ?? "";
+  expect(await streamedAnswer(gateway.dataUrl, key)).toEndWith("data: [DONE]\n\n");
+  expect(await sluice("keys", "list")).toContain("search");
+
+  const { workerPid, controlPid } = gateway;
+  replace();
+  expect(await sluice("restart")).toBe("restarted\n");
+  expect(gateway.workerPid).not.toBe(workerPid);
+  expect(gateway.controlPid).not.toBe(controlPid);
+  expect(await streamedAnswer(gateway.dataUrl, key)).toEndWith("data: [DONE]\n\n");
+
+  gateway.signal("SIGTERM");
+  expect(await gateway.exited).toBe(0);
+}
+
+export function post(url: string, key: string, body: object): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+async function streamedAnswer(url: string, key: string): Promise<string> {
+  const messages = [{ role: "user", content: "Hello!" }];
+  const body = { model: "alpha-sonnet-4", stream: true, messages };
+  const response = await post(`${url}/v1/chat/completions`, key, body);
+  expect(response.status).toBe(200);
+  return response.text();
+}
+
+interface RunningSimulator extends AsyncDisposable {
+  readonly url: string;
+}
+
+async function startSimulator(program: readonly string[]): Promise<RunningSimulator> {
+  const child = Bun.spawn([...program, "simulator", "--listen", "127.0.0.1:0"], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const listening = Promise.withResolvers<string>();
+  const reading = (async () => {
+    let text = "";
+    for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      const url = /listens on (\S+)/.exec(text)?.[1];
+      if (url !== undefined) listening.resolve(url);
+    }
+    listening.reject(new Error(`the simulator ended early:\n${text}`));
+  })();
+  return {
+    url: await listening.promise,
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+      await reading;
+    },
+  };
+}
+
+function configText(folder: string, simulatorUrl: string): string {
+  return `
+listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
+storage: { url: "sqlite:${folder}/data/sluice.db" }
+data_dir: ${folder}/data
+workers: 2
+shutdown: { pre_stop: 0s }
+environments: [{ name: production, hosts: ["*"], models: ["*"] }]
+upstreams: { simulator: { kind: openai, base_url: "${simulatorUrl}" } }
+models:
+  alpha-sonnet-4:
+    kind: chat
+    context_window: 200000
+    targets: [{ upstream: simulator, model: m }]
+`;
+}
+
+function textOf({ output, errors }: FinishedCommand): string {
+  return output + errors;
+}
