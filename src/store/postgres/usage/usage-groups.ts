@@ -18,6 +18,7 @@ const dimensions = [
 ] as const;
 
 type Dimensions = Readonly<Record<(typeof dimensions)[number], string | number>>;
+type CallGroups = Readonly<Record<Detail, Dimensions>>;
 
 /** The groups of a batch. */
 export interface BatchGroups {
@@ -34,10 +35,13 @@ export async function findGroups(
   records: readonly UsageRecord[],
 ): Promise<BatchGroups> {
   const ids = new GroupTable(queries);
-  const ofCalls = records.map(groupsOf);
-  await ids.find(ofCalls.flatMap(({ key, model, route }) => [key, model, route]));
+  // Many calls share their groups.
+  const shared = new Map(records.map((record) => [nameOfCall(record), record]));
+  const groups = new Map([...shared].map(([name, record]) => [name, groupsOf(record)]));
+  const all = [...groups.values()];
+  await ids.find(all.flatMap(({ key, model, route }) => [key, model, route]));
   // The groups of all dimensions refer to the others.
-  const wholes = ofCalls.map(({ full, key, model, route }) => {
+  const wholes = all.map(({ full, key, model, route }) => {
     const ofWhole = {
       key_group_id: ids.idOf(key),
       model_group_id: ids.idOf(model),
@@ -46,18 +50,15 @@ export async function findGroups(
     return [nameOf(full), ofWhole] as const;
   });
   await ids.find(
-    ofCalls.map(({ full }) => full),
+    all.map(({ full }) => full),
     new Map(wholes),
   );
+  const found = new Map([...groups].map(([name, ofCall]) => [name, ids.idsOf(ofCall)]));
   return {
     of(record) {
-      const { full, key, model, route } = groupsOf(record);
-      return {
-        full: ids.idOf(full),
-        key: ids.idOf(key),
-        model: ids.idOf(model),
-        route: ids.idOf(route),
-      };
+      const ofCall = found.get(nameOfCall(record));
+      if (ofCall === undefined) throw new Error("the call is not of this batch");
+      return ofCall;
     },
   };
 }
@@ -74,6 +75,15 @@ class GroupTable {
     const id = this.#ids.get(nameOf(group));
     if (id === undefined) throw new Error("a group of usage has no id");
     return id;
+  }
+
+  idsOf({ full, key, model, route }: CallGroups): GroupIds {
+    return {
+      full: this.idOf(full),
+      key: this.idOf(key),
+      model: this.idOf(model),
+      route: this.idOf(route),
+    };
   }
 
   /** `wholes` has further columns of new groups, by name. */
@@ -110,7 +120,7 @@ class GroupTable {
 }
 
 /** Dimensions that a detail leaves out, and the target of calls that tried none, are empty. */
-function groupsOf(record: UsageRecord): Readonly<Record<Detail, Dimensions>> {
+function groupsOf(record: UsageRecord): CallGroups {
   const { environment, accountId, applicationId, keyId, model, target, status } = record;
   const none = { application_id: "", key_id: "", model: "", target: "" };
   const owner = { environment, account_id: accountId, ...none, status: 0, capacity_class: "" };
@@ -126,4 +136,11 @@ function groupsOf(record: UsageRecord): Readonly<Record<Detail, Dimensions>> {
 
 function nameOf(group: Dimensions): string {
   return JSON.stringify(dimensions.map((dimension) => group[dimension]));
+}
+
+/** Equal for calls of the same groups. No name contains a line break. */
+function nameOfCall(record: UsageRecord): string {
+  const { keyId, model, status, target = "", capacityClass } = record;
+  const owner = `${record.applicationId}\n${record.accountId}\n${record.environment}`;
+  return `${keyId}\n${model}\n${status}\n${target}\n${capacityClass}\n${owner}`;
 }

@@ -7,8 +7,9 @@ import { details, stepTables } from "../../repositories/usage/usage-steps.ts";
 import type { UsageSum } from "../../repositories/usage/usage-sum.ts";
 import { rowsOf, type SetRow } from "./row-set.ts";
 
-/** Appending makes latencies grow, so longer ones are compacted, as in SQLite. */
-const longLatencies = 2_048;
+/** As in SQLite: appending makes latencies grow, so longer ones are compacted. */
+const longInRow = 2_048;
+const longInBatch = 64;
 
 export const countColumns = [
   "calls",
@@ -54,9 +55,13 @@ function toRow({ detail, at, groupId }: SumPlace, sum: UsageSum): SetRow {
     cached_input_tokens: sum.cachedInputTokens,
     estimated_tokens: sum.estimatedTokens,
     cache_write_tokens: sum.cacheWriteTokens,
-    durations: compactLatencies(sum.durations),
-    first_events: compactLatencies(sum.firstEvents),
+    durations: shortened(sum.durations),
+    first_events: shortened(sum.firstEvents),
   };
+}
+
+function shortened(latencies: string): string {
+  return latencies.length > longInBatch ? compactLatencies(latencies) : latencies;
 }
 
 interface WrittenRow extends SumPlace {
@@ -75,7 +80,7 @@ export async function addRows(
     on conflict (detail, at, group_id) do update set ${sql.raw(additions)}
     returning detail, at, group_id,
       octet_length(durations) + octet_length(first_events) as length`.execute(queries);
-  const long = rows.filter(({ length }) => length > longLatencies);
+  const long = rows.filter(({ length }) => length > longInRow);
   if (long.length > 0) await compactRows(queries, step, long);
 }
 
