@@ -15,6 +15,9 @@ export interface PostgresDatabases {
   readonly connect: (options?: Partial<PostgresOptions>) => Promise<PostgresConnection>;
 }
 
+/** The machine of the tests may be busy. */
+const patient = { connectTimeoutMs: 30_000, lockWaitMs: 30_000, statementTimeoutMs: 30_000 };
+
 /** Defines tests that need a PostgreSQL server. */
 export function describeWithPostgres(define: (databases: PostgresDatabases) => void): void {
   if (postgresPrograms === undefined) {
@@ -49,7 +52,7 @@ export function describeWithPostgres(define: (databases: PostgresDatabases) => v
       },
       async connect(options = {}) {
         const url = options.url ?? (await server().createDatabase());
-        const connection = new PostgresConnection({ seals, ...options, url });
+        const connection = new PostgresConnection({ seals, ...patient, ...options, url });
         connections.push(connection);
         return connection;
       },

@@ -65,6 +65,35 @@ describeWithPostgres((databases) => {
     expect(counted?.rows).toEqual([{ calls: 50 }]);
   });
 
+  test("a batch of usage that takes long delays no change of a key and no reading", async () => {
+    const connection = await databases.connect();
+    const control = new SqlControlStore(connection);
+    const written = Promise.withResolvers<void>();
+    const storing = connection.inLane("usage").change(() => written.promise);
+    await control.change((to) => to.accounts.insert(accountOf("acct_a")));
+    expect((await control.read((view) => view.accounts.get("acct_a")))?.id).toBe("acct_a");
+    written.resolve();
+    await storing;
+  });
+
+  test("a gateway that stops in the middle of a change does not keep others from theirs", async () => {
+    const url = await databases.server.createDatabase();
+    const frozen = await databases.connect({ url, statementTimeoutMs: 2_000 });
+    const other = new SqlControlStore(await databases.connect({ url }));
+    await untilAvailable(() => frozen.open());
+    const hasBegun = Promise.withResolvers<void>();
+    const thaws = Promise.withResolvers<void>();
+    const changing = frozen.change(async () => {
+      hasBegun.resolve();
+      await thaws.promise;
+    });
+    await hasBegun.promise;
+    // Waits for the lane, until the server ends the idle transaction.
+    await other.change((to) => to.accounts.insert(accountOf("acct_a")));
+    thaws.resolve();
+    expect(await changing.catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
+  });
+
   test("a database of a newer version is refused and left as it is", async () => {
     const url = await databases.server.createDatabase();
     const first = await databases.connect({ url });
@@ -119,12 +148,12 @@ describeWithPostgres((databases) => {
   test("a frozen server fails a statement instead of holding it", async () => {
     const connection = await databases.connect({
       ...reopened,
-      statementTimeoutMs: 100,
-      connectTimeoutMs: 100,
+      statementTimeoutMs: 300,
+      connectTimeoutMs: 1_000,
     });
     const store = new SqlControlStore(connection);
     const read = () => store.read((view) => view.accounts.get("acct_a"));
-    await read();
+    await untilAvailable(read);
     databases.server.signal("SIGSTOP");
     try {
       expect(await read().catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
