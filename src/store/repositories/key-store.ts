@@ -1,4 +1,4 @@
-import type { CompiledQuery } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Clock } from "../../domain/clock.ts";
 import type { KeySecret } from "../../domain/keys/key.ts";
 import type { EndedKey, KeyChange, KeyChanges, KeyStore, RenewedSecret } from "../store.ts";
@@ -40,11 +40,7 @@ export class SqlKeyStore implements KeyStore {
   recordLastUse(uses: ReadonlyMap<string, number>): Promise<void> {
     if (uses.size === 0) return Promise.resolve();
     return this.#connection.change(async (queries) => {
-      // Compiled once, because many keys are in use.
-      const note = noteLastUse(queries);
-      for (const [publicId, at] of uses) {
-        await queries.executeQuery({ ...note, parameters: [at, publicId, at] });
-      }
+      await noteLastUse(uses).execute(queries);
     });
   }
 
@@ -62,14 +58,17 @@ export class SqlKeyStore implements KeyStore {
   }
 }
 
-/** Parameters: the time, the public id, the time again. */
-function noteLastUse(queries: Queries): CompiledQuery {
-  return queries
-    .updateTable("secrets")
-    .set({ lastUsedAt: 0 })
-    .where("publicId", "=", "")
-    .where((eb) => eb.or([eb("lastUsedAt", "is", null), eb("lastUsedAt", "<", 0)]))
-    .compile();
+/**
+ * One statement for any number of secrets, because a gateway has many in use. SQLite and PostgreSQL
+ * both read a JSON object; PostgreSQL casts its values only as texts.
+ */
+function noteLastUse(uses: ReadonlyMap<string, number>): RawBuilder<unknown> {
+  const at = sql`cast(cast(used.value as text) as bigint)`;
+  return sql`
+    update secrets set last_used_at = ${at}
+    from json_each(${JSON.stringify(Object.fromEntries(uses))}) as used
+    where secrets.public_id = used.key
+      and (secrets.last_used_at is null or secrets.last_used_at < ${at})`;
 }
 
 type ChangeRow = Awaited<ReturnType<typeof findChangedKeys>>[number];
