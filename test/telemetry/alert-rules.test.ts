@@ -4,7 +4,8 @@ import { z } from "zod";
 import { anchorsOf, plain, readDocument, tableRows } from "../support/documents.ts";
 import { testNeeding } from "../support/requirement.ts";
 import { expectExposed, labelsOf } from "./expect-exposed.ts";
-import { exposedMetrics } from "./exposed-metrics.ts";
+import { pageAfterCalls, startMeasured } from "./exposed-metrics.ts";
+import { readMetrics, seriesOf, type PageMetric } from "./metrics-page.ts";
 import { readExpression } from "./promql.ts";
 import { promtool } from "./promtool.ts";
 
@@ -27,9 +28,14 @@ const groups = z
   .parse(YAML.parse(text)).groups;
 const rules = groups.flatMap((group) => group.rules);
 
-let metrics: Awaited<ReturnType<typeof exposedMetrics>>;
+let metrics: ReadonlyMap<string, PageMetric>;
+/** Of a gateway before its first call. */
+let firstSeries: readonly string[];
 beforeAll(async () => {
-  metrics = await exposedMetrics();
+  await using gateway = await startMeasured();
+  const first = await fetch(`${gateway.adminUrl}/metrics`);
+  firstSeries = seriesOf(await first.text());
+  metrics = readMetrics(await pageAfterCalls(gateway));
 });
 
 test.each(rules)("$alert reads metrics and labels that the gateway exposes", ({ expr }) => {
@@ -46,6 +52,19 @@ test.each(rules)(
     for (const [, label = ""] of named) expect(known).toContain(label);
   },
 );
+
+// For Prometheus, a series that appears with 1 has not increased.
+test("a counter whose increase is an alert exists before its first event", () => {
+  const counters = rules.flatMap(({ expr }) => [...expr.matchAll(/increase\((\w+)(\{.*?\})?/g)]);
+  expect(counters.length).toBeGreaterThan(5);
+  for (const [, name = "", matchers = ""] of counters) {
+    const start = `${name}${matchers}`;
+    expect(
+      firstSeries.filter((each) => each.startsWith(start)),
+      start,
+    ).not.toEqual([]);
+  }
+});
 
 test("every alert links to a section that names it, and docs/observability.md lists it", () => {
   const operations = readDocument("docs/operations.md").split(/^(?=#)/m);

@@ -1,59 +1,13 @@
 import { expect, test } from "bun:test";
-import { z } from "zod";
-import { readDocument } from "../support/documents.ts";
 import { testNeeding } from "../support/requirement.ts";
+import { dashboard, queries, withValues } from "./dashboard.ts";
 import { expectExposed, labelsOf } from "./expect-exposed.ts";
 import { exposedMetrics } from "./exposed-metrics.ts";
 import { readExpression } from "./promql.ts";
 import { promtool } from "./promtool.ts";
 
-const source = z.strictObject({
-  type: z.literal("prometheus"),
-  uid: z.literal("$" + "{datasource}"),
-});
-const place = z.strictObject({ h: z.number(), w: z.number(), x: z.number(), y: z.number() });
-const targetSchema = z.looseObject({
-  datasource: source,
-  expr: z.string(),
-  legendFormat: z.string(),
-});
-const panelSchema = z.looseObject({ id: z.number(), title: z.string(), gridPos: place });
-const dashboardSchema = z.looseObject({
-  panels: z.array(
-    z.discriminatedUnion("type", [
-      panelSchema.extend({ type: z.literal("row") }),
-      panelSchema.extend({
-        type: z.enum(["stat", "state-timeline", "timeseries"]),
-        datasource: source,
-        targets: z.array(targetSchema).min(1),
-      }),
-    ]),
-  ),
-  templating: z.object({
-    list: z.array(
-      z.looseObject({ name: z.string(), type: z.string(), definition: z.string().optional() }),
-    ),
-  }),
-  annotations: z.object({
-    list: z.array(z.looseObject({ datasource: source, expr: z.string(), titleFormat: z.string() })),
-  }),
-});
-
-const dashboard = dashboardSchema.parse(JSON.parse(readDocument("deploy/grafana/sluice.json")));
-const { panels, annotations, templating } = dashboard;
-const queries = [
-  ...panels.flatMap((panel) => (panel.type === "row" ? [] : panel.targets)),
-  ...annotations.list.map(({ expr, titleFormat }) => ({ expr, legendFormat: titleFormat })),
-].map(({ expr, legendFormat }) => ({ expression: withValues(expr), legendFormat, expr }));
+const { panels, templating } = dashboard;
 const metrics = await exposedMetrics();
-
-/** An expression with values in place of Grafana's variables. */
-function withValues(text: string): string {
-  return text
-    .replaceAll("$__rate_interval", "5m")
-    .replaceAll("$job", "sluice")
-    .replaceAll("$instance", ".*");
-}
 
 test.each(queries)("$expr reads metrics and labels that the gateway exposes", (query) => {
   const { expression, legendFormat } = query;

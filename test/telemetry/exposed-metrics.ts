@@ -1,4 +1,4 @@
-import { startGateway } from "../support/gateway.ts";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { readMetrics, type PageMetric } from "./metrics-page.ts";
 
 const models = `
@@ -14,14 +14,18 @@ const pools = `
 const plans = `
   patient: { requests_per_minute: 1000, tokens_per_minute: 1000000, queue_timeout: 60s }`;
 
-/** The page of a gateway of control and two workers, after calls that all kinds of series need. */
-export async function exposedPage(): Promise<string> {
-  await using gateway = await startGateway({
+/** A gateway of control and two workers. */
+export function startMeasured(): Promise<TestGateway> {
+  return startGateway({
     sections: { models, pools, plans },
     key: { plan: "patient" },
     overrides: { version: "1.2.3" },
     workers: 2,
   });
+}
+
+/** Makes calls for all kinds of series, and returns the page of metrics after them. */
+export async function pageAfterCalls(gateway: TestGateway): Promise<string> {
   const call = async (model: string): Promise<number> => {
     const body = { model, messages: [{ role: "user", content: "Hello" }] };
     const answer = await gateway.post("/v1/chat/completions", body);
@@ -35,8 +39,12 @@ export async function exposedPage(): Promise<string> {
     throw new Error(`calls ended with ${statuses.join(", ")}`);
   }
   await gateway.usage();
-  const page = await fetch(`${gateway.adminUrl}/metrics`);
-  return await page.text();
+  return (await fetch(`${gateway.adminUrl}/metrics`)).text();
+}
+
+export async function exposedPage(): Promise<string> {
+  await using gateway = await startMeasured();
+  return await pageAfterCalls(gateway);
 }
 
 /** The metrics of that page by name. */
