@@ -51,7 +51,8 @@ const scenarioLimits = {
   mostAddedP99Ms: 2_000,
 };
 
-const runTimeoutMs = 240_000;
+/** Enough for waves that are run again. */
+const runTimeoutMs = 900_000;
 const stopping = new AbortController();
 const { signal } = stopping;
 const rows = new Map<string, Row>();

@@ -15,25 +15,35 @@ export interface GridRun {
   readonly onNote: (note: string) => void;
 }
 
-/**
- * Runs the cells in waves; a wave that cannot be run counts against all of its cells. A wave whose
- * control calls failed is repeated once, because the machine may have been stalled.
- */
+/** Runs the cells in waves; a wave that cannot be run counts against all of its cells. */
 export async function runGrid(run: GridRun): Promise<readonly Row[]> {
-  const { cells, parallel, signal, onRow, onNote } = run;
+  const { cells, parallel, signal, onRow } = run;
   const rows: Row[] = [];
   for (let first = 0; first < cells.length && !signal.aborted; first += parallel) {
-    const wave = cells.slice(first, first + parallel);
-    let made = await runCells(run, wave);
-    if (made.some(({ findings }) => findings["beside"]?.isMet === false) && !signal.aborted) {
-      onNote("calls beside these cells failed; they are run again:");
-      made.forEach(({ name, findings }) => onNote(`  ${name}: ${findings["beside"]?.text}`));
-      made = await runCells(run, wave);
-    }
+    const made = await runUndisturbed(run, cells.slice(first, first + parallel));
     made.forEach(onRow);
     rows.push(...made);
   }
   return rows;
+}
+
+/**
+ * Calls beside the faults fail when the machine cannot carry the load. Such a wave is run again in
+ * halves, and at last each of its cells by itself.
+ */
+async function runUndisturbed(run: GridRun, wave: readonly Cell[]): Promise<readonly Row[]> {
+  const made = await runCells(run, wave);
+  if (run.signal.aborted || !made.some(isDisturbed)) return made;
+  run.onNote("calls beside these cells failed; they are run again:");
+  for (const { name, findings } of made) run.onNote(`  ${name}: ${findings["beside"]?.text}`);
+  if (wave.length === 1) return runCells(run, wave);
+  const half = Math.ceil(wave.length / 2);
+  const rows = await runUndisturbed(run, wave.slice(0, half));
+  return [...rows, ...(await runUndisturbed(run, wave.slice(half)))];
+}
+
+function isDisturbed({ findings }: Row): boolean {
+  return findings["beside"]?.isMet === false;
 }
 
 function runCells(
