@@ -18,6 +18,9 @@ async function main(): Promise<number> {
     allowPositionals: true,
   });
   const platforms = positionals.length === 0 ? Object.keys(targets) : positionals;
+  const folder = resolve(values.out);
+  // Source maps are relative to the working directory.
+  process.chdir(root);
   const failed: string[] = [];
   for (const platform of platforms) {
     if (!isPlatform(platform)) {
@@ -25,7 +28,7 @@ async function main(): Promise<number> {
       return 2;
     }
     try {
-      console.log(await build(platform, resolve(values.out)));
+      console.log(await build(platform, folder));
     } catch (error) {
       failed.push(platform);
       console.error(`build: ${platform}: ${Bun.inspect(error)}`);

@@ -4,7 +4,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds from an arbitrary start. Never goes backwards. */
   monotonic(): number;
-  /** Runs something once after a delay. Returns a function that cancels it. */
+  /** Runs something once after a delay; soon if it is below 0. Returns a function that cancels it. */
   schedule(run: () => void, delayMs: number): () => void;
 }
 
@@ -12,7 +12,8 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   schedule(run, delayMs) {
-    const timer = setTimeout(run, delayMs);
+    // The runtime warns of a delay below 0, on the standard error of the log.
+    const timer = setTimeout(run, Math.max(0, delayMs));
     return () => clearTimeout(timer);
   },
 };

@@ -15,6 +15,8 @@ let executable: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "sluice-executable-"));
   const build = Bun.spawn([process.execPath, script, "--out", join(folder, "dist"), platform], {
+    // Anywhere: the positions in its sources must not depend on it.
+    cwd: folder,
     stdout: "ignore",
     stderr: "inherit",
   });
