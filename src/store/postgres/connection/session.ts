@@ -11,6 +11,7 @@ import { StorageUnavailable } from "../../errors.ts";
 import { inSession as inSqlSession, type SqlDialect } from "../../repositories/session.ts";
 import type { Queries, Tables } from "../../repositories/tables.ts";
 import { meaningOf } from "./postgres-trouble.ts";
+import { withoutNul } from "./without-nul.ts";
 
 const adapter = new PostgresAdapter();
 const compiler = new PostgresQueryCompiler();
@@ -38,7 +39,8 @@ export function inSession<Result>(
     const isGuarded = mayGoOn && !/^\s*select\b/i.test(sql);
     try {
       if (isGuarded) await savepoint.move();
-      const { rows, rowCount, command } = await client.query<Row & object>(sql, [...parameters]);
+      const values = parameters.map(withoutNul);
+      const { rows, rowCount, command } = await client.query<Row & object>(sql, values);
       if (!changesRows.has(command)) return { rows };
       return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
     } catch (error) {

@@ -3,6 +3,7 @@ import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
 import type { Queries } from "../../repositories/tables.ts";
 import { toValues, usageColumns } from "../../repositories/usage/usage-row.ts";
+import { withoutNul } from "../connection/without-nul.ts";
 import { rowsOf } from "./row-set.ts";
 
 /** Stores the calls that are not stored yet, and returns those. */
@@ -30,6 +31,6 @@ function toRow(record: UsageRecord): Readonly<Record<string, unknown>> {
 
 /** PostgreSQL would store an object as its JSON. */
 function plain(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null) return withoutNul(value);
   throw new RefusedRows("a column of a call cannot hold an object");
 }
