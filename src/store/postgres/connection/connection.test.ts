@@ -163,6 +163,87 @@ describeWithPostgres((databases) => {
     expect(await untilAvailable(read)).toBeUndefined();
   });
 
+  test("a server that freezes while it is checked does not hold the gateway for ever", async () => {
+    const url = await databases.server.createDatabase();
+    let isFreezing = true;
+    const owner = {
+      check(): void {
+        if (isFreezing) databases.server.signal("SIGSTOP");
+      },
+      claim: () => ({ installation: "inst_a", pepperMark: "mark", at: 1 }),
+    };
+    const options = { url, owner, statementTimeoutMs: 300, ...reopened };
+    const connection = await databases.connect(options);
+    try {
+      expect(await connection.open().catch((error: unknown) => error)).toBeInstanceOf(
+        StorageUnavailable,
+      );
+    } finally {
+      isFreezing = false;
+      databases.server.signal("SIGCONT");
+    }
+    await untilAvailable(() => connection.open());
+  });
+
+  test("readers that occupy all connections are no failure of the database", async () => {
+    const troubles: string[] = [];
+    const connection = await databases.connect({
+      poolSize: 1,
+      connectTimeoutMs: 1_000,
+      onTrouble: (what) => void troubles.push(what),
+    });
+    await untilAvailable(() => connection.open());
+    troubles.length = 0;
+    const hasBegun = Promise.withResolvers<void>();
+    const ends = Promise.withResolvers<void>();
+    const reading = connection.read(async () => {
+      hasBegun.resolve();
+      await ends.promise;
+    });
+    await hasBegun.promise;
+    const other = connection.read(() => Promise.resolve()).catch((error: unknown) => error);
+    expect(await other).toBeInstanceOf(StorageUnavailable);
+    ends.resolve();
+    await reading;
+    await connection.read(() => Promise.resolve());
+    expect(troubles).toEqual([]);
+  });
+
+  test("one broken connection is enough to give up all that were made before", async () => {
+    const connection = await databases.connect({ ...reopened, statementTimeoutMs: 1_000 });
+    const readPid = (wait: Promise<unknown>) =>
+      connection.read(async (queries) => {
+        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(
+          queries,
+        );
+        await wait;
+        return rows[0]?.pid ?? 0;
+      });
+    await untilAvailable(() => connection.open());
+    const ends = Promise.withResolvers<void>();
+    let begun = 0;
+    const wait = async (): Promise<number> => {
+      const pid = await readPid(
+        Promise.resolve().then(() => {
+          begun += 1;
+          if (begun === 3) ends.resolve();
+          return ends.promise;
+        }),
+      );
+      return pid;
+    };
+    const pids = await Promise.all([wait(), wait(), wait()]);
+    expect(new Set(pids).size).toBe(3);
+    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    try {
+      const failure = await readPid(Promise.resolve()).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(StorageUnavailable);
+      expect(pids).not.toContain(await readPid(Promise.resolve()));
+    } finally {
+      for (const pid of pids) process.kill(pid, "SIGCONT");
+    }
+  });
+
   test("no message shows the password", async () => {
     const port = freePort();
     const url = `postgres://user:geheim@127.0.0.1:${port}/sluice?sslmode=disable`;

@@ -1,4 +1,4 @@
-import type { ClientBase, Pool, PoolClient } from "pg";
+import type { ClientBase, PoolClient } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { nameOfDatabase } from "../../../domain/database-name.ts";
@@ -7,21 +7,12 @@ import type { DatabaseOwner } from "../../installation.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
 import type { Queries } from "../../repositories/tables.ts";
 import { type Lane, LaneQueue, lockOf } from "./lanes.ts";
+import { ClientPool, createClient, type PoolOptions } from "./pool.ts";
 import { meaningOf, troubleOf } from "./postgres-trouble.ts";
 import { prepareDatabase } from "./prepare-database.ts";
 import { inSession } from "./session.ts";
-import { valueParsers } from "./value-parsers.ts";
 
-export interface PostgresOptions {
-  readonly url: string;
-  /** Most connections of this process. Default 10. */
-  readonly poolSize?: number | undefined;
-  /** Longest wait for a connection. Default 2000. */
-  readonly connectTimeoutMs?: number | undefined;
-  /** Longest wait for another gateway's change. Default 5000. */
-  readonly lockWaitMs?: number | undefined;
-  /** Longest time of one statement. Default 10 000. */
-  readonly statementTimeoutMs?: number | undefined;
+export interface PostgresOptions extends PoolOptions {
   /** Shortest time between two attempts to reach a database that failed. Default 500. */
   readonly reopenIntervalMs?: number | undefined;
   /** Most transactions that wait or run. Default 1000. */
@@ -46,7 +37,10 @@ const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 export class PostgresConnection implements SqlConnection, AsyncDisposable {
   readonly #options: PostgresOptions;
   readonly #clock: Pick<Clock, "monotonic">;
-  #pool: Promise<Pool> | undefined;
+  /** Undefined until it is needed, and after a failure. */
+  #pool: ClientPool | undefined;
+  /** Settled once the pools of before have ended. */
+  #retired: Promise<unknown> = Promise.resolve();
   readonly #lanes = new LaneQueue();
   #waiting = 0;
   #isClosed = false;
@@ -99,7 +93,8 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await (await this.#pool)?.end();
+    this.#retirePool();
+    await this.#retired;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -127,7 +122,8 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     work: (queries: Queries) => Promise<Result>,
   ): Promise<Result> {
     await this.#prepare();
-    const client = await this.#connect();
+    const pool = this.#currentPool();
+    const client = await this.#connect(pool);
     let isBroken = false;
     try {
       await ask(client, begin);
@@ -136,10 +132,10 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
       if ((await ask(client, "COMMIT")) !== "COMMIT") {
         throw new StorageUnavailable("the transaction was rolled back");
       }
-      this.#proveWorking();
+      if (pool === this.#pool) this.#proveWorking();
       return result;
     } catch (error) {
-      isBroken = this.#isTrouble(error) || !(await canRollBack(client));
+      isBroken = this.#isTrouble(error, pool) || !(await canRollBack(client));
       throw error;
     } finally {
       client.release(isBroken);
@@ -147,7 +143,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   }
 
   async #prepare(): Promise<void> {
-    if (this.#isClosed) throw new StorageUnavailable("the database was closed");
+    this.#refuseIfClosed();
     const trouble = this.#trouble;
     if (trouble !== undefined && this.#prepared === undefined) {
       const elapsedMs = this.#clock.monotonic() - trouble.at;
@@ -160,10 +156,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   /** On a connection of its own, because a step of the schema may take long. */
   async #check(): Promise<void> {
     const { owner, seals } = this.#options;
-    const settings = { ...settingsOf(this.#options), statement_timeout: 0, lock_timeout: 0 };
-    const { Client } = await loadDriver();
-    const client = new Client({ ...settings, query_timeout: undefined });
-    client.on("error", () => undefined);
+    const client = await createClient(this.#options);
     try {
       await client.connect();
       const name = this.#name;
@@ -178,14 +171,29 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     }
   }
 
-  async #connect(): Promise<PoolClient> {
+  #currentPool(): ClientPool {
+    this.#refuseIfClosed();
+    this.#pool ??= new ClientPool(this.#options);
+    return this.#pool;
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#isClosed) throw new StorageUnavailable("the database was closed");
+  }
+
+  async #connect(pool: ClientPool): Promise<PoolClient> {
     try {
-      this.#pool ??= openPool(this.#options);
-      const pool = await this.#pool;
       return await pool.connect();
     } catch (error) {
-      throw this.#readFailure(error);
+      throw error instanceof StorageUnavailable ? error : this.#readFailure(error);
     }
+  }
+
+  #retirePool(): void {
+    const pool = this.#pool;
+    if (pool === undefined) return;
+    this.#pool = undefined;
+    this.#retired = Promise.all([this.#retired, pool.end()]).then(() => undefined);
   }
 
   /** The error to throw for one of the driver. */
@@ -200,19 +208,21 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   }
 
   /** Whether a transaction failed because of its connection. */
-  #isTrouble(error: unknown): boolean {
+  #isTrouble(error: unknown, pool: ClientPool): boolean {
     if (!(error instanceof StorageUnavailable) || error.cause === undefined) return false;
     const trouble = troubleOf(error.cause);
     if (trouble?.cure !== "reconnect") return false;
-    this.#report(trouble.what, error.cause);
+    // A connection made before the last failure shows nothing new.
+    if (pool === this.#pool) this.#report(trouble.what, error.cause);
     return true;
   }
 
   #report(what: string, error: unknown): void {
     const isNew = this.#trouble?.what !== what;
     this.#trouble = { what, error, at: this.#clock.monotonic() };
-    // Another database may answer the next time.
+    // Another database may answer the next time, and other connections may be broken too.
     this.#prepared = undefined;
+    this.#retirePool();
     if (isNew) this.#options.onTrouble?.(what, error);
   }
 
@@ -229,36 +239,6 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   get #name(): string {
     return nameOfDatabase(this.#options.url);
   }
-}
-
-/** Loaded on first use, because gateways with SQLite do not need it. */
-const loadDriver = () => import("pg");
-
-async function openPool(options: PostgresOptions): Promise<Pool> {
-  const { Pool } = await loadDriver();
-  const max = options.poolSize ?? 10;
-  const pool = new Pool({ ...settingsOf(options), max, idleTimeoutMillis: 60_000 });
-  // A connection that breaks while nothing waits for it; its next use finds that out.
-  pool.on("error", () => undefined);
-  pool.on("connect", (client) => client.on("error", () => undefined));
-  return pool;
-}
-
-function settingsOf(options: PostgresOptions) {
-  const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
-  return {
-    connectionString: options.url,
-    application_name: "sluice",
-    types: valueParsers,
-    keepAlive: true,
-    connectionTimeoutMillis: options.connectTimeoutMs ?? 2_000,
-    lock_timeout: options.lockWaitMs ?? 5_000,
-    statement_timeout: statementTimeoutMs,
-    // A frozen gateway must not hold its lane.
-    idle_in_transaction_session_timeout: statementTimeoutMs,
-    // A frozen server ends no statement by itself.
-    query_timeout: statementTimeoutMs + 2_000,
-  };
 }
 
 function beginIn(lane: Lane): string {

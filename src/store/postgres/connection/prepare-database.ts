@@ -8,6 +8,9 @@ import { lockOf } from "./lanes.ts";
 import { migrations } from "./migrations.ts";
 import { inSession } from "./session.ts";
 
+/** The driver takes 0 for the time-out of the connection. */
+const longestTimerMs = 2 ** 31 - 1;
+
 export interface PrepareSettings {
   /** The URL without its password. */
   readonly name: string;
@@ -20,32 +23,27 @@ export interface PrepareSettings {
 /**
  * Checks the owner of a database and brings its schema up to date, all in one transaction under a
  * lock, so that gateways that start together apply each step once. Throws the driver's errors, and
- * `UnusableDatabase`.
+ * `UnusableDatabase`; then the end of the connection rolls back.
  */
 export async function prepareDatabase(
   client: ClientBase,
   { name, isCreating, owner, seals }: PrepareSettings,
 ): Promise<void> {
   await client.query(`BEGIN; ${lockOf("schema")}`);
-  try {
-    const facts = await readFacts(client, name);
-    if (facts.state === "empty" && !isCreating) {
-      throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
-    }
-    owner?.check(facts);
-    const done = await migrate(client, name);
-    if (owner !== undefined) await claimDatabase(client, facts, owner);
-    if (seals !== undefined) {
-      await inSession(client, (queries) => {
-        const ends = new AuditEnds(queries, seals);
-        return done === 0 ? ends.sealAll() : ends.renewSeals();
-      });
-    }
-    await client.query("COMMIT");
-  } catch (error) {
-    await client.query("ROLLBACK").catch(() => undefined);
-    throw error;
+  const facts = await readFacts(client, name);
+  if (facts.state === "empty" && !isCreating) {
+    throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
   }
+  owner?.check(facts);
+  const done = await migrate(client, name);
+  if (owner !== undefined) await claimDatabase(client, facts, owner);
+  if (seals !== undefined) {
+    await inSession(client, (queries) => {
+      const ends = new AuditEnds(queries, seals);
+      return done === 0 ? ends.sealAll() : ends.renewSeals();
+    });
+  }
+  await client.query("COMMIT");
 }
 
 /** Returns how many steps the database had. */
@@ -57,11 +55,17 @@ async function migrate(client: ClientBase, name: string): Promise<number> {
         `its schema is ${done}, this version knows ${migrations.length}`,
     );
   }
-  for (const step of migrations.slice(done)) await client.query(step);
+  for (const step of migrations.slice(done)) await runStep(client, step);
   if (done < migrations.length) {
     await client.query("UPDATE schema_version SET version = $1", [migrations.length]);
   }
   return done;
+}
+
+/** For as long as it takes: other statements of the connection have a time-out. */
+async function runStep(client: ClientBase, step: string): Promise<void> {
+  const statements = { text: step, query_timeout: longestTimerMs };
+  await client.query(statements);
 }
 
 async function readVersion(client: ClientBase): Promise<number> {
