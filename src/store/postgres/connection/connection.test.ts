@@ -1,12 +1,20 @@
 import { expect, test } from "bun:test";
-import { accountOf, keyOf, applicationOf } from "../../../../test/contracts/control-fixtures.ts";
+import {
+  accountOf,
+  applicationOf,
+  auditEntryOf,
+  keyOf,
+} from "../../../../test/contracts/control-fixtures.ts";
 import { recordOf } from "../../../../test/contracts/usage-fixtures.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
 import { freePort } from "../../../../test/support/free-port.ts";
+import { testPeppers } from "../../../../test/support/test-peppers.ts";
 import { SchemaTooNew, StorageUnavailable, WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts } from "../../installation.ts";
+import type { SqlConnection } from "../../repositories/connection.ts";
 import { SqlControlStore } from "../../repositories/control-store.ts";
 import { PostgresUsageStore } from "../usage/usage-store.ts";
+import { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { PostgresConnection } from "./connection.ts";
 import { sql } from "kysely";
 
@@ -145,6 +153,52 @@ describeWithPostgres((databases) => {
     expect(events.at(-1)).toBe("recovered");
   });
 
+  test("a pepper is replaced while another gateway writes the audit", async () => {
+    const url = await databases.server.createDatabase();
+    const running = await databases.connect({ url });
+    const store = new SqlControlStore(running);
+    await store.change((to) => to.audit.append(auditEntryOf(1)));
+    const hasAppended = Promise.withResolvers<void>();
+    const commits = Promise.withResolvers<void>();
+    const appending = store.change(async (to) => {
+      await to.audit.append(auditEntryOf(2));
+      hasAppended.resolve();
+      await commits.promise;
+    });
+    await hasAppended.promise;
+    const seals = new AuditSeals(testPeppers("next", "test"));
+    const observer = running.inLane("usage");
+    const starting = await databases.connect({ url, seals });
+    const opened = starting.open();
+    await untilOneWaits(observer);
+    commits.resolve();
+    await Promise.all([appending, opened]);
+    const verdict = await new SqlControlStore(starting).verifyAudit(new AbortController().signal);
+    expect(verdict).toMatchObject({ isIntact: true, entries: 2 });
+  });
+
+  test("changes read what others committed, whatever the default of the database", async () => {
+    const url = await databases.server.createDatabase();
+    const setDefault = sql`alter database ${sql.ref(new URL(url).pathname.slice(1))}
+      set default_transaction_isolation = serializable`;
+    await (await databases.connect({ url })).change((queries) => setDefault.execute(queries));
+    const [one, other] = [await databases.connect({ url }), await databases.connect({ url })];
+    await Promise.all([one.open(), other.open()]);
+    const hasBegun = Promise.withResolvers<void>();
+    const commits = Promise.withResolvers<void>();
+    const changing = new SqlControlStore(one).change(async (to) => {
+      await to.accounts.insert(accountOf("acct_a"));
+      hasBegun.resolve();
+      await commits.promise;
+    });
+    await hasBegun.promise;
+    const reading = new SqlControlStore(other).change((to) => to.accounts.get("acct_a"));
+    await untilOneWaits(other.inLane("usage"));
+    commits.resolve();
+    await changing;
+    expect((await reading)?.id).toBe("acct_a");
+  });
+
   test("a frozen server fails a statement instead of holding it", async () => {
     const connection = await databases.connect({
       ...reopened,
@@ -263,5 +317,16 @@ async function untilAvailable<Result>(read: () => Promise<Result>): Promise<Resu
       if (!(error instanceof StorageUnavailable)) throw error;
       await Bun.sleep(20);
     }
+  }
+}
+
+/** Until a connection to the same database waits for a lock. */
+async function untilOneWaits({ read }: Pick<SqlConnection, "read">): Promise<void> {
+  const waiting = sql`select 1 from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`;
+  while (true) {
+    const { rows } = await read((queries) => waiting.execute(queries));
+    if (rows.length > 0) return;
+    await Bun.sleep(20);
   }
 }

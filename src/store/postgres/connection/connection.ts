@@ -6,7 +6,7 @@ import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
 import type { Queries } from "../../repositories/tables.ts";
-import { type Lane, LaneQueue, lockOf } from "./lanes.ts";
+import { beginIn, type Lane, LaneQueue } from "./lanes.ts";
 import { ClientPool, createClient, type PoolOptions } from "./pool.ts";
 import { meaningOf, troubleOf } from "./postgres-trouble.ts";
 import { prepareDatabase } from "./prepare-database.ts";
@@ -239,10 +239,6 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   get #name(): string {
     return nameOfDatabase(this.#options.url);
   }
-}
-
-function beginIn(lane: Lane): string {
-  return `BEGIN; ${lockOf(lane)}`;
 }
 
 /** The command that the last of these statements turned out to be. */

@@ -20,6 +20,14 @@ export function lockOf(lane: Lane | "schema"): string {
   return `SELECT pg_advisory_xact_lock(${namespace}, ${numbers[lane]})`;
 }
 
+/**
+ * The statements that begin a change in a lane. Read committed, so that each later statement sees
+ * what was committed during the wait; a database or a user may have another default.
+ */
+export function beginIn(lane: Lane | "schema"): string {
+  return `BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; ${lockOf(lane)}`;
+}
+
 /** Transactions of one lane in this process, so that waiting takes no connection of the pool. */
 export class LaneQueue {
   readonly #last = new Map<Lane, Promise<unknown>>();

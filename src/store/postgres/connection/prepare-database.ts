@@ -4,7 +4,7 @@ import { SchemaTooNew, WrongDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
 import { claimDatabase, hasTable, readFacts } from "./installation-row.ts";
-import { lockOf } from "./lanes.ts";
+import { beginIn, lockOf } from "./lanes.ts";
 import { migrations } from "./migrations.ts";
 import { inSession } from "./session.ts";
 
@@ -29,7 +29,7 @@ export async function prepareDatabase(
   client: ClientBase,
   { name, isCreating, owner, seals }: PrepareSettings,
 ): Promise<void> {
-  await client.query(`BEGIN; ${lockOf("schema")}`);
+  await client.query(beginIn("schema"));
   const facts = await readFacts(client, name);
   if (facts.state === "empty" && !isCreating) {
     throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
@@ -38,6 +38,8 @@ export async function prepareDatabase(
   const done = await migrate(client, name);
   if (owner !== undefined) await claimDatabase(client, facts, owner);
   if (seals !== undefined) {
+    // Gateways that run write the ends of the audit in this lane.
+    await client.query(lockOf("entities"));
     await inSession(client, (queries) => {
       const ends = new AuditEnds(queries, seals);
       return done === 0 ? ends.sealAll() : ends.renewSeals();
