@@ -113,6 +113,16 @@ export function usageStoreContract(name: string, create: () => Ledger | Promise<
       expect(await countCalls()).toBe(0);
     });
 
+    test("calls whose texts are no well-formed Unicode, or have NUL, are stored and counted", async () => {
+      const names = { model: "a\0b", target: "half \ud800", application: "half \udc00\0" };
+      await ledger.store.insert([
+        recordOf("req_1", names),
+        recordOf("req\0_2", { environment: "\0" }),
+      ]);
+      expect((await ledger.reports.calls(allTime, { limit: 10 })).items).toHaveLength(2);
+      expect(await countCalls()).toBe(2);
+    });
+
     test("one row that can never be stored refuses its batch, of which nothing is counted", async () => {
       const bad = [
         recordOf("req_2", { durationMs: Number.NaN }),

@@ -5,7 +5,7 @@ import { BatchSums } from "../../repositories/usage/batch-sums.ts";
 import type { Queries } from "../../repositories/tables.ts";
 import type { DroppedRows, UsageRetention, UsageStore } from "../../store.ts";
 import { isFaultOfData } from "../connection/postgres-trouble.ts";
-import { insertCalls } from "./insert-calls.ts";
+import { insertCalls, storable } from "./insert-calls.ts";
 import { findLateRows } from "./late-rows.ts";
 import { eraseUsage } from "./usage-erase.ts";
 import { foldableUntil, foldSome, readFolds } from "./usage-fold.ts";
@@ -53,7 +53,7 @@ async function insertBatch(
   queries: Queries,
   records: readonly UsageRecord[],
 ): Promise<DroppedRows> {
-  const { inTime, dropped } = await findLateRows(queries, records);
+  const { inTime, dropped } = await findLateRows(queries, records.map(storable));
   await addPartitions(queries, inTime);
   const inserted = await insertCalls(queries, inTime);
   if (inserted.length === 0) return dropped;

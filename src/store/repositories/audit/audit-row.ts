@@ -6,6 +6,7 @@ import type {
 } from "../../../domain/audit/audit.ts";
 import { canonicalJson } from "../../../domain/audit/audit-digest.ts";
 import { present } from "../row.ts";
+import { storableText } from "../storable-text.ts";
 import type { AuditRow } from "../tables.ts";
 
 export function readRecord(row: AuditRow): AuditRecord {
@@ -80,16 +81,11 @@ export function withStorableTexts(entry: AuditEntry): AuditEntry {
   const { id, name } = actor;
   return {
     ...entry,
-    actor: { ...actor, id: id && storable(id), name: storable(name) },
-    address: address && storable(address),
-    requestId: requestId && storable(requestId),
-    action: storable(action),
-    subject: { type: storable(subject.type), id: storable(subject.id) },
-    accountId: accountId && storable(accountId),
+    actor: { ...actor, id: id && storableText(id), name: storableText(name) },
+    address: address && storableText(address),
+    requestId: requestId && storableText(requestId),
+    action: storableText(action),
+    subject: { type: storableText(subject.type), id: storableText(subject.id) },
+    accountId: accountId && storableText(accountId),
   };
-}
-
-/** Without half a surrogate pair, and without NUL, which PostgreSQL refuses. */
-function storable(text: string): string {
-  return text.toWellFormed().replaceAll("\0", "\ufffd");
 }
