@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { sql } from "kysely";
 import {
   allTime,
   listIds,
@@ -43,5 +44,24 @@ describeWithPostgres(({ connect }) => {
     const [total] = await reports.totals({ filter: allTime, by: [], limit: 1 });
     expect(total?.calls).toBe(6);
     expect(dropped).toEqual([{ ofErasedAccounts: 0, tooOld: 5 }]);
+  });
+
+  test("a day is dropped in a transaction that does nothing else, because readers wait for it", async () => {
+    const connection = (await connect()).inLane("usage");
+    const store = new PostgresUsageStore(connection);
+    await store.insert([
+      recordOf("req_1", { startedAt: midnight }),
+      recordOf("req_2", { startedAt: midnight + dayMs }),
+    ]);
+    const minutes = sql`select at from usage_minutes`;
+    const countMinutes = async (): Promise<number> =>
+      (await connection.read((queries) => minutes.execute(queries))).rows.length;
+    const until = midnight + dayMs;
+    const limits = { calls: until, minutes: until, hours: undefined, days: undefined };
+    expect(await store.prune(limits, 100)).toBe(1);
+    expect(await connection.read(listPartitions)).toHaveLength(1);
+    expect(await countMinutes()).toBe(2);
+    await removeAll(() => store.prune(limits, 100));
+    expect(await countMinutes()).toBe(1);
   });
 });

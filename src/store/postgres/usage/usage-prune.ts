@@ -20,8 +20,14 @@ export async function pruneUsage(
   retention: UsageRetention,
   limit: number,
 ): Promise<number> {
-  let removed = 0;
-  if (retention.calls !== undefined) removed += await pruneCalls(queries, retention.calls, limit);
+  const { calls } = retention;
+  const [oldest] = await listPartitions(queries);
+  if (calls !== undefined && oldest !== undefined && oldest.until <= calls) {
+    await moveHorizon(queries, "call", oldest.until);
+    // Alone, because readers of calls wait until this transaction ends.
+    return dropPartition(queries, oldest);
+  }
+  let removed = calls === undefined ? 0 : await pruneCalls(queries, calls, limit);
   for (const step of usageSteps) {
     const at = horizonOf(step, retention);
     if (at === undefined || removed >= limit) continue;
@@ -34,12 +40,6 @@ export async function pruneUsage(
 }
 
 async function pruneCalls(queries: Queries, before: number, limit: number): Promise<number> {
-  const [oldest] = await listPartitions(queries);
-  if (oldest === undefined) return 0;
-  if (oldest.until <= before) {
-    await moveHorizon(queries, "call", oldest.until);
-    return dropPartition(queries, oldest);
-  }
   const old = sql`select id, started_at from usage where started_at < ${before}
     order by started_at limit ${limit}`;
   const { rows } = await sql<{ startedAt: number }>`
