@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { freePort } from "./free-port.ts";
+import { quietPort } from "./free-port.ts";
 
 /** A PostgreSQL server of its own on a loopback port, gone with its data when it is disposed of. */
 export interface PostgresServer extends AsyncDisposable {
@@ -32,7 +32,7 @@ export async function startPostgres(): Promise<PostgresServer> {
 class LocalServer implements PostgresServer {
   readonly #folder: string;
   readonly #programs: string;
-  readonly #port = freePort();
+  readonly #port = quietPort();
   #server: Bun.Subprocess | undefined;
   #databases = 0;
 
@@ -57,10 +57,7 @@ class LocalServer implements PostgresServer {
       ...settings.flatMap((setting) => ["-c", setting]),
     ]);
     this.#server = Bun.spawn(command, { stdout: "ignore", stderr: "ignore" });
-    while (!(await this.#answers())) {
-      if (this.#server.exitCode !== null) throw new Error("PostgreSQL ended at its start");
-      await Bun.sleep(20);
-    }
+    while (!(await this.#answers())) await Bun.sleep(20);
   }
 
   async createDatabase(): Promise<string> {
@@ -114,6 +111,7 @@ class LocalServer implements PostgresServer {
   }
 
   async #answers(): Promise<boolean> {
+    if (this.#server?.exitCode !== null) throw new Error("PostgreSQL ended at its start");
     try {
       await this.#run("SELECT 1");
       return true;
