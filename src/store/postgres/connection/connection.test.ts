@@ -177,7 +177,7 @@ describeWithPostgres((databases) => {
     expect(verdict).toMatchObject({ isIntact: true, entries: 2 });
   });
 
-  test("changes read what others committed, whatever the default of the database", async () => {
+  test("changes read what others committed, whatever the database's default", async () => {
     const url = await databases.server.createDatabase();
     const setDefault = sql`alter database ${sql.ref(new URL(url).pathname.slice(1))}
       set default_transaction_isolation = serializable`;

@@ -10,8 +10,8 @@ import type { ClientBase } from "pg";
 import { StorageUnavailable } from "../../errors.ts";
 import { inSession as inSqlSession, type SqlDialect } from "../../repositories/session.ts";
 import type { Queries, Tables } from "../../repositories/tables.ts";
+import { storableText } from "../../repositories/storable-text.ts";
 import { meaningOf } from "./postgres-trouble.ts";
-import { withoutNul } from "./without-nul.ts";
 
 const adapter = new PostgresAdapter();
 const compiler = new PostgresQueryCompiler();
@@ -39,7 +39,7 @@ export function inSession<Result>(
     const isGuarded = mayGoOn && !/^\s*select\b/i.test(sql);
     try {
       if (isGuarded) await savepoint.move();
-      const values = parameters.map(withoutNul);
+      const values = parameters.map(storable);
       const { rows, rowCount, command } = await client.query<Row & object>(sql, values);
       if (!changesRows.has(command)) return { rows };
       return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
@@ -50,6 +50,11 @@ export function inSession<Result>(
     }
   };
   return inSqlSession({ dialect, run }, work);
+}
+
+/** What is looked up by a text that cannot be stored is not found, as no row has it. */
+function storable(value: unknown): unknown {
+  return typeof value === "string" ? storableText(value) : value;
 }
 
 /**
