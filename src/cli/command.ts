@@ -77,6 +77,14 @@ export class AskedToEnd extends Error {
   }
 }
 
+/** Resolves once the process has been asked to end. */
+export function untilAsked(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}
+
 export type EndSignal = "SIGTERM" | "SIGINT";
 
 /** The command was called wrongly; the message shows the correct usage. */

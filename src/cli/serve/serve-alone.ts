@@ -1,10 +1,10 @@
 import { createApp, type App } from "../../app.ts";
 import { printBootstrap, startError } from "./start-messages.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
-import { type CommandIo } from "../command.ts";
+import { untilAsked, type CommandIo } from "../command.ts";
 import { beginGateway, type Begun } from "./begin-gateway.ts";
 import { loadSettings, proxiesOf } from "./load-settings.ts";
-import { isAskedByPerson, untilAsked, type ServeArguments } from "./serve-options.ts";
+import { isAskedByPerson, type ServeArguments } from "./serve-options.ts";
 
 /** `serve --unsupervised`: the whole gateway in this process. */
 export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<number> {

@@ -6,13 +6,12 @@ import { buildDoor, type Door } from "../../process/wiring/door.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import type { Beginning } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
-import { type CommandIo } from "../command.ts";
+import { untilAsked, type CommandIo } from "../command.ts";
 import { beginGateway } from "./begin-gateway.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
 import {
   fixedAddress,
   isAskedByPerson,
-  untilAsked,
   withListeners,
   type ServeArguments,
 } from "./serve-options.ts";

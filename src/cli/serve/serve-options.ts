@@ -60,10 +60,3 @@ export function fixedAddress(listener: "data" | "admin", port: number, url: stri
 export function isAskedByPerson({ reason }: AbortSignal): boolean {
   return reason instanceof AskedToEnd && reason.by === "SIGINT";
 }
-
-export function untilAsked(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
-}

@@ -7,12 +7,11 @@ import type { ConfigFeed } from "../../process/link/messages.ts";
 import type { Beginning, Role } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
 import { WorkerProcess } from "../../process/worker/worker-process.ts";
-import { type CommandIo } from "../command.ts";
+import { untilAsked, type CommandIo } from "../command.ts";
 import { proxiesOf, withDataDir, type Settings } from "./load-settings.ts";
 import {
   fixedAddress,
   isAskedByPerson,
-  untilAsked,
   withListeners,
   type ServeArguments,
 } from "./serve-options.ts";

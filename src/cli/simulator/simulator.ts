@@ -6,7 +6,7 @@ import {
   type Simulator,
   type SimulatorOptions,
 } from "../../simulator/simulator.ts";
-import { CommandError, reasonOf, type Command, type CommandIo } from "../command.ts";
+import { CommandError, reasonOf, untilAsked, type Command, type CommandIo } from "../command.ts";
 import { readSimulatorOptions } from "./simulator-options.ts";
 
 export const simulatorCommand: Command = {
@@ -52,7 +52,7 @@ export async function runSimulator(
   print(`The simulator listens on ${simulator.url}`);
   for (const line of tryLines(simulator.url, options.apiKeys?.[0])) print(line);
   print(`Bedrock's wire is at ${simulator.origin}; see --help for its credentials.`);
-  await aborted(signal);
+  await untilAsked(signal);
   return exitCodes.ok;
 }
 
@@ -104,11 +104,4 @@ function helpText(): string {
     "GET /truth lists what really happened to each call; DELETE /truth clears the list.",
   ];
   return lines.join("\n");
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
