@@ -240,7 +240,8 @@ test("a user's management token works from a file and from the environment, as t
 
 testNeeding("script")("Ctrl-C at a question ends the command, and nothing is changed", async () => {
   const { key } = await createKey("--plan", "pilot");
-  const revoke = `bin/sluice keys revoke ${String(key["id"])} --data-dir ${folder.path}`;
+  // Without `exec`, the shell may wait for the command and end of Ctrl-C itself.
+  const revoke = `exec bin/sluice keys revoke ${String(key["id"])} --data-dir ${folder.path}`;
   await using terminal = Bun.spawn(["script", "-qec", revoke, "/dev/null"], {
     stdin: "pipe",
     stdout: "pipe",
