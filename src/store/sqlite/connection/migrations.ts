@@ -1,7 +1,5 @@
 import { auditSeals } from "../migrations/audit-seals.ts";
-import { cacheWrites } from "../migrations/cache-writes.ts";
 import { callReplies, callReplyShares } from "../migrations/call-replies.ts";
-import { callRouting } from "../migrations/call-routing.ts";
 import { controlPlane } from "../migrations/control-plane.ts";
 import { firstSchema } from "../migrations/first-schema.ts";
 import { installation } from "../migrations/installation.ts";
@@ -11,7 +9,9 @@ import { limitHistory } from "../migrations/limit-history.ts";
 import { pepperMarks } from "../migrations/pepper-marks.ts";
 import { provisionedPools } from "../migrations/provisioned-pools.ts";
 import { rareFilters } from "../migrations/rare-filters.ts";
+import { replicas } from "../migrations/replicas.ts";
 import { tokenParents } from "../migrations/token-parents.ts";
+import { cacheWrites, callRouting } from "../migrations/usage-columns.ts";
 import { usageRollups } from "../migrations/usage-rollups.ts";
 
 /**
@@ -35,6 +35,7 @@ export const migrations: readonly string[] = [
   pepperMarks,
   cacheWrites,
   keyNames,
+  replicas,
 ];
 
 /** The schema version from which the audit has seals. */
