@@ -3,6 +3,7 @@ import { nameOfDatabase } from "../../domain/database-name.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import {
   duration,
+  flag,
   listenAddress,
   requiredWholeNumber,
   size,
@@ -208,6 +209,11 @@ export const authSchema = z
       max: "24h",
       initial: "15m",
     }),
+    keep_snapshot: flag(
+      "Whether digests of the keys are kept in `data_dir` for a start while PostgreSQL cannot be " +
+        "reached. SQLite needs no copy.",
+      true,
+    ),
   })
   .refine((auth) => auth.pepper === undefined || auth.peppers === undefined, {
     path: ["pepper"],
@@ -219,6 +225,7 @@ export const authSchema = z
     /** The first makes digests, all verify them; if empty, the data directory's pepper is used. */
     peppers: auth.peppers ?? (auth.pepper === undefined ? [] : [auth.pepper]),
     snapshotMaxAgeMs: auth.snapshot_max_age,
+    keepsSnapshot: auth.keep_snapshot,
   }));
 
 export const ledgerSchema = z

@@ -193,7 +193,7 @@ export class ControlServer implements AsyncDisposable {
       // Until then, a gateway that is cut off may still accept keys.
       keptMs: this.#config.auth.snapshotMaxAgeMs,
       reloadKeys,
-      onSigned: () => undefined,
+      onSigned: ({ keysEpoch }) => void this.storage.keyFile?.follow(keysEpoch),
       onMessagesLost: (error) => events.keyMessagesLost(error),
       onMessagesBack: () => events.keyMessagesBack(),
     });

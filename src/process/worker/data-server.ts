@@ -7,8 +7,7 @@ import type { Listener } from "../../edge/listen.ts";
 import { draining } from "../../edge/replies/edge-refusal.ts";
 import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
 import { createAuthenticate } from "../../keys/authenticate.ts";
-import { keyPollMs } from "../../keys/key-poll.ts";
-import { KeyRing } from "../../keys/key-ring.ts";
+import { howDegraded, keyPollMs, KeyRing } from "../../keys/key-ring.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { LimitStore } from "../../store/store.ts";
@@ -292,8 +291,8 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { surfaces } = this.#options.overrides;
     const settings = () => buildApiSettings(this.#config);
     const parts = { services: this.#services, settings, sharing: this.#repeatable };
-    return new RouteTable(
-      dataRoutes({ ...parts, surfaces, whyNotReady: () => this.whyNotReady() }),
-    );
+    const whyNotReady = (): string | undefined => this.whyNotReady();
+    const lack = (): string | undefined => howDegraded(this.#keyRing);
+    return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));
   }
 }
