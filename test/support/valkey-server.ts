@@ -38,8 +38,7 @@ export function describeWithValkey(body: () => void): void {
 
 /** `settings`: of the server's configuration, such as `["--requirepass", "secret"]`. */
 export async function startValkey(settings: readonly string[] = []): Promise<ValkeyServer> {
-  if (valkeyProgram === null)
-    throw new Error("neither valkey-server nor redis-server is installed");
+  if (valkeyProgram === null) throw new Error("no Valkey or Redis server is installed");
   const server = new LocalServer(valkeyProgram, settings);
   await server.start();
   return server;
