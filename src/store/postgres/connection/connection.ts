@@ -22,6 +22,8 @@ export interface PostgresOptions extends PoolOptions {
   readonly seals?: AuditSeals | undefined;
   /** Checks that the database is the right one. */
   readonly owner?: DatabaseOwner | undefined;
+  /** Whether to bring an older schema up to date. Default true. */
+  readonly migrates?: boolean | undefined;
   /** Called once when the database stops working. */
   onTrouble?(what: string, error: unknown): void;
   onRecovered?(): void;
@@ -155,12 +157,12 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
 
   /** On a connection of its own, because a step of the schema may take long. */
   async #check(): Promise<void> {
-    const { owner, seals } = this.#options;
+    const { owner, seals, migrates = true } = this.#options;
     const client = await createClient(this.#options);
     try {
       await client.connect();
-      const name = this.#name;
-      await prepareDatabase(client, { name, isCreating: !this.#wasPrepared, owner, seals });
+      const isCreating = !this.#wasPrepared;
+      await prepareDatabase(client, { name: this.#name, isCreating, migrates, owner, seals });
       this.#wasPrepared = true;
       this.#proveWorking();
     } catch (error) {

@@ -9,7 +9,11 @@ import { usageSchema } from "../migrations/usage-schema.ts";
  * how many a database has. The first one equals all steps of SQLite up to `key-names`.
  */
 export const migrations: readonly Migration[] = [
-  { sql: [controlSchema, replySchema, usageSchema].join("\n"), compatibleSince: 1 },
+  {
+    name: "first-schema",
+    sql: [controlSchema, replySchema, usageSchema].join("\n"),
+    compatibleSince: 1,
+  },
   // Programs from before this step refuse every newer schema.
-  { sql: compatibleVersions, compatibleSince: 2 },
+  { name: "compatible-versions", sql: compatibleVersions, compatibleSince: 2 },
 ];

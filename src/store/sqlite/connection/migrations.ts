@@ -15,35 +15,36 @@ import { rareFilters } from "../migrations/rare-filters.ts";
 import { tokenParents } from "../migrations/token-parents.ts";
 import { usageRollups } from "../migrations/usage-rollups.ts";
 
-/** Programs from before `compatible-versions` refuse every newer schema. */
-const early: readonly string[] = [
-  firstSchema,
-  controlPlane,
-  usageRollups,
-  lateRows,
-  rareFilters,
-  provisionedPools,
-  callRouting,
-  callReplies,
-  callReplyShares,
+/** Programs from before the last of these refuse every newer schema. */
+const early = {
+  "first-schema": firstSchema,
+  "control-plane": controlPlane,
+  "usage-rollups": usageRollups,
+  "late-rows": lateRows,
+  "rare-filters": rareFilters,
+  "provisioned-pools": provisionedPools,
+  "call-routing": callRouting,
+  "call-replies": callReplies,
+  "call-reply-shares": callReplyShares,
   installation,
-  limitHistory,
-  auditSeals,
-  tokenParents,
-  pepperMarks,
-  cacheWrites,
-  keyNames,
-  compatibleVersions,
-];
+  "limit-history": limitHistory,
+  "audit-seals": auditSeals,
+  "token-parents": tokenParents,
+  "pepper-marks": pepperMarks,
+  "cache-writes": cacheWrites,
+  "key-names": keyNames,
+  "compatible-versions": compatibleVersions,
+};
 
 /**
  * Steps of the schema, applied in order and never changed once released: `PRAGMA user_version`
  * counts how many a database has. Times are milliseconds since the epoch.
  */
-export const migrations: readonly Migration[] = early.map((sql, index) => ({
+export const migrations: readonly Migration[] = Object.entries(early).map(([name, sql], index) => ({
+  name,
   sql,
   compatibleSince: index + 1,
 }));
 
 /** The schema version from which the audit has seals. */
-export const versionWithSeals = early.indexOf(auditSeals) + 1;
+export const versionWithSeals = migrations.findIndex(({ sql }) => sql === auditSeals) + 1;
