@@ -1,8 +1,9 @@
 import type { ClientBase } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { SchemaTooNew, WrongDatabase } from "../../errors.ts";
+import { WrongDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
+import { newestSchema, refuseIfTooNew, type SchemaVersion } from "../../schema-version.ts";
 import { claimDatabase, hasTable, readFacts } from "./installation-row.ts";
 import { beginIn, lockOf } from "./lanes.ts";
 import { migrations } from "./migrations.ts";
@@ -50,18 +51,14 @@ export async function prepareDatabase(
 
 /** Returns how many steps the database had. */
 async function migrate(client: ClientBase, name: string): Promise<number> {
-  const done = await readVersion(client);
-  if (done > migrations.length) {
-    throw new SchemaTooNew(
-      `the database ${name} was written by a newer version of Sluice: ` +
-        `its schema is ${done}, this version knows ${migrations.length}`,
-    );
-  }
-  for (const step of migrations.slice(done)) await runStep(client, step);
-  if (done < migrations.length) {
-    await client.query("UPDATE schema_version SET version = $1", [migrations.length]);
-  }
-  return done;
+  const known = newestSchema(migrations);
+  const found = await readSchema(client);
+  refuseIfTooNew(found, known.version, name);
+  if (found.version >= known.version) return found.version;
+  for (const { sql } of migrations.slice(found.version)) await runStep(client, sql);
+  const update = "UPDATE schema_version SET version = $1, compatible_since = $2";
+  await client.query(update, [known.version, known.compatibleSince]);
+  return found.version;
 }
 
 /** For as long as it takes: other statements of the connection have a time-out. */
@@ -70,8 +67,12 @@ async function runStep(client: ClientBase, step: string): Promise<void> {
   await client.query(statements);
 }
 
-async function readVersion(client: ClientBase): Promise<number> {
-  if (!(await hasTable(client, "schema_version"))) return 0;
-  const { rows } = await client.query<{ version: number }>("SELECT version FROM schema_version");
-  return rows[0]?.version ?? 0;
+/** The schema of a database of any version. */
+async function readSchema(client: ClientBase): Promise<SchemaVersion> {
+  if (!(await hasTable(client, "schema_version"))) return { version: 0, compatibleSince: 0 };
+  const { rows } = await client.query<SchemaVersion>(
+    `SELECT version, coalesce((to_jsonb(stored) ->> 'compatible_since')::bigint, version)
+       AS "compatibleSince" FROM schema_version AS stored`,
+  );
+  return rows[0] ?? { version: 0, compatibleSince: 0 };
 }

@@ -1,11 +1,13 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { SchemaTooNew, WrongDatabase } from "../../errors.ts";
+import { WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts, DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
+import { newestSchema, refuseIfTooNew } from "../../schema-version.ts";
 import { claimDatabase, noDatabase, readFacts } from "./installation-row.ts";
 import { migrations, versionWithSeals } from "./migrations.ts";
+import { readSchema, writeSchema } from "./schema-row.ts";
 import { inSession } from "./session.ts";
 import { beginChange, beginSnapshot, undo } from "./transaction.ts";
 
@@ -71,23 +73,21 @@ async function migrate(
   path: string,
   seals: AuditSeals | undefined,
 ): Promise<void> {
+  const known = newestSchema(migrations);
+  const found = readSchema(database);
+  refuseIfTooNew(found, known.version, path);
   // An up-to-date database can be opened while it is locked or read-only.
-  if (readVersion(database) === migrations.length) return;
+  if (found.version >= known.version) return;
   // Immediate, so that two processes that start together do not both apply a step.
   await inTransaction(database, beginChange, async () => {
-    const done = readVersion(database);
-    if (done > migrations.length) {
-      throw new SchemaTooNew(
-        `the database ${path} was written by a newer version of Sluice: ` +
-          `its schema is ${done}, this version knows ${migrations.length}`,
-      );
-    }
-    for (const step of migrations.slice(done)) database.run(step);
+    const done = readSchema(database).version;
+    if (done >= known.version) return;
+    for (const { sql } of migrations.slice(done)) database.run(sql);
     // Only at this step: in later versions, a chain without a seal means that the seal was removed.
     if (done < versionWithSeals && seals !== undefined) {
       await inSession(database, (queries) => new AuditEnds(queries, seals).sealAll());
     }
-    database.run(`PRAGMA user_version = ${migrations.length}`);
+    writeSchema(database, known);
   });
 }
 
@@ -105,9 +105,4 @@ async function inTransaction(
     undo(database);
     throw error;
   }
-}
-
-function readVersion(database: Database): number {
-  const row = database.query<{ user_version: number }, []>("PRAGMA user_version").get();
-  return row?.user_version ?? 0;
 }
