@@ -55,6 +55,10 @@ const table = {
       "evicted to make room for others, replayed, or joined while in progress.",
     "result",
   ],
+  sluice_trace_calls_total: [
+    "Calls kept for traces: sent, failed to be sent, or dropped because too many waited.",
+    "result",
+  ],
 } as const satisfies Record<string, readonly [help: string, ...labelNames: string[]]>;
 
 type CounterName = keyof typeof table;
@@ -73,6 +77,7 @@ const knownValues: readonly (readonly [CounterName, readonly string[]])[] = [
   ["sluice_refusals_total", refusalRules],
   ["sluice_repeated_refusals_total", ["key", "address"]],
   ["sluice_shed_calls_total", capacityClasses],
+  ["sluice_trace_calls_total", ["sent", "failed", "dropped"]],
 ];
 
 /** All counters by name. */
