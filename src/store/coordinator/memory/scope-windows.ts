@@ -11,13 +11,7 @@ import { UsageWindow, type WindowUse } from "../../../domain/limits/window.ts";
 import type { PastAdmission } from "../../store.ts";
 import { PastUsage } from "./past-usage.ts";
 import type { LeaseAmounts } from "./lease.ts";
-import {
-  firstOf,
-  heldTo,
-  stateOf,
-  type Demand,
-  type ScopeCharge,
-} from "./scope-charge.ts";
+import { firstOf, heldTo, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { WindowShelf } from "./window-shelf.ts";
 
 type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;

@@ -5,7 +5,10 @@ import {
   type MemoryLimitStore,
   type MemoryLimitStoreOptions,
 } from "../../../../store/coordinator/memory/limit-store.ts";
-import { refusedByShare, stateOfWhole } from "../../../../store/coordinator/memory/share-of-limits.ts";
+import {
+  refusedByShare,
+  stateOfWhole,
+} from "../../../../store/coordinator/memory/share-of-limits.ts";
 import type { CountDecision, LimitDecision, LimitRequest } from "../../../../store/store.ts";
 import { useToWire, type WireUse } from "../../../link/limit-use-wire.ts";
 import type { SharedUse } from "./shared-use.ts";
