@@ -121,7 +121,9 @@ export async function startProcess(
   server: Pick<ValkeyServer, "url">,
   options: AllottedWorldOptions = {},
 ): Promise<AllottedProcess> {
-  return new AllottedProcess(await connectTo(server, options.timeoutMs), options);
+  const { timeoutMs } = options;
+  const connection = await connectTo(server, timeoutMs === undefined ? {} : { timeoutMs });
+  return new AllottedProcess(connection, options);
 }
 
 /** Resolves once `holds` is true. */

@@ -65,12 +65,12 @@ export class SharedLimits implements LimitStore {
     const { scopes } = counted;
     this.#shadow.uncount({ scopes, slot: here.slot });
     const account = this.#accountOf(scopes);
-    if (here.isAlone) account.chargeAlone(scopes, here.slot, { requests: -1, tokens: 0 });
-    else
-      this.#note(
-        account,
-        once(() => this.#valkey.uncount(counted)),
-      );
+    if (here.isAlone) {
+      account.chargeAlone(scopes, here.slot, { requests: -1, tokens: 0 });
+      return;
+    }
+    const uncount = once(() => this.#valkey.uncount(counted));
+    this.#note(account, uncount);
   }
 
   async acquire(request: LimitRequest): Promise<LimitDecision> {
