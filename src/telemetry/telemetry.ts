@@ -5,6 +5,8 @@ import { createLogger, describeDropped, type LoggerOptions } from "./log/logger.
 import type { LogSink } from "./log/log-output.ts";
 import { Metrics, type Gauges } from "./metrics/metrics.ts";
 import { OtlpEvents } from "./events/otlp-events.ts";
+import { MetricsExport } from "./otlp/metrics-export.ts";
+import { openMetricsSender, type MetricsOrigin } from "./otlp/metrics-sender.ts";
 import { TraceExport } from "./otlp/trace-export.ts";
 import { openTraceSender } from "./otlp/trace-sender.ts";
 import { OverloadEvents } from "./events/overload-events.ts";
@@ -37,6 +39,12 @@ export interface Telemetry {
   readonly routing: RoutingEvents;
   readonly overload: OverloadEvents;
   readonly traces: TraceExport;
+  /** Sends the metrics of all processes. */
+  readonly exportOf: (source: ExportedPage) => MetricsExport;
+}
+
+export interface ExportedPage extends Pick<MetricsOrigin, "kindOf"> {
+  readonly page: () => string | Promise<string>;
 }
 
 export function createTelemetry(setup: TelemetrySetup): Telemetry {
@@ -55,11 +63,19 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
   const traces = new TraceExport({
     clock,
     open: (settings) => openTraceSender(settings, identity),
-    on: new OtlpEvents({ logger, metrics, clock }),
+    on: new OtlpEvents("traces", { logger, metrics, clock }),
   });
+  const startedAt = clock.now();
   return {
     metrics,
     traces,
+    exportOf: ({ page, kindOf }) =>
+      new MetricsExport({
+        clock,
+        page,
+        open: (settings) => openMetricsSender(settings, { ...identity, startedAt, kindOf }),
+        on: new OtlpEvents("metrics", { logger, metrics, clock }),
+      }),
     events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages, logsAccess, traces }),
     storage: new StorageEvents({ logger, clock }),
     ledger: new LedgerTelemetry({ logger, metrics, clock }),

@@ -1,7 +1,13 @@
 import { expect, test } from "bun:test";
 import * as stable from "@opentelemetry/semantic-conventions";
 import * as incubating from "@opentelemetry/semantic-conventions/incubating";
-import { names, operations, ownNames, schemaUrl } from "../../src/telemetry/otlp/conventions.ts";
+import {
+  metricNames,
+  names,
+  operations,
+  ownNames,
+  schemaUrl,
+} from "../../src/telemetry/otlp/conventions.ts";
 import packages from "../../package.json" with { type: "json" };
 import { readDocument } from "../support/documents.ts";
 
@@ -11,7 +17,7 @@ for (const exported of [stable, incubating]) {
   for (const value of Object.values<unknown>(exported)) known.add(value);
 }
 
-test.each(Object.values({ ...names, ...operations }))(
+test.each(Object.values({ ...names, ...metricNames, ...operations }))(
   "%s is in the conventions of OpenTelemetry",
   (name) => expect(known).toContain(name),
 );
@@ -31,7 +37,7 @@ test("names of Sluice's own are not in the conventions", () => {
 
 test("the document lists every attribute", () => {
   const page = readDocument("docs/observability.md");
-  for (const name of Object.values({ ...names, ...ownNames })) {
+  for (const name of Object.values({ ...names, ...metricNames, ...ownNames })) {
     expect(page).toContain(`\`${name}\``);
   }
 });

@@ -12,6 +12,7 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { adminRoutes } from "../../routes.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
+import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
@@ -63,6 +64,7 @@ export class ControlServer implements AsyncDisposable {
   readonly #options: ControlServerOptions;
   readonly #refusals = new RefusalLog();
   readonly #plane: ControlPlane;
+  readonly #export: MetricsExport;
   #config: Config;
   #listener: Listener | undefined;
 
@@ -78,6 +80,11 @@ export class ControlServer implements AsyncDisposable {
     this.storage = openStorage({ settings, clock, owner, telemetry, countWaiting });
     this.port = this.#createPort();
     this.admin = this.#createServices();
+    this.#export = telemetry.exportOf({
+      page: options.renderMetrics,
+      kindOf: (alias) =>
+        this.#config.environments.find(({ models }) => models.has(alias))?.models.get(alias)?.kind,
+    });
     const { events } = telemetry;
     this.#plane = new ControlPlane({
       config,
@@ -96,6 +103,7 @@ export class ControlServer implements AsyncDisposable {
 
   reconfigure(config: Config): void {
     this.#config = config;
+    this.#export.configure(config.telemetry.otlp);
   }
 
   /** Opens the admin listener, once the database is open. Throws when the address is taken. */
@@ -127,6 +135,7 @@ export class ControlServer implements AsyncDisposable {
    */
   async begin(): Promise<void> {
     this.storage.start();
+    this.#export.configure(this.#config.telemetry.otlp);
     await this.#plane.startBootstrap();
   }
 
@@ -148,6 +157,7 @@ export class ControlServer implements AsyncDisposable {
   /** Called after the last call has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.cut();
+    await this.#export.stop();
     await this.#plane.stop();
     await this.storage.close();
     if (this.#listener !== undefined) this.#options.telemetry.events.stopped();

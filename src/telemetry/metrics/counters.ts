@@ -59,6 +59,7 @@ const table = {
     "Calls kept for traces: sent, failed to be sent, or dropped because too many waited.",
     "result",
   ],
+  sluice_metrics_exports_total: ["Times the metrics were sent, or failed to be sent.", "result"],
 } as const satisfies Record<string, readonly [help: string, ...labelNames: string[]]>;
 
 type CounterName = keyof typeof table;
@@ -78,6 +79,7 @@ const knownValues: readonly (readonly [CounterName, readonly string[]])[] = [
   ["sluice_repeated_refusals_total", ["key", "address"]],
   ["sluice_shed_calls_total", capacityClasses],
   ["sluice_trace_calls_total", ["sent", "failed", "dropped"]],
+  ["sluice_metrics_exports_total", ["sent", "failed"]],
 ];
 
 /** All counters by name. */

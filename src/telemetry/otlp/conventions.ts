@@ -29,6 +29,15 @@ export const names = {
   cacheWriteTokens: "gen_ai.usage.cache_creation.input_tokens",
 } as const;
 
+/** Metrics of the conventions. */
+export const metricNames = {
+  requestDuration: "gen_ai.server.request.duration",
+  firstToken: "gen_ai.server.time_to_first_token",
+} as const;
+
+/** `gen_ai.provider.name` of what callers see: the gateway. */
+export const providerName = "sluice";
+
 /** Attributes that only Sluice has. */
 export const ownNames = {
   requestId: "sluice.request.id",
