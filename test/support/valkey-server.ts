@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/domain/clock.ts";
-import { parseValkeyUrl } from "../../src/domain/valkey-address.ts";
+import { parseValkeyUrl } from "../../src/domain/addresses/valkey-address.ts";
 import {
   connectValkey,
   type ValkeyConnection,

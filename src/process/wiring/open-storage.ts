@@ -13,6 +13,7 @@ import type { ControlStore } from "../../store/control-store.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner } from "../../store/installation.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
+import type { ReplicaStore } from "../../store/replicas.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
@@ -42,6 +43,8 @@ export interface Storage {
   /** Stored answers for idempotent requests. */
   readonly replies: ReplyStore;
   readonly keys: KeyStore;
+  /** Undefined if only this gateway can use the database. */
+  readonly replicas: ReplicaStore | undefined;
   readonly lastUse: LastUse;
   readonly renewal: DigestRenewal;
   /** Stores the contents of the data servers' spools. */
@@ -90,6 +93,7 @@ export function openStorage(options: StorageOptions): Storage {
     reports,
     replies,
     keys,
+    replicas: stores.replicas,
     lastUse,
     renewal,
     ingest,

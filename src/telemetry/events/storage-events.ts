@@ -43,6 +43,15 @@ export class StorageEvents {
     logRecovery(this.#logger, this.#keys, "keys can be read again");
   }
 
+  keyMessagesLost(error: unknown): void {
+    const message = "changes of keys are not announced; each gateway looks for them every second";
+    logFault(this.#logger, message, { error });
+  }
+
+  keyMessagesBack(): void {
+    this.#logger.log("info", "changes of keys are announced again");
+  }
+
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */
   usageDropped({ ofErasedAccounts, tooOld }: DroppedUsage): void {
     if (ofErasedAccounts + tooOld === 0) return;

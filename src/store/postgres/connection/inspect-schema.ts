@@ -1,4 +1,4 @@
-import { nameOfDatabase } from "../../../domain/database-name.ts";
+import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable } from "../../errors.ts";
 import type { SchemaCheck } from "../../schema-version.ts";
 import { migrations } from "./migrations.ts";

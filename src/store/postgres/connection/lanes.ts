@@ -25,8 +25,11 @@ export function lockOf(lane: Lane | "schema"): string {
  * what was committed during the wait; a database or a user may have another default.
  */
 export function beginIn(lane: Lane | "schema"): string {
-  return `BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; ${lockOf(lane)}`;
+  return `${beginUnordered}; ${lockOf(lane)}`;
 }
+
+/** The statement that begins a change which may run beside any other. */
+export const beginUnordered = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
 
 /** Transactions of one lane in this process, so that waiting takes no connection of the pool. */
 export class LaneQueue {
