@@ -135,6 +135,7 @@ class SingleProcess implements App {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
     await Promise.all([this.#data[Symbol.asyncDispose](), this.#control.cut()]);
+    await this.#telemetry.traces.stop();
     await this.#control[Symbol.asyncDispose]();
   }
 
@@ -171,6 +172,7 @@ class SingleProcess implements App {
       format,
       clock,
       log,
+      programVersion: version,
       worker: "1",
       gauges: {
         openRequests: () => this.#data.openRequests,

@@ -29,6 +29,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   },
   {
+    name: "migrate",
+    summary: "bring the schema of the database up to date",
+    load: async () => (await import("./database/migrate-command.ts")).migrateCommand,
+  },
+  {
     name: "backup",
     summary: "copy the database, the pepper and the spool of a gateway, while it runs",
     load: async () => (await import("./backup/backup-command.ts")).backupCommand,

@@ -8,12 +8,7 @@ import { environmentsSchema } from "./sections/environments.ts";
 import { modelsSchema } from "./sections/models.ts";
 import { plansSchema } from "./sections/plans.ts";
 import { overloadSchema, poolsSchema, routingSchema } from "./sections/routing.ts";
-import {
-  supervisorSchema,
-  telemetrySchema,
-  upstreamRequestsSchema,
-  workersSchema,
-} from "./sections/process.ts";
+import { supervisorSchema, upstreamRequestsSchema, workersSchema } from "./sections/process.ts";
 import {
   authSchema,
   dataDirectorySchema,
@@ -24,6 +19,7 @@ import {
   storageSchema,
   streamsSchema,
 } from "./sections/server.ts";
+import { telemetrySchema } from "./sections/telemetry.ts";
 import { httpSchema } from "./sections/http.ts";
 import type { UpstreamKind } from "../upstreams/kind.ts";
 import { upstreamsSchema } from "./sections/upstreams.ts";

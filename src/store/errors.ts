@@ -38,6 +38,11 @@ export class SchemaTooNew extends UnusableDatabase {
   override readonly name = "SchemaTooNew";
 }
 
+/** The schema must be brought up to date first, which this gateway does not do. */
+export class SchemaTooOld extends UnusableDatabase {
+  override readonly name = "SchemaTooOld";
+}
+
 /** The database does not belong to this installation. */
 export class WrongDatabase extends UnusableDatabase {
   override readonly name = "WrongDatabase";

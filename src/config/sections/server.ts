@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nameOfDatabase } from "../../domain/database-name.ts";
+import { nameOfDatabase } from "../../domain/addresses/database-name.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import {
   duration,
@@ -47,14 +47,22 @@ export const storageSchema = z
       max: 200,
       initial: 10,
     }),
+    migrate: z
+      .enum(["auto", "check"])
+      .prefault("auto")
+      .describe(
+        "`auto` brings an older schema up to date at the start. `check` refuses it, for gateways " +
+          "whose schema `sluice migrate` updates before they are deployed.",
+      ),
   })
   .prefault({})
   .describe("The database of keys and of the usage ledger.")
-  .transform(({ url, pool_size: poolSize }) =>
-    isPostgres(url)
-      ? { backend: "postgres" as const, path: nameOfDatabase(url), url: new Secret(url), poolSize }
-      : { backend: "sqlite" as const, path: url.slice(7) },
-  );
+  .transform(({ url, pool_size: poolSize, migrate }) => {
+    const migrates = migrate === "auto";
+    if (!isPostgres(url)) return { backend: "sqlite" as const, path: url.slice(7), migrates };
+    const path = nameOfDatabase(url);
+    return { backend: "postgres" as const, path, url: new Secret(url), poolSize, migrates };
+  });
 
 function isPostgres(url: string): boolean {
   return /^postgres(ql)?:/i.test(url);

@@ -235,6 +235,7 @@ export class ControlProcess implements AsyncDisposable {
       clock: systemClock,
       log,
       worker: "control",
+      programVersion: version,
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
         version,

@@ -12,6 +12,7 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { adminRoutes } from "../../routes.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
+import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
@@ -67,6 +68,7 @@ export class ControlServer implements AsyncDisposable {
   readonly #options: ControlServerOptions;
   readonly #refusals = new RefusalLog();
   readonly #plane: ControlPlane;
+  readonly #export: MetricsExport;
   readonly #replicas: Replicas;
   #config: Config;
   #listener: Listener | undefined;
@@ -84,6 +86,11 @@ export class ControlServer implements AsyncDisposable {
     this.port = this.#createPort();
     this.#replicas = this.#createReplicas();
     this.admin = this.#createServices();
+    this.#export = telemetry.exportOf({
+      page: options.renderMetrics,
+      kindOf: (alias) =>
+        this.#config.environments.find(({ models }) => models.has(alias))?.models.get(alias)?.kind,
+    });
     const { events } = telemetry;
     this.#plane = new ControlPlane({
       config,
@@ -102,6 +109,7 @@ export class ControlServer implements AsyncDisposable {
 
   reconfigure(config: Config): void {
     this.#config = config;
+    this.#export.configure(config.telemetry.otlp);
   }
 
   /** Opens the admin listener, once the database is open. Throws when the address is taken. */
@@ -134,6 +142,7 @@ export class ControlServer implements AsyncDisposable {
    */
   async begin(): Promise<void> {
     this.storage.start();
+    this.#export.configure(this.#config.telemetry.otlp);
     await this.#plane.startBootstrap();
   }
 
@@ -155,6 +164,7 @@ export class ControlServer implements AsyncDisposable {
   /** Called after the last call has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.cut();
+    await this.#export.stop();
     await this.#replicas.stop();
     await this.#plane.stop();
     await this.storage.close();

@@ -191,6 +191,7 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   #followConfig(): void {
     const { routing: events } = this.#options.telemetry;
+    this.#options.telemetry.traces.configure(this.#config.telemetry.otlp);
     followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
   }
 

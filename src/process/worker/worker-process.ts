@@ -1,3 +1,4 @@
+import packageJson from "../../../package.json" with { type: "json" };
 import { readOwnProcess } from "../process-readings.ts";
 import type { Config } from "../../config/config.ts";
 import { systemClock } from "../../domain/clock.ts";
@@ -145,6 +146,7 @@ export class WorkerProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
     await this.#parts?.data[Symbol.asyncDispose]();
+    await this.#parts?.telemetry.traces.stop();
     await this.#control.stop();
     this.#outage.stop();
   }
@@ -198,6 +200,7 @@ export class WorkerProcess implements AsyncDisposable {
       clock: systemClock,
       log: this.#options.log,
       worker: String(this.#options.number),
+      programVersion: packageJson.version,
       gauges: {
         openRequests: () => this.#parts?.data.openRequests ?? 0,
         queuedUsageRows: () => this.#waitingRows,

@@ -55,6 +55,11 @@ const table = {
       "evicted to make room for others, replayed, or joined while in progress.",
     "result",
   ],
+  sluice_trace_calls_total: [
+    "Calls kept for traces: sent, failed to be sent, or dropped because too many waited.",
+    "result",
+  ],
+  sluice_metrics_exports_total: ["Times the metrics were sent, or failed to be sent.", "result"],
 } as const satisfies Record<string, readonly [help: string, ...labelNames: string[]]>;
 
 type CounterName = keyof typeof table;
@@ -73,6 +78,8 @@ const knownValues: readonly (readonly [CounterName, readonly string[]])[] = [
   ["sluice_refusals_total", refusalRules],
   ["sluice_repeated_refusals_total", ["key", "address"]],
   ["sluice_shed_calls_total", capacityClasses],
+  ["sluice_trace_calls_total", ["sent", "failed", "dropped"]],
+  ["sluice_metrics_exports_total", ["sent", "failed"]],
 ];
 
 /** All counters by name. */

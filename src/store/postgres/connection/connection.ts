@@ -1,7 +1,7 @@
 import type { ClientBase, PoolClient } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
-import { nameOfDatabase } from "../../../domain/database-name.ts";
+import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
@@ -23,6 +23,8 @@ export interface PostgresOptions extends PoolOptions {
   readonly seals?: AuditSeals | undefined;
   /** Checks that the database is the right one. */
   readonly owner?: DatabaseOwner | undefined;
+  /** Whether to bring an older schema up to date. Default true. */
+  readonly migrates?: boolean | undefined;
   /** Called once when the database stops working. */
   onTrouble?(what: string, error: unknown): void;
   onRecovered?(): void;
@@ -163,12 +165,12 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
 
   /** On a connection of its own, because a step of the schema may take long. */
   async #check(): Promise<void> {
-    const { owner, seals } = this.#options;
+    const { owner, seals, migrates = true } = this.#options;
     const client = await createClient(this.#options);
     try {
       await client.connect();
-      const name = this.#name;
-      await prepareDatabase(client, { name, isCreating: !this.#wasPrepared, owner, seals });
+      const isCreating = !this.#wasPrepared;
+      await prepareDatabase(client, { name: this.#name, isCreating, migrates, owner, seals });
       this.#wasPrepared = true;
       this.#proveWorking();
     } catch (error) {
