@@ -8,8 +8,9 @@ export type Lane = "entities" | "usage" | "replies";
 /** Namespace of Sluice's advisory locks: the letters `Sluc`. */
 const namespace = 0x53_6c_75_63;
 
-const numbers: Readonly<Record<Lane | "schema", number>> = {
+const numbers: Readonly<Record<Lane | "schema" | "copy", number>> = {
   schema: 0,
+  copy: 4,
   entities: 1,
   usage: 2,
   replies: 3,
@@ -27,6 +28,12 @@ export function lockOf(lane: Lane | "schema"): string {
 export function beginIn(lane: Lane | "schema"): string {
   return `BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; ${lockOf(lane)}`;
 }
+
+/** The statements that begin a transaction which keeps all others from changes. */
+export const beginAlone = [beginIn("entities"), lockOf("usage"), lockOf("replies")].join("; ");
+
+/** The statement that keeps other copies from the database until the connection ends. */
+export const beginCopying = `SELECT pg_advisory_lock(${namespace}, ${numbers.copy})`;
 
 /** Transactions of one lane in this process, so that waiting takes no connection of the pool. */
 export class LaneQueue {
