@@ -9,7 +9,7 @@ import { DataServer } from "./process/worker/data-server.ts";
 import type { AdminServices } from "./control/services.ts";
 import type { TelemetryEvents } from "./telemetry/events/events.ts";
 import type { SpoolWriter } from "./ledger/spool/spool-writer.ts";
-import { openSpool } from "./process/wiring/open-spool.ts";
+import { openSpool } from "./process/wiring/ledger/open-spool.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 

@@ -12,13 +12,13 @@ import { supervisorSchema, upstreamRequestsSchema, workersSchema } from "./secti
 import {
   authSchema,
   dataDirectorySchema,
-  ledgerSchema,
   limitsSchema,
   listenSchema,
   shutdownSchema,
   storageSchema,
   streamsSchema,
 } from "./sections/server.ts";
+import { ledgerSchema } from "./sections/ledger/ledger.ts";
 import { telemetrySchema } from "./sections/telemetry.ts";
 import { httpSchema } from "./sections/http.ts";
 import type { UpstreamKind } from "../upstreams/kind.ts";

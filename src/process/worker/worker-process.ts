@@ -13,7 +13,7 @@ import type { AppOverrides } from "../wiring/app-interface.ts";
 import type { LinkLost } from "../link/link-errors.ts";
 import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
 import { ownFacts } from "../own-facts.ts";
-import { openSpool } from "../wiring/open-spool.ts";
+import { openSpool } from "../wiring/ledger/open-spool.ts";
 import { ControlOutage } from "./control-outage.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
