@@ -4,8 +4,8 @@ import { nameOf } from "../../../../domain/limits/scope-use.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../../store.ts";
 import { isTokenCount } from "../../memory/reservations.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import { AccountUse, type IncludedWindow, type OpenCall } from "./account-use.ts";
-import { LimitsClosed } from "./limits-closed.ts";
+import { AccountUse, type AloneCharge, type IncludedWindow, type OpenCall } from "./account-use.ts";
+import { limitsClosed } from "./limits-closed.ts";
 import type { Decided } from "./read-decision.ts";
 import { tagOf, windowsOf } from "./scope-parameters.ts";
 import { Shadow, type ShadowOptions } from "./shadow.ts";
@@ -65,7 +65,8 @@ export class SharedLimits implements LimitStore {
     const { scopes } = counted;
     this.#shadow.uncount({ scopes, slot: here.slot });
     const account = this.#accountOf(scopes);
-    if (here.isAlone) account.chargeAlone(scopes, here.slot, { requests: -1, tokens: 0 });
+    if (here.isAlone)
+      this.#chargeAlone(account, { scopes, slot: here.slot, requests: -1, tokens: 0 });
     else
       this.#note(
         account,
@@ -95,7 +96,8 @@ export class SharedLimits implements LimitStore {
     if (more <= 0) return;
     call.charged = tokens;
     const { account, scopes } = call;
-    if (call.isAlone) account.chargeAlone(scopes, this.#shadow.slot, { requests: 0, tokens: more });
+    if (call.isAlone)
+      this.#chargeAlone(account, { scopes, slot: this.#shadow.slot, requests: 0, tokens: more });
     else this.#note(account, () => this.#valkey.use(callId, scopes, tokens));
   }
 
@@ -110,7 +112,7 @@ export class SharedLimits implements LimitStore {
     if (!call.isAlone) {
       this.#note(account, () => this.#valkey.settle(callId, scopes, used));
     } else if (used >= 0) {
-      account.chargeAlone(scopes, slot, { requests: 0, tokens: used - charged });
+      this.#chargeAlone(account, { scopes, slot, requests: 0, tokens: used - charged });
     }
   }
 
@@ -142,8 +144,10 @@ export class SharedLimits implements LimitStore {
       }
     } catch (error) {
       if (!(error instanceof ValkeyUnavailable)) this.#options.onError(error);
+      if (isClosed(scopes)) throw limitsClosed(error);
+      return undefined;
     }
-    if (scopes.some(({ isClosedAlone = false }) => isClosedAlone)) throw new LimitsClosed();
+    if (isClosed(scopes)) throw limitsClosed(undefined);
     return undefined;
   }
 
@@ -152,8 +156,7 @@ export class SharedLimits implements LimitStore {
     if (!decision.isAdmitted) return decision;
     const { slot } = decision.counted;
     this.#counted.set(decision.counted, { slot, isAlone: true });
-    account.chargeAlone(scopes, slot, { requests: 1, tokens: 0 });
-    this.#behind.add(account);
+    this.#chargeAlone(account, { scopes, slot, requests: 1, tokens: 0 });
     return decision;
   }
 
@@ -162,10 +165,14 @@ export class SharedLimits implements LimitStore {
     if (!decision.isAdmitted) return decision;
     const { scopes, tokens, counted } = request;
     const requests = counted === undefined ? 1 : 0;
-    account.chargeAlone(scopes, this.#shadow.slot, { requests, tokens });
+    this.#chargeAlone(account, { scopes, slot: this.#shadow.slot, requests, tokens });
     this.#open(account, request, true);
-    this.#behind.add(account);
     return decision;
+  }
+
+  #chargeAlone(account: AccountUse, charge: AloneCharge): void {
+    account.chargeAlone(charge);
+    this.#behind.add(account);
   }
 
   #open(account: AccountUse, request: LimitRequest, isAlone: boolean): void {
@@ -246,6 +253,10 @@ export class SharedLimits implements LimitStore {
     this.#accounts.set(tag, account);
     return account;
   }
+}
+
+function isClosed(scopes: readonly LimitScope[]): boolean {
+  return scopes.some(({ isClosedAlone = false }) => isClosedAlone);
 }
 
 type Epochs = ReadonlyMap<string, string>;
