@@ -88,6 +88,15 @@ export class AccountUse {
     return this.#sending[0];
   }
 
+  /** Replaces the first inclusion, which had no effect, by one of more use and of all calls. */
+  sendInstead(windows: Inclusion["windows"]): void {
+    const replaced = this.#sending.shift();
+    if (replaced === undefined) return;
+    const calls = [...this.calls.values()];
+    for (const call of calls) call.isAlone = false;
+    this.#sending.unshift({ id: replaced.id, windows, calls });
+  }
+
   sent(): void {
     this.#sending.shift();
   }

@@ -4,7 +4,13 @@ import { nameOf } from "../../../../domain/limits/scope-use.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../../store.ts";
 import { isTokenCount } from "../../memory/reservations.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import { AccountUse, type AloneCharge, type IncludedWindow, type OpenCall } from "./account-use.ts";
+import {
+  AccountUse,
+  type AloneCharge,
+  type IncludedWindow,
+  type Inclusion,
+  type OpenCall,
+} from "./account-use.ts";
 import { limitsClosed } from "./limits-closed.ts";
 import type { Decided } from "./read-decision.ts";
 import { tagOf, windowsOf } from "./scope-parameters.ts";
@@ -206,17 +212,30 @@ export class SharedLimits implements LimitStore {
     const windows = new Map<string, IncludedWindow>();
     for (const [key, scope] of lost) {
       if (account.epochs.get(key) !== asked.get(key)) continue;
-      account.epochs.delete(key);
-      const name = nameOf(scope);
-      const use = this.#shadow.usedIn(account.tag, name);
-      if (use === undefined) continue;
-      account.alone.delete(key);
-      const used = use.amounts.map((amount, index) => [use.slot + index, amount] as const);
-      const amounts = new Map(used.filter(([, amount]) => amount !== 0));
-      windows.set(key, { name, limit: scope.limit, debt: use.debt, amounts });
+      const all = this.#allUseOf(account, key, { name: nameOf(scope), limit: scope.limit });
+      if (all !== undefined) windows.set(key, all);
     }
     if (windows.size > 0) account.send(this.#newId(), windows, [...account.calls.values()]);
     if (account.isBehind) this.#behind.add(account);
+  }
+
+  /** All that this worker has used of a window that Valkey has lost. */
+  #allUseOf(
+    account: AccountUse,
+    key: string,
+    { name, limit }: Pick<IncludedWindow, "name" | "limit">,
+  ): IncludedWindow | undefined {
+    account.epochs.delete(key);
+    const use = this.#shadow.usedIn(account.tag, name);
+    if (use === undefined) return undefined;
+    account.alone.delete(key);
+    const used = use.amounts.map((amount, index) => [use.slot + index, amount] as const);
+    return {
+      name,
+      limit,
+      debt: use.debt,
+      amounts: new Map(used.filter(([, amount]) => amount !== 0)),
+    };
   }
 
   #bring(account: AccountUse): Promise<void> {
@@ -227,15 +246,32 @@ export class SharedLimits implements LimitStore {
   async #tell(account: AccountUse): Promise<void> {
     while (account.isBehind) {
       const sending = account.nextInclusion(() => this.#newId());
-      if (sending !== undefined) {
-        const epochs = await this.#valkey.include(account.tag, sending, this.#shadow.slot);
-        for (const [index, key] of [...sending.windows.keys()].entries()) {
-          account.epochs.set(key, epochs[index] ?? "");
-        }
-        account.sent();
-      } else await account.sendNotes();
+      if (sending === undefined) await account.sendNotes();
+      else await this.#include(account, sending);
     }
     this.#behind.delete(account);
+  }
+
+  async #include(account: AccountUse, sending: Inclusion): Promise<void> {
+    const keys = [...sending.windows.keys()];
+    const epochOf: EpochOf = (key) => account.epochs.get(key) ?? "";
+    const { tag } = account;
+    const { slot } = this.#shadow;
+    const included = await this.#valkey.include({ tag, inclusion: sending, slot, epochOf });
+    if (included.is === "included") {
+      for (const [index, key] of keys.entries()) {
+        account.epochs.set(key, included.epochs[index] ?? "");
+      }
+      return account.sent();
+    }
+    const windows = new Map(sending.windows);
+    for (const number of included.windows) {
+      const key = keys[number - 1] ?? "";
+      const window = windows.get(key);
+      const all = window && this.#allUseOf(account, key, window);
+      if (all !== undefined) windows.set(key, all);
+    }
+    account.sendInstead(windows);
   }
 
   #newId(): string {
