@@ -13,11 +13,17 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
-import { SharedRouting } from "./coordination/shared-routing.ts";
+import type { SharedRouting } from "./coordination/shared-routing.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
-import { closeLimits, linkedLimits, startLimits, type LinkedLimits } from "./linked-limits.ts";
+import {
+  closeLimits,
+  linkedLimits,
+  sharedCoordinator,
+  startLimits,
+  type LinkedLimits,
+} from "./linked-limits.ts";
 import { whyNoTarget } from "./why-no-target.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
@@ -41,7 +47,7 @@ const keyPollMs = 500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
 export class DataServer implements DataPort, AsyncDisposable {
-  /** What it shares with other workers. */
+  /** What it shares with the other workers of the gateway alone. */
   readonly sharing: SharedRouting | undefined;
   readonly #options: DataServerOptions;
   readonly #running: RunningCalls;
@@ -66,8 +72,9 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.sharing = this.#createSharing();
     this.#limits = linkedLimits(options, (own) => this.#restore(own));
+    const shared = sharedCoordinator(this.#limits);
+    this.sharing = shared === undefined ? linkedRouting(options) : undefined;
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -76,7 +83,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       random: randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: telemetry.metrics.answered,
-      joins: coordination && new RemoteJoins(coordination),
+      joins: shared?.joins ?? (coordination && new RemoteJoins(coordination)),
     });
     this.#followConfig();
     // Control reports the places of several workers.
@@ -212,17 +219,12 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
   }
 
-  #createSharing(): SharedRouting | undefined {
-    const { coordination: link, clock, config, number = 1 } = this.#options;
-    return link && new SharedRouting({ link, clock, workers: config.workers, number });
-  }
-
   #buildServices(): BuiltServices {
     const { config, control, clock, ledger, telemetry, overrides } = this.#options;
     return buildServices({
       ...overrides,
       ...(this.#limits && { limits: this.#limits }),
-      sharing: this.sharing,
+      sharing: sharedCoordinator(this.#limits)?.routing ?? this.sharing,
       config,
       clock,
       ledger,

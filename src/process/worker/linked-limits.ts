@@ -1,7 +1,12 @@
 import { limitStoreBounds } from "../wiring/build-services.ts";
-import { isShared, type SharedLimitStore } from "../wiring/limits/shared-limit-store.ts";
+import {
+  isShared,
+  type SharedCoordinator,
+  type SharedLimitStore,
+} from "../wiring/limits/shared-limit-store.ts";
 import { RemoteLimits } from "./coordination/limits/remote-limits.ts";
 import { SoloLimits, type SoloLimitsOptions } from "./coordination/limits/solo-limits.ts";
+import { SharedRouting } from "./coordination/shared-routing.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 
 export type LinkedLimits = RemoteLimits | SoloLimits | SharedLimitStore;
@@ -16,8 +21,8 @@ export function linkedLimits(
 ): LinkedLimits | undefined {
   const { random = Math.random } = overrides;
   if (newSharedLimits !== undefined) {
-    // Control asks each worker what it holds: nothing of the limits.
-    handover?.join({ report: () => ({}) });
+    // Control asks each worker what it holds: nothing of what control decides.
+    (coordination ?? handover)?.join({ report: () => ({}) });
     return newSharedLimits({ clock, random, telemetry });
   }
   const options = { clock, random, ...limitStoreBounds };
@@ -37,4 +42,15 @@ export async function startLimits(
 
 export async function closeLimits(limits: LinkedLimits | undefined): Promise<void> {
   if (isShared(limits)) await limits.close();
+}
+
+/** What the process shares with other gateways besides limits; undefined: nothing. */
+export function sharedCoordinator(limits: LinkedLimits | undefined): SharedCoordinator | undefined {
+  return isShared(limits) ? limits.coordinator : undefined;
+}
+
+/** What the process shares about targets through control; undefined: nothing. */
+export function linkedRouting(options: DataServerOptions): SharedRouting | undefined {
+  const { coordination: link, clock, config, number = 1 } = options;
+  return link && new SharedRouting({ link, clock, workers: config.workers, number });
 }

@@ -4,7 +4,10 @@ import { connectValkey } from "../../../store/coordinator/valkey/connection/valk
 import { Fleet, fleetScript } from "../../../store/coordinator/valkey/limits/fleet.ts";
 import { limitScripts } from "../../../store/coordinator/valkey/limits/scripts.ts";
 import { SharedLimits } from "../../../store/coordinator/valkey/limits/shared-limits.ts";
+import { joinScripts } from "../../../store/coordinator/valkey/joins/join-scripts.ts";
+import { placeScripts } from "../../../store/coordinator/valkey/places/valkey-allotments.ts";
 import { limitStoreBounds } from "../build-services.ts";
+import { newSharedCoordinator } from "./shared-coordinator.ts";
 import type { SharedLimitParts, SharedLimitStore } from "./shared-limit-store.ts";
 
 type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
@@ -17,7 +20,7 @@ export function openValkeyLimits(
   const { clock, random, telemetry, ownWorkers } = parts;
   const address = parseValkeyUrl(url.reveal());
   if (address === undefined) throw new TypeError("limits.store was not checked");
-  const scripts = [...limitScripts, fleetScript];
+  const scripts = [...limitScripts, fleetScript, ...placeScripts, ...joinScripts];
   const connection = connectValkey({ address, timeoutMs, clock, scripts, authorities });
   const { storage: events, metrics } = telemetry;
   const limits = new SharedLimits({
@@ -41,7 +44,9 @@ export function openValkeyLimits(
     void limits.catchUp();
   });
   metrics.followLimits(() => !connection.isUp);
+  const coordinator = newSharedCoordinator(connection, clock);
   return Object.assign(limits, {
+    coordinator,
     async start(): Promise<void> {
       await connection.open();
       if (!connection.isUp) events.limitsAlone(name, "it did not answer at the start");
@@ -49,6 +54,7 @@ export function openValkeyLimits(
     },
     async close(): Promise<void> {
       await limits.catchUp();
+      await coordinator.close();
       await fleet.close();
       connection.close();
     },
