@@ -142,6 +142,8 @@ limits: { store: "${this.valkey.url}", timeout: ${timeout} }
 data_dir: ${dataDir}
 workers: ${workers}
 auth: { pepper: "a pepper for tests that is long enough" }
+# The machine of the tests may be busy.
+overload: { loop_delay: 10s }
 ${settings}
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }

@@ -1,3 +1,5 @@
+import { StorageUnavailable } from "../../errors.ts";
+
 /**
  * Changes that must not run side by side, on any gateway, because they read before they write: limits
  * on the number of keys, epochs, the chain of the audit, sums. Different lanes do not wait for each
@@ -40,11 +42,23 @@ export const beginCopying = `SELECT pg_advisory_lock(${namespace}, ${numbers.cop
 
 /** Transactions of one lane in this process, so that waiting takes no connection of the pool. */
 export class LaneQueue {
+  readonly #longestWaitMs: number;
   readonly #last = new Map<Lane, Promise<unknown>>();
 
+  constructor(longestWaitMs: number) {
+    this.#longestWaitMs = longestWaitMs;
+  }
+
+  /** Throws `StorageUnavailable` when the turn does not come in time; then `task` never runs. */
   run<Result>(lane: Lane, task: () => Promise<Result>): Promise<Result> {
-    const result = this.idle(lane).then(task);
-    const settled = result.catch(() => undefined);
+    const waiting = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      waiting.reject(new StorageUnavailable("the changes before this one take too long"));
+    }, this.#longestWaitMs);
+    void this.idle(lane).then(waiting.resolve);
+    const result = waiting.promise.finally(() => clearTimeout(timer)).then(task);
+    // Whoever gave up leaves the place to those before it.
+    const settled = Promise.all([this.idle(lane), result.catch(() => undefined)]);
     this.#last.set(lane, settled);
     return result;
   }
