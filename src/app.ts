@@ -55,7 +55,14 @@ class SingleProcess implements App {
       pid: process.pid,
       onBootstrapToken: overrides.onBootstrapToken ?? ((): undefined => undefined),
       passwords: overrides.passwords,
-      onKeysChanged: () => this.#data.reloadKeys(),
+      reloadKeys: () => this.#reloadKeys(),
+      replica: () => ({
+        configuredAt: this.#configuredAt,
+        configText: undefined,
+        keysEpoch: this.#data.facts.keysGeneration,
+        workers: 1,
+        notReady: this.#data.whyNotReady(),
+      }),
       renderMetrics: () => telemetry.metrics.render(),
       whyNotReady: () => this.#data.whyNotReady(),
       countWaiting: () => this.#waitingRows,
@@ -145,6 +152,11 @@ class SingleProcess implements App {
         configuredAt: this.#configuredAt,
       },
     };
+  }
+
+  async #reloadKeys(): Promise<boolean> {
+    await this.#data.reloadKeys();
+    return true;
   }
 
   get #waitingRows(): number {

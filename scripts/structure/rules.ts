@@ -29,6 +29,10 @@ export const rules: readonly Rule[] = [
   { from: /^src\/store\/repositories\//, may: [domain, store] },
   { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
   { from: /^src\/store\/postgres\//, may: [domain, store, /^src\/store\/repositories\//] },
+  {
+    from: /^src\/store\/coordinator\/valkey\//,
+    may: [domain, store, /^src\/store\/coordinator\/memory\//],
+  },
   { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },
   { from: /^src\/settings\//, may: [domain] },

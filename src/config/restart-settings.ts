@@ -53,4 +53,5 @@ const restartSettings: readonly RestartSetting[] = [
   { key: "telemetry", read: ({ telemetry }) => ({ ...telemetry, otlp: undefined }) },
   { key: "auth.peppers", read: (config) => config.auth.peppers },
   { key: "auth.snapshot_max_age", read: (config) => config.auth.snapshotMaxAgeMs },
+  { key: "auth.keep_snapshot", read: (config) => config.auth.keepsSnapshot },
 ];

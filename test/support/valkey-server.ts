@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/domain/clock.ts";
-import { parseValkeyUrl } from "../../src/domain/valkey-address.ts";
+import { parseValkeyUrl } from "../../src/domain/addresses/valkey-address.ts";
 import {
   connectValkey,
   type ValkeyConnection,
+  type ValkeyConnectionOptions,
 } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import { quietPort } from "./free-port.ts";
 import { isComplete } from "./requirement.ts";
@@ -47,11 +48,17 @@ export async function startValkey(settings: readonly string[] = []): Promise<Val
 /** A connection as a worker has it. The time-out is generous: the machine may be busy. */
 export async function connectTo(
   { url }: Pick<ValkeyServer, "url">,
-  timeoutMs = 5_000,
+  options: Partial<Pick<ValkeyConnectionOptions, "timeoutMs" | "scripts">> = {},
 ): Promise<ValkeyConnection> {
   const address = parseValkeyUrl(url);
   if (address === undefined) throw new Error(`${url} is no address`);
-  const connection = connectValkey({ address, timeoutMs, clock: systemClock });
+  const connection = connectValkey({
+    address,
+    timeoutMs: 5_000,
+    clock: systemClock,
+    scripts: [],
+    ...options,
+  });
   await connection.open();
   return connection;
 }

@@ -5,8 +5,9 @@ import { Peppers } from "../../domain/keys/peppers.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { DatabaseFacts } from "../../store/installation.ts";
 import { SchemaTooNew } from "../../store/errors.ts";
+import { refuseIfTooNew } from "../../store/schema-version.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
-import { checkSchema } from "../../store/sqlite/connection/schema-row.ts";
+import { inspectSchema } from "../../store/sqlite/connection/schema-row.ts";
 import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
 import { CommandError } from "../command.ts";
 import { readTextFile } from "../read-input.ts";
@@ -42,7 +43,7 @@ async function checkDatabase(path: string, { version }: Manifest): Promise<Datab
   const problem = await examineDatabase(path);
   if (problem !== undefined) throw new CommandError(`${path} is damaged: ${problem}`);
   try {
-    checkSchema(path);
+    refuseIfTooNew(inspectSchema(path));
   } catch (error) {
     if (!(error instanceof SchemaTooNew)) throw error;
     throw new CommandError(

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { nameOfDatabase } from "../../domain/database-name.ts";
+import { nameOfDatabase } from "../../domain/addresses/database-name.ts";
 import { Secret } from "../../domain/keys/secret.ts";
-import { duration, listenAddress, text, wholeNumber } from "../../settings/values.ts";
+import { duration, flag, listenAddress, text, wholeNumber } from "../../settings/values.ts";
 
 /** The gateway's own settings: where it listens, what it stores, how long it waits. */
 
@@ -39,14 +39,22 @@ export const storageSchema = z
       max: 200,
       initial: 10,
     }),
+    migrate: z
+      .enum(["auto", "check"])
+      .prefault("auto")
+      .describe(
+        "`auto` brings an older schema up to date at the start. `check` refuses it, for gateways " +
+          "whose schema `sluice migrate` updates before they are deployed.",
+      ),
   })
   .prefault({})
   .describe("The database of keys and of the usage ledger.")
-  .transform(({ url, pool_size: poolSize }) =>
-    isPostgres(url)
-      ? { backend: "postgres" as const, path: nameOfDatabase(url), url: new Secret(url), poolSize }
-      : { backend: "sqlite" as const, path: url.slice(7) },
-  );
+  .transform(({ url, pool_size: poolSize, migrate }) => {
+    const migrates = migrate === "auto";
+    if (!isPostgres(url)) return { backend: "sqlite" as const, path: url.slice(7), migrates };
+    const path = nameOfDatabase(url);
+    return { backend: "postgres" as const, path, url: new Secret(url), poolSize, migrates };
+  });
 
 function isPostgres(url: string): boolean {
   return /^postgres(ql)?:/i.test(url);
@@ -201,6 +209,11 @@ export const authSchema = z
       max: "24h",
       initial: "15m",
     }),
+    keep_snapshot: flag(
+      "Whether digests of the keys are kept in `data_dir` for a start while PostgreSQL cannot be " +
+        "reached. SQLite needs no copy.",
+      true,
+    ),
   })
   .refine((auth) => auth.pepper === undefined || auth.peppers === undefined, {
     path: ["pepper"],
@@ -212,4 +225,5 @@ export const authSchema = z
     /** The first makes digests, all verify them; if empty, the data directory's pepper is used. */
     peppers: auth.peppers ?? (auth.pepper === undefined ? [] : [auth.pepper]),
     snapshotMaxAgeMs: auth.snapshot_max_age,
+    keepsSnapshot: auth.keep_snapshot,
   }));

@@ -19,6 +19,12 @@ export interface LimitScope {
    */
   readonly isShared?: boolean;
   /**
+   * The account whose limits are decided in one step. Undefined: only scopes of the same id are.
+   */
+  readonly owner?: string | undefined;
+  /** Set when nothing is admitted while the store that all gateways share cannot decide. */
+  readonly isClosedAlone?: boolean | undefined;
+  /**
    * The most that running calls may use beyond their charges, as a multiple of the limit.
    * Undefined: unlimited.
    */

@@ -19,6 +19,8 @@ import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
 import { ControlPlane, platformOf, type ControlPlaneOptions } from "../wiring/control-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
+import { createOwnReplica, type ReplicaState } from "./replicas/own-replica.ts";
+import { Replicas } from "./replicas/replicas.ts";
 import type { Door } from "../wiring/door.ts";
 import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
@@ -34,8 +36,10 @@ export interface ControlServerOptions {
   readonly shownToken?: ControlPlaneOptions["shownToken"];
   readonly onBootstrapToken: NonNullable<AppOverrides["onBootstrapToken"]>;
   readonly passwords?: AppOverrides["passwords"] | undefined;
-  /** Resolves when every data server sees the changes of keys. */
-  readonly onKeysChanged: () => Promise<void>;
+  /** Resolves to whether every data server sees the changes of keys committed before. */
+  readonly reloadKeys: () => Promise<boolean>;
+  /** What other gateways on the database may know. */
+  readonly replica: () => ReplicaState;
   readonly renderMetrics: () => string | Promise<string>;
   readonly processes: AdminServices["processes"];
   /** Rows that data servers have written and that are not stored yet, for the log. */
@@ -65,6 +69,7 @@ export class ControlServer implements AsyncDisposable {
   readonly #refusals = new RefusalLog();
   readonly #plane: ControlPlane;
   readonly #export: MetricsExport;
+  readonly #replicas: Replicas;
   #config: Config;
   #listener: Listener | undefined;
 
@@ -79,6 +84,7 @@ export class ControlServer implements AsyncDisposable {
     const { countWaiting } = options;
     this.storage = openStorage({ settings, clock, owner, telemetry, countWaiting });
     this.port = this.#createPort();
+    this.#replicas = this.#createReplicas();
     this.admin = this.#createServices();
     this.#export = telemetry.exportOf({
       page: options.renderMetrics,
@@ -127,6 +133,7 @@ export class ControlServer implements AsyncDisposable {
       door,
     });
     await this.#plane.start(this.url);
+    this.#replicas.start();
   }
 
   /**
@@ -158,6 +165,7 @@ export class ControlServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.cut();
     await this.#export.stop();
+    await this.#replicas.stop();
     await this.#plane.stop();
     await this.storage.close();
     if (this.#listener !== undefined) this.#options.telemetry.events.stopped();
@@ -182,9 +190,28 @@ export class ControlServer implements AsyncDisposable {
     return reports.admitted(since);
   }
 
+  #createReplicas(): Replicas {
+    const { clock, randomBytes: random, reloadKeys, replica: state, telemetry } = this.#options;
+    const { folder, peppers } = this.installation;
+    const { storage: events } = telemetry;
+    const adminUrl = (): string => this.#config.admin.publicUrl ?? this.url;
+    const startedAt = clock.now();
+    return new Replicas({
+      store: this.storage.replicas,
+      clock,
+      own: createOwnReplica({ folder, peppers, random, startedAt, state, adminUrl }),
+      // Until then, a gateway that is cut off may still accept keys.
+      keptMs: this.#config.auth.snapshotMaxAgeMs,
+      reloadKeys,
+      onSigned: ({ keysEpoch }) => void this.storage.keyFile?.follow(keysEpoch),
+      onMessagesLost: (error) => events.keyMessagesLost(error),
+      onMessagesBack: () => events.keyMessagesBack(),
+    });
+  }
+
   #createServices(): AdminServices {
     const { control: store, reports, usage, lastUse } = this.storage;
-    const { clock, randomBytes, telemetry, onKeysChanged, processes, config } = this.#options;
+    const { clock, randomBytes, telemetry, processes, config } = this.#options;
     return {
       store,
       reports,
@@ -199,7 +226,8 @@ export class ControlServer implements AsyncDisposable {
       platform: () => platformOf(this.#config),
       processes,
       lastUse: (publicId) => lastUse.of(publicId),
-      onKeysChanged,
+      onKeysChanged: () => this.#replicas.applied(),
+      replicas: () => this.#replicas.list(),
     };
   }
 

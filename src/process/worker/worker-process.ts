@@ -60,7 +60,7 @@ export class WorkerProcess implements AsyncDisposable {
       state: () => this.#state(),
       whyNotReady: () => this.#whyNotReady(),
       renderMetrics: () => this.#parts?.telemetry.metrics.render() ?? "",
-      reloadKeys: () => this.#parts?.data.reloadKeys() ?? Promise.resolve(),
+      reloadKeys: () => this.#parts?.data.reloadKeys() ?? Promise.resolve(0),
       onState: (state) => {
         this.#controlState = state;
       },

@@ -13,6 +13,7 @@ export interface DroppedUsage {
 export class StorageEvents {
   readonly #logger: Logger;
   readonly #keys: Outage;
+  readonly #keyFile: Outage;
   readonly #retention: Outage;
   readonly #lastUse: Outage;
   readonly #checkpoints: Outage;
@@ -20,6 +21,7 @@ export class StorageEvents {
   constructor({ logger, clock }: Pick<EventOptions, "logger" | "clock">) {
     this.#logger = logger;
     this.#keys = new Outage(clock);
+    this.#keyFile = new Outage(clock);
     this.#retention = new Outage(clock);
     this.#lastUse = new Outage(clock);
     this.#checkpoints = new Outage(clock);
@@ -41,6 +43,24 @@ export class StorageEvents {
 
   keysReloaded(): void {
     logRecovery(this.#logger, this.#keys, "keys can be read again");
+  }
+
+  keyFileFailed(error: unknown): void {
+    const message = "the keys cannot be written to disk for a start without the database";
+    if (this.#keyFile.failed()) logFault(this.#logger, message, { error });
+  }
+
+  keyFileWritten(): void {
+    logRecovery(this.#logger, this.#keyFile, "the keys can be written to disk again");
+  }
+
+  keyMessagesLost(error: unknown): void {
+    const message = "changes of keys are not announced; each gateway looks for them every second";
+    logFault(this.#logger, message, { error });
+  }
+
+  keyMessagesBack(): void {
+    this.#logger.log("info", "changes of keys are announced again");
   }
 
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */

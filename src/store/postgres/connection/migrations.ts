@@ -1,6 +1,7 @@
 import type { Migration } from "../../schema-version.ts";
 import { compatibleVersions } from "../migrations/compatible-versions.ts";
 import { controlSchema } from "../migrations/control-schema.ts";
+import { replicas } from "../migrations/replicas.ts";
 import { replySchema } from "../migrations/reply-schema.ts";
 import { usageSchema } from "../migrations/usage-schema.ts";
 
@@ -9,7 +10,12 @@ import { usageSchema } from "../migrations/usage-schema.ts";
  * how many a database has. The first one equals all steps of SQLite up to `key-names`.
  */
 export const migrations: readonly Migration[] = [
-  { sql: [controlSchema, replySchema, usageSchema].join("\n"), compatibleSince: 1 },
+  {
+    name: "first-schema",
+    sql: [controlSchema, replySchema, usageSchema].join("\n"),
+    compatibleSince: 1,
+  },
   // Programs from before this step refuse every newer schema.
-  { sql: compatibleVersions, compatibleSince: 2 },
+  { name: "compatible-versions", sql: compatibleVersions, compatibleSince: 2 },
+  { name: "replicas", sql: replicas, compatibleSince: 2 },
 ];

@@ -1,9 +1,10 @@
 import type { ClientBase } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { WrongDatabase } from "../../errors.ts";
+import { progressTable } from "../../repositories/copy/copy-place.ts";
+import { UnfinishedCopy, WrongDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
-import { newestSchema, refuseIfTooNew, type SchemaVersion } from "../../schema-version.ts";
+import { newestSchema, noSchema, stepsToRun, type SchemaVersion } from "../../schema-version.ts";
 import { claimDatabase, hasTable, readFacts } from "./installation-row.ts";
 import { beginIn, lockOf } from "./lanes.ts";
 import { migrations } from "./migrations.ts";
@@ -17,6 +18,10 @@ export interface PrepareSettings {
   readonly name: string;
   /** Whether to create the schema in an empty database. */
   readonly isCreating: boolean;
+  /** Whether to bring an older schema up to date. */
+  readonly migrates: boolean;
+  /** Whether the copy of another database may be unfinished. */
+  readonly mayBeCopy?: boolean;
   readonly owner: DatabaseOwner | undefined;
   readonly seals: AuditSeals | undefined;
 }
@@ -28,15 +33,19 @@ export interface PrepareSettings {
  */
 export async function prepareDatabase(
   client: ClientBase,
-  { name, isCreating, owner, seals }: PrepareSettings,
+  settings: PrepareSettings,
 ): Promise<void> {
+  const { name, isCreating, migrates, owner, seals } = settings;
   await client.query(beginIn("schema"));
   const facts = await readFacts(client, name);
   if (facts.state === "empty" && !isCreating) {
     throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
   }
+  if (settings.mayBeCopy !== true && (await hasTable(client, progressTable))) {
+    throw new UnfinishedCopy(name);
+  }
   owner?.check(facts);
-  const done = await migrate(client, name);
+  const done = await migrate(client, name, migrates);
   if (owner !== undefined) await claimDatabase(client, facts, owner);
   if (seals !== undefined) {
     // Gateways that run write the ends of the audit in this lane.
@@ -50,14 +59,14 @@ export async function prepareDatabase(
 }
 
 /** Returns how many steps the database had. */
-async function migrate(client: ClientBase, name: string): Promise<number> {
-  const known = newestSchema(migrations);
+async function migrate(client: ClientBase, name: string, mayRun: boolean): Promise<number> {
   const found = await readSchema(client);
-  refuseIfTooNew(found, known.version, name);
-  if (found.version >= known.version) return found.version;
-  for (const { sql } of migrations.slice(found.version)) await runStep(client, sql);
+  const due = stepsToRun({ name, found, migrations }, mayRun);
+  if (due.length === 0) return found.version;
+  for (const { sql } of due) await runStep(client, sql);
+  const { version, compatibleSince } = newestSchema(migrations);
   const update = "UPDATE schema_version SET version = $1, compatible_since = $2";
-  await client.query(update, [known.version, known.compatibleSince]);
+  await client.query(update, [version, compatibleSince]);
   return found.version;
 }
 
@@ -68,11 +77,11 @@ async function runStep(client: ClientBase, step: string): Promise<void> {
 }
 
 /** The schema of a database of any version. */
-async function readSchema(client: ClientBase): Promise<SchemaVersion> {
-  if (!(await hasTable(client, "schema_version"))) return { version: 0, compatibleSince: 0 };
+export async function readSchema(client: ClientBase): Promise<SchemaVersion> {
+  if (!(await hasTable(client, "schema_version"))) return noSchema;
   const { rows } = await client.query<SchemaVersion>(
     `SELECT version, coalesce((to_jsonb(stored) ->> 'compatible_since')::bigint, version)
        AS "compatibleSince" FROM schema_version AS stored`,
   );
-  return rows[0] ?? { version: 0, compatibleSince: 0 };
+  return rows[0] ?? noSchema;
 }

@@ -1,5 +1,7 @@
 import { Database } from "bun:sqlite";
-import { newestSchema, refuseIfTooNew, type SchemaVersion } from "../../schema-version.ts";
+import { existsSync } from "node:fs";
+import { StorageUnavailable } from "../../errors.ts";
+import { noSchema, type SchemaCheck, type SchemaVersion } from "../../schema-version.ts";
 import { migrations } from "./migrations.ts";
 
 /** The schema of a database of any version. */
@@ -16,10 +18,15 @@ export function writeSchema(database: Database, { version, compatibleSince }: Sc
   database.run(`PRAGMA user_version = ${version}`);
 }
 
-/** Throws `SchemaTooNew` if this program cannot use the database of a file. */
-export function checkSchema(path: string): void {
-  using database = new Database(path, { readonly: true });
-  refuseIfTooNew(readSchema(database), newestSchema(migrations).version, path);
+/** Reads the schema of a file, without changing it. Throws `StorageUnavailable`. */
+export function inspectSchema(path: string): SchemaCheck {
+  if (!existsSync(path)) return { name: path, found: noSchema, migrations };
+  try {
+    using database = new Database(path, { readonly: true });
+    return { name: path, found: readSchema(database), migrations };
+  } catch (error) {
+    throw new StorageUnavailable(`the database ${path} cannot be opened`, { cause: error });
+  }
 }
 
 /** Undefined in schemas from before the table. */

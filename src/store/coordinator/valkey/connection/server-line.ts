@@ -1,5 +1,5 @@
 import type { Clock } from "../../../../domain/clock.ts";
-import type { HostAndPort } from "../../../../domain/valkey-address.ts";
+import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
 import { isReplaced, isWrongRequest, ValkeyUnavailable } from "./valkey-errors.ts";
 
@@ -17,7 +17,7 @@ export interface ServerLineOptions extends ServerSettings {
   /** Finds the server before each connection: Sentinels may name another one. */
   readonly locate: () => Promise<HostAndPort>;
   /** Runs on each new connection, before it is used. */
-  readonly prepare?: (client: Bun.RedisClient) => Promise<void>;
+  readonly prepare: (client: Bun.RedisClient) => Promise<void>;
   /** Called when the server becomes available or, with a reason, unavailable. */
   readonly onChange: (reason: string | undefined) => void;
 }
@@ -131,7 +131,10 @@ export class ServerLine {
   async #connect(): Promise<Bun.RedisClient> {
     const { locate, prepare, clock } = this.#options;
     const client = newClient(await locate(), this.#options);
-    const connected = client.connect().then(() => prepare?.(client) ?? client.send("PING", []));
+    const connected = client
+      .connect()
+      .then(() => client.send("PING", []))
+      .then(() => prepare(client));
     try {
       await new Deadlines(clock, connectTimeoutMs).within(connected, () => undefined);
     } catch (error) {

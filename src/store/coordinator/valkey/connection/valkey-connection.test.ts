@@ -47,7 +47,7 @@ describeWithValkey(() => {
 
   test("a frozen server fails commands after the time-out, then at once", async () => {
     await using server = await startValkey();
-    using connection = closing(await connectTo(server, 50));
+    using connection = closing(await connectTo(server, { timeoutMs: 50 }));
     server.signal("SIGSTOP");
     while (connection.isUp) {
       const error = await connection.run(echo, ["k"], ["1"]).catch((reason: unknown) => reason);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../../domain/clock.ts";
-import type { HostAndPort, ValkeyAddress } from "../../../../domain/valkey-address.ts";
+import type { HostAndPort, ValkeyAddress } from "../../../../domain/addresses/valkey-address.ts";
 import { ClusterLines, type CommandLines } from "./cluster-lines.ts";
 import { locatePrimary } from "./locate-primary.ts";
 import { ServerLine, type ServerSettings } from "./server-line.ts";
@@ -48,6 +48,8 @@ export interface ValkeyConnectionOptions {
   readonly address: ValkeyAddress;
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** Loaded on each new connection, so that no step comes late because it has to be sent whole. */
+  readonly scripts: readonly ValkeyScript[];
   /** Certificates in PEM; undefined: those of the system. */
   readonly authorities?: string | undefined;
 }
@@ -65,7 +67,7 @@ class RunningConnection implements ValkeyConnection {
   #isUp = false;
 
   constructor(options: ValkeyConnectionOptions) {
-    const { address, timeoutMs, clock } = options;
+    const { address, timeoutMs, clock, scripts } = options;
     const settings = settingsOf(options);
     const newLine = (name: string, locate: () => Promise<HostAndPort>): ServerLine =>
       new ServerLine({
@@ -73,6 +75,7 @@ class RunningConnection implements ValkeyConnection {
         clock,
         timeoutMs,
         locate,
+        prepare: (client) => load(client, scripts),
         onChange: (reason) => this.#changed(name, reason),
       });
     const locate = locatePrimary(address, settings, clock);
@@ -137,6 +140,10 @@ class RunningConnection implements ValkeyConnection {
     if (isUp) this.#subscriptions.renew();
     for (const listener of this.#listeners) listener(first);
   }
+}
+
+async function load(client: Bun.RedisClient, scripts: readonly ValkeyScript[]): Promise<void> {
+  await Promise.all(scripts.map(({ text }) => client.send("SCRIPT", ["LOAD", text])));
 }
 
 function settingsOf({ address, authorities }: ValkeyConnectionOptions): ServerSettings {
