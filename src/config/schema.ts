@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { adminSchema, auditSchema, retentionSchema } from "./sections/admin.ts";
 import { answersSchema } from "./sections/answers.ts";
+import { limitsSchema } from "./sections/limits.ts";
 import { hooksSchema } from "./sections/hooks.ts";
 import { idempotencySchema } from "./sections/idempotency.ts";
 import { imageFetchSchema } from "./sections/image-fetch.ts";
@@ -18,7 +19,6 @@ import {
   authSchema,
   dataDirectorySchema,
   ledgerSchema,
-  limitsSchema,
   listenSchema,
   shutdownSchema,
   storageSchema,

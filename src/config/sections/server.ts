@@ -73,38 +73,6 @@ export const dataDirectorySchema = text(
   "Folder for the usage spool and generated secrets, relative to the working directory.",
 ).prefault("./data");
 
-export const limitsSchema = z
-  .strictObject({
-    store: text(
-      "Where requests and tokens are counted. Only `memory`, for a single gateway, exists.",
-    )
-      .transform((value, context) => {
-        if (value === "memory") return "memory" as const;
-        const isShared = /^(valkey|redis)s?:/i.test(value);
-        const message = isShared
-          ? "a shared store is not supported by this version; use memory"
-          : "must be memory";
-        context.issues.push({ code: "custom", message, input: value });
-        return z.NEVER;
-      })
-      .prefault("memory")
-      .describe(
-        "Where requests and tokens are counted. Only `memory`, for a single gateway, exists.",
-      ),
-    default_output_tokens: wholeNumber({
-      about: "Output tokens reserved for a call without a cap until the usual length is known.",
-      min: 1,
-      max: 10_000_000,
-      initial: 1024,
-    }),
-  })
-  .prefault({})
-  .describe("Rate limits.")
-  .transform((limits) => ({
-    store: limits.store,
-    defaultOutputTokens: limits.default_output_tokens,
-  }));
-
 export const streamsSchema = z
   .strictObject({
     keep_alive_interval: duration({

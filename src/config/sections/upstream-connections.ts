@@ -35,7 +35,7 @@ export function connectionsSchema(idle: string) {
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-function pemCertificates(about: string) {
+export function pemCertificates(about: string) {
   return z
     .string()
     .refine(hasCertificates, "must be one or more certificates in PEM format")

@@ -13,13 +13,11 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
-import type { RemoteLimits } from "./coordination/limits/remote-limits.ts";
-import { SoloLimits } from "./coordination/limits/solo-limits.ts";
 import { SharedRouting } from "./coordination/shared-routing.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
-import { linkedLimits } from "./linked-limits.ts";
+import { closeLimits, linkedLimits, startLimits, type LinkedLimits } from "./linked-limits.ts";
 import { whyNoTarget } from "./why-no-target.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
@@ -49,7 +47,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
-  readonly #limits: RemoteLimits | SoloLimits | undefined;
+  readonly #limits: LinkedLimits | undefined;
   readonly #repeatable: RepeatableCalls;
   #config: Config;
   #edge: EdgeSettings;
@@ -133,8 +131,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { ledger } = this.#options;
     await this.#keyRing.start();
     ledger.start();
-    if (this.#limits instanceof SoloLimits) await this.#limits.ready;
-    else await this.#restore(this.#services.limits);
+    await startLimits(this.#limits, () => this.#restore(this.#services.limits));
     this.#reportKeys();
     this.#listener = this.#listen();
     this.#services.overload.start();
@@ -175,6 +172,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     await shutdown.settle(() => this.#running.size);
     await this.#repeatable.close();
     this.#keyRing.stop();
+    await closeLimits(this.#limits);
     await this.#options.ledger.shutDown();
   }
 

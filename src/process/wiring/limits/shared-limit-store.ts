@@ -1,0 +1,22 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { LimitStore } from "../../../store/store.ts";
+import type { Telemetry } from "../../../telemetry/telemetry.ts";
+
+/** The limits of a worker that shares them with the workers of other gateways. */
+export interface SharedLimitStore extends LimitStore {
+  /** Connects; the worker serves calls even if that fails. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function isShared(limits: LimitStore | undefined): limits is SharedLimitStore {
+  return limits !== undefined && "start" in limits;
+}
+
+export interface SharedLimitParts {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly telemetry: Telemetry;
+}
+
+export type NewSharedLimits = (parts: SharedLimitParts) => SharedLimitStore;
