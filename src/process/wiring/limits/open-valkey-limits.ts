@@ -1,5 +1,5 @@
 import type { Config } from "../../../config/config.ts";
-import { parseValkeyUrl } from "../../../domain/valkey-address.ts";
+import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
 import { connectValkey } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
 import { Fleet, fleetScript } from "../../../store/coordinator/valkey/limits/fleet.ts";
 import { limitScripts } from "../../../store/coordinator/valkey/limits/scripts.ts";
