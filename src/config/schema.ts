@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { adminSchema, auditSchema, retentionSchema } from "./sections/admin.ts";
 import { answersSchema } from "./sections/answers.ts";
-import { limitsSchema } from "./sections/limits.ts";
+import { limitsSchema } from "./sections/limits/limits.ts";
 import { hooksSchema } from "./sections/hooks.ts";
 import { idempotencySchema } from "./sections/idempotency.ts";
 import { imageFetchSchema } from "./sections/image-fetch.ts";

@@ -13,8 +13,8 @@ export interface DroppedUsage {
 export class StorageEvents {
   readonly #logger: Logger;
   readonly #keys: Outage;
-  readonly #keyFile: Outage;
   readonly #limits: Outage;
+  readonly #keyFile: Outage;
   readonly #retention: Outage;
   readonly #lastUse: Outage;
   readonly #checkpoints: Outage;
@@ -22,8 +22,8 @@ export class StorageEvents {
   constructor({ logger, clock }: Pick<EventOptions, "logger" | "clock">) {
     this.#logger = logger;
     this.#keys = new Outage(clock);
-    this.#keyFile = new Outage(clock);
     this.#limits = new Outage(clock);
+    this.#keyFile = new Outage(clock);
     this.#retention = new Outage(clock);
     this.#lastUse = new Outage(clock);
     this.#checkpoints = new Outage(clock);

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { Secret } from "../../domain/keys/secret.ts";
+import { Secret } from "../../../domain/keys/secret.ts";
 import {
   nameOfValkey,
   parseValkeyUrl,
   valkeyUrlForms,
-} from "../../domain/addresses/valkey-address.ts";
-import { duration, text, wholeNumber } from "../../settings/values.ts";
-import { pemCertificates } from "./upstreams/upstream-connections.ts";
+} from "../../../domain/addresses/valkey-address.ts";
+import { duration, text, wholeNumber } from "../../../settings/values.ts";
+import { pemCertificates } from "../upstreams/upstream-connections.ts";
 
 const aboutLimitStore =
   "Where requests and tokens are counted: `memory` for a single gateway; " +
