@@ -20,6 +20,7 @@ import { ownFacts, type OwnFacts } from "../own-facts.ts";
 import {
   closeLimits,
   linkedLimits,
+  linkedRouting,
   sharedCoordinator,
   startLimits,
   type LinkedLimits,
