@@ -48,7 +48,7 @@ export class AllottedProcess implements AsyncDisposable {
     this.connection = connection;
     const store = new ValkeyAllotments({ connection, process: `p${processes}` });
     const clock = systemClock;
-    this.allotments = new PlaceAllotments({ clock, store });
+    this.allotments = new PlaceAllotments({ clock, store, fewestProcesses: 1 });
     const limits = new Map<string, ConcurrencyLimit>();
     this.capacity = new Capacity({
       clock,

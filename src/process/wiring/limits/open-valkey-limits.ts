@@ -44,7 +44,7 @@ export function openValkeyLimits(
     void limits.catchUp();
   });
   metrics.followLimits(() => !connection.isUp);
-  const coordinator = newSharedCoordinator(connection, clock);
+  const coordinator = newSharedCoordinator(connection, { clock, ownWorkers });
   return Object.assign(limits, {
     coordinator,
     async start(): Promise<void> {

@@ -7,10 +7,10 @@ import type { SharedCoordinator } from "./shared-limit-store.ts";
 /** What workers of several gateways share besides limits. */
 export function newSharedCoordinator(
   connection: ValkeyConnection,
-  clock: Clock,
+  { clock, ownWorkers }: { readonly clock: Clock; readonly ownWorkers: number },
 ): SharedCoordinator & { close(): Promise<void> } {
   const options = { connection, clock, process: crypto.randomUUID() };
-  const routing = new ValkeyRouting(options);
+  const routing = new ValkeyRouting({ ...options, ownWorkers });
   const joins = new ValkeyJoins(options);
   return {
     routing,

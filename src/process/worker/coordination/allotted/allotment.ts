@@ -22,8 +22,8 @@ export interface AllotmentOptions {
   /** Numbers of wishes, each greater than all before. */
   readonly nextSequence: () => number;
   readonly demand: () => Demand;
-  /** There may be more places than before. */
-  readonly onMore: () => void;
+  /** There are more or fewer places than before. */
+  readonly onChanged: () => void;
   /** This process's part of a limit while the store is unavailable. */
   readonly shareOf: (limit: number) => number;
 }
@@ -32,7 +32,7 @@ export interface AllotmentOptions {
 const askMs = 50;
 /** After a wait in vain, further calls do not wait. */
 const pauseMs = 100;
-/** How long the place of an ended call stays for the next one, while others want places. */
+/** How long a place that is new or whose call has ended stays unused while others want places. */
 const lingerMs = 20;
 /** How long a place is wanted for a call that could not wait for it. */
 const missedMs = 1_000;
@@ -47,9 +47,10 @@ export class Allotment {
   #places = 0;
   #fair = Infinity;
   #validUntil = Number.NEGATIVE_INFINITY;
-  /** When a call ended last while others wanted places. */
-  #endedAt = Number.NEGATIVE_INFINITY;
+  /** When places became unused last. */
+  #unusedAt = Number.NEGATIVE_INFINITY;
   #isReturning = false;
+  #isClosed = false;
   #asking = 0;
   #askingFirst = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
@@ -123,7 +124,7 @@ export class Allotment {
   /** The store has become available, or unavailable. */
   storeChanged(): void {
     if (this.limit === Infinity) return;
-    this.#options.onMore();
+    this.#options.onChanged();
     void this.beat();
   }
 
@@ -146,7 +147,7 @@ export class Allotment {
     const { used } = this.#options.demand();
     this.#most = Math.max(this.#most, used + 1);
     if (this.#fair === Infinity || this.#places <= used) return;
-    this.#endedAt = this.#options.clock.monotonic();
+    this.#unusedAt = this.#options.clock.monotonic();
     if (this.#places > this.#fair) void this.exchange();
     else this.#returnLater();
   }
@@ -168,23 +169,24 @@ export class Allotment {
     if (this.limit === Infinity || this.#current !== undefined || isInVain) return;
     this.#lookedAt = now;
     // What it may use without the store changes with time.
-    if (this.#isOut) this.#options.onMore();
+    if (this.#isOut) this.#options.onChanged();
     if (this.#waiting > 0 || this.#options.demand().used > this.#places) void this.exchange();
   }
 
   /** Gives back everything that no call uses. */
   close(): Promise<void> {
-    this.#places = 0;
-    this.#missedUntil = Number.NEGATIVE_INFINITY;
+    this.#isClosed = true;
     return this.limit === Infinity ? Promise.resolve() : this.exchange();
   }
 
   /** An exchange that begins now, or after the one under way. */
   exchange(): Promise<void> {
     if (this.#current === undefined) {
-      this.#current = this.#run().finally(() => {
+      // Not before `#current` is set: what it gives back may let calls ask again.
+      const run = Promise.resolve().then(() => this.#run());
+      this.#current = run.finally(() => {
         this.#current = undefined;
-        this.#options.onMore();
+        this.#options.onChanged();
         for (const look of this.#hopeful) look();
       });
       return this.#current;
@@ -197,6 +199,7 @@ export class Allotment {
   }
 
   get #waiting(): number {
+    if (this.#isClosed) return 0;
     const { clock, demand } = this.#options;
     const missed = clock.monotonic() < this.#missedUntil ? 1 : 0;
     return Math.max(demand().waiting + this.#asking, missed);
@@ -218,7 +221,7 @@ export class Allotment {
   }
 
   get #isLingering(): boolean {
-    return this.#options.clock.monotonic() < this.#endedAt + lingerMs;
+    return this.#options.clock.monotonic() < this.#unusedAt + lingerMs;
   }
 
   async #run(): Promise<void> {
@@ -229,6 +232,8 @@ export class Allotment {
     const wanted = Math.max(0, Math.min(used + this.#waiting, limit) - kept);
     const wantedFirst = Math.min(waitingFirst + this.#askingFirst, wanted);
     this.#places = kept;
+    // No call may take what is about to be given back.
+    this.#options.onChanged();
     const startedAt = clock.monotonic();
     const wish = { bound, limit, used, kept, wanted, wantedFirst, accounts };
     try {
@@ -243,12 +248,18 @@ export class Allotment {
 
   /** What it keeps: while others wait, nothing that no call uses or has just used. */
   #hold(used: number): number {
+    if (this.#isClosed) return used;
     if (this.#isOut) return this.places;
     if (this.#fair === Infinity) return this.#places;
     return this.#isLingering ? Math.min(this.#places, this.#fair) : used;
   }
 
   #granted({ places, fair }: Granted, asked: number): void {
+    if (places > this.#places) {
+      // The calls that asked take them in a later turn.
+      this.#unusedAt = this.#options.clock.monotonic();
+      this.#returnLater();
+    }
     this.#places = places;
     this.#fair = fair;
     this.#isShort = places < asked;

@@ -6,6 +6,8 @@ import { Allotment, type Demand } from "./allotment.ts";
 export interface AllotmentsOptions {
   readonly clock: Clock;
   readonly store: AllotmentStore;
+  /** Those of this gateway, which are known before the first answer. */
+  readonly fewestProcesses: number;
   /** Called between two beats, before allotments are prolonged. */
   readonly onBeat: () => void;
 }
@@ -13,7 +15,7 @@ export interface AllotmentsOptions {
 /** What a bound is for. */
 export interface BoundUse {
   readonly demand: () => Demand;
-  readonly onMore: () => void;
+  readonly onChanged: () => void;
 }
 
 /** Time between two looks at the queues, which news may have missed. */
@@ -42,6 +44,7 @@ export class Allotments {
       else allotment?.free();
     });
     store.onChange(() => {
+      if (store.isUp) this.#greet();
       for (const allotment of this.#all.values()) allotment.storeChanged();
     });
     this.#greet();
@@ -67,8 +70,9 @@ export class Allotments {
 
   /** This process's part of a limit; the parts of all add up to it. */
   shareOf(limit: number): number {
-    const number = this.#processes.indexOf(this.#options.store.process) + 1;
-    return partOf(limit, { workers: this.#processes.length, number });
+    const { store, fewestProcesses } = this.#options;
+    const number = this.#processes.indexOf(store.process) + 1;
+    return partOf(limit, { workers: Math.max(this.#processes.length, fewestProcesses), number });
   }
 
   /** Gives everything back. */

@@ -17,6 +17,7 @@ import { PoolAllotments } from "./pool-allotments.ts";
 export interface PlaceAllotmentsOptions {
   readonly clock: Clock;
   readonly store: AllotmentStore;
+  readonly fewestProcesses: number;
 }
 
 /**
@@ -29,12 +30,12 @@ export class PlaceAllotments implements BoundParts {
   readonly #pools = new Map<string, PoolAllotments>();
   #capacity: Pick<Capacity, "partChanged" | "partUse"> | undefined;
 
-  constructor({ clock, store }: PlaceAllotmentsOptions) {
+  constructor(options: PlaceAllotmentsOptions) {
     const onBeat = (): void => {
       for (const accounts of this.#accounts.values()) accounts.beat();
       for (const pool of this.#pools.values()) pool.beat();
     };
-    this.#all = new Allotments({ clock, store, onBeat });
+    this.#all = new Allotments({ ...options, onBeat });
   }
 
   /** Call before anything else. */
@@ -112,7 +113,7 @@ export class PlaceAllotments implements BoundParts {
         all: this.#all,
         use: () => this.#capacity?.partUse(place).gate,
         accounts: this.#accountsAt(place),
-        onMore: () => this.#capacity?.partChanged(place),
+        onChanged: () => this.#capacity?.partChanged(place),
       });
       this.#pools.set(name, pool);
     }
@@ -123,7 +124,7 @@ export class PlaceAllotments implements BoundParts {
     const place: PoolName = { kind: "upstream", name };
     return this.#all.at(`upstream ${name}`, {
       demand: () => this.#demandAt(place),
-      onMore: () => this.#capacity?.partChanged(place),
+      onChanged: () => this.#capacity?.partChanged(place),
     });
   }
 

@@ -11,7 +11,7 @@ export interface PoolAllotmentsOptions {
   readonly all: Allotments;
   readonly use: () => GateUse | undefined;
   readonly accounts: AccountsSeen;
-  readonly onMore: () => void;
+  readonly onChanged: () => void;
 }
 
 /**
@@ -115,8 +115,8 @@ export class PoolAllotments {
   }
 
   #at(part: string, demand: () => Demand): Allotment {
-    const { name, all, onMore } = this.#options;
-    return all.at(boundOf(name, part), { demand, onMore });
+    const { name, all, onChanged } = this.#options;
+    return all.at(boundOf(name, part), { demand, onChanged });
   }
 
   #ownLimit(keyId: string): number {

@@ -14,6 +14,8 @@ export interface ValkeyRoutingOptions {
   readonly clock: Clock;
   /** Unique among all processes and never used again. */
   readonly process: string;
+  /** Workers of this gateway. */
+  readonly ownWorkers: number;
 }
 
 /** What the workers of several gateways share about targets. */
@@ -22,9 +24,13 @@ export class ValkeyRouting implements RoutingSharing {
   readonly #allotments: PlaceAllotments;
   readonly #health: HealthChannel;
 
-  constructor({ connection, clock, process }: ValkeyRoutingOptions) {
+  constructor({ connection, clock, process, ownWorkers }: ValkeyRoutingOptions) {
     const store = new ValkeyAllotments({ connection, process });
-    const allotments = (this.#allotments = new PlaceAllotments({ clock, store }));
+    const allotments = (this.#allotments = new PlaceAllotments({
+      clock,
+      store,
+      fewestProcesses: ownWorkers,
+    }));
     this.#health = new HealthChannel({ connection, process });
     this.places = { parts: allotments, recall: (refused) => allotments.recall(refused) };
   }
