@@ -34,6 +34,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./database/migrate-command.ts")).migrateCommand,
   },
   {
+    name: "copy",
+    summary: "copy the database of a gateway to PostgreSQL, or back to SQLite",
+    load: async () => (await import("./database/copy-command.ts")).copyCommand,
+  },
+  {
     name: "backup",
     summary: "copy the database, the pepper and the spool of a gateway, while it runs",
     load: async () => (await import("./backup/backup-command.ts")).backupCommand,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { adminSchema, auditSchema, retentionSchema } from "./sections/admin.ts";
 import { answersSchema } from "./sections/answers.ts";
+import { limitsSchema } from "./sections/limits.ts";
 import { hooksSchema } from "./sections/hooks.ts";
 import { idempotencySchema } from "./sections/idempotency.ts";
 import { imageFetchSchema } from "./sections/image-fetch.ts";
@@ -12,17 +13,16 @@ import { supervisorSchema, upstreamRequestsSchema, workersSchema } from "./secti
 import {
   authSchema,
   dataDirectorySchema,
-  ledgerSchema,
-  limitsSchema,
   listenSchema,
   shutdownSchema,
   storageSchema,
   streamsSchema,
 } from "./sections/server.ts";
+import { ledgerSchema } from "./sections/ledger/ledger.ts";
 import { telemetrySchema } from "./sections/telemetry.ts";
 import { httpSchema } from "./sections/http.ts";
 import type { UpstreamKind } from "../upstreams/kind.ts";
-import { upstreamsSchema } from "./sections/upstreams.ts";
+import { upstreamsSchema } from "./sections/upstreams/upstreams.ts";
 
 /**
  * The configuration file: its keys, values, defaults, limits and descriptions.

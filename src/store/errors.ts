@@ -54,3 +54,10 @@ export class WrongDatabase extends UnusableDatabase {
     this.what = what;
   }
 }
+
+/** Rows of another database are still missing. */
+export class UnfinishedCopy extends WrongDatabase {
+  constructor(path: string) {
+    super(path, "is an unfinished copy", "Please run the same `sluice copy` again.");
+  }
+}

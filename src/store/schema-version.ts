@@ -56,6 +56,6 @@ export function stepsToRun(check: SchemaCheck, mayRun: boolean): readonly Migrat
   const state = found.version === 0 ? "has no schema yet" : `has the schema ${found.version}`;
   throw new SchemaTooOld(
     `the database ${name} ${state}, and this version needs ${migrations.length}. ` +
-      "Please run `sluice migrate` first: storage.migrate is check.",
+      "Please run `sluice migrate` first.",
   );
 }

@@ -19,6 +19,8 @@ export interface StackOptions {
   readonly replicas?: number;
   /** Workers of each. Default: 2. */
   readonly workers?: number;
+  /** How long decisions wait for Valkey. Default: 5s, as the machine may be busy. */
+  readonly timeout?: string;
   /** Further settings of the configuration, as YAML. */
   readonly settings?: string;
   /** Pools, models and upstreams, instead of one chat model. */
@@ -132,14 +134,16 @@ export class ReplicaStack implements AsyncDisposable {
   }
 
   #configText(dataDir: string): string {
-    const { workers = 2, settings = "", models = oneModel } = this.#options;
+    const { workers = 2, settings = "", models = oneModel, timeout = "5s" } = this.#options;
     return `
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "${this.#storageUrl}" }
-limits: { store: "${this.valkey.url}" }
+limits: { store: "${this.valkey.url}", timeout: ${timeout} }
 data_dir: ${dataDir}
 workers: ${workers}
 auth: { pepper: "a pepper for tests that is long enough" }
+# The machine of the tests may be busy.
+overload: { loop_delay: 10s }
 ${settings}
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }

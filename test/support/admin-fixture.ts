@@ -214,7 +214,8 @@ const testPlatform: Platform = {
 function planOf(name: string, requestsPerMinute: number, provisioned: boolean): Plan {
   const limits = { requestsPerMinute, tokensPerMinute: 1_000_000 };
   const rest = { queueTimeoutMs: 0, isIdempotent: false, overrunFactor: 3 };
-  return { name, limits, provisioned, uncapped: "debt", ...rest };
+  const words = { uncapped: "debt", whenLimitsUnavailable: "local" } as const;
+  return { name, limits, provisioned, ...words, ...rest };
 }
 
 /** A shared pool of which 78 units can be sold. */

@@ -38,6 +38,8 @@ export class AllottedProcess implements AsyncDisposable {
   readonly connection: ValkeyConnection;
   readonly allotments: PlaceAllotments;
   readonly held = new Set<Place>();
+  /** Calls that have not been answered. */
+  waiting = 0;
   #calls = 0;
 
   constructor(connection: ValkeyConnection, options: AllottedWorldOptions) {
@@ -96,7 +98,9 @@ export class AllottedProcess implements AsyncDisposable {
     };
     const { signal } = new AbortController();
     const ask = { request, candidates: [{ target }], snapshot: this.snapshot, signal, waitMs };
+    this.waiting += 1;
     const entered: EnterResult = await this.capacity.enter(ask);
+    this.waiting -= 1;
     if (!("place" in entered)) return undefined;
     this.held.add(entered.place);
     return entered.place;
@@ -123,7 +127,16 @@ export async function startProcess(
 ): Promise<AllottedProcess> {
   const { timeoutMs } = options;
   const connection = await connectTo(server, timeoutMs === undefined ? {} : { timeoutMs });
-  return new AllottedProcess(connection, options);
+  const before = await listeners(connection);
+  const process = new AllottedProcess(connection, options);
+  // It hears the news of the others from here on.
+  while ((await listeners(connection)) <= before) await Bun.sleep(1);
+  return process;
+}
+
+async function listeners(connection: ValkeyConnection): Promise<number> {
+  const reply = await connection.send("any", "PUBSUB", ["NUMSUB", "sluice:places"]);
+  return Array.isArray(reply) ? Number(reply[1]) : 0;
 }
 
 /** Resolves once `holds` is true. */

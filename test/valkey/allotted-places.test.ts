@@ -21,8 +21,8 @@ describeWithValkey(() => {
     options: AllottedWorldOptions,
     body: (at: (index: number) => AllottedProcess) => Promise<void>,
   ): Promise<void> {
-    const starting = Array.from({ length: count }, () => startProcess(server, options));
-    const processes = await Promise.all(starting);
+    const processes: AllottedProcess[] = [];
+    while (processes.length < count) processes.push(await startProcess(server, options));
     try {
       await body((index) => {
         const process = processes[index % count];

@@ -63,10 +63,13 @@ export type RequestKind = "call" | "listing";
 export function minuteScopes(
   id: string,
   { requestsPerMinute, tokensPerMinute }: Limits,
-  overrunFactor?: number,
+  { overrunFactor, ...terms }: ScopeTerms = {},
 ): [LimitScope, LimitScope] {
   return [
-    { id, unit: "requests", window: "minute", limit: requestsPerMinute },
-    { id, unit: "tokens", window: "minute", limit: tokensPerMinute, overrunFactor },
+    { id, unit: "requests", window: "minute", limit: requestsPerMinute, ...terms },
+    { id, unit: "tokens", window: "minute", limit: tokensPerMinute, overrunFactor, ...terms },
   ];
 }
+
+/** What the scopes of an account have in common. */
+export type ScopeTerms = Pick<LimitScope, "overrunFactor" | "owner" | "isClosedAlone">;

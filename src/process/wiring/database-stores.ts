@@ -4,7 +4,7 @@ import type { ControlStore } from "../../store/control-store.ts";
 import type { ReplicaStore } from "../../store/replicas.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
 import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
-import { inspectSchema as inspectPostgres } from "../../store/postgres/connection/inspect-schema.ts";
+import { inspectSchema as inspectPostgres } from "../../store/postgres/connection/inspect-server.ts";
 import type { SchemaCheck } from "../../store/schema-version.ts";
 import { inspectSchema as inspectSqlite } from "../../store/sqlite/connection/schema-row.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";

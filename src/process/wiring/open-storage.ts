@@ -20,7 +20,8 @@ import { openKeyFile } from "../../store/disk/open-key-file.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
 import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
-import { spoolRoot } from "./open-spool.ts";
+import { openLedgerEvents } from "./ledger/open-events.ts";
+import { spoolRoot } from "./ledger/open-spool.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 export interface StorageOptions {
@@ -74,7 +75,9 @@ export function openStorage(options: StorageOptions): Storage {
   let isOpen = false;
   const started = Promise.withResolvers<void>();
   const stores = openStores(options, { isOpen: () => isOpen, started: started.promise });
-  const { connection, control, keys, usage, reports, replies } = stores;
+  const { connection, control, keys, reports, replies } = stores;
+  const ledger = openLedgerEvents({ config, store: stores.usage, clock, on: ledgerEvents });
+  const { usage } = ledger;
   const lastUse = new LastUse({
     store: keys,
     intervalMs: lastUseIntervalMs,
@@ -116,6 +119,7 @@ export function openStorage(options: StorageOptions): Storage {
     start() {
       started.resolve();
       ingest.start();
+      ledger.start();
       lastUse.start();
       retention.start();
       checkpoints.start();
@@ -127,6 +131,7 @@ export function openStorage(options: StorageOptions): Storage {
       await lastUse.stop();
       await renewal.stop();
       await ingest.stop();
+      await ledger.close();
       await connection.close();
     },
   };

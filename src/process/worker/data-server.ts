@@ -13,13 +13,18 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
-import type { RemoteLimits } from "./coordination/limits/remote-limits.ts";
-import { SoloLimits } from "./coordination/limits/solo-limits.ts";
-import { SharedRouting } from "./coordination/shared-routing.ts";
+import type { SharedRouting } from "./coordination/shared-routing.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
-import { linkedLimits } from "./linked-limits.ts";
+import {
+  closeLimits,
+  linkedLimits,
+  linkedRouting,
+  sharedCoordinator,
+  startLimits,
+  type LinkedLimits,
+} from "./linked-limits.ts";
 import { whyNoTarget } from "./why-no-target.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
@@ -41,13 +46,13 @@ const settleMs = 1_500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
 export class DataServer implements DataPort, AsyncDisposable {
-  /** What it shares with other workers. */
+  /** What it shares with the other workers of the gateway alone. */
   readonly sharing: SharedRouting | undefined;
   readonly #options: DataServerOptions;
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
-  readonly #limits: RemoteLimits | SoloLimits | undefined;
+  readonly #limits: LinkedLimits | undefined;
   readonly #repeatable: RepeatableCalls;
   #config: Config;
   #edge: EdgeSettings;
@@ -66,8 +71,9 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.sharing = this.#createSharing();
     this.#limits = linkedLimits(options, (own) => this.#restore(own));
+    const shared = sharedCoordinator(this.#limits);
+    this.sharing = shared === undefined ? linkedRouting(options) : undefined;
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -76,7 +82,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       random: randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: telemetry.metrics.answered,
-      joins: coordination && new RemoteJoins(coordination),
+      joins: shared?.joins ?? (coordination && new RemoteJoins(coordination)),
     });
     this.#followConfig();
     // Control reports the places of several workers.
@@ -131,8 +137,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { ledger } = this.#options;
     await this.#keyRing.start();
     ledger.start();
-    if (this.#limits instanceof SoloLimits) await this.#limits.ready;
-    else await this.#restore(this.#services.limits);
+    await startLimits(this.#limits, () => this.#restore(this.#services.limits));
     this.#reportKeys();
     this.#listener = this.#listen();
     this.#services.overload.start();
@@ -174,6 +179,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     await shutdown.settle(() => this.#running.size);
     await this.#repeatable.close();
     this.#keyRing.stop();
+    await closeLimits(this.#limits);
     await this.#options.ledger.shutDown();
   }
 
@@ -214,17 +220,12 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
   }
 
-  #createSharing(): SharedRouting | undefined {
-    const { coordination: link, clock, config, number = 1 } = this.#options;
-    return link && new SharedRouting({ link, clock, workers: config.workers, number });
-  }
-
   #buildServices(): BuiltServices {
     const { config, control, clock, ledger, telemetry, overrides } = this.#options;
     return buildServices({
       ...overrides,
       ...(this.#limits && { limits: this.#limits }),
-      sharing: this.sharing,
+      sharing: sharedCoordinator(this.#limits)?.routing ?? this.sharing,
       config,
       clock,
       ledger,

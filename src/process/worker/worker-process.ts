@@ -13,7 +13,8 @@ import type { AppOverrides } from "../wiring/app-interface.ts";
 import type { LinkLost } from "../link/link-errors.ts";
 import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
 import { ownFacts } from "../own-facts.ts";
-import { openSpool } from "../wiring/open-spool.ts";
+import { openSpool } from "../wiring/ledger/open-spool.ts";
+import { loadSharedLimits } from "../wiring/limits/load-shared-limits.ts";
 import { ControlOutage } from "./control-outage.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
@@ -112,6 +113,7 @@ export class WorkerProcess implements AsyncDisposable {
       randomBytes: overrides.randomBytes ?? randomBytes,
       overrides,
       [config.workers > 1 ? "coordination" : "handover"]: this.#control.coordination,
+      newSharedLimits: await loadSharedLimits(config),
       number: this.#options.number,
       whyNotReady: () => this.#controlState.notReady,
       portUse: this.#options.portUse,

@@ -16,6 +16,7 @@ export class StorageEvents {
   readonly #keys: Outage;
   readonly #keyFile: Outage;
   readonly #messages: Outage;
+  readonly #limits: Outage;
   readonly #retention: Outage;
   readonly #lastUse: Outage;
   readonly #checkpoints: Outage;
@@ -25,6 +26,7 @@ export class StorageEvents {
     this.#keys = new Outage(clock);
     this.#keyFile = new Outage(clock);
     this.#messages = new Outage(clock);
+    this.#limits = new Outage(clock);
     this.#retention = new Outage(clock);
     this.#lastUse = new Outage(clock);
     this.#checkpoints = new Outage(clock);
@@ -37,6 +39,22 @@ export class StorageEvents {
 
   databaseRecovered(): void {
     this.#logger.log("info", "the database is available again");
+  }
+
+  /** Limits are decided by each worker, within its share. Called once per outage. */
+  limitsAlone(store: string, reason: string): void {
+    const message = "the store of limits does not answer; each worker grants its share";
+    this.#logger.log("error", message, { store, reason });
+  }
+
+  limitsShared(store: string): void {
+    this.#logger.log("info", "the store of limits decides", { store });
+  }
+
+  /** A decision failed for a reason other than the store's availability. */
+  limitsFailed(store: string, error: unknown): void {
+    const message = "the store of limits failed; this worker has granted its share";
+    if (this.#limits.failed()) logFault(this.#logger, message, { error, fields: { store } });
   }
 
   keysReloadFailed(error: unknown): void {

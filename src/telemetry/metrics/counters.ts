@@ -24,6 +24,10 @@ const table = {
   sluice_ledger_dead_letters_total: [
     "Usage rows that the database rejects permanently; they are in the dead-letter file.",
   ],
+  sluice_ledger_events_sent_total: ["Events of the ledger that the receiver has accepted."],
+  sluice_ledger_event_failures_total: [
+    "Requests with events of the ledger that failed; they are repeated.",
+  ],
   sluice_refusals_total: ["Requests that the gateway itself refused, by rule.", "rule"],
   sluice_repeated_refusals_total: [
     "Repeated refusals of a key or address within a second, answered without reading.",

@@ -19,7 +19,7 @@ export interface TraceExportEvents {
 }
 
 /** Spans in one request, so that building and encoding them takes about a millisecond. */
-const spansAtOnce = 96;
+const spansAtOnce = 160;
 const mostRequests = 8;
 /** How long calls wait for others to be sent with them. */
 const gatherMs = 500;

@@ -8,8 +8,8 @@ import type { SqlConnection } from "../../repositories/connection.ts";
 import type { Queries } from "../../repositories/tables.ts";
 import { beginIn, beginUnordered, type Lane, LaneQueue } from "./lanes.ts";
 import { tellEpoch } from "./notices.ts";
-import { ClientPool, createClient, type PoolOptions } from "./pool.ts";
-import { meaningOf, troubleOf } from "./postgres-trouble.ts";
+import { ClientPool, createClient, defaultLockWaitMs, type PoolOptions } from "./pool.ts";
+import { meaningOf, type PostgresTrouble, troubleOf } from "./postgres-trouble.ts";
 import { prepareDatabase } from "./prepare-database.ts";
 import { inSession } from "./session.ts";
 
@@ -30,6 +30,11 @@ export interface PostgresOptions extends PoolOptions {
   onRecovered?(): void;
 }
 
+interface CurrentTrouble extends Pick<PostgresTrouble, "what" | "isOfChanges"> {
+  readonly error: unknown;
+  readonly at: number;
+}
+
 const beginEntities = beginIn("entities");
 /** Other gateways hear of changed keys with the commit, whichever repository changed them. */
 const tellAndCommit = `${tellEpoch}; COMMIT`;
@@ -46,17 +51,18 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   #pool: ClientPool | undefined;
   /** Settled once the pools of before have ended. */
   #retired: Promise<unknown> = Promise.resolve();
-  readonly #lanes = new LaneQueue();
+  readonly #lanes: LaneQueue;
   #waiting = 0;
   #isClosed = false;
   #wasPrepared = false;
   /** Settled once the owner and the schema are checked; undefined after a failure. */
   #prepared: Promise<void> | undefined;
-  #trouble: { readonly what: string; readonly error: unknown; readonly at: number } | undefined;
+  #trouble: CurrentTrouble | undefined;
 
   constructor(options: PostgresOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#lanes = new LaneQueue(options.lockWaitMs ?? defaultLockWaitMs);
   }
 
   get seals(): AuditSeals {
@@ -142,7 +148,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
       if ((await ask(client, begin === beginEntities ? tellAndCommit : "COMMIT")) !== "COMMIT") {
         throw new StorageUnavailable("the transaction was rolled back");
       }
-      if (pool === this.#pool) this.#proveWorking();
+      if (pool === this.#pool) this.#proveWorking(begin !== beginRead);
       return result;
     } catch (error) {
       isBroken = this.#isTrouble(error, pool) || !(await canRollBack(client));
@@ -172,7 +178,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
       const isCreating = !this.#wasPrepared;
       await prepareDatabase(client, { name: this.#name, isCreating, migrates, owner, seals });
       this.#wasPrepared = true;
-      this.#proveWorking();
+      this.#proveWorking(false);
     } catch (error) {
       this.#prepared = undefined;
       throw this.#readFailure(error);
@@ -209,12 +215,12 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   /** The error to throw for one of the driver. */
   #readFailure(error: unknown): unknown {
     if (error instanceof UnusableDatabase) {
-      this.#report(error.message, error);
+      this.#report({ what: error.message }, error);
       return error;
     }
-    const what = troubleOf(error)?.what ?? "cannot be used";
-    this.#report(what, error);
-    return this.#unavailable({ what, error });
+    const trouble = troubleOf(error) ?? { what: "cannot be used" };
+    this.#report(trouble, error);
+    return this.#unavailable({ what: trouble.what, error });
   }
 
   /** Whether a transaction failed because of its connection. */
@@ -223,21 +229,21 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     const trouble = troubleOf(error.cause);
     if (trouble?.cure !== "reconnect") return false;
     // A connection made before the last failure shows nothing new.
-    if (pool === this.#pool) this.#report(trouble.what, error.cause);
+    if (pool === this.#pool) this.#report(trouble, error.cause);
     return true;
   }
 
-  #report(what: string, error: unknown): void {
+  #report({ what, isOfChanges }: Pick<CurrentTrouble, "what" | "isOfChanges">, error: unknown) {
     const isNew = this.#trouble?.what !== what;
-    this.#trouble = { what, error, at: this.#clock.monotonic() };
+    this.#trouble = { what, isOfChanges: isOfChanges === true, error, at: this.#clock.monotonic() };
     // Another database may answer the next time, and other connections may be broken too.
     this.#prepared = undefined;
     this.#retirePool();
     if (isNew) this.#options.onTrouble?.(what, error);
   }
 
-  #proveWorking(): void {
-    if (this.#trouble === undefined) return;
+  #proveWorking(isChange: boolean): void {
+    if (this.#trouble === undefined || (this.#trouble.isOfChanges === true && !isChange)) return;
     this.#trouble = undefined;
     this.#options.onRecovered?.();
   }

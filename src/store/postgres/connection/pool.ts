@@ -14,6 +14,8 @@ export interface PoolOptions {
   readonly statementTimeoutMs?: number | undefined;
 }
 
+export const defaultLockWaitMs = 5_000;
+
 /** Connections that are given up together, because they may all lead to a server that is gone. */
 export class ClientPool {
   readonly #pool: Promise<Pool>;
@@ -73,7 +75,7 @@ function settingsOf(options: PoolOptions) {
     types: valueParsers,
     keepAlive: true,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 2_000,
-    lock_timeout: options.lockWaitMs ?? 5_000,
+    lock_timeout: options.lockWaitMs ?? defaultLockWaitMs,
     statement_timeout: statementTimeoutMs,
     // A frozen gateway must not hold its lane.
     idle_in_transaction_session_timeout: statementTimeoutMs,

@@ -1,6 +1,7 @@
 import type { ClientBase } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { WrongDatabase } from "../../errors.ts";
+import { progressTable } from "../../repositories/copy/copy-place.ts";
+import { UnfinishedCopy, WrongDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
 import { newestSchema, noSchema, stepsToRun, type SchemaVersion } from "../../schema-version.ts";
@@ -19,6 +20,8 @@ export interface PrepareSettings {
   readonly isCreating: boolean;
   /** Whether to bring an older schema up to date. */
   readonly migrates: boolean;
+  /** Whether the copy of another database may be unfinished. */
+  readonly mayBeCopy?: boolean;
   readonly owner: DatabaseOwner | undefined;
   readonly seals: AuditSeals | undefined;
 }
@@ -30,12 +33,16 @@ export interface PrepareSettings {
  */
 export async function prepareDatabase(
   client: ClientBase,
-  { name, isCreating, migrates, owner, seals }: PrepareSettings,
+  settings: PrepareSettings,
 ): Promise<void> {
+  const { name, isCreating, migrates, owner, seals } = settings;
   await client.query(beginIn("schema"));
   const facts = await readFacts(client, name);
   if (facts.state === "empty" && !isCreating) {
     throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
+  }
+  if (settings.mayBeCopy !== true && (await hasTable(client, progressTable))) {
+    throw new UnfinishedCopy(name);
   }
   owner?.check(facts);
   const done = await migrate(client, name, migrates);

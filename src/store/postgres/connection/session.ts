@@ -77,6 +77,10 @@ class Savepoint {
   }
 
   async restore(): Promise<void> {
-    await this.#client.query("ROLLBACK TO SAVEPOINT refused");
+    try {
+      await this.#client.query("ROLLBACK TO SAVEPOINT refused");
+    } catch (error) {
+      throw meaningOf(error);
+    }
   }
 }

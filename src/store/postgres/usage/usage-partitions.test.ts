@@ -64,4 +64,34 @@ describeWithPostgres(({ connect }) => {
     await removeAll(() => store.prune(limits, 100));
     expect(await countMinutes()).toBe(1);
   });
+
+  test("a day that somebody reads for long keeps nothing else from being removed", async () => {
+    const whole = await connect();
+    const connection = whole.inLane("usage");
+    const store = new PostgresUsageStore(connection);
+    await store.insert([
+      recordOf("req_1", { startedAt: midnight }),
+      recordOf("req_2", { startedAt: midnight + dayMs }),
+    ]);
+    const hasRead = Promise.withResolvers<void>();
+    const ends = Promise.withResolvers<void>();
+    const reading = connection.read(async (queries) => {
+      await sql`select * from usage`.execute(queries);
+      hasRead.resolve();
+      await ends.promise;
+    });
+    await hasRead.promise;
+    const until = midnight + dayMs;
+    const limits = { calls: until, minutes: until, hours: undefined, days: undefined };
+    expect(await store.prune(limits, 100)).toBe(1);
+    const { rows } = await whole.read((queries) =>
+      sql`select at from usage_minutes`.execute(queries),
+    );
+    expect(rows).toEqual([{ at: until }]);
+    expect(await connection.read(listPartitions)).toHaveLength(2);
+    ends.resolve();
+    await reading;
+    expect(await store.prune(limits, 100)).toBe(1);
+    expect(await connection.read(listPartitions)).toHaveLength(1);
+  });
 });

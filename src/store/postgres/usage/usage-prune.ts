@@ -9,25 +9,32 @@ import {
 } from "../../repositories/usage/usage-steps.ts";
 import type { UsageRetention } from "../../store.ts";
 import { foldMinutes } from "./usage-fold.ts";
-import { dropPartition, listPartitions } from "./usage-partitions.ts";
+import { dropPartition, listPartitions, type UsagePartition } from "./usage-partitions.ts";
 
 /**
- * Removes at most `limit` rows past their retention, or a whole day of calls; returns how many, of
- * a day about how many.
+ * Removes the oldest day of calls if it is past its retention; returns about how many. Alone in its
+ * transaction, because readers of calls wait until it ends.
  */
-export async function pruneUsage(
+export async function pruneDay(queries: Queries, { calls }: UsageRetention): Promise<number> {
+  const oldest = await oldestDay(queries);
+  if (calls === undefined || oldest === undefined || oldest.until > calls) return 0;
+  await moveHorizon(queries, "call", oldest.until);
+  return dropPartition(queries, oldest);
+}
+
+/**
+ * Removes at most `limit` rows past their retention; returns how many. Whole days of calls are left
+ * to `pruneDay`.
+ */
+export async function pruneRows(
   queries: Queries,
   retention: UsageRetention,
   limit: number,
 ): Promise<number> {
   const { calls } = retention;
-  const [oldest] = await listPartitions(queries);
-  if (calls !== undefined && oldest !== undefined && oldest.until <= calls) {
-    await moveHorizon(queries, "call", oldest.until);
-    // Alone, because readers of calls wait until this transaction ends.
-    return dropPartition(queries, oldest);
-  }
-  let removed = calls === undefined ? 0 : await pruneCalls(queries, calls, limit);
+  const oldest = await oldestDay(queries);
+  const isDayLeft = calls !== undefined && oldest !== undefined && oldest.until <= calls;
+  let removed = calls === undefined || isDayLeft ? 0 : await pruneCalls(queries, calls, limit);
   for (const step of usageSteps) {
     const at = horizonOf(step, retention);
     if (at === undefined || removed >= limit) continue;
@@ -37,6 +44,11 @@ export async function pruneUsage(
     removed += await pruneSums(queries, { step, at }, limit - removed);
   }
   return removed;
+}
+
+async function oldestDay(queries: Queries): Promise<UsagePartition | undefined> {
+  const [oldest] = await listPartitions(queries);
+  return oldest;
 }
 
 async function pruneCalls(queries: Queries, before: number, limit: number): Promise<number> {

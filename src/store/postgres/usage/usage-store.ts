@@ -4,14 +4,14 @@ import type { SqlConnection } from "../../repositories/connection.ts";
 import { BatchSums } from "../../repositories/usage/batch-sums.ts";
 import type { Queries } from "../../repositories/tables.ts";
 import type { DroppedRows, UsageRetention, UsageStore } from "../../store.ts";
-import { isFaultOfData } from "../connection/postgres-trouble.ts";
+import { isFaultOfData, isLocked } from "../connection/postgres-trouble.ts";
 import { insertCalls, storable } from "./insert-calls.ts";
 import { findLateRows } from "./late-rows.ts";
 import { eraseUsage } from "./usage-erase.ts";
 import { foldableUntil, foldSome, readFolds } from "./usage-fold.ts";
 import { findGroups } from "./usage-groups.ts";
 import { addPartitions } from "./usage-partitions.ts";
-import { pruneUsage } from "./usage-prune.ts";
+import { pruneDay, pruneRows } from "./usage-prune.ts";
 import { addSums } from "./usage-sum-rows.ts";
 
 /** The ledger in PostgreSQL, with the sums for reports. */
@@ -39,8 +39,20 @@ export class PostgresUsageStore implements UsageStore {
     }
   }
 
-  prune(limits: UsageRetention, limit: number): Promise<number> {
-    return this.#connection.change((queries) => pruneUsage(queries, limits, limit));
+  async prune(limits: UsageRetention, limit: number): Promise<number> {
+    const dropped = await this.#pruneDay(limits);
+    if (dropped > 0) return dropped;
+    return this.#connection.change((queries) => pruneRows(queries, limits, limit));
+  }
+
+  /** A day that somebody reads is left for the next run, which must not keep it from the rest. */
+  async #pruneDay(limits: UsageRetention): Promise<number> {
+    try {
+      return await this.#connection.change((queries) => pruneDay(queries, limits));
+    } catch (error) {
+      if (isLocked(error)) return 0;
+      throw error;
+    }
   }
 
   erase(accountId: string, limit: number): Promise<number> {

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { WrongDatabase } from "../../errors.ts";
+import { progressTable } from "../../repositories/copy/copy-place.ts";
+import { UnfinishedCopy, WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts, DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
 import { newestSchema, noSchema, stepsToRun } from "../../schema-version.ts";
@@ -22,6 +23,8 @@ export interface OpenSettings {
   readonly isCreating: boolean;
   /** Whether to bring an older schema up to date. Default true. */
   readonly migrates?: boolean | undefined;
+  /** Whether the copy of another database may be unfinished. */
+  readonly mayBeCopy?: boolean;
   /** Undefined: any database is accepted. */
   readonly owner?: DatabaseOwner | undefined;
   readonly seals?: AuditSeals | undefined;
@@ -43,6 +46,7 @@ export async function openDatabase(path: string, settings: OpenSettings): Promis
     database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     const facts = readFacts(database, path);
     if (facts.state === "empty" && !isCreating) throw emptied(path);
+    if (settings.mayBeCopy !== true && isCopy(database)) throw new UnfinishedCopy(path);
     owner?.check(facts);
     if (!migrates) lackingSteps(database, { path, migrates });
     database.run("PRAGMA journal_mode = WAL");
@@ -68,6 +72,11 @@ export function inspectDatabase(path: string): DatabaseFacts {
   if (!existsSync(path)) return noDatabase(path);
   using database = new Database(path, { readonly: true });
   return readFacts(database, path);
+}
+
+function isCopy(database: Database): boolean {
+  const tables = database.query<unknown, [string]>("SELECT 1 FROM sqlite_schema WHERE name = ?");
+  return tables.get(progressTable) !== null;
 }
 
 function emptied(path: string): WrongDatabase {

@@ -55,6 +55,7 @@ export class Allotment {
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #missedUntil = Number.NEGATIVE_INFINITY;
   #isShort = false;
+  #lookedAt = Number.NEGATIVE_INFINITY;
   /** Whether the last exchange failed. */
   #hasFailed = false;
   /** Most places in use since the last beat. */
@@ -162,7 +163,10 @@ export class Allotment {
 
   /** Asks again where calls wait, or calls that need no place were not counted yet. */
   look(): void {
-    if (this.limit === Infinity || this.#current !== undefined) return;
+    const now = this.#options.clock.monotonic();
+    const isInVain = this.#isShort && now < this.#lookedAt + pauseMs;
+    if (this.limit === Infinity || this.#current !== undefined || isInVain) return;
+    this.#lookedAt = now;
     // What it may use without the store changes with time.
     if (this.#isOut) this.#options.onMore();
     if (this.#waiting > 0 || this.#options.demand().used > this.#places) void this.exchange();

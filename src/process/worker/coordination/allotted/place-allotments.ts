@@ -53,6 +53,11 @@ export class PlaceAllotments implements BoundParts {
   }
 
   ofDraining(whole: number): number {
+    return this.shareOf(whole);
+  }
+
+  /** This process's part of a number; the parts of all processes add up to it. */
+  shareOf(whole: number): number {
     return this.#all.shareOf(whole);
   }
 

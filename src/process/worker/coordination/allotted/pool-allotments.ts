@@ -37,6 +37,7 @@ export class PoolAllotments {
     rest.limit = whole.places - kept;
     // Without sales, all of the rest is open, and one count is enough.
     open.limit = whole.openPlaces < rest.limit ? whole.openPlaces : Infinity;
+    this.#claimOwn();
     const held = this.#options.use()?.places;
     let ownPlaces = 0;
     let unusedOwn = 0;
@@ -64,7 +65,6 @@ export class PoolAllotments {
     const ownLimit = this.#ownLimit(keyId);
     if (ownLimit === 0) return lacking;
     const own = this.#ownOf(keyId);
-    own.limit = ownLimit;
     const mayGetOwn = own.places < ownLimit && !own.isPaused;
     return mayGetOwn ? [own] : lacking;
   }
@@ -78,6 +78,7 @@ export class PoolAllotments {
 
   /** Forgets keys that need no place. */
   beat(): void {
+    this.#claimOwn();
     const { name, all } = this.#options;
     for (const [keyId, own] of this.#own) {
       if (!own.isUnused) continue;
@@ -94,9 +95,22 @@ export class PoolAllotments {
     return this.#at(" open", () => this.#openDemand());
   }
 
+  /** A key's call may have taken one of the rest while its own places were with other processes. */
+  #claimOwn(): void {
+    for (const [keyId, held] of this.#options.use()?.places.keys ?? []) {
+      if (this.#ownLimit(keyId) === 0) continue;
+      const own = this.#ownOf(keyId);
+      if (held > own.granted) own.look();
+    }
+  }
+
   #ownOf(keyId: string): Allotment {
-    const own = this.#at(keyPart(keyId), () => this.#ownDemand(keyId));
-    this.#own.set(keyId, own);
+    let own = this.#own.get(keyId);
+    if (own === undefined) {
+      own = this.#at(keyPart(keyId), () => this.#ownDemand(keyId));
+      this.#own.set(keyId, own);
+    }
+    own.limit = this.#ownLimit(keyId);
     return own;
   }
 
@@ -112,10 +126,11 @@ export class PoolAllotments {
 
   #ownDemand(keyId: string): Demand {
     const { places, queue } = this.#options.use() ?? {};
-    const granted = this.#own.get(keyId)?.granted ?? 0;
+    const held = places?.ofKey(keyId) ?? 0;
+    const used = Math.min(held, this.#own.get(keyId)?.granted ?? 0);
     return {
-      used: Math.min(places?.ofKey(keyId) ?? 0, granted),
-      waiting: queue?.provisionedKeys.get(keyId)?.size ?? 0,
+      used,
+      waiting: held - used + (queue?.provisionedKeys.get(keyId)?.size ?? 0),
       waitingFirst: 0,
       accounts: 1,
     };

@@ -65,3 +65,5 @@ local owner, unsaved = unpack(redis.call('HMGET', KEYS[1], 'owner', 'unsaved'))
 return (owner and not unsaved) and 1 or 0
 `,
 );
+
+export const joinScripts = [claimScript, releaseScript, unsavedScript, renewScript, lookScript];

@@ -1,5 +1,6 @@
 import type { LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import { nameOf, type NamedScope } from "../../../../domain/limits/scope-use.ts";
+import { countedSlots, guaranteeSlots } from "../../../../domain/limits/slots.ts";
 import { heldTo } from "../../memory/scope-charge.ts";
 import { windowsOf } from "./scope-parameters.ts";
 
@@ -87,12 +88,21 @@ export class AccountUse {
     return this.#sending[0];
   }
 
+  /** Replaces the first inclusion, which had no effect, by one of more use and of all calls. */
+  sendInstead(windows: Inclusion["windows"]): void {
+    const replaced = this.#sending.shift();
+    if (replaced === undefined) return;
+    const calls = [...this.calls.values()];
+    for (const call of calls) call.isAlone = false;
+    this.#sending.unshift({ id: replaced.id, windows, calls });
+  }
+
   sent(): void {
     this.#sending.shift();
   }
 
   /** Notes what this worker has charged, or corrected, by itself. */
-  chargeAlone(scopes: readonly LimitScope[], slot: number, amounts: ChargedAmounts): void {
+  chargeAlone({ scopes, slot, ...amounts }: AloneCharge): void {
     const { keys, scopes: ofWindows } = windowsOf(scopes);
     for (const [index, scope] of ofWindows.entries()) {
       const key = keys[index];
@@ -100,14 +110,25 @@ export class AccountUse {
       if (amount === 0 || key === undefined) continue;
       const window = this.alone.get(key) ?? emptyWindow(scope);
       this.alone.set(key, window);
+      forgetOld(window, slot);
       window.amounts.set(slot, (window.amounts.get(slot) ?? 0) + amount);
     }
   }
 }
 
-export interface ChargedAmounts {
+export interface AloneCharge {
+  readonly scopes: readonly LimitScope[];
+  /** In this process's time. */
+  readonly slot: number;
   readonly requests: number;
   readonly tokens: number;
+}
+
+/** In a long outage, only what counts is kept. */
+function forgetOld({ name, amounts }: IncludedWindow, slot: number): void {
+  const counted = name.seconds === 0 ? countedSlots : guaranteeSlots(name.seconds);
+  if (amounts.size <= 2 * counted) return;
+  for (const old of amounts.keys()) if (old <= slot - counted) amounts.delete(old);
 }
 
 function emptyWindow(scope: LimitScope): IncludedWindow {

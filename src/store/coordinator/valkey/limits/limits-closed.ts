@@ -1,4 +1,12 @@
-/** The store of limits does not answer, and the plan of a key admits nothing without it. */
-export class LimitsClosed extends Error {
-  override readonly name = "LimitsClosed";
+import { GatewayError } from "../../../../domain/errors/gateway-error.ts";
+
+/** What callers get whose plan admits nothing while the shared limits cannot be decided. */
+export function limitsClosed(cause: unknown): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The limits of your API key cannot be checked, because the store that counts them does not " +
+      "answer. Please retry your request.",
+    headers: { "retry-after": "1" },
+    cause,
+  });
 }

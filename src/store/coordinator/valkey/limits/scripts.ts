@@ -181,10 +181,14 @@ export const includeScript = scriptOf(
   "include",
   `${base}
 local epoch, lifetime, count = take(), tonumber(take()), tonumber(take())
+local windows, told, lost = {}, { 0 }, { 2 }
+for i = 1, count do
+  windows[i] = open(KEYS[i + 1], tonumber(take()))
+  local epoch = take()
+  if epoch ~= '' and windows[i].e ~= epoch then lost[#lost + 1] = i end
+end
+if #lost > 1 then return lost end
 local isNew = redis.call('SET', KEYS[1], '1', 'PX', 600000, 'NX')
-local windows, told = {}, { slot }
-for i = 1, count do windows[i] = open(KEYS[i + 1], tonumber(ARGV[3 + i])) end
-next = next + count
 for _, w in ipairs(windows) do
   w:advance()
   local limit, debt = tonumber(take()), tonumber(take())

@@ -4,8 +4,14 @@ import { nameOf } from "../../../../domain/limits/scope-use.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../../store.ts";
 import { isTokenCount } from "../../memory/reservations.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import { AccountUse, type IncludedWindow, type OpenCall } from "./account-use.ts";
-import { LimitsClosed } from "./limits-closed.ts";
+import {
+  AccountUse,
+  type AloneCharge,
+  type IncludedWindow,
+  type Inclusion,
+  type OpenCall,
+} from "./account-use.ts";
+import { limitsClosed } from "./limits-closed.ts";
 import type { Decided } from "./read-decision.ts";
 import { tagOf, windowsOf } from "./scope-parameters.ts";
 import { Shadow, type ShadowOptions } from "./shadow.ts";
@@ -66,7 +72,7 @@ export class SharedLimits implements LimitStore {
     this.#shadow.uncount({ scopes, slot: here.slot });
     const account = this.#accountOf(scopes);
     if (here.isAlone) {
-      account.chargeAlone(scopes, here.slot, { requests: -1, tokens: 0 });
+      this.#chargeAlone(account, { scopes, slot: here.slot, requests: -1, tokens: 0 });
       return;
     }
     const uncount = once(() => this.#valkey.uncount(counted));
@@ -95,7 +101,8 @@ export class SharedLimits implements LimitStore {
     if (more <= 0) return;
     call.charged = tokens;
     const { account, scopes } = call;
-    if (call.isAlone) account.chargeAlone(scopes, this.#shadow.slot, { requests: 0, tokens: more });
+    if (call.isAlone)
+      this.#chargeAlone(account, { scopes, slot: this.#shadow.slot, requests: 0, tokens: more });
     else this.#note(account, () => this.#valkey.use(callId, scopes, tokens));
   }
 
@@ -110,7 +117,7 @@ export class SharedLimits implements LimitStore {
     if (!call.isAlone) {
       this.#note(account, () => this.#valkey.settle(callId, scopes, used));
     } else if (used >= 0) {
-      account.chargeAlone(scopes, slot, { requests: 0, tokens: used - charged });
+      this.#chargeAlone(account, { scopes, slot, requests: 0, tokens: used - charged });
     }
   }
 
@@ -142,8 +149,10 @@ export class SharedLimits implements LimitStore {
       }
     } catch (error) {
       if (!(error instanceof ValkeyUnavailable)) this.#options.onError(error);
+      if (isClosed(scopes)) throw limitsClosed(error);
+      return undefined;
     }
-    if (scopes.some(({ isClosedAlone = false }) => isClosedAlone)) throw new LimitsClosed();
+    if (isClosed(scopes)) throw limitsClosed(undefined);
     return undefined;
   }
 
@@ -152,8 +161,7 @@ export class SharedLimits implements LimitStore {
     if (!decision.isAdmitted) return decision;
     const { slot } = decision.counted;
     this.#counted.set(decision.counted, { slot, isAlone: true });
-    account.chargeAlone(scopes, slot, { requests: 1, tokens: 0 });
-    this.#behind.add(account);
+    this.#chargeAlone(account, { scopes, slot, requests: 1, tokens: 0 });
     return decision;
   }
 
@@ -162,10 +170,14 @@ export class SharedLimits implements LimitStore {
     if (!decision.isAdmitted) return decision;
     const { scopes, tokens, counted } = request;
     const requests = counted === undefined ? 1 : 0;
-    account.chargeAlone(scopes, this.#shadow.slot, { requests, tokens });
+    this.#chargeAlone(account, { scopes, slot: this.#shadow.slot, requests, tokens });
     this.#open(account, request, true);
-    this.#behind.add(account);
     return decision;
+  }
+
+  #chargeAlone(account: AccountUse, charge: AloneCharge): void {
+    account.chargeAlone(charge);
+    this.#behind.add(account);
   }
 
   #open(account: AccountUse, request: LimitRequest, isAlone: boolean): void {
@@ -199,17 +211,30 @@ export class SharedLimits implements LimitStore {
     const windows = new Map<string, IncludedWindow>();
     for (const [key, scope] of lost) {
       if (account.epochs.get(key) !== asked.get(key)) continue;
-      account.epochs.delete(key);
-      const name = nameOf(scope);
-      const use = this.#shadow.usedIn(account.tag, name);
-      if (use === undefined) continue;
-      account.alone.delete(key);
-      const used = use.amounts.map((amount, index) => [use.slot + index, amount] as const);
-      const amounts = new Map(used.filter(([, amount]) => amount !== 0));
-      windows.set(key, { name, limit: scope.limit, debt: use.debt, amounts });
+      const all = this.#allUseOf(account, key, { name: nameOf(scope), limit: scope.limit });
+      if (all !== undefined) windows.set(key, all);
     }
     if (windows.size > 0) account.send(this.#newId(), windows, [...account.calls.values()]);
     if (account.isBehind) this.#behind.add(account);
+  }
+
+  /** All that this worker has used of a window that Valkey has lost. */
+  #allUseOf(
+    account: AccountUse,
+    key: string,
+    { name, limit }: Pick<IncludedWindow, "name" | "limit">,
+  ): IncludedWindow | undefined {
+    account.epochs.delete(key);
+    const use = this.#shadow.usedIn(account.tag, name);
+    if (use === undefined) return undefined;
+    account.alone.delete(key);
+    const used = use.amounts.map((amount, index) => [use.slot + index, amount] as const);
+    return {
+      name,
+      limit,
+      debt: use.debt,
+      amounts: new Map(used.filter(([, amount]) => amount !== 0)),
+    };
   }
 
   #bring(account: AccountUse): Promise<void> {
@@ -220,15 +245,32 @@ export class SharedLimits implements LimitStore {
   async #tell(account: AccountUse): Promise<void> {
     while (account.isBehind) {
       const sending = account.nextInclusion(() => this.#newId());
-      if (sending !== undefined) {
-        const epochs = await this.#valkey.include(account.tag, sending, this.#shadow.slot);
-        for (const [index, key] of [...sending.windows.keys()].entries()) {
-          account.epochs.set(key, epochs[index] ?? "");
-        }
-        account.sent();
-      } else await account.sendNotes();
+      if (sending === undefined) await account.sendNotes();
+      else await this.#include(account, sending);
     }
     this.#behind.delete(account);
+  }
+
+  async #include(account: AccountUse, sending: Inclusion): Promise<void> {
+    const keys = [...sending.windows.keys()];
+    const epochOf: EpochOf = (key) => account.epochs.get(key) ?? "";
+    const { tag } = account;
+    const { slot } = this.#shadow;
+    const included = await this.#valkey.include({ tag, inclusion: sending, slot, epochOf });
+    if (included.is === "included") {
+      for (const [index, key] of keys.entries()) {
+        account.epochs.set(key, included.epochs[index] ?? "");
+      }
+      return account.sent();
+    }
+    const windows = new Map(sending.windows);
+    for (const number of included.windows) {
+      const key = keys[number - 1] ?? "";
+      const window = windows.get(key);
+      const all = window && this.#allUseOf(account, key, window);
+      if (all !== undefined) windows.set(key, all);
+    }
+    account.sendInstead(windows);
   }
 
   #newId(): string {
@@ -246,6 +288,10 @@ export class SharedLimits implements LimitStore {
     this.#accounts.set(tag, account);
     return account;
   }
+}
+
+function isClosed(scopes: readonly LimitScope[]): boolean {
+  return scopes.some(({ isClosedAlone = false }) => isClosedAlone);
 }
 
 type Epochs = ReadonlyMap<string, string>;

@@ -4,9 +4,8 @@ import type { LimitRequest } from "../../../store.ts";
 import { heldTo } from "../../memory/scope-charge.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { listOf } from "../connection/list-of.ts";
-import type { Inclusion } from "./account-use.ts";
-import { includeParameters } from "./include-parameters.ts";
-import { readDecision, type AskedScopes, type Decided } from "./read-decision.ts";
+import { includeParameters, type IncludeRequest } from "./include-parameters.ts";
+import { numberOf, readDecision, type AskedScopes, type Decided } from "./read-decision.ts";
 import { callKey, newSlotsOf, scopeParameters, tagOf, windowsOf } from "./scope-parameters.ts";
 import {
   acquireScript,
@@ -22,6 +21,11 @@ export interface ValkeyLimitsOptions {
   readonly random: () => number;
   readonly reservationTtlMs: number;
 }
+
+export type Included =
+  | { readonly is: "included"; readonly epochs: readonly string[] }
+  /** The numbers of the windows, from 1, that are not those the worker knows. */
+  | { readonly is: "lost"; readonly windows: readonly number[] };
 
 /** The epochs of windows that a worker knows; an empty one is unknown. */
 export type EpochOf = (windowKey: string) => string;
@@ -88,13 +92,15 @@ export class ValkeyLimits {
     await this.#correct(settleScript, { callId, scopes, tokens });
   }
 
-  /** Returns the epochs of the included windows, in their order. */
-  async include(tag: string, inclusion: Inclusion, slot: number): Promise<readonly string[]> {
+  /** Adds what a worker has admitted; adds nothing if the server has lost a window. */
+  async include(request: Omit<IncludeRequest, "reservationTtlMs">): Promise<Included> {
     const { connection, reservationTtlMs } = this.#options;
-    const request = { tag, inclusion, slot, reservationTtlMs };
-    const { keys, parameters } = includeParameters(request);
+    const { keys, parameters } = includeParameters({ ...request, reservationTtlMs });
     const reply = await connection.run(includeScript, keys, [...this.#common(), ...parameters]);
-    return listOf(reply).slice(1).map(String);
+    const [verdict, ...told] = listOf(reply);
+    return verdict === 0
+      ? { is: "included", epochs: told.map(String) }
+      : { is: "lost", windows: told.map(numberOf) };
   }
 
   /** The parameters that all scripts begin with: the epoch of a new window, and its longest life. */

@@ -2,6 +2,8 @@ import { allotmentLifeMs } from "../../../allotments.ts";
 
 /** How long a wish stands without being repeated. */
 const wishLifeMs = 1_500;
+/** A wish is news again after this time: the news may have been lost. */
+const repeatMs = 400;
 /** How long a process keeps the one place that does not divide evenly, while others wait for it. */
 const turnMs = 200;
 
@@ -10,8 +12,8 @@ const turnMs = 200;
  * the channel of news, then the numbers of the wish. Returns the allotment and the fair part, -1
  * while nobody else waits; nothing for a wish that comes late.
  *
- * A field has: places, wanted, wanted first, accounts, time of the last grant, sequence, end of the
- * wish, end of the allotment.
+ * A field has: places, wanted, wanted first, accounts, time of the last grant, sequence, time of
+ * the last news, end of the wish, end of the allotment.
  */
 export const allotScript = `
 local me, channel = ARGV[1], ARGV[2]
@@ -20,14 +22,14 @@ local limit, sequence, used, kept, wanted, first, accounts = tonumber(ARGV[3]), 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local own = {name = me, places = 0, wanted = 0, since = now, sequence = -1}
+local own = {name = me, places = 0, wanted = 0, since = now, sequence = -1, toldAt = 0}
 local all, held = {}, 0
 local fields = redis.call('HGETALL', KEYS[1])
 for at = 1, #fields, 2 do
-  local p, w, f, a, since, s, wishEnd, lifeEnd = string.match(fields[at + 1],
-    '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+  local p, w, f, a, since, s, toldAt, wishEnd, lifeEnd = string.match(fields[at + 1],
+    '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
   local entry = {name = fields[at], places = tonumber(p), wanted = tonumber(w), first = tonumber(f),
-    accounts = tonumber(a), since = tonumber(since), sequence = tonumber(s)}
+    accounts = tonumber(a), since = tonumber(since), sequence = tonumber(s), toldAt = tonumber(toldAt)}
   if tonumber(lifeEnd) <= now then
     redis.call('HDEL', KEYS[1], entry.name)
   else
@@ -46,7 +48,7 @@ if own.sequence >= sequence then return {} end
 local before = own.places
 own.places = math.max(used, math.min(kept, limit - held))
 if own.places < before then own.since = now end
-local newlyWanted = wanted > own.wanted
+local isNews = wanted > own.wanted or now - own.toldAt >= ${repeatMs}
 own.wanted, own.first, own.accounts, own.sequence = wanted, first, math.max(accounts, 1), sequence
 all[#all + 1] = own
 
@@ -122,15 +124,18 @@ if othersWait then
   if grant > 0 then fair = math.max(fair, own.places) end
 end
 
+if own.wanted > 0 and isNews then
+  own.toldAt = now
+  redis.call('PUBLISH', channel, 'wanted ' .. KEYS[1] .. ' ' .. me)
+end
 if own.places == 0 and own.wanted == 0 then
   redis.call('HDEL', KEYS[1], me)
 else
-  redis.call('HSET', KEYS[1], me, string.format('%d %d %d %d %d %d %d %d', own.places, own.wanted,
-    own.first, own.accounts, own.since, sequence, now + ${wishLifeMs}, now + ${allotmentLifeMs}))
+  redis.call('HSET', KEYS[1], me, string.format('%d %d %d %d %d %d %d %d %d', own.places, own.wanted,
+    own.first, own.accounts, own.since, sequence, own.toldAt, now + ${wishLifeMs}, now + ${allotmentLifeMs}))
   redis.call('PEXPIRE', KEYS[1], ${2 * allotmentLifeMs})
 end
 
-if own.wanted > 0 and newlyWanted then redis.call('PUBLISH', channel, 'wanted ' .. KEYS[1] .. ' ' .. me) end
 if own.places < before then
   local winners = {}
   for _, e in ipairs(all) do

@@ -16,6 +16,7 @@ export interface ValkeyAllotmentsOptions {
 
 const allot = scriptOf("allot", allotScript);
 const greet = scriptOf("greet", greetScript);
+export const placeScripts = [allot, greet];
 const channel = "sluice:places";
 const processesKey = "sluice:places:processes";
 /** Longer than a process greets, several times over. */

@@ -1,0 +1,108 @@
+import { expect, test } from "bun:test";
+import { sql } from "kysely";
+import pg from "pg";
+import { accountOf } from "../../../../test/contracts/control-fixtures.ts";
+import { recordOf } from "../../../../test/contracts/usage-fixtures.ts";
+import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
+import { StorageUnavailable } from "../../errors.ts";
+import { SqlControlStore } from "../../repositories/control-store.ts";
+import { PostgresUsageStore } from "../usage/usage-store.ts";
+import { LaneQueue } from "./lanes.ts";
+import { meaningOf, troubleOf } from "./postgres-trouble.ts";
+import { inSession } from "./session.ts";
+
+describeWithPostgres((databases) => {
+  test("a full disk is one trouble until a change works, however many reads work meanwhile", async () => {
+    const events: string[] = [];
+    const connection = await databases.connect({
+      reopenIntervalMs: 0,
+      onTrouble: (what) => void events.push(what),
+      onRecovered: () => void events.push("recovered"),
+    });
+    const store = new SqlControlStore(connection);
+    const insert = (id: string): Promise<unknown> =>
+      store.change((to) => to.accounts.insert(accountOf(id))).catch((error: unknown) => error);
+    await connection.change(async (queries) => {
+      await sql`create function fill() returns trigger language plpgsql as $$
+        begin raise exception 'full' using errcode = '53100'; end $$`.execute(queries);
+      await sql`create trigger fills before insert on accounts
+        for each row execute function fill()`.execute(queries);
+    });
+    for (const id of ["acct_a", "acct_b"]) {
+      expect(await insert(id)).toBeInstanceOf(StorageUnavailable);
+      expect(await store.read((view) => view.accounts.get(id))).toBeUndefined();
+    }
+    expect(events).toEqual(["has no space left"]);
+    const drop = sql`drop trigger fills on accounts`;
+    await connection.inLane("usage").change((queries) => drop.execute(queries));
+    expect(events).toEqual(["has no space left", "recovered"]);
+    await insert("acct_c");
+    expect(events).toHaveLength(2);
+  });
+
+  test("a connection lost while a refused statement is undone is an outage", async () => {
+    const url = await databases.server.createDatabase();
+    await (await databases.connect({ url })).open();
+    const [client, other] = [1, 2].map(() => new pg.Client({ connectionString: url }));
+    if (client === undefined || other === undefined) throw new Error("there are two clients");
+    client.on("error", () => undefined);
+    await Promise.all([client.connect(), other.connect()]);
+    const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+    await client.query("BEGIN");
+    const query = client.query.bind(client);
+    const losing = Object.assign(Object.create(client) as pg.Client, {
+      async query(statement: string, values?: unknown[]) {
+        if (statement.startsWith("ROLLBACK TO")) {
+          await other.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
+        }
+        return query(statement, values);
+      },
+    });
+    const twice = inSession(
+      losing,
+      async (queries) => {
+        const insert = sql`insert into epochs values ('keys', 1)`;
+        await insert.execute(queries);
+      },
+      { mayGoOn: true },
+    );
+    expect(await twice.catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
+    await Promise.all([other.end(), client.end().catch(() => undefined)]);
+  });
+
+  test("a call may have more attempts than a small number holds", async () => {
+    const connection = await databases.connect();
+    const store = new PostgresUsageStore(connection.inLane("usage"));
+    await store.insert([recordOf("req_1", { attempts: 40_000 })]);
+    const { rows } = await connection.read((queries) =>
+      sql`select attempts from usage`.execute(queries),
+    );
+    expect(rows).toEqual([{ attempts: 40_000 }]);
+  });
+});
+
+test("an error of the program is no outage, and one of the connection is", () => {
+  const mistake = new TypeError("Do not know how to serialize a BigInt");
+  expect([troubleOf(mistake), meaningOf(mistake)]).toEqual([undefined, mistake]);
+  const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+  for (const lost of [new Error("Connection terminated unexpectedly"), refused]) {
+    expect(meaningOf(lost)).toBeInstanceOf(StorageUnavailable);
+  }
+});
+
+test("a change that waits too long for those before it is given up, and the next one keeps its place", async () => {
+  const lanes = new LaneQueue(1);
+  const ends = Promise.withResolvers<void>();
+  const done: string[] = [];
+  const first = lanes.run("entities", async () => {
+    await ends.promise;
+    done.push("first");
+  });
+  const second = lanes.run("entities", () => Promise.resolve(done.push("second")));
+  expect(await second.catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
+  const idle = lanes.idle("entities").then(() => done.push("idle"));
+  ends.resolve();
+  await Promise.all([first, idle]);
+  await lanes.run("entities", () => Promise.resolve(done.push("third")));
+  expect(done).toEqual(["first", "idle", "third"]);
+});
