@@ -39,8 +39,12 @@ export class ReplicasBench implements AsyncDisposable {
     return this.#ask(replicasSchema, "GET", "/replicas");
   }
 
-  async revoke(id: string) {
-    return this.#ask(changedKeySchema, "DELETE", `/keys/${id}`);
+  /** Repeats the revocation until its receipt is complete: a busy machine may outlast the first. */
+  async revokeEverywhere(id: string): Promise<void> {
+    await until(async () => {
+      const { applied } = await this.#ask(changedKeySchema, "DELETE", `/keys/${id}`);
+      return applied?.of === 3 && applied.replicas === 3;
+    });
   }
 
   rotate(id: string, body: object) {

@@ -203,7 +203,7 @@ export class ControlServer implements AsyncDisposable {
       // Until then, a gateway that is cut off may still accept keys.
       keptMs: this.#config.auth.snapshotMaxAgeMs,
       reloadKeys,
-      onSigned: ({ keysEpoch }) => void this.storage.keyFile?.follow(keysEpoch),
+      keepKeys: async (epoch) => this.storage.keyFile?.follow(epoch),
       onMessagesLost: (error) => events.keyMessagesLost(error),
       onMessagesBack: () => events.keyMessagesBack(),
     });

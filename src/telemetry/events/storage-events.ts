@@ -1,4 +1,5 @@
 import type { Logger } from "../log/logger.ts";
+import { describeError } from "../log/redact.ts";
 import { logFault, logRecovery } from "../log/log-outage.ts";
 import { Outage } from "../log/outage.ts";
 import type { EventOptions } from "./event-options.ts";
@@ -13,8 +14,9 @@ export interface DroppedUsage {
 export class StorageEvents {
   readonly #logger: Logger;
   readonly #keys: Outage;
-  readonly #limits: Outage;
   readonly #keyFile: Outage;
+  readonly #messages: Outage;
+  readonly #limits: Outage;
   readonly #retention: Outage;
   readonly #lastUse: Outage;
   readonly #checkpoints: Outage;
@@ -22,8 +24,9 @@ export class StorageEvents {
   constructor({ logger, clock }: Pick<EventOptions, "logger" | "clock">) {
     this.#logger = logger;
     this.#keys = new Outage(clock);
-    this.#limits = new Outage(clock);
     this.#keyFile = new Outage(clock);
+    this.#messages = new Outage(clock);
+    this.#limits = new Outage(clock);
     this.#retention = new Outage(clock);
     this.#lastUse = new Outage(clock);
     this.#checkpoints = new Outage(clock);
@@ -74,11 +77,12 @@ export class StorageEvents {
 
   keyMessagesLost(error: unknown): void {
     const message = "changes of keys are not announced; each gateway looks for them every second";
-    logFault(this.#logger, message, { error });
+    if (!this.#messages.failed()) return;
+    this.#logger.log("warn", message, { cause: describeError(error) });
   }
 
   keyMessagesBack(): void {
-    this.#logger.log("info", "changes of keys are announced again");
+    logRecovery(this.#logger, this.#messages, "changes of keys are announced again");
   }
 
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */

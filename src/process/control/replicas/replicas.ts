@@ -6,6 +6,7 @@ import {
   type ReplicaFacts,
 } from "../../../domain/replica.ts";
 import { Coalesced } from "../../../domain/waiting/coalesced.ts";
+import { hasSettledWithin } from "../../../domain/waiting/has-settled-within.ts";
 import { wait } from "../../../domain/waiting/wait.ts";
 import { StorageUnavailable } from "../../../store/errors.ts";
 import type { ReplicasSeen, ReplicaStore, ReplicaWatch } from "../../../store/replicas.ts";
@@ -19,8 +20,8 @@ export interface ReplicasOptions {
   readonly keptMs: number;
   /** Resolves to whether all workers of this gateway have every change committed before. */
   readonly reloadKeys: () => Promise<boolean>;
-  /** Called after each sign that the database took, with its newest epoch of keys. */
-  readonly onSigned: (seen: ReplicasSeen) => void;
+  /** Puts the changes up to an epoch on disk, before this gateway tells that it has them. */
+  readonly keepKeys: (epoch: number) => Promise<void>;
   /** Called once when changes are no longer announced, and when they are again. */
   readonly onMessagesLost: (error: unknown) => void;
   readonly onMessagesBack: () => void;
@@ -29,6 +30,8 @@ export interface ReplicasOptions {
 const signIntervalMs = 1_000;
 /** Longest wait for the other gateways after a change. */
 const receiptWaitMs = 1_000;
+/** Longest wait for the disk: a file with many keys is written anew now and then. */
+const keepWaitMs = 500;
 /** Interval between looks at the other gateways, in case that their messages are lost. */
 const lookIntervalMs = 200;
 
@@ -38,7 +41,6 @@ export class Replicas {
   readonly #stopping = new AbortController();
   readonly #signing: Coalesced<ReplicasSeen>;
   readonly #following = new Coalesced(() => this.#follow());
-  #seen: ReplicasSeen | undefined;
   #watch: ReplicaWatch | undefined;
   #woken = Promise.withResolvers<void>();
 
@@ -82,28 +84,32 @@ export class Replicas {
     const isHere = await reloadKeys();
     if (store === undefined) return { replicas: isHere ? 1 : 0, of: 1, silent: 0 };
     const ending = new AbortController();
-    const cancel = clock.schedule(() => ending.abort(), receiptWaitMs);
-    try {
-      return await this.#untilApplied(ending.signal);
-    } catch {
-      return undefined;
-    } finally {
-      cancel();
-    }
+    let last: KeysApplied | undefined;
+    const counting = this.#countUntilAll(ending.signal, (applied) => {
+      last = applied;
+    });
+    // The database may have frozen, and then the count does not end by itself.
+    await Promise.race([
+      counting.catch(() => undefined),
+      wait(receiptWaitMs, ending.signal, clock),
+    ]);
+    ending.abort();
+    return last;
   }
 
-  async #untilApplied(signal: AbortSignal): Promise<KeysApplied> {
+  async #countUntilAll(signal: AbortSignal, note: (applied: KeysApplied) => void): Promise<void> {
     let woken = this.#woken.promise;
     const { keysEpoch, replicas } = await this.#signing.run();
     let applied = countApplied(replicas, keysEpoch);
+    note(applied);
     while (applied.replicas < applied.of && !signal.aborted) {
       const looking = new AbortController();
       await Promise.race([woken, wait(lookIntervalMs, looking.signal, this.#options.clock)]);
       looking.abort();
       woken = this.#woken.promise;
       applied = countApplied((await this.#signing.run()).replicas, keysEpoch);
+      if (!signal.aborted) note(applied);
     }
-    return applied;
   }
 
   async #keepSigning(): Promise<void> {
@@ -128,19 +134,15 @@ export class Replicas {
   }
 
   async #sign(): Promise<ReplicasSeen> {
-    const { store, own, keptMs, onSigned } = this.#options;
+    const { store, own, keptMs, keepKeys, clock } = this.#options;
     if (store === undefined || this.#stopping.signal.aborted) {
       throw new StorageUnavailable("this gateway does not sign");
     }
-    const seen = await store.sign(own(), keptMs);
-    this.#seen = seen;
-    onSigned(seen);
-    return seen;
-  }
-
-  /** Live and silent gateways at the last look. */
-  get lastSeen(): readonly Replica[] {
-    return this.#seen?.replicas ?? [];
+    const facts = own();
+    if (facts.keysEpoch !== undefined) {
+      await hasSettledWithin(keepKeys(facts.keysEpoch), keepWaitMs, clock);
+    }
+    return store.sign(facts, keptMs);
   }
 
   #wake(): void {

@@ -62,6 +62,7 @@ describeWithPostgres((databases) => {
     await first.open();
     await first.change(async (queries) => {
       await sql`alter table schema_version drop column compatible_since`.execute(queries);
+      await sql`drop table replicas`.execute(queries);
       await sql`update schema_version set version = 1`.execute(queries);
     });
     const next = await databases.connect({ url });
