@@ -5,11 +5,13 @@ import type { ProcessStatus } from "./domain/process-status.ts";
 import { Shutdown } from "./edge/shutdown.ts";
 import { ControlServer } from "./process/control/control-server.ts";
 import type { App, AppOverrides } from "./process/wiring/app-interface.ts";
+import { loadSharedLimits } from "./process/wiring/limits/load-shared-limits.ts";
+import type { NewSharedLimits } from "./process/wiring/limits/shared-limit-store.ts";
 import { DataServer } from "./process/worker/data-server.ts";
 import type { AdminServices } from "./control/services.ts";
 import type { TelemetryEvents } from "./telemetry/events/events.ts";
 import type { SpoolWriter } from "./ledger/spool/spool-writer.ts";
-import { openSpool } from "./process/wiring/open-spool.ts";
+import { openSpool } from "./process/wiring/ledger/open-spool.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
@@ -17,7 +19,7 @@ export type { App, AppOverrides } from "./process/wiring/app-interface.ts";
 
 /** Builds the gateway: opens storage, loads the keys and listens. Throws when a step fails. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
-  const app = new SingleProcess(config, overrides);
+  const app = new SingleProcess(config, overrides, await loadSharedLimits(config));
   try {
     await app.start();
   } catch (error) {
@@ -40,7 +42,11 @@ class SingleProcess implements App {
   #config: Config;
   #configuredAt: number;
 
-  constructor(config: Config, overrides: AppOverrides) {
+  constructor(
+    config: Config,
+    overrides: AppOverrides,
+    newSharedLimits: NewSharedLimits | undefined,
+  ) {
     this.#config = config;
     this.#overrides = overrides;
     const { clock = systemClock } = overrides;
@@ -55,7 +61,14 @@ class SingleProcess implements App {
       pid: process.pid,
       onBootstrapToken: overrides.onBootstrapToken ?? ((): undefined => undefined),
       passwords: overrides.passwords,
-      onKeysChanged: () => this.#data.reloadKeys(),
+      reloadKeys: () => this.#reloadKeys(),
+      replica: () => ({
+        configuredAt: this.#configuredAt,
+        configText: undefined,
+        keysEpoch: this.#data.facts.keysGeneration,
+        workers: 1,
+        notReady: this.#data.whyNotReady(),
+      }),
       renderMetrics: () => telemetry.metrics.render(),
       whyNotReady: () => this.#data.whyNotReady(),
       countWaiting: () => this.#waitingRows,
@@ -72,7 +85,8 @@ class SingleProcess implements App {
       direct: storage.usage,
       onBatch: () => storage.ingest.wake(),
     }));
-    this.#data = new DataServer({ ...shared, control, ledger, peppers, overrides, whyNotReady });
+    const parts = { control, ledger, peppers, overrides, whyNotReady, newSharedLimits };
+    this.#data = new DataServer({ ...shared, ...parts });
   }
 
   get dataUrl(): string {
@@ -128,6 +142,7 @@ class SingleProcess implements App {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
     await Promise.all([this.#data[Symbol.asyncDispose](), this.#control.cut()]);
+    await this.#telemetry.traces.stop();
     await this.#control[Symbol.asyncDispose]();
   }
 
@@ -146,6 +161,11 @@ class SingleProcess implements App {
     };
   }
 
+  async #reloadKeys(): Promise<boolean> {
+    await this.#data.reloadKeys();
+    return true;
+  }
+
   get #waitingRows(): number {
     const { ingest } = this.#control.storage;
     return this.#ledger.countWaiting(ingest.progressOf(this.#ledger.folder));
@@ -159,6 +179,7 @@ class SingleProcess implements App {
       format,
       clock,
       log,
+      programVersion: version,
       worker: "1",
       gauges: {
         openRequests: () => this.#data.openRequests,

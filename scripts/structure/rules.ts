@@ -29,6 +29,10 @@ export const rules: readonly Rule[] = [
   { from: /^src\/store\/repositories\//, may: [domain, store] },
   { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
   { from: /^src\/store\/postgres\//, may: [domain, store, /^src\/store\/repositories\//] },
+  {
+    from: /^src\/store\/coordinator\/valkey\//,
+    may: [domain, store, /^src\/store\/coordinator\/memory\//],
+  },
   { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },
   { from: /^src\/settings\//, may: [domain] },
@@ -74,6 +78,8 @@ export const rules: readonly Rule[] = [
   { from: /^src\/(app|routes|main)\.ts$/, may: [/^src\/(?!upstreams\/\w+\/)/, /^package\.json$/] },
 ];
 
+const otlp = /^src\/telemetry\/otlp\//;
+
 /** Packages and the files that may import them. */
 export const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
   { name: "commander", in: /^src\/cli\/verbs\// },
@@ -90,6 +96,11 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
     name: "@aws-sdk/credential-providers",
     in: /^src\/upstreams\/bedrock\/credentials\/[\w-]+\.ts$/,
   },
+  { name: "@opentelemetry/api", in: otlp },
+  { name: "@opentelemetry/resources", in: otlp },
+  { name: "@opentelemetry/exporter-trace-otlp-proto", in: otlp },
+  { name: "@opentelemetry/exporter-metrics-otlp-proto", in: otlp },
+  { name: "@opentelemetry/sdk-metrics", in: otlp },
   { name: "gpt-tokenizer", in: /^src\/dialects\/embeddings\/decode-tokens-thread\.ts$/ },
 ];
 

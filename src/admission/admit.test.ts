@@ -394,6 +394,7 @@ describe("a call without a cap", () => {
       queueTimeoutMs: 0,
       isIdempotent: false,
       overrunFactor: 3,
+      whenLimitsUnavailable: "local",
       ...terms,
     };
     const snapshot = { ...snapshotOf(["up"]), plans: new Map([["standard", plan]]) };

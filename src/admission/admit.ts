@@ -76,7 +76,8 @@ async function refusalOf(
     const { key, limits } = call.caller;
     const id = `early/${keyScopeId(key.limitScope)}`;
     const limit = limits.requestsPerMinute;
-    const early = { id, unit: "requests", window: "minute", limit } as const;
+    const owner = key.accountId;
+    const early = { id, unit: "requests", window: "minute", limit, owner } as const;
     const { isAdmitted } = await services.limits.count([early]);
     if (isAdmitted) await services.limits.uncount(call.counted);
   }

@@ -7,7 +7,7 @@ import {
 import type { CountDecision, LimitStore } from "../store/store.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
-import { listingScopeId, planScopes } from "./plan-scopes.ts";
+import { listingScopeId, planScopes, scopeTerms } from "./plan-scopes.ts";
 
 /** A request before its body is read. */
 export type ArrivingRequest = Pick<Call, "caller" | "environment" | "snapshot">;
@@ -37,7 +37,7 @@ export function countRequest(
   return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
 }
 
-function listingScopes({ caller }: ArrivingRequest) {
-  const { key, limits } = caller;
-  return minuteScopes(listingScopeId(key.limitScope), limits);
+function listingScopes(request: ArrivingRequest) {
+  const { key, limits } = request.caller;
+  return minuteScopes(listingScopeId(key.limitScope), limits, scopeTerms(request));
 }

@@ -3,7 +3,7 @@ import type { Model } from "../domain/model.ts";
 import { guaranteeLimit } from "../domain/limits/slots.ts";
 import type { LimitScope } from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
-import { uncappedTerms } from "./reserve-tokens.ts";
+import { scopeTerms } from "./plan-scopes.ts";
 
 /** The provisioned throughput of a key at a model. */
 export interface Guarantee {
@@ -29,11 +29,11 @@ export function guaranteeOf(
   const tokens = guaranteeLimit(tokensPerMinute, seconds);
   const id = guaranteeScopeId(limitScope);
   const window = { seconds };
-  const { overrunFactor } = uncappedTerms({ caller, snapshot });
+  const { overrunFactor, ...terms } = scopeTerms({ caller, snapshot });
   return {
     scopes: [
-      { id, unit: "requests", window, limit: Infinity },
-      { id, unit: "tokens", window, limit: tokens, overrunFactor },
+      { id, unit: "requests", window, limit: Infinity, ...terms },
+      { id, unit: "tokens", window, limit: tokens, overrunFactor, ...terms },
     ],
     seconds,
     tokens,

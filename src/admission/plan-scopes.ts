@@ -1,16 +1,23 @@
-import { minuteScopes, type LimitScope } from "../domain/limits/limit-scope.ts";
+import { minuteScopes, type LimitScope, type ScopeTerms } from "../domain/limits/limit-scope.ts";
 import type { Call } from "../snapshot/call.ts";
 import { uncappedTerms } from "./reserve-tokens.ts";
 
 /** All limits of a call except its guarantee; made once for each call. */
 export function planScopes(call: Pick<Call, "caller" | "snapshot">): readonly LimitScope[] {
   const { key, limits, accountLimits } = call.caller;
-  const { overrunFactor } = uncappedTerms(call);
-  const scopes: LimitScope[] = minuteScopes(keyScopeId(key.limitScope), limits, overrunFactor);
+  const terms = scopeTerms(call);
+  const scopes: LimitScope[] = minuteScopes(keyScopeId(key.limitScope), limits, terms);
   if (accountLimits !== undefined) {
-    scopes.push(...minuteScopes(accountScopeId(key.accountId), accountLimits, overrunFactor));
+    scopes.push(...minuteScopes(accountScopeId(key.accountId), accountLimits, terms));
   }
   return scopes;
+}
+
+/** What all scopes of a call have in common. */
+export function scopeTerms(call: Pick<Call, "caller" | "snapshot">): ScopeTerms {
+  const { overrunFactor, whenLimitsUnavailable } = uncappedTerms(call);
+  const isClosedAlone = whenLimitsUnavailable === "closed";
+  return { overrunFactor, owner: call.caller.key.accountId, isClosedAlone };
 }
 
 /** The scope of a limit that all keys of an account share. */

@@ -18,7 +18,11 @@ export interface ReservationRequest {
   readonly output: OutputExpectation;
 }
 
-const usualTerms = { uncapped: "debt", overrunFactor: 3 } as const;
+const usualTerms = {
+  uncapped: "debt",
+  overrunFactor: 3,
+  whenLimitsUnavailable: "local",
+} as const;
 
 /** How the plan of a key treats calls that do not cap their output. */
 export function uncappedTerms({ caller, snapshot }: Pick<Call, "caller" | "snapshot">) {

@@ -124,6 +124,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => resource((await import("./resources/status.ts")).status),
   },
   {
+    name: "replicas",
+    summary: "the gateways on the database, and whether they agree",
+    load: async () => resource((await import("./resources/replicas.ts")).replicas),
+  },
+  {
     name: "simulator",
     summary: "run only the simulated provider, for testing clients",
     load: async () => (await import("./simulator/simulator.ts")).simulatorCommand,

@@ -218,6 +218,7 @@ describe("a valid file", () => {
       isIdempotent: false,
       uncapped: "debt",
       overrunFactor: 3,
+      whenLimitsUnavailable: "local",
     });
     expect(plans.get("mine")?.provisioned).toBe(false);
   });
@@ -378,8 +379,8 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     [{ storage: "{ url: 'sqlite://data/x.db' }" }, "without slashes before the path"],
     [{ storage: "{ url: 'sqlite:' }" }, "must name a file"],
     [
-      { limits: "{ store: 'valkey://10.0.0.1' }" },
-      "a shared store is not supported by this version",
+      { limits: "{ store: 'valkey://10.0.0.1,10.0.0.2' }" },
+      "must be valkey://USER:PASSWORD@HOST:PORT/DATABASE",
     ],
     [{ limits: "{ store: disk }" }, "must be memory"],
     [{ workers: "0" }, "workers: must be at least 1"],

@@ -26,6 +26,7 @@ const standard: Plan = {
   isIdempotent: false,
   uncapped: "debt",
   overrunFactor: 3,
+  whenLimitsUnavailable: "local",
 };
 
 function newText(): string {

@@ -6,7 +6,7 @@ export interface JoinsFixture {
   readonly one: Joins;
   readonly other: Joins;
   /** The process of `one` dies. */
-  oneDies(): void;
+  oneDies(): void | Promise<void>;
   /** Until everything that was told has arrived. */
   settle(): Promise<void>;
   /** Time passes, longer than any wait. */
@@ -16,11 +16,14 @@ export interface JoinsFixture {
 const request = { id: "a", requestDigest: "content" };
 
 /** What everything must do that decides which process runs a request. */
-export function joinsContract(name: string, create: () => JoinsFixture): void {
+export function joinsContract(
+  name: string,
+  create: () => JoinsFixture | Promise<JoinsFixture>,
+): void {
   describe(`joins contract: ${name}`, () => {
     let fixture: JoinsFixture;
-    beforeEach(() => {
-      fixture = create();
+    beforeEach(async () => {
+      fixture = await create();
     });
 
     /** A claim, and what it was answered so far. */
@@ -57,6 +60,7 @@ export function joinsContract(name: string, create: () => JoinsFixture): void {
       await begun(one);
       expect(await begun(other, { ...request, requestDigest: "different" })).toEqual(["reused"]);
       one.release("a");
+      await fixture.settle();
       expect(await begun(other, { ...request, requestDigest: "different" })).toEqual(["owner"]);
     });
 
@@ -75,8 +79,10 @@ export function joinsContract(name: string, create: () => JoinsFixture): void {
       const { one, other } = fixture;
       await begun(one);
       one.release("a");
+      await fixture.settle();
       await begun(other);
       one.release("a");
+      await fixture.settle();
       expect(await begun(one)).toEqual([]);
     });
 
@@ -98,6 +104,7 @@ export function joinsContract(name: string, create: () => JoinsFixture): void {
       expect(await begun(other)).toEqual(["unsaved"]);
       other.unsaved("a");
       one.release("a");
+      await fixture.settle();
       expect(await begun(other)).toEqual(["owner"]);
     });
 
@@ -107,7 +114,7 @@ export function joinsContract(name: string, create: () => JoinsFixture): void {
       await begun(other, { ...request, id: "b" });
       await begun(one, { ...request, id: "b" });
       const waiting = await begun(other);
-      fixture.oneDies();
+      await fixture.oneDies();
       await fixture.settle();
       expect(waiting).toEqual(["ended"]);
       expect(await begun(other)).toEqual(["owner"]);

@@ -106,7 +106,7 @@ class Comparison {
     });
     for (const [index, id] of scopeIds.entries()) {
       const values = limits[index] ?? { requestsPerMinute: 1, tokensPerMinute: 1 };
-      this.#scopes.set(id, minuteScopes(id, values, 3));
+      this.#scopes.set(id, minuteScopes(id, values, { overrunFactor: 3 }));
     }
   }
 
@@ -136,7 +136,7 @@ class Comparison {
         this.#settle(this.#calls[next.call % (this.#calls.length + 1)], next.tokens);
         break;
       case "set-limits":
-        this.#scopes.set(next.scopeId, minuteScopes(next.scopeId, next, 3));
+        this.#scopes.set(next.scopeId, minuteScopes(next.scopeId, next, { overrunFactor: 3 }));
         this.#lastRefused = undefined;
         break;
       case "obey-refusal":

@@ -153,8 +153,8 @@ class Comparison {
   async #burst(burst: Burst): Promise<void> {
     const { key, workers, sort } = burst;
     const scopes = [
-      ...minuteScopes(`key:${key}`, limitsOf(keys[key]), overrunFactor),
-      ...minuteScopes("account:one", limitsOf(account), overrunFactor),
+      ...minuteScopes(`key:${key}`, limitsOf(keys[key]), { overrunFactor }),
+      ...minuteScopes("account:one", limitsOf(account), { overrunFactor }),
     ];
     const asked = workers.map((worker) => {
       const at = this.#world.workers[worker]?.limits;

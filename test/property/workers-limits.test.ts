@@ -233,7 +233,7 @@ class History {
     if (at === undefined) return;
     this.#calls += 1;
     const callId = `call ${this.#calls}`;
-    const scopes = minuteScopes(keyScopeId(key), this.#limits, 2);
+    const scopes = minuteScopes(keyScopeId(key), this.#limits, { overrunFactor: 2 });
     const askedAtMs = this.#world.clock.monotonic();
     const record = (use: { reserved: number; counted?: CountedRequest }): void => {
       if (!at.isAlive) return;

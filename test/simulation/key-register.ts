@@ -89,6 +89,7 @@ export class KeyRegister {
       provisioned: true,
       queueTimeoutMs,
       isIdempotent: false,
+      whenLimitsUnavailable: "local",
       ...uncapped,
     }));
   }

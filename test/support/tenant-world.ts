@@ -101,6 +101,7 @@ export class TenantWorld implements AsyncDisposable {
       provisioned: false,
       queueTimeoutMs: 0,
       isIdempotent: false,
+      whenLimitsUnavailable: "local",
       ...terms,
     };
     this.#calls += 1;

@@ -1,9 +1,5 @@
 import type { Pool } from "../../domain/limits/capacity.ts";
-import type { Clock } from "../../domain/clock.ts";
-import type { CapacityClass } from "../../domain/usage/usage.ts";
-import type { TokenLimits } from "../../store/store.ts";
 import type { Upstream } from "../../snapshot/snapshot.ts";
-import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import {
   busy,
   type BusyPool,
@@ -18,45 +14,15 @@ import {
   type UpstreamBounds,
 } from "./place.ts";
 import type { HeldPlace } from "./held-place.ts";
-import { boundsOfPool, boundsOfUpstream, type PoolBounds, type PoolUnits } from "./pool-bounds.ts";
+import { boundsOfPool, boundsOfUpstream, type PoolBounds } from "./pool-bounds.ts";
+import type { CapacityOptions, PartUse, PlaceUse, PoolName, PoolView } from "./capacity-options.ts";
+import { useOf, viewOf } from "./capacity-views.ts";
 import { PoolGate } from "./pool-gate.ts";
 import { RequestPlaces, type RequestTerms } from "../places/request-places.ts";
 import { UpstreamPlaces } from "../places/upstream-places.ts";
-import { Waiter, type Waited } from "./waiter.ts";
+import { Waiter } from "./waiter.ts";
 
-export interface CapacityOptions {
-  readonly clock: Clock;
-  readonly limits: TokenLimits;
-  readonly settings: () => { readonly queueLimit: number };
-  readonly units: PoolUnits;
-  /** The concurrency limit of a target. */
-  readonly limitOf: (targetId: string) => ConcurrencyLimit;
-  /** A wait in the queue of a pool, or of an upstream, has ended. Must not throw. */
-  readonly onWaited?: (place: PoolName, waited: Waited) => void;
-  /**
-   * Called when a target has no place. Resolves when places that no call uses have been given back,
-   * after which the target is tried again; undefined: there are none.
-   */
-  readonly recall?: (target: PlaceCandidate["target"], why: BusyPool) => Promise<void> | undefined;
-}
-
-/** A configured pool, or the targets of an upstream that name none. */
-export interface PoolName {
-  readonly kind: "pool" | "upstream";
-  readonly name: string;
-}
-
-export interface PoolView extends PoolName {
-  readonly inFlight: Readonly<Record<CapacityClass, number>>;
-  readonly queued: Readonly<Record<CapacityClass, number>>;
-}
-
-/** How many places of a pool or an upstream are in use. */
-export interface PlaceUse {
-  readonly held: number;
-  readonly limit: number;
-  readonly isWaitedFor: boolean;
-}
+export type { CapacityOptions, PlaceUse, PoolName, PoolView };
 
 type Entered = EnterResult<HeldPlace>;
 type NamedUpstream = UpstreamBounds & Pick<Upstream, "name">;
@@ -78,6 +44,8 @@ interface UpstreamEntry {
   readonly places: UpstreamPlaces;
   /** For answers that are drained after their callers have left. */
   readonly readingOn: UpstreamPlaces;
+  /** The newest configuration. */
+  bounds: UpstreamBounds | undefined;
   /** The gate of its targets without a pool; undefined until one is tried. */
   gate: PoolGate | undefined;
   draining: Draining | undefined;
@@ -136,7 +104,7 @@ export class Capacity implements CapacityGate {
     }
     for (const [name, entry] of this.#upstreams) {
       const upstream = snapshot.upstreams.get(name);
-      if (upstream !== undefined) setLimits(entry, upstream);
+      if (upstream !== undefined) this.#setLimits(name, entry, upstream);
       else if (isUnused(entry)) this.#upstreams.delete(name);
     }
     for (const { gate } of this.#upstreams.values()) gate?.serve();
@@ -148,11 +116,28 @@ export class Capacity implements CapacityGate {
     for (const { gate } of this.#pools.values()) gate.serve();
   }
 
+  /** Serves waiting calls after the part of this process has changed. */
+  partChanged({ kind, name }: PoolName): void {
+    const entry = kind === "pool" ? this.#pools.get(name) : this.#upstreams.get(name);
+    if (entry === undefined) return;
+    if ("bounds" in entry && entry.bounds !== undefined) {
+      this.#setLimits(name, entry, entry.bounds);
+    }
+    entry.gate?.serve();
+  }
+
+  /** What bounds the part that this process needs. */
+  partUse({ kind, name }: PoolName): PartUse {
+    if (kind === "pool") return { gate: this.#pools.get(name)?.gate.use, upstream: undefined };
+    const { gate, places } = this.#upstreams.get(name) ?? {};
+    return { gate: gate?.use, upstream: places };
+  }
+
   views(): readonly PoolView[] {
     return [
-      ...[...this.#pools].map(([name, { gate }]) => viewOf({ kind: "pool", name }, gate)),
+      ...[...this.#pools].map(([name, { gate }]) => viewOf({ kind: "pool", name }, gate.use)),
       ...[...this.#upstreams].flatMap(([name, { gate }]) =>
-        gate === undefined ? [] : [viewOf({ kind: "upstream", name }, gate)],
+        gate === undefined ? [] : [viewOf({ kind: "upstream", name }, gate.use)],
       ),
     ];
   }
@@ -189,7 +174,9 @@ export class Capacity implements CapacityGate {
       const trying = gate.tryEnter(ask.request, spot);
       if (trying instanceof Promise) return trying.then((late) => this.#try(ask, refused, late));
       const recalled =
-        "busy" in trying ? this.#options.recall?.(candidate.target, trying) : undefined;
+        "busy" in trying
+          ? this.#options.recall?.({ request: ask.request, target: candidate.target, why: trying })
+          : undefined;
       if (recalled !== undefined) return recalled.then(() => this.#try(ask, refused));
       tried = trying;
     }
@@ -231,30 +218,46 @@ export class Capacity implements CapacityGate {
 
   #addPool(pool: Pool): PoolGate {
     const { name } = pool;
-    const { units } = this.#options;
-    const entry: PoolEntry = {
-      source: pool,
-      gate: this.#newGate({ kind: "pool", name }, () => boundsOfPool(entry.source, units)),
+    const { units, parts } = this.#options;
+    const bounds = (): PoolBounds => {
+      const whole = boundsOfPool(entry.source, units);
+      return parts?.ofPool(entry.source, whole) ?? whole;
     };
+    const entry: PoolEntry = { source: pool, gate: this.#newGate({ kind: "pool", name }, bounds) };
     this.#pools.set(name, entry);
     return entry.gate;
   }
 
   #addUpstream(name: string, called: UpstreamBounds | undefined): UpstreamEntry {
-    const entry = {
-      places: new UpstreamPlaces(0),
+    const { parts } = this.#options;
+    const shared = parts && {
+      askMore: () => parts.askMore(name),
+      onGivenBack: () => parts.left({ kind: "upstream", name }),
+    };
+    const entry: UpstreamEntry = {
+      places: new UpstreamPlaces(0, shared),
       readingOn: new UpstreamPlaces(0),
+      bounds: undefined,
       gate: undefined,
       draining: undefined,
     };
     const upstream = this.#newest?.upstreams.get(name) ?? called;
-    if (upstream !== undefined) setLimits(entry, upstream);
+    if (upstream !== undefined) this.#setLimits(name, entry, upstream);
     this.#upstreams.set(name, entry);
     return entry;
   }
 
+  #setLimits(name: string, entry: UpstreamEntry, bounds: UpstreamBounds): void {
+    const { maxInFlight, drain } = bounds;
+    const drained = drain?.limit ?? 0;
+    const { parts } = this.#options;
+    entry.bounds = bounds;
+    entry.readingOn.limit = parts?.ofDraining(drained) ?? drained;
+    entry.places.limit = parts?.ofUpstream(name, maxInFlight) ?? maxInFlight;
+  }
+
   #newGate(place: PoolName, bounds: () => PoolBounds): PoolGate {
-    const { clock, limits, settings, units, onWaited } = this.#options;
+    const { clock, limits, settings, units, onWaited, parts } = this.#options;
     return new PoolGate({
       clock,
       limits,
@@ -264,13 +267,9 @@ export class Capacity implements CapacityGate {
       pool: place.kind === "pool" ? place.name : undefined,
       queueLimit: () => settings().queueLimit,
       onWaited: (waited) => onWaited?.(place, waited),
+      onLeft: () => parts?.left(place),
     });
   }
-}
-
-function setLimits({ places, readingOn }: UpstreamEntry, upstream: UpstreamBounds): void {
-  places.limit = upstream.maxInFlight;
-  readingOn.limit = upstream.drain?.limit ?? 0;
 }
 
 function isUnused({ gate, places, readingOn }: UpstreamEntry): boolean {
@@ -279,21 +278,4 @@ function isUnused({ gate, places, readingOn }: UpstreamEntry): boolean {
 
 function isIdle(gate: PoolGate | undefined): boolean {
   return gate === undefined || (gate.heldPlaces === 0 && !gate.isWaitedFor);
-}
-
-function useOf(held: number, limit = Infinity, gate?: PoolGate): PlaceUse {
-  return { held, limit, isWaitedFor: gate?.isWaitedFor === true };
-}
-
-function viewOf(place: PoolName, gate: PoolGate): PoolView {
-  const count = (of: (capacityClass: CapacityClass) => number) => ({
-    provisioned: of("provisioned"),
-    spillover: of("spillover"),
-    "on-demand": of("on-demand"),
-  });
-  return {
-    ...place,
-    inFlight: count((capacityClass) => gate.held(capacityClass)),
-    queued: count((capacityClass) => gate.waiting(capacityClass)),
-  };
 }

@@ -1,4 +1,5 @@
 import {
+  arePlacesOversold,
   keptPlaces,
   keyPlaces,
   openPlaces,
@@ -22,6 +23,8 @@ export interface PoolBounds {
   readonly openTokens: number | undefined;
   /** Whether it takes only calls with a guarantee. */
   readonly isDedicated: boolean;
+  /** Whether more places are guaranteed than there are. */
+  readonly isOversold: boolean;
 }
 
 /** Units of pools that live keys have. Read for every decision. */
@@ -41,6 +44,7 @@ export function boundsOfPool(pool: Pool, units: PoolUnits): PoolBounds {
     ownPlaces: (keyId) => keyPlaces(units.unitsOf(pool.name, keyId), pool),
     openTokens: openTokens(pool, soldUnits),
     isDedicated: pool.kind === "dedicated",
+    isOversold: arePlacesOversold(pool, holdings),
   };
 }
 
@@ -52,4 +56,5 @@ export const boundsOfUpstream: PoolBounds = {
   ownPlaces: () => 0,
   openTokens: undefined,
   isDedicated: false,
+  isOversold: false,
 };

@@ -1,5 +1,4 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { LimitDecision } from "../../store/store.ts";
 import { FairQueue } from "../places/queue/fair-queue.ts";
 import { HeldPlace, type PlaceKeeper, type TakenPlaces } from "./held-place.ts";
@@ -16,7 +15,7 @@ import {
   type Spot,
 } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
-import { PoolPlaces, type PoolPlacesOptions } from "./pool-places.ts";
+import { PoolPlaces, type GateUse, type PoolPlacesOptions } from "./pool-places.ts";
 import { PoolTokens, type PoolTokensOptions, type Reservation } from "./pool-tokens.ts";
 import type { PlaceQueue, QueueTurn, Waited, Waiter } from "./waiter.ts";
 
@@ -27,6 +26,8 @@ export interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
   /** Most calls in one lane of the queue. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
+  /** A place was given back, and waiting calls were served. */
+  readonly onLeft: () => void;
 }
 
 /** Places that are taken while the store is asked for the tokens. */
@@ -54,7 +55,10 @@ export class PoolGate implements PlaceQueue {
       this.#places.giveBackKept(taken);
       this.#pace.left(this.#options.clock.monotonic());
     },
-    serve: () => this.serve(),
+    serve: () => {
+      this.serve();
+      this.#options.onLeft();
+    },
   };
   readonly #places: PoolPlaces;
   readonly #pace = new LeavePace();
@@ -76,12 +80,8 @@ export class PoolGate implements PlaceQueue {
     this.#places = new PoolPlaces(options, onRoom);
   }
 
-  held(capacityClass: CapacityClass): number {
-    return this.#places.of(capacityClass);
-  }
-
-  waiting(capacityClass: CapacityClass): number {
-    return this.#queue.count(capacityClass);
+  get use(): GateUse {
+    return { places: this.#places, queue: this.#queue };
   }
 
   get isWaitedFor(): boolean {

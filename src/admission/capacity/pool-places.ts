@@ -1,15 +1,23 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
+import type { FairQueue } from "../places/queue/fair-queue.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
 import type { TakenPlaces } from "./held-place.ts";
 import type { PlaceHolder, Spot } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
+import type { QueueTurn } from "./waiter.ts";
 
 export interface PoolPlacesOptions {
   readonly clock: Pick<Clock, "monotonic">;
   /** Name of the pool; undefined for the targets of an upstream that name none. */
   readonly pool: string | undefined;
+}
+
+/** What calls hold and wait for. */
+export interface GateUse {
+  readonly places: Pick<PoolPlaces, "of" | "ofKey" | "all" | "keys">;
+  readonly queue: Pick<FairQueue<QueueTurn>, "count" | "accounts" | "provisionedKeys">;
 }
 
 /** The places of one pool, each of which is taken together with one at an upstream and a target. */
@@ -37,6 +45,11 @@ export class PoolPlaces {
   /** The places of a key within its guarantee. */
   ofKey(keyId: string): number {
     return this.#keys.get(keyId) ?? 0;
+  }
+
+  /** Provisioned places by key. */
+  get keys(): ReadonlyMap<string, number> {
+    return this.#keys;
   }
 
   get all(): number {

@@ -25,6 +25,7 @@ export class RequestPlaces {
   /** Of these, how many are kept while no request is under way. */
   #kept: number;
   #open = 0;
+  #isLeft = false;
   #waiting: Set<() => void> | undefined;
 
   /** `taken`: places that were already taken for it and are kept, one or none. */
@@ -51,10 +52,14 @@ export class RequestPlaces {
     this.#taken += count;
   }
 
-  /** Takes free places for `count` requests at once; returns how many may run. */
-  extend(count: number): number {
-    while (this.#taken < count && this.#upstream.tryTake()) this.#taken += 1;
-    return Math.max(1, this.#taken);
+  /**
+   * Takes free places for `count` requests at once; returns how many may run. A promise only where
+   * other processes may have some of these places.
+   */
+  extend(count: number): number | Promise<number> {
+    const running = this.#takeFree(count);
+    const asked = running < count ? this.#upstream.askMore() : undefined;
+    return asked?.then(() => this.#takeFree(count)) ?? running;
   }
 
   /** False when there is no place now. Each that is opened must be closed once. */
@@ -105,9 +110,17 @@ export class RequestPlaces {
   /** Gives back the kept place; places of requests under way are given back when they end. */
   release(): void {
     this.#kept = 0;
+    this.#isLeft = true;
     while (this.#taken > this.#open) {
       this.#taken -= 1;
       this.#upstream.giveBack();
     }
+  }
+
+  #takeFree(count: number): number {
+    // The call may have ended while other processes were asked.
+    const isLeft = this.#isLeft;
+    while (!isLeft && this.#taken < count && this.#upstream.tryTake()) this.#taken += 1;
+    return Math.max(1, this.#taken);
   }
 }

@@ -1,3 +1,10 @@
+/** Where several processes share the places of an upstream. */
+export interface SharedPlaces {
+  /** Asks for more; resolves when some may have come; undefined: there are none to ask for. */
+  readonly askMore: () => Promise<void> | undefined;
+  readonly onGivenBack: () => void;
+}
+
 /**
  * The places of an upstream: requests under way at once, up to a limit that a reload may change.
  * Calls wait in the queues of pools; callbacks are called here when a place is free.
@@ -7,9 +14,11 @@ export class UpstreamPlaces {
   #count = 0;
   /** Called when a place is free, in order of arrival. */
   readonly #waiting = new Set<() => void>();
+  readonly #shared: SharedPlaces | undefined;
 
-  constructor(limit: number) {
+  constructor(limit: number, shared?: SharedPlaces) {
     this.#limit = limit;
+    this.#shared = shared;
   }
 
   get limit(): number {
@@ -29,6 +38,16 @@ export class UpstreamPlaces {
     return Math.max(0, this.#limit - this.#count);
   }
 
+  /** Those that wait for a place. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Resolves when there may be more than before; undefined: no other process has any. */
+  askMore(): Promise<void> | undefined {
+    return this.#shared?.askMore();
+  }
+
   /** False when there is none. Each that was taken must be given back once. */
   tryTake(): boolean {
     if (this.free === 0) return false;
@@ -44,11 +63,13 @@ export class UpstreamPlaces {
   giveBack(): void {
     this.#count -= 1;
     this.#lookAgain();
+    this.#shared?.onGivenBack();
   }
 
   /** Calls `look` once when a place is free, unless `forget` is called before. */
   whenFree(look: () => void): void {
     this.#waiting.add(look);
+    void this.#shared?.askMore();
   }
 
   forget(look: () => void): void {

@@ -32,6 +32,7 @@ const queueingPlan: Plan = {
   isIdempotent: false,
   uncapped: "debt",
   overrunFactor: 3,
+  whenLimitsUnavailable: "local",
 };
 
 /** Consecutive calls of one kind, with the attempts and waits of each. */

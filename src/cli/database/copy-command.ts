@@ -1,4 +1,4 @@
-import { nameOfDatabase } from "../../domain/database-name.ts";
+import { nameOfDatabase } from "../../domain/addresses/database-name.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { openSource, openTarget, readStorage } from "./copy-ends.ts";
 import { copyDatabase, type CopyProgress } from "../../store/repositories/copy/copy-database.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { uncappedOutputs, type Plan } from "../../domain/limits/plan.ts";
+import { uncappedOutputs, undecidedLimits, type Plan } from "../../domain/limits/plan.ts";
 import {
   duration,
   flag,
@@ -51,6 +51,13 @@ const planSchema = z
       max: 50,
       initial: 3,
     }),
+    when_limits_unavailable: z
+      .enum(undecidedLimits)
+      .default("local")
+      .describe(
+        "Calls while `limits.store` does not answer, if it is not `memory`. `local`: each " +
+          "worker grants its share of the limits. `closed`: calls get 503.",
+      ),
   })
   .superRefine((plan, context) => {
     for (const key of ["requests_per_minute", "tokens_per_minute"] as const) {
@@ -96,6 +103,7 @@ function buildPlans(
       isIdempotent: plan.idempotency,
       uncapped: plan.uncapped,
       overrunFactor: plan.overrun_factor,
+      whenLimitsUnavailable: plan.when_limits_unavailable,
     });
   }
   return built;

@@ -83,9 +83,22 @@ export function keyPlaces(units: number, pool: Pool): number {
 
 /** Places guaranteed to all keys; even in an oversold pool, one is left for other calls. */
 export function keptPlaces(pool: Pool, holdings: UnitHoldings): number {
+  return Math.min(soldPlaces(pool, holdings), mostKeptPlaces(pool));
+}
+
+/** Whether there are fewer places than are guaranteed to keys. */
+export function arePlacesOversold(pool: Pool, holdings: UnitHoldings): boolean {
+  return soldPlaces(pool, holdings) > mostKeptPlaces(pool);
+}
+
+function soldPlaces(pool: Pool, holdings: UnitHoldings): number {
   let sum = 0;
   for (const [units, keys] of holdings) sum += keyPlaces(units, pool) * keys;
-  return Math.min(sum, Math.max(0, (pool.maxInFlight ?? 0) - 1));
+  return sum;
+}
+
+function mostKeptPlaces({ maxInFlight = 0 }: Pool): number {
+  return Math.max(0, maxInFlight - 1);
 }
 
 /** Tokens per minute of a pool that are never sold. */

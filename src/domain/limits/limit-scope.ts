@@ -19,6 +19,12 @@ export interface LimitScope {
    */
   readonly isShared?: boolean;
   /**
+   * The account whose limits are decided in one step. Undefined: only scopes of the same id are.
+   */
+  readonly owner?: string | undefined;
+  /** Set when nothing is admitted while the store that all gateways share cannot decide. */
+  readonly isClosedAlone?: boolean | undefined;
+  /**
    * The most that running calls may use beyond their charges, as a multiple of the limit.
    * Undefined: unlimited.
    */
@@ -57,10 +63,13 @@ export type RequestKind = "call" | "listing";
 export function minuteScopes(
   id: string,
   { requestsPerMinute, tokensPerMinute }: Limits,
-  overrunFactor?: number,
+  { overrunFactor, ...terms }: ScopeTerms = {},
 ): [LimitScope, LimitScope] {
   return [
-    { id, unit: "requests", window: "minute", limit: requestsPerMinute },
-    { id, unit: "tokens", window: "minute", limit: tokensPerMinute, overrunFactor },
+    { id, unit: "requests", window: "minute", limit: requestsPerMinute, ...terms },
+    { id, unit: "tokens", window: "minute", limit: tokensPerMinute, overrunFactor, ...terms },
   ];
 }
+
+/** What the scopes of an account have in common. */
+export type ScopeTerms = Pick<LimitScope, "overrunFactor" | "owner" | "isClosedAlone">;

@@ -20,7 +20,13 @@ export interface Plan {
    * limit of tokens.
    */
   readonly overrunFactor: number;
+  /** What happens while the store that several gateways share does not decide. */
+  readonly whenLimitsUnavailable: UndecidedLimits;
 }
+
+/** `local`: each worker grants its share of the limits; `closed`: calls are refused. */
+export const undecidedLimits = ["local", "closed"] as const;
+export type UndecidedLimits = (typeof undecidedLimits)[number];
 
 /**
  * The rule for calls without an output cap. `debt`: an estimate is reserved, and use beyond the

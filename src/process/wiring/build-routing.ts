@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { RoutingSettings } from "../../domain/routing-settings.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import type { CapacityGate } from "../../admission/capacity/place.ts";
-import { Capacity } from "../../admission/capacity/capacity.ts";
+import { Capacity, type CapacityOptions } from "../../admission/capacity/capacity.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
 import { RetryBudget, type ExtraAttempts, type RetryBudgets } from "../../routing/retry-budget.ts";
 import { TargetHealth, type HealthHint } from "../../routing/health/target-health.ts";
@@ -36,8 +36,10 @@ type ProcessBudgets = Readonly<
   Record<keyof RetryBudgets, ExtraAttempts & Pick<RetryBudget, "retain">>
 >;
 
-/** What several workers share and control decides. */
+/** What several workers share. */
 export interface RoutingSharing {
+  /** How places are shared, where no control process gives them. */
+  readonly places?: Pick<CapacityOptions, "parts" | "recall">;
   /** `own`: counts the places that this process holds. */
   capacity(own: Capacity): ProcessCapacity;
   newLimit(targetId: string): ConcurrencyLimit;
@@ -88,6 +90,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     units,
     limitOf: (targetId) => health.limitOf(targetId),
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
+    ...sharing?.places,
   });
   const capacity = sharing?.capacity(own) ?? own;
   sharing?.hearHealth((hint) => health.takeOver(hint));

@@ -1,6 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ControlStore } from "../../store/control-store.ts";
+import type { ReplicaStore } from "../../store/replicas.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
 import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
 import { inspectSchema as inspectPostgres } from "../../store/postgres/connection/inspect-server.ts";
@@ -17,6 +18,8 @@ export interface DatabaseStores {
   readonly usage: UsageStore;
   readonly replies: ReplyStore;
   readonly reports: UsageReports;
+  /** Undefined if only one gateway can use the database. */
+  readonly replicas?: ReplicaStore | undefined;
 }
 
 interface DatabaseConnection {

@@ -7,6 +7,7 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 import type { SpoolWriter } from "../../ledger/spool/spool-writer.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
+import type { NewSharedLimits } from "../wiring/limits/shared-limit-store.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import type { CoordinationLink } from "./coordination/coordination-link.ts";
 
@@ -24,6 +25,8 @@ export interface DataServerOptions {
   readonly coordination?: CoordinationLink | undefined;
   /** Set when the only worker shares the limits with its successor. */
   readonly handover?: CoordinationLink | undefined;
+  /** Set when the limits are shared with other gateways. */
+  readonly newSharedLimits?: NewSharedLimits | undefined;
   /** Number of this worker, from 1. */
   readonly number?: number;
   /** Undefined when control can serve. */

@@ -7,19 +7,24 @@ import type { Listener } from "../../edge/listen.ts";
 import { draining } from "../../edge/replies/edge-refusal.ts";
 import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
 import { createAuthenticate } from "../../keys/authenticate.ts";
-import { KeyRing } from "../../keys/key-ring.ts";
+import { howDegraded, keyPollMs, KeyRing } from "../../keys/key-ring.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 import { RemoteJoins } from "./coordination/remote-joins.ts";
-import type { RemoteLimits } from "./coordination/limits/remote-limits.ts";
-import { SoloLimits } from "./coordination/limits/solo-limits.ts";
-import { SharedRouting } from "./coordination/shared-routing.ts";
+import type { SharedRouting } from "./coordination/shared-routing.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
-import { linkedLimits } from "./linked-limits.ts";
+import {
+  closeLimits,
+  linkedLimits,
+  linkedRouting,
+  sharedCoordinator,
+  startLimits,
+  type LinkedLimits,
+} from "./linked-limits.ts";
 import { whyNoTarget } from "./why-no-target.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
@@ -38,18 +43,16 @@ import { startListener } from "../wiring/start-listener.ts";
 
 /** Longer than it takes to make a connection whose packets were lost once. */
 const settleMs = 1_500;
-/** Interval between looks for changed keys; changes are announced besides. */
-const keyPollMs = 500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
 export class DataServer implements DataPort, AsyncDisposable {
-  /** What it shares with other workers. */
+  /** What it shares with the other workers of the gateway alone. */
   readonly sharing: SharedRouting | undefined;
   readonly #options: DataServerOptions;
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
-  readonly #limits: RemoteLimits | SoloLimits | undefined;
+  readonly #limits: LinkedLimits | undefined;
   readonly #repeatable: RepeatableCalls;
   #config: Config;
   #edge: EdgeSettings;
@@ -68,8 +71,9 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.sharing = this.#createSharing();
     this.#limits = linkedLimits(options, (own) => this.#restore(own));
+    const shared = sharedCoordinator(this.#limits);
+    this.sharing = shared === undefined ? linkedRouting(options) : undefined;
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       ...this.#services,
@@ -78,7 +82,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       random: randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: telemetry.metrics.answered,
-      joins: coordination && new RemoteJoins(coordination),
+      joins: shared?.joins ?? (coordination && new RemoteJoins(coordination)),
     });
     this.#followConfig();
     // Control reports the places of several workers.
@@ -133,15 +137,15 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { ledger } = this.#options;
     await this.#keyRing.start();
     ledger.start();
-    if (this.#limits instanceof SoloLimits) await this.#limits.ready;
-    else await this.#restore(this.#services.limits);
+    await startLimits(this.#limits, () => this.#restore(this.#services.limits));
     this.#reportKeys();
     this.#listener = this.#listen();
     this.#services.overload.start();
   }
 
-  reloadKeys(): Promise<void> {
-    return this.#keyRing.reload();
+  async reloadKeys(): Promise<number> {
+    await this.#keyRing.reload();
+    return this.#keyRing.epoch;
   }
 
   reconfigure(config: Config): void {
@@ -175,6 +179,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     await shutdown.settle(() => this.#running.size);
     await this.#repeatable.close();
     this.#keyRing.stop();
+    await closeLimits(this.#limits);
     await this.#options.ledger.shutDown();
   }
 
@@ -192,6 +197,7 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   #followConfig(): void {
     const { routing: events } = this.#options.telemetry;
+    this.#options.telemetry.traces.configure(this.#config.telemetry.otlp);
     followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
   }
 
@@ -201,7 +207,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return new KeyRing({
       store: control.keys,
       clock,
-      intervalMs: keyPollMs,
+      intervalMs: keyPollMs(this.#options.config.storage),
       onReloaded: () => events.keysReloaded(),
       onChanged: () => {
         this.#running.endStale();
@@ -214,17 +220,12 @@ export class DataServer implements DataPort, AsyncDisposable {
     });
   }
 
-  #createSharing(): SharedRouting | undefined {
-    const { coordination: link, clock, config, number = 1 } = this.#options;
-    return link && new SharedRouting({ link, clock, workers: config.workers, number });
-  }
-
   #buildServices(): BuiltServices {
     const { config, control, clock, ledger, telemetry, overrides } = this.#options;
     return buildServices({
       ...overrides,
       ...(this.#limits && { limits: this.#limits }),
-      sharing: this.sharing,
+      sharing: sharedCoordinator(this.#limits)?.routing ?? this.sharing,
       config,
       clock,
       ledger,
@@ -292,8 +293,8 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { surfaces } = this.#options.overrides;
     const settings = () => buildApiSettings(this.#config);
     const parts = { services: this.#services, settings, sharing: this.#repeatable };
-    return new RouteTable(
-      dataRoutes({ ...parts, surfaces, whyNotReady: () => this.whyNotReady() }),
-    );
+    const whyNotReady = (): string | undefined => this.whyNotReady();
+    const lack = (): string | undefined => howDegraded(this.#keyRing);
+    return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));
   }
 }

@@ -6,6 +6,7 @@ import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import type { DroppedRows } from "../store.ts";
+import { PostgresReplicaStore } from "./replica-store.ts";
 import { PostgresConnection, type PostgresOptions } from "./connection/connection.ts";
 import { PostgresUsageStore } from "./usage/usage-store.ts";
 
@@ -31,5 +32,6 @@ export function openStores(url: string, clock: Clock, options: StoreOptions) {
     usage: new PostgresUsageStore(usage, onDropped),
     replies: new SqlReplyStore(connection.inLane("replies")),
     reports: new SqlUsageReports(usage),
+    replicas: new PostgresReplicaStore(connection, { url }, clock),
   };
 }

@@ -13,6 +13,8 @@ export interface DroppedUsage {
 export class StorageEvents {
   readonly #logger: Logger;
   readonly #keys: Outage;
+  readonly #keyFile: Outage;
+  readonly #limits: Outage;
   readonly #retention: Outage;
   readonly #lastUse: Outage;
   readonly #checkpoints: Outage;
@@ -20,6 +22,8 @@ export class StorageEvents {
   constructor({ logger, clock }: Pick<EventOptions, "logger" | "clock">) {
     this.#logger = logger;
     this.#keys = new Outage(clock);
+    this.#keyFile = new Outage(clock);
+    this.#limits = new Outage(clock);
     this.#retention = new Outage(clock);
     this.#lastUse = new Outage(clock);
     this.#checkpoints = new Outage(clock);
@@ -34,6 +38,22 @@ export class StorageEvents {
     this.#logger.log("info", "the database is available again");
   }
 
+  /** Limits are decided by each worker, within its share. Called once per outage. */
+  limitsAlone(store: string, reason: string): void {
+    const message = "the store of limits does not answer; each worker grants its share";
+    this.#logger.log("error", message, { store, reason });
+  }
+
+  limitsShared(store: string): void {
+    this.#logger.log("info", "the store of limits decides", { store });
+  }
+
+  /** A decision failed for a reason other than the store's availability. */
+  limitsFailed(store: string, error: unknown): void {
+    const message = "the store of limits failed; this worker has granted its share";
+    if (this.#limits.failed()) logFault(this.#logger, message, { error, fields: { store } });
+  }
+
   keysReloadFailed(error: unknown): void {
     const message = "keys cannot be read; known keys keep working, unknown ones get 503";
     if (this.#keys.failed()) logFault(this.#logger, message, { error });
@@ -41,6 +61,24 @@ export class StorageEvents {
 
   keysReloaded(): void {
     logRecovery(this.#logger, this.#keys, "keys can be read again");
+  }
+
+  keyFileFailed(error: unknown): void {
+    const message = "the keys cannot be written to disk for a start without the database";
+    if (this.#keyFile.failed()) logFault(this.#logger, message, { error });
+  }
+
+  keyFileWritten(): void {
+    logRecovery(this.#logger, this.#keyFile, "the keys can be written to disk again");
+  }
+
+  keyMessagesLost(error: unknown): void {
+    const message = "changes of keys are not announced; each gateway looks for them every second";
+    logFault(this.#logger, message, { error });
+  }
+
+  keyMessagesBack(): void {
+    this.#logger.log("info", "changes of keys are announced again");
   }
 
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */

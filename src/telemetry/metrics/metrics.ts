@@ -49,6 +49,7 @@ export class Metrics {
   });
   readonly #gauges: Gauges;
   #loopDelayMs: () => number = () => 0;
+  #limitsDegraded: (() => number) | undefined;
 
   constructor(gauges: Gauges) {
     this.#gauges = gauges;
@@ -69,6 +70,11 @@ export class Metrics {
   /** Sets the source of the delay of the event loop, read at each scrape. */
   measureDelay(delayMs: () => number): void {
     this.#loopDelayMs = delayMs;
+  }
+
+  /** Sets whether this worker decides alone about limits that it shares, read at each scrape. */
+  followLimits(isAlone: () => boolean): void {
+    this.#limitsDegraded = () => (isAlone() ? 1 : 0);
   }
 
   callEnded(record: UsageRecord, attempts: readonly AttemptNote[] = []): void {
@@ -94,6 +100,7 @@ export class Metrics {
     const { openRequests, queuedUsageRows, spoolBytes, keysAgeSeconds, ...rest } = this.#gauges;
     const worker = rest.worker === undefined ? "" : formatLabels(["worker"], [rest.worker]);
     const dropped = "Log lines that could not be written or were not read in time.";
+    const alone = "Whether the worker decides alone, because limits.store does not answer.";
     const delay = "Longest delay of the event loop in the last five to ten seconds.";
     const gauges = [
       ["sluice_event_loop_delay_seconds", delay, () => this.#loopDelayMs() / 1000, worker],
@@ -101,6 +108,7 @@ export class Metrics {
       ["sluice_ledger_queue_rows", "Usage rows not yet stored.", queuedUsageRows],
       ["sluice_ledger_spool_bytes", "Size of the spool.", spoolBytes],
       ["sluice_keys_age_seconds", "Time since the keys were last read.", keysAgeSeconds],
+      ["sluice_limits_degraded", alone, this.#limitsDegraded, worker],
       ["sluice_resident_memory_bytes", "Resident memory.", rest.residentBytes, worker],
       ["sluice_log_lines_dropped_total", dropped, rest.droppedLogLines],
     ] as const;

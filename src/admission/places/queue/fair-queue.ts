@@ -55,6 +55,16 @@ export class FairQueue<Item extends Waiting> {
     return this.#provisioned.size + open;
   }
 
+  /** Accounts of which calls wait without a guarantee. */
+  get accounts(): Iterable<string> {
+    return this.#accounts.keys();
+  }
+
+  /** How many calls within their guarantees wait, by key. */
+  get provisionedKeys(): ReadonlyMap<string, { readonly size: number }> {
+    return this.#provisioned.keys;
+  }
+
   /** Whether calls within the guarantee of a key wait. */
   hasProvisioned(keyId: string): boolean {
     return this.#provisioned.has(keyId);

@@ -27,6 +27,11 @@ export class ProvisionedLane<Item extends GuaranteedWaiting> {
     return this.#size;
   }
 
+  /** The waiting calls of each key. */
+  get keys(): ReadonlyMap<string, ReadonlySet<Item>> {
+    return this.#keys;
+  }
+
   has(keyId: string): boolean {
     return this.#keys.has(keyId);
   }

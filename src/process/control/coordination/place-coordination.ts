@@ -59,7 +59,7 @@ export class PlaceCoordination {
       ...options,
       settings: () => this.#config.routing,
       limitOf: (targetId) => this.limitOf(targetId),
-      recall: (target, why) => this.#scarce.recall(boundsOf(target, why)),
+      recall: ({ target, why }) => this.#scarce.recall(boundsOf(target, why)),
     });
     this.routing = new RoutingDesk({
       clock,

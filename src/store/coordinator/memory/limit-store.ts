@@ -2,7 +2,7 @@ import type { Clock } from "../../../domain/clock.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
 import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
-import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
+import type { NamedScope, ScopeUse } from "../../../domain/limits/scope-use.ts";
 import type {
   CountDecision,
   LimitDecision,
@@ -13,9 +13,9 @@ import type {
 import type { HandedOver, OpenCall } from "./handed-over.ts";
 import { isTokenCount, Reservations } from "./reservations.ts";
 import { amountsOfLease, type Lease, type LeaseAmounts, type LeasedCall } from "./lease.ts";
-import { overrunRefusal, refusalOf } from "./refusals.ts";
-import { overrunLimit, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
-import { firstOf, ScopeWindows } from "./scope-windows.ts";
+import { refusalFor } from "./refusals.ts";
+import { firstOf, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
+import { ScopeWindows } from "./scope-windows.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only the monotonic time is read, so jumps of the wall clock change nothing. */
@@ -48,6 +48,8 @@ export interface MemoryLimitStore extends LimitStore {
   handOver(): HandedOver;
   /** Forgets everything. */
   clear(): void;
+  /** What is charged under some scopes. */
+  usedIn(names: readonly NamedScope[]): readonly ScopeUse[];
   /** Adds what other processes have admitted, even above the limits. */
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
@@ -77,6 +79,13 @@ export function createMemoryLimitStore(options: MemoryLimitStoreOptions): Memory
   return new WindowLimitStore(options);
 }
 
+interface Asked {
+  readonly charges: readonly ScopeCharge[];
+  readonly demand: Demand;
+  readonly overrun: number;
+  readonly now: number;
+}
+
 /** A request whose tokens are not known yet. */
 const oneRequest: Demand = { requests: 1, tokens: 0 };
 
@@ -104,7 +113,7 @@ class WindowLimitStore implements MemoryLimitStore {
   count(scopes: readonly LimitScope[]): CountDecision {
     const now = this.#advance();
     const charges = this.#windows.prepare(scopes);
-    const refusal = this.#refusal(charges, oneRequest, now);
+    const refusal = this.#refusal({ charges, demand: oneRequest, overrun: 0, now });
     if (refusal !== undefined) return refusal;
     this.#windows.charge(charges, oneRequest, 0);
     return { isAdmitted: true, counted: { scopes, slot: this.#slot } };
@@ -123,16 +132,9 @@ class WindowLimitStore implements MemoryLimitStore {
     const overrun = Math.max(0, mostTokens - tokens);
     const now = this.#advance();
     const charges = this.#windows.prepare(request.scopes);
-    const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
-    const { random } = this.#options;
-    if (hopeless) return overrunRefusal({ refusing: hopeless, charges, overrun, now }, random);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
-    const refusal = this.#refusal(charges, demand, now);
+    const refusal = this.#refusal({ charges, demand, overrun, now });
     if (refusal !== undefined) return refusal;
-    const overrunning = overrun > 0 && charges.find((charge) => isOverrunning(charge, overrun));
-    if (overrunning) {
-      return overrunRefusal({ refusing: overrunning, charges, overrun, now }, random);
-    }
     this.#windows.charge(charges, demand, overrun);
     this.#reservations.set(callId, {
       slot: this.#slot,
@@ -186,6 +188,11 @@ class WindowLimitStore implements MemoryLimitStore {
   held(): Iterable<ScopeUse> {
     this.#advance();
     return this.#windows.held();
+  }
+
+  usedIn(names: readonly NamedScope[]): readonly ScopeUse[] {
+    this.#advance();
+    return this.#windows.usedIn(names);
   }
 
   handOver(): HandedOver {
@@ -246,9 +253,9 @@ class WindowLimitStore implements MemoryLimitStore {
     return this.#windows.peek(scopes, this.#advance());
   }
 
-  #refusal(charges: readonly ScopeCharge[], demand: Demand, now: number) {
-    const roomWaitMs = this.#windows.roomWaitMs(charges, now);
-    return refusalOf({ charges, demand, roomWaitMs, now }, this.#options.random);
+  #refusal(asked: Asked) {
+    const roomWaitMs = this.#windows.roomWaitMs(asked.charges, asked.now);
+    return refusalFor({ ...asked, roomWaitMs }, this.#options.random);
   }
 
   #noWindows(): ScopeWindows {
@@ -268,8 +275,4 @@ class WindowLimitStore implements MemoryLimitStore {
     this.#reservations.advance(now);
     return now;
   }
-}
-
-function isOverrunning({ scope, window }: ScopeCharge, overrun: number): boolean {
-  return window.overrun + overrun > overrunLimit(scope);
 }

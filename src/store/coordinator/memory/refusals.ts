@@ -2,21 +2,41 @@ import type { RefusedByLimit } from "../../store.ts";
 import { withJitter } from "./retry-jitter.ts";
 import {
   findRefusal,
+  firstOf,
   isOverLimit,
   overrunLimit,
   siblingOf,
   slotsOf,
   stateOf,
   type RefusedRequest,
-  type ScopeCharge,
+  type ScopeWindow,
 } from "./scope-charge.ts";
-import { firstOf } from "./scope-windows.ts";
 
 /** The wait sent to a call that must wait until others end. */
 const overrunWaitMs = 2_000;
 
+interface Asked extends Omit<RefusedRequest, "first"> {
+  /** What the call may use beyond its tokens. */
+  readonly overrun: number;
+}
+
+/** Undefined: the request is admitted. */
+export function refusalFor(asked: Asked, random: () => number): RefusedByLimit | undefined {
+  const { charges, overrun, now } = asked;
+  const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
+  if (hopeless) return overrunRefusal({ refusing: hopeless, charges, overrun, now }, random);
+  const refusal = refusalOf(asked, random);
+  if (refusal !== undefined) return refusal;
+  const refusing = overrun > 0 && charges.find((charge) => isOverrunning(charge, overrun));
+  return refusing ? overrunRefusal({ refusing, charges, overrun, now }, random) : undefined;
+}
+
+function isOverrunning({ scope, window }: ScopeWindow, overrun: number): boolean {
+  return window.overrun + overrun > overrunLimit(scope);
+}
+
 /** Undefined: no limit refuses the request. `roomWaitMs`: until there is room for its scopes. */
-export function refusalOf(
+function refusalOf(
   { charges, demand, roomWaitMs, now }: Omit<RefusedRequest, "first">,
   random: () => number,
 ): RefusedByLimit | undefined {
@@ -32,13 +52,13 @@ export function refusalOf(
 }
 
 interface Overrunning {
-  readonly refusing: ScopeCharge;
-  readonly charges: readonly ScopeCharge[];
+  readonly refusing: ScopeWindow;
+  readonly charges: readonly ScopeWindow[];
   readonly overrun: number;
   readonly now: number;
 }
 
-export function overrunRefusal(
+function overrunRefusal(
   { refusing, charges, overrun, now }: Overrunning,
   random: () => number,
 ): RefusedByLimit {
@@ -54,7 +74,7 @@ export function overrunRefusal(
   };
 }
 
-function refusedBy(refusing: ScopeCharge, charges: readonly ScopeCharge[], now: number) {
+function refusedBy(refusing: ScopeWindow, charges: readonly ScopeWindow[], now: number) {
   return {
     isAdmitted: false,
     scopeId: refusing.scope.id,

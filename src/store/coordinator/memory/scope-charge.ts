@@ -6,13 +6,23 @@ import type { UsageWindow } from "../../../domain/limits/window.ts";
 import type { WindowShelf } from "./window-shelf.ts";
 
 /** A scope of a request with its window, which is advanced to the current slot. */
-export interface ScopeCharge {
+export interface ScopeWindow {
   readonly scope: LimitScope;
-  /** The shelf of its window. */
-  readonly shelf: WindowShelf;
   readonly window: UsageWindow;
+}
+
+/** How a store may charge it. */
+export interface ScopeCharge extends ScopeWindow {
+  /** The shelf of the window. */
+  readonly shelf: WindowShelf;
   /** New windows are kept on admission only; a repeated scope is charged once. */
   readonly origin: "known" | "new" | "repeated";
+}
+
+export function firstOf(charges: readonly ScopeWindow[]): ScopeWindow {
+  const [first] = charges;
+  if (first === undefined) throw new RangeError("a limit request names at least one scope");
+  return first;
 }
 
 /** How much of each unit a request needs. */
@@ -27,28 +37,28 @@ export function overrunLimit({ limit, overrunFactor = Infinity, unit }: LimitSco
   return unit === "requests" ? Infinity : limit * overrunFactor;
 }
 
-export function isOverLimit(charges: readonly ScopeCharge[], demand: Demand): boolean {
+export function isOverLimit(charges: readonly ScopeWindow[], demand: Demand): boolean {
   for (const charge of charges) if (isBroken(charge, demand)) return true;
   return false;
 }
 
 /** A request that is already counted is under no limit of requests. */
-export function isBroken({ scope, window }: ScopeCharge, demand: Demand): boolean {
+export function isBroken({ scope, window }: ScopeWindow, demand: Demand): boolean {
   const { unit, limit } = scope;
   if (unit === "requests" && demand.requests === 0) return false;
   return window.isOver(limit, demand[unit]);
 }
 
 export interface RefusedRequest {
-  readonly first: ScopeCharge;
-  readonly charges: readonly ScopeCharge[];
+  readonly first: ScopeWindow;
+  readonly charges: readonly ScopeWindow[];
   readonly demand: Demand;
   readonly roomWaitMs: number | undefined;
   readonly now: number;
 }
 
 interface Refusal {
-  readonly refusing: ScopeCharge;
+  readonly refusing: ScopeWindow;
   readonly waitMs: number | undefined;
 }
 
@@ -57,7 +67,7 @@ interface Refusal {
  * longest wait of all, so that a caller that obeys it is not refused by the next scope.
  */
 export function findRefusal({ first, charges, demand, roomWaitMs, now }: RefusedRequest): Refusal {
-  let refusing: ScopeCharge | undefined;
+  let refusing: ScopeWindow | undefined;
   let longestMs = roomWaitMs ?? 0;
   for (const charge of charges) {
     if (!isBroken(charge, demand)) continue;
@@ -74,7 +84,7 @@ export function findRefusal({ first, charges, demand, roomWaitMs, now }: Refused
 }
 
 /** The state of a scope's id in both units. */
-export function stateOf(of: ScopeCharge, charges: readonly ScopeCharge[], now: number): LimitState {
+export function stateOf(of: ScopeWindow, charges: readonly ScopeWindow[], now: number): LimitState {
   const requests = siblingOf(of, charges, "requests");
   const tokens = siblingOf(of, charges, "tokens");
   const limitRequests = requests?.scope.limit ?? Infinity;
@@ -91,8 +101,8 @@ export function stateOf(of: ScopeCharge, charges: readonly ScopeCharge[], now: n
 
 /** The slots of an id's windows, oldest first, without empty ones. */
 export function slotsOf(
-  of: ScopeCharge,
-  charges: readonly ScopeCharge[],
+  of: ScopeWindow,
+  charges: readonly ScopeWindow[],
   now: number,
 ): readonly WindowSlot[] {
   const ofRequests = siblingOf(of, charges, "requests")?.window;
@@ -109,10 +119,10 @@ export function slotsOf(
 
 /** The scope of the same id and sort of window for a unit; undefined: none is among the charges. */
 export function siblingOf(
-  charge: ScopeCharge,
-  charges: readonly ScopeCharge[],
+  charge: ScopeWindow,
+  charges: readonly ScopeWindow[],
   unit: LimitUnit,
-): ScopeCharge | undefined {
+): ScopeWindow | undefined {
   const { id, window } = charge.scope;
   if (charge.scope.unit === unit) return charge;
   for (const other of charges) {

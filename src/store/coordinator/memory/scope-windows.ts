@@ -11,7 +11,7 @@ import { UsageWindow, type WindowUse } from "../../../domain/limits/window.ts";
 import type { PastAdmission } from "../../store.ts";
 import { PastUsage } from "./past-usage.ts";
 import type { LeaseAmounts } from "./lease.ts";
-import { heldTo, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
+import { firstOf, heldTo, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { WindowShelf } from "./window-shelf.ts";
 
 type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
@@ -97,6 +97,19 @@ export class ScopeWindows {
       }
     }
     yield* this.#past.held(this.#slot - countedSlots);
+  }
+
+  /** What is charged under some of the scopes. */
+  usedIn(names: readonly NamedScope[]): readonly ScopeUse[] {
+    const uses: ScopeUse[] = [];
+    for (const scope of names) {
+      const shelf = (scope.seconds === 0 ? this.#caps : this.#guarantees)[scope.unit];
+      const window = shelf.peek(scope.id);
+      window?.advance(this.#slot);
+      const used = window?.used;
+      if (used !== undefined) uses.push({ scope, ...used });
+    }
+    return uses;
   }
 
   /** Adds what another process has admitted, above the scope limit if necessary. */
@@ -262,12 +275,6 @@ const sorts = [
   ["tokens", 1],
 ] as const;
 
-export function firstOf(charges: readonly ScopeCharge[]): ScopeCharge {
-  const [first] = charges;
-  if (first === undefined) throw new RangeError("a limit request names at least one scope");
-  return first;
-}
-
 function shelvesFor(lifetimeSlots: number, slot: number): Shelves {
   return {
     requests: new WindowShelf(lifetimeSlots, slot),
@@ -275,15 +282,8 @@ function shelvesFor(lifetimeSlots: number, slot: number): Shelves {
   };
 }
 
-function namedIn(
-  charges: readonly ScopeCharge[],
-  id: string,
-  shelf: WindowShelf,
-): ScopeCharge | undefined {
-  for (const charge of charges) {
-    if (charge.shelf === shelf && charge.scope.id === id) return charge;
-  }
-  return undefined;
+function namedIn(charges: readonly ScopeCharge[], id: string, shelf: WindowShelf) {
+  return charges.find((charge) => charge.shelf === shelf && charge.scope.id === id);
 }
 
 /** Applies the period and the limit of a scope to its window. */

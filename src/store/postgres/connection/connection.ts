@@ -1,12 +1,13 @@
 import type { ClientBase, PoolClient } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
-import { nameOfDatabase } from "../../../domain/database-name.ts";
+import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
 import type { Queries } from "../../repositories/tables.ts";
-import { beginIn, type Lane, LaneQueue } from "./lanes.ts";
+import { beginIn, beginUnordered, type Lane, LaneQueue } from "./lanes.ts";
+import { tellEpoch } from "./notices.ts";
 import { ClientPool, createClient, defaultLockWaitMs, type PoolOptions } from "./pool.ts";
 import { meaningOf, type PostgresTrouble, troubleOf } from "./postgres-trouble.ts";
 import { prepareDatabase } from "./prepare-database.ts";
@@ -35,6 +36,8 @@ interface CurrentTrouble extends Pick<PostgresTrouble, "what" | "isOfChanges"> {
 }
 
 const beginEntities = beginIn("entities");
+/** Other gateways hear of changed keys with the commit, whichever repository changed them. */
+const tellAndCommit = `${tellEpoch}; COMMIT`;
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
 /**
@@ -85,15 +88,20 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     return this.#changeIn("entities", work);
   }
 
-  /** The same connection with changes of one lane, and with reads that wait for none. */
-  inLane(lane: Lane): SqlConnection {
+  /**
+   * The same connection with changes of one lane, or of none, and with reads that wait for none.
+   */
+  inLane(lane: Lane | undefined): SqlConnection {
     const seals = (): AuditSeals => this.seals;
     return {
       get seals() {
         return seals();
       },
       read: (work) => this.#counted(() => this.#transact(beginRead, work)),
-      change: (work) => this.#changeIn(lane, work),
+      change: (work) =>
+        lane === undefined
+          ? this.#counted(() => this.#transact(beginUnordered, work))
+          : this.#changeIn(lane, work),
     };
   }
 
@@ -137,7 +145,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
       await ask(client, begin);
       const result = await inSession(client, work, { mayGoOn: begin === beginEntities });
       // A statement that failed has rolled back all others, even if `work` caught its error.
-      if ((await ask(client, "COMMIT")) !== "COMMIT") {
+      if ((await ask(client, begin === beginEntities ? tellAndCommit : "COMMIT")) !== "COMMIT") {
         throw new StorageUnavailable("the transaction was rolled back");
       }
       if (pool === this.#pool) this.#proveWorking(begin !== beginRead);
@@ -252,7 +260,8 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
 /** The command that the last of these statements turned out to be. */
 async function ask(client: ClientBase, statements: string): Promise<string> {
   try {
-    return (await client.query(statements)).command;
+    const results = [await client.query(statements)].flat();
+    return results.at(-1)?.command ?? "";
   } catch (error) {
     throw meaningOf(error);
   }

@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { nameOfDatabase } from "../../../domain/database-name.ts";
+import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable } from "../../errors.ts";
 import type { SchemaCheck } from "../../schema-version.ts";
 import { migrations } from "./migrations.ts";

@@ -23,12 +23,15 @@ export function lockOf(lane: Lane | "schema"): string {
   return `SELECT pg_advisory_xact_lock(${namespace}, ${numbers[lane]})`;
 }
 
+/** The statement that begins a change which may run beside any other. */
+export const beginUnordered = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
+
 /**
  * The statements that begin a change in a lane. Read committed, so that each later statement sees
  * what was committed during the wait; a database or a user may have another default.
  */
 export function beginIn(lane: Lane | "schema"): string {
-  return `BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; ${lockOf(lane)}`;
+  return `${beginUnordered}; ${lockOf(lane)}`;
 }
 
 /** The statements that begin a transaction which keeps all others from changes. */

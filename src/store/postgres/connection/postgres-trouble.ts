@@ -13,6 +13,7 @@ export interface PostgresTrouble {
 const troubles: ReadonlyMap<string, PostgresTrouble> = new Map([
   ["08", { what: "cannot be reached", cure: "reconnect" }],
   ["25006", { what: "is read-only", cure: "reconnect", isOfChanges: true }],
+  ["25P02", { what: "rolled the transaction back", cure: "wait" }],
   ["25P03", { what: "ended an idle transaction", cure: "reconnect" }],
   ["28", { what: "refuses the user or the password", cure: "reconnect" }],
   ["3D", { what: "does not exist", cure: "reconnect" }],

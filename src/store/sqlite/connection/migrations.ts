@@ -1,8 +1,6 @@
 import type { Migration } from "../../schema-version.ts";
 import { auditSeals } from "../migrations/audit-seals.ts";
-import { cacheWrites } from "../migrations/cache-writes.ts";
 import { callReplies, callReplyShares } from "../migrations/call-replies.ts";
-import { callRouting } from "../migrations/call-routing.ts";
 import { compatibleVersions } from "../migrations/compatible-versions.ts";
 import { controlPlane } from "../migrations/control-plane.ts";
 import { firstSchema } from "../migrations/first-schema.ts";
@@ -12,7 +10,9 @@ import { lateRows } from "../migrations/late-rows.ts";
 import { limitHistory } from "../migrations/limit-history.ts";
 import { provisionedPools } from "../migrations/provisioned-pools.ts";
 import { rareFilters } from "../migrations/rare-filters.ts";
+import { replicas } from "../migrations/replicas.ts";
 import { tokenParents } from "../migrations/token-parents.ts";
+import { cacheWrites, callRouting } from "../migrations/usage-columns.ts";
 import { usageRollups } from "../migrations/usage-rollups.ts";
 
 /** Programs from before the last of these refuse every newer schema. */
@@ -40,11 +40,10 @@ const early = {
  * Steps of the schema, applied in order and never changed once released: `PRAGMA user_version`
  * counts how many a database has. Times are milliseconds since the epoch.
  */
-export const migrations: readonly Migration[] = Object.entries(early).map(([name, sql], index) => ({
-  name,
-  sql,
-  compatibleSince: index + 1,
-}));
+export const migrations: readonly Migration[] = [
+  ...Object.entries(early).map(([name, sql], index) => ({ name, sql, compatibleSince: index + 1 })),
+  { name: "replicas", sql: replicas, compatibleSince: 17 },
+];
 
 /** The schema version from which the audit has seals. */
 export const versionWithSeals = migrations.findIndex(({ sql }) => sql === auditSeals) + 1;

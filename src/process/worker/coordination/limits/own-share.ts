@@ -1,22 +1,17 @@
 import type { Clock } from "../../../../domain/clock.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../../../domain/limits/limit-state.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
   type MemoryLimitStoreOptions,
 } from "../../../../store/coordinator/memory/limit-store.ts";
-import type {
-  CountDecision,
-  LimitDecision,
-  LimitRequest,
-  RefusedByLimit,
-} from "../../../../store/store.ts";
+import {
+  refusedByShare,
+  stateOfWhole,
+} from "../../../../store/coordinator/memory/share-of-limits.ts";
+import type { CountDecision, LimitDecision, LimitRequest } from "../../../../store/store.ts";
 import { useToWire, type WireUse } from "../../../link/limit-use-wire.ts";
 import type { SharedUse } from "./shared-use.ts";
-
-/** The wait sent for a request that is too large only for the share: control is back by then. */
-const controlBackMs = 2_000;
 
 /**
  * The limits of a worker while control is unavailable: an equal part of what is left of each limit.
@@ -47,7 +42,7 @@ export class OwnShare {
 
   count(scopes: readonly LimitScope[]): CountDecision {
     const decision = this.#limits.count(this.#partOf(scopes));
-    if (!decision.isAdmitted) return this.#refused(decision, { scopes, tokens: 0 });
+    if (!decision.isAdmitted) return refusedByShare(decision, { scopes, tokens: 0 });
     return { isAdmitted: true, counted: { scopes, slot: decision.counted.slot } };
   }
 
@@ -58,9 +53,9 @@ export class OwnShare {
   acquire(request: LimitRequest): LimitDecision {
     const { scopes } = request;
     const decision = this.#limits.acquire({ ...request, scopes: this.#partOf(scopes) });
-    if (!decision.isAdmitted) return this.#refused(decision, request);
+    if (!decision.isAdmitted) return refusedByShare(decision, request);
     const [first] = scopes;
-    return { isAdmitted: true, state: ofWhole(decision.state, scopes, first?.id) };
+    return { isAdmitted: true, state: stateOfWhole(decision.state, scopes, first?.id) };
   }
 
   use(callId: string, tokens: number): void {
@@ -84,33 +79,4 @@ export class OwnShare {
     const left = scope.limit - this.#shared.charged(scope);
     return Math.max(0, Math.floor(left / this.#shared.workers));
   }
-
-  #refused(refusal: RefusedByLimit, asked: Asked): RefusedByLimit {
-    const state = ofWhole(refusal.state, asked.scopes, refusal.scopeId);
-    if (refusal.retryAfterMs !== undefined || !fitsWhole(asked)) return { ...refusal, state };
-    const freeAfterMs = refusal.overrun === undefined ? controlBackMs : undefined;
-    return { ...refusal, state, freeAfterMs, retryAfterMs: controlBackMs };
-  }
-}
-
-type Asked = Pick<LimitRequest, "scopes" | "tokens" | "mostTokens">;
-
-/** Whether a request fits an empty window of the whole limits. */
-function fitsWhole({ scopes, tokens, mostTokens = tokens }: Asked): boolean {
-  return scopes.every(({ unit, limit, overrunFactor = Infinity }) =>
-    unit === "requests"
-      ? limit >= 1
-      : limit >= tokens && mostTokens - tokens <= limit * overrunFactor,
-  );
-}
-
-/** Callers see the limits of their plan, and what is left of this worker's part. */
-function ofWhole(
-  state: LimitState,
-  scopes: readonly LimitScope[],
-  id: string | undefined,
-): LimitState {
-  const limitOf = (unit: LimitScope["unit"]): number =>
-    scopes.find((scope) => scope.id === id && scope.unit === unit)?.limit ?? Infinity;
-  return { ...state, limitRequests: limitOf("requests"), limitTokens: limitOf("tokens") };
 }

@@ -40,7 +40,7 @@ export class RemoteRequests implements AttemptRequests, Holder {
     const { own, book } = this.#parts;
     const missing = count - own.taken;
     if (missing <= 0) return Math.max(1, own.taken);
-    const alone = (): number => this.#alone(() => own.extend(count));
+    const alone = (): number | Promise<number> => this.#alone(() => own.extend(count));
     if (book.decider.isAlone) return alone();
     return this.#more(missing, 0).then((given) =>
       given === undefined && book.decider.isAlone ? alone() : Math.max(1, own.taken),

@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { z } from "zod";
-import { Secret } from "../../domain/keys/secret.ts";
-import type { ConnectionSettings } from "../../domain/upstream-settings.ts";
-import { duration, wholeNumber } from "../../settings/values.ts";
+import { Secret } from "../../../domain/keys/secret.ts";
+import type { ConnectionSettings } from "../../../domain/upstream-settings.ts";
+import { duration, wholeNumber } from "../../../settings/values.ts";
 
 /** `idle`: how long servers of the kind are known to keep idle connections. */
 export function connectionsSchema(idle: string) {
@@ -35,7 +35,7 @@ export function connectionsSchema(idle: string) {
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-function pemCertificates(about: string) {
+export function pemCertificates(about: string) {
   return z
     .string()
     .refine(hasCertificates, "must be one or more certificates in PEM format")

@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { Secret } from "../../domain/keys/secret.ts";
+import {
+  nameOfValkey,
+  parseValkeyUrl,
+  valkeyUrlForms,
+} from "../../domain/addresses/valkey-address.ts";
+import { duration, text, wholeNumber } from "../../settings/values.ts";
+import { pemCertificates } from "./upstreams/upstream-connections.ts";
+
+const aboutLimitStore =
+  "Where requests and tokens are counted: `memory` for a single gateway; " +
+  "`valkey://USER:PASSWORD@HOST:PORT/DATABASE`, a server of Valkey 7.2 or Redis 7, or newer, for " +
+  "several (`valkeys` with TLS, `valkey+sentinel://HOST,HOST/SERVICE`, " +
+  "`valkey+cluster://HOST,HOST`; or `redis` for `valkey`).";
+
+export const limitsSchema = z
+  .strictObject({
+    store: text(aboutLimitStore)
+      .transform((value, context) => {
+        if (value === "memory" || parseValkeyUrl(value) !== undefined) return value;
+        const isShared = /^(valkey|redis)s?(\+\w+)?:/i.test(value);
+        const message = isShared ? `must be ${valkeyUrlForms}` : "must be memory or valkey://...";
+        context.issues.push({ code: "custom", message, input: value });
+        return z.NEVER;
+      })
+      .prefault("memory")
+      .describe(aboutLimitStore),
+    timeout: duration({
+      about: "How long a decision waits for a shared store; then `when_limits_unavailable` holds.",
+      min: "5ms",
+      max: "5s",
+      initial: "50ms",
+    }),
+    ca: pemCertificates(
+      "Authorities for the certificate of a shared store, in PEM format, instead of the default " +
+        "ones.",
+    ).optional(),
+    default_output_tokens: wholeNumber({
+      about: "Output tokens reserved for a call without a cap until the usual length is known.",
+      min: 1,
+      max: 10_000_000,
+      initial: 1024,
+    }),
+  })
+  .prefault({})
+  .describe("Rate limits.")
+  .transform((limits) => ({
+    store: storeOf(limits.store, limits),
+    defaultOutputTokens: limits.default_output_tokens,
+  }));
+
+interface SharedStoreFields {
+  readonly timeout: number;
+  readonly ca?: string | undefined;
+}
+
+function storeOf(url: string, { timeout: timeoutMs, ca: authorities }: SharedStoreFields) {
+  if (url === "memory") return "memory" as const;
+  const name = nameOfValkey(url);
+  return { name, url: new Secret(url), timeoutMs, authorities };
+}

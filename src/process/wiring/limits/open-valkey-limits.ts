@@ -1,0 +1,62 @@
+import type { Config } from "../../../config/config.ts";
+import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
+import { connectValkey } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
+import { Fleet, fleetScript } from "../../../store/coordinator/valkey/limits/fleet.ts";
+import { limitScripts } from "../../../store/coordinator/valkey/limits/scripts.ts";
+import { SharedLimits } from "../../../store/coordinator/valkey/limits/shared-limits.ts";
+import { joinScripts } from "../../../store/coordinator/valkey/joins/join-scripts.ts";
+import { placeScripts } from "../../../store/coordinator/valkey/places/valkey-allotments.ts";
+import { limitStoreBounds } from "../build-services.ts";
+import { newSharedCoordinator } from "./shared-coordinator.ts";
+import type { SharedLimitParts, SharedLimitStore } from "./shared-limit-store.ts";
+
+type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
+
+/** The limits in the server of the configuration, and the worker's own share while it is away. */
+export function openValkeyLimits(
+  { url, name, timeoutMs, authorities }: ValkeyStore,
+  parts: SharedLimitParts & { readonly ownWorkers: number },
+): SharedLimitStore {
+  const { clock, random, telemetry, ownWorkers } = parts;
+  const address = parseValkeyUrl(url.reveal());
+  if (address === undefined) throw new TypeError("limits.store was not checked");
+  const scripts = [...limitScripts, fleetScript, ...placeScripts, ...joinScripts];
+  const connection = connectValkey({ address, timeoutMs, clock, scripts, authorities });
+  const { storage: events, metrics } = telemetry;
+  const limits = new SharedLimits({
+    connection,
+    clock,
+    random,
+    ...limitStoreBounds,
+    workers: () => fleet.workers,
+    onError: (error) => events.limitsFailed(name, error),
+  });
+  const fleet = new Fleet({
+    connection,
+    clock,
+    ownWorkers,
+    worker: crypto.randomUUID(),
+    onBeat: () => limits.catchUp(),
+  });
+  connection.onChange((reason) => {
+    if (reason !== undefined) return events.limitsAlone(name, reason);
+    events.limitsShared(name);
+    void limits.catchUp();
+  });
+  metrics.followLimits(() => !connection.isUp);
+  const coordinator = newSharedCoordinator(connection, clock);
+  return Object.assign(limits, {
+    coordinator,
+    async start(): Promise<void> {
+      await connection.open();
+      if (!connection.isUp) events.limitsAlone(name, "it did not answer at the start");
+      await fleet.start();
+    },
+    async close(): Promise<void> {
+      await limits.catchUp();
+      await coordinator.close();
+      await fleet.close();
+      connection.close();
+    },
+  });
+}

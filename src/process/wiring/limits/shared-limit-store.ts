@@ -1,0 +1,31 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { Joins } from "../../../store/joins.ts";
+import type { LimitStore } from "../../../store/store.ts";
+import type { Telemetry } from "../../../telemetry/telemetry.ts";
+import type { RoutingSharing } from "../build-routing.ts";
+
+/** What a worker shares with the workers of other gateways besides limits. */
+export interface SharedCoordinator {
+  readonly routing: RoutingSharing;
+  readonly joins: Joins;
+}
+
+/** The limits of a worker that shares them with the workers of other gateways. */
+export interface SharedLimitStore extends LimitStore {
+  readonly coordinator: SharedCoordinator;
+  /** Connects; the worker serves calls even if that fails. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function isShared(limits: LimitStore | undefined): limits is SharedLimitStore {
+  return limits !== undefined && "start" in limits;
+}
+
+export interface SharedLimitParts {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly telemetry: Telemetry;
+}
+
+export type NewSharedLimits = (parts: SharedLimitParts) => SharedLimitStore;

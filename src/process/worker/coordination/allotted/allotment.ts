@@ -1,0 +1,282 @@
+import type { Clock } from "../../../../domain/clock.ts";
+import {
+  allotmentLifeMs,
+  type AllotmentStore,
+  type Allotment as Granted,
+} from "../../../../store/allotments.ts";
+
+/** What calls of this process hold of a bound, and what they wait for. */
+export interface Demand {
+  readonly used: number;
+  /** Calls in queues. */
+  readonly waiting: number;
+  /** How many of these come before the calls of all processes that are not first. */
+  readonly waitingFirst: number;
+  readonly accounts: number;
+}
+
+export interface AllotmentOptions {
+  readonly clock: Clock;
+  readonly store: Pick<AllotmentStore, "exchange" | "isUp">;
+  readonly bound: string;
+  /** Numbers of wishes, each greater than all before. */
+  readonly nextSequence: () => number;
+  readonly demand: () => Demand;
+  /** There may be more places than before. */
+  readonly onMore: () => void;
+  /** This process's part of a limit while the store is unavailable. */
+  readonly shareOf: (limit: number) => number;
+}
+
+/** Longest wait of a call for places that other processes give back. */
+const askMs = 50;
+/** After a wait in vain, further calls do not wait. */
+const pauseMs = 100;
+/** How long the place of an ended call stays for the next one, while others want places. */
+const lingerMs = 20;
+/** How long a place is wanted for a call that could not wait for it. */
+const missedMs = 1_000;
+
+/**
+ * The places of one bound that this process may use without asking. There is one exchange at a
+ * time, and what it gives back is not used from the moment at which the exchange begins.
+ */
+export class Allotment {
+  limit = Infinity;
+  readonly #options: AllotmentOptions;
+  #places = 0;
+  #fair = Infinity;
+  #validUntil = Number.NEGATIVE_INFINITY;
+  /** When a call ended last while others wanted places. */
+  #endedAt = Number.NEGATIVE_INFINITY;
+  #isReturning = false;
+  #asking = 0;
+  #askingFirst = 0;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #missedUntil = Number.NEGATIVE_INFINITY;
+  #isShort = false;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the last exchange failed. */
+  #hasFailed = false;
+  /** Most places in use since the last beat. */
+  #most = 0;
+  #current: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  readonly #hopeful = new Set<() => void>();
+
+  constructor(options: AllotmentOptions) {
+    this.#options = options;
+  }
+
+  /** How many places no other process may use. */
+  get granted(): number {
+    return this.#places;
+  }
+
+  /** How many places calls may use. */
+  get places(): number {
+    if (this.limit === Infinity) return Infinity;
+    const own = Math.min(this.#places, this.#fair);
+    if (!this.#isOut) return own;
+    const isValid = this.#options.clock.monotonic() < this.#validUntil;
+    return Math.max(isValid ? own : 0, this.#options.shareOf(this.limit));
+  }
+
+  get hasRoom(): boolean {
+    return this.#options.demand().used < this.places;
+  }
+
+  /** Whether the last exchange granted less than was wanted. */
+  get isShort(): boolean {
+    return this.#isShort;
+  }
+
+  /** Whether a call just waited in vain. */
+  get isPaused(): boolean {
+    return this.#options.clock.monotonic() < this.#pausedUntil;
+  }
+
+  get isUnused(): boolean {
+    const { used, waiting } = this.#options.demand();
+    return this.#places === 0 && used === 0 && waiting === 0 && this.#asking === 0;
+  }
+
+  /**
+   * For a call that found no place. Resolves when there is one, or the wait is over; undefined when
+   * a wait is in vain. `isFirst`: it comes before calls without a guarantee.
+   */
+  ask(isFirst: boolean): Promise<void> | undefined {
+    const { clock } = this.#options;
+    if (this.limit === Infinity) return undefined;
+    this.#missedUntil = clock.monotonic() + missedMs;
+    const hasAll = this.#places >= this.limit && this.#fair === Infinity;
+    if (this.isPaused || hasAll) return undefined;
+    const first = isFirst ? 1 : 0;
+    this.#asking += 1;
+    this.#askingFirst += first;
+    return this.#untilRoom().finally(() => {
+      this.#asking -= 1;
+      this.#askingFirst -= first;
+    });
+  }
+
+  /** The store has become available, or unavailable. */
+  storeChanged(): void {
+    if (this.limit === Infinity) return;
+    this.#options.onMore();
+    void this.beat();
+  }
+
+  /** Others want places. */
+  wanted(): void {
+    if (this.limit === Infinity || this.#places === 0) return;
+    this.#fair = Math.min(this.#fair, this.#places);
+    void this.exchange();
+  }
+
+  /** Others have given back places. */
+  free(): void {
+    this.#pausedUntil = Number.NEGATIVE_INFINITY;
+    if (this.#waiting > 0) void this.exchange();
+  }
+
+  /** A call of this process has ended. */
+  left(): void {
+    if (this.limit === Infinity) return;
+    const { used } = this.#options.demand();
+    this.#most = Math.max(this.#most, used + 1);
+    if (this.#fair === Infinity || this.#places <= used) return;
+    this.#endedAt = this.#options.clock.monotonic();
+    if (this.#places > this.#fair) void this.exchange();
+    else this.#returnLater();
+  }
+
+  /** Prolongs the allotment, and gives back what was not needed since the last time. */
+  beat(): Promise<void> {
+    const { used } = this.#options.demand();
+    const most = Math.max(this.#most, used);
+    this.#most = used;
+    if (this.limit === Infinity || this.isUnused) return Promise.resolve();
+    this.#places = Math.min(this.#places, Math.max(used, Math.ceil(most * 1.25)));
+    return this.exchange();
+  }
+
+  /** Asks again where calls wait, or calls that need no place were not counted yet. */
+  look(): void {
+    const now = this.#options.clock.monotonic();
+    const isInVain = this.#isShort && now < this.#lookedAt + pauseMs;
+    if (this.limit === Infinity || this.#current !== undefined || isInVain) return;
+    this.#lookedAt = now;
+    // What it may use without the store changes with time.
+    if (this.#isOut) this.#options.onMore();
+    if (this.#waiting > 0 || this.#options.demand().used > this.#places) void this.exchange();
+  }
+
+  /** Gives back everything that no call uses. */
+  close(): Promise<void> {
+    this.#places = 0;
+    this.#missedUntil = Number.NEGATIVE_INFINITY;
+    return this.limit === Infinity ? Promise.resolve() : this.exchange();
+  }
+
+  /** An exchange that begins now, or after the one under way. */
+  exchange(): Promise<void> {
+    if (this.#current === undefined) {
+      this.#current = this.#run().finally(() => {
+        this.#current = undefined;
+        this.#options.onMore();
+        for (const look of this.#hopeful) look();
+      });
+      return this.#current;
+    }
+    this.#next ??= this.#current.then(() => {
+      this.#next = undefined;
+      return this.exchange();
+    });
+    return this.#next;
+  }
+
+  get #waiting(): number {
+    const { clock, demand } = this.#options;
+    const missed = clock.monotonic() < this.#missedUntil ? 1 : 0;
+    return Math.max(demand().waiting + this.#asking, missed);
+  }
+
+  get #isOut(): boolean {
+    return this.#hasFailed || !this.#options.store.isUp;
+  }
+
+  #returnLater(): void {
+    if (this.#isReturning) return;
+    this.#isReturning = true;
+    this.#options.clock.schedule(() => {
+      this.#isReturning = false;
+      if (this.#fair === Infinity || this.#places <= this.#options.demand().used) return;
+      if (this.#isLingering) this.#returnLater();
+      else void this.exchange();
+    }, lingerMs);
+  }
+
+  get #isLingering(): boolean {
+    return this.#options.clock.monotonic() < this.#endedAt + lingerMs;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, store, demand, bound, nextSequence } = this.#options;
+    const { limit } = this;
+    const { used, waitingFirst, accounts } = demand();
+    const kept = Math.max(used, Math.min(this.#hold(used), limit));
+    const wanted = Math.max(0, Math.min(used + this.#waiting, limit) - kept);
+    const wantedFirst = Math.min(waitingFirst + this.#askingFirst, wanted);
+    this.#places = kept;
+    const startedAt = clock.monotonic();
+    const wish = { bound, limit, used, kept, wanted, wantedFirst, accounts };
+    try {
+      const granted = await store.exchange({ ...wish, sequence: nextSequence() });
+      this.#validUntil = startedAt + allotmentLifeMs;
+      this.#hasFailed = false;
+      this.#granted(granted, kept + wanted);
+    } catch {
+      this.#hasFailed = true;
+    }
+  }
+
+  /** What it keeps: while others wait, nothing that no call uses or has just used. */
+  #hold(used: number): number {
+    if (this.#isOut) return this.places;
+    if (this.#fair === Infinity) return this.#places;
+    return this.#isLingering ? Math.min(this.#places, this.#fair) : used;
+  }
+
+  #granted({ places, fair }: Granted, asked: number): void {
+    this.#places = places;
+    this.#fair = fair;
+    this.#isShort = places < asked;
+    if (!this.#isShort) this.#missedUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  async #untilRoom(): Promise<void> {
+    const { clock } = this.#options;
+    await this.exchange();
+    if (this.hasRoom) return;
+    if (this.#isOut) {
+      this.#pausedUntil = clock.monotonic() + pauseMs;
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        cancel();
+        this.#hopeful.delete(look);
+        resolve();
+      };
+      const look = (): void => {
+        if (this.hasRoom) end();
+      };
+      const cancel = clock.schedule(() => {
+        this.#pausedUntil = clock.monotonic() + pauseMs;
+        end();
+      }, askMs);
+      this.#hopeful.add(look);
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
+import { clusterSlots, keySlot } from "./key-slot.ts";
+import type { ServerLine } from "./server-line.ts";
+import { listOf } from "./list-of.ts";
+import { errorCode, ValkeyUnavailable } from "./valkey-errors.ts";
+
+/** Commands by the slot of a key. */
+export interface CommandLines {
+  open(): Promise<void>;
+  send(key: string, command: string, parameters: string[]): Promise<unknown>;
+  close(): void;
+}
+
+/** The servers of a cluster. A key's server is asked; when it says that another has the key, that. */
+export class ClusterLines implements CommandLines {
+  readonly #seeds: readonly HostAndPort[];
+  readonly #newLine: (server: HostAndPort) => ServerLine;
+  readonly #lines = new Map<string, ServerLine>();
+  readonly #bySlot = Array.from<ServerLine | undefined>({ length: clusterSlots });
+  #loading: Promise<void> | undefined;
+
+  constructor(seeds: readonly HostAndPort[], newLine: (server: HostAndPort) => ServerLine) {
+    this.#seeds = seeds;
+    this.#newLine = newLine;
+  }
+
+  async open(): Promise<void> {
+    for (const seed of this.#seeds) await this.#lineTo(seed);
+    await this.#load();
+  }
+
+  async send(key: string, command: string, parameters: string[]): Promise<unknown> {
+    const slot = keySlot(key);
+    const line = this.#bySlot[slot];
+    if (line === undefined) {
+      void this.#load();
+      throw new ValkeyUnavailable("the servers of the cluster are not known yet");
+    }
+    try {
+      return await line.send(command, parameters);
+    } catch (error) {
+      if (!line.isUp) void this.#load();
+      if (!isMoved(error)) throw error;
+      await this.#load();
+      const [, , place = ""] = error.message.split(" ");
+      const next = errorCode(error) === "ASK" ? this.#lines.get(place) : this.#bySlot[slot];
+      if (next === undefined) throw new ValkeyUnavailable(error.message);
+      // Both go out in one turn on one connection, so nothing comes between them.
+      if (errorCode(error) === "ASK") next.send("ASKING", []).catch(() => undefined);
+      return next.send(command, parameters);
+    }
+  }
+
+  close(): void {
+    for (const line of this.#lines.values()) line.close();
+  }
+
+  /** Asks one server for the slots of all. */
+  #load(): Promise<void> {
+    this.#loading ??= this.#readSlots().finally(() => (this.#loading = undefined));
+    return this.#loading;
+  }
+
+  async #readSlots(): Promise<void> {
+    for (const line of [...this.#lines.values()].filter(({ isUp }) => isUp)) {
+      const reply = await line.send("CLUSTER", ["SLOTS"]).catch(() => null);
+      const ranges = readRanges(reply);
+      if (ranges.length === 0) continue;
+      for (const { first, last, server } of ranges) {
+        this.#bySlot.fill(await this.#lineTo(server), first, last + 1);
+      }
+      return;
+    }
+  }
+
+  async #lineTo(server: HostAndPort): Promise<ServerLine> {
+    const name = `${server.host}:${server.port}`;
+    const known = this.#lines.get(name);
+    if (known !== undefined) return known;
+    const line = this.#newLine(server);
+    this.#lines.set(name, line);
+    await line.open();
+    return line;
+  }
+}
+
+interface SlotRange {
+  readonly first: number;
+  readonly last: number;
+  readonly server: HostAndPort;
+}
+
+/** Ranges of `CLUSTER SLOTS`: first, last, then the primary and its replicas. */
+function readRanges(reply: unknown): SlotRange[] {
+  const ranges: SlotRange[] = [];
+  for (const range of listOf(reply)) {
+    const [first, last, primary] = listOf(range);
+    const [host, port] = listOf(primary);
+    if (typeof first !== "number" || typeof last !== "number") continue;
+    if (typeof host !== "string" || typeof port !== "number") continue;
+    ranges.push({ first, last, server: { host, port } });
+  }
+  return ranges;
+}
+
+function isMoved(error: unknown): error is Error {
+  return error instanceof Error && ["MOVED", "ASK"].includes(errorCode(error));
+}

@@ -1,0 +1,43 @@
+import type { Clock } from "../../../../domain/clock.ts";
+import type { HostAndPort, ValkeyAddress } from "../../../../domain/addresses/valkey-address.ts";
+import { Deadlines } from "./deadlines.ts";
+import { listOf } from "./list-of.ts";
+import { connectTimeoutMs, newClient, type ServerSettings } from "./server-line.ts";
+import { ValkeyUnavailable } from "./valkey-errors.ts";
+
+/** Finds the server of an address: itself, or the primary that the first Sentinel to answer names. */
+export function locatePrimary(
+  { topology, hosts, service }: ValkeyAddress,
+  settings: ServerSettings,
+  clock: Clock,
+): () => Promise<HostAndPort> {
+  const [only] = hosts;
+  if (topology !== "sentinel" && only !== undefined) return () => Promise.resolve(only);
+  // Sentinels have users of their own, and no databases.
+  const toSentinel = { ...settings, username: "", password: "", database: 0 };
+  const deadlines = new Deadlines(clock, connectTimeoutMs / 2);
+  return async () => {
+    const problems: string[] = [];
+    for (const host of hosts) {
+      const sentinel = newClient(host, toSentinel);
+      try {
+        const parameters = ["GET-MASTER-ADDR-BY-NAME", service];
+        const asked = sentinel.connect().then(() => sentinel.send("SENTINEL", parameters));
+        return readPrimary(await deadlines.within(asked, () => undefined), service);
+      } catch (error) {
+        problems.push(`${host.host}:${host.port}: ${String(error)}`);
+      } finally {
+        sentinel.close();
+      }
+    }
+    throw new ValkeyUnavailable(`no Sentinel names the primary: ${problems.join("; ")}`);
+  };
+}
+
+function readPrimary(reply: unknown, service: string): HostAndPort {
+  const [host, port] = listOf(reply);
+  if (typeof host !== "string" || typeof port !== "string") {
+    throw new ValkeyUnavailable(`it knows no service ${service}`);
+  }
+  return { host, port: Number(port) };
+}

@@ -1,0 +1,175 @@
+import type { Clock } from "../../../../domain/clock.ts";
+import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
+import { Deadlines } from "./deadlines.ts";
+import { isReplaced, isWrongRequest, ValkeyUnavailable } from "./valkey-errors.ts";
+
+export interface ServerSettings {
+  readonly username: string;
+  readonly password: string;
+  readonly database: number;
+  /** Undefined: without TLS. */
+  readonly tls: Bun.TLSOptions | undefined;
+}
+
+export interface ServerLineOptions extends ServerSettings {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** Finds the server before each connection: Sentinels may name another one. */
+  readonly locate: () => Promise<HostAndPort>;
+  /** Runs on each new connection, before it is used. */
+  readonly prepare: (client: Bun.RedisClient) => Promise<void>;
+  /** Called when the server becomes available or, with a reason, unavailable. */
+  readonly onChange: (reason: string | undefined) => void;
+}
+
+/** Failures in a row after which commands are no longer sent. */
+const mostFailures = 5;
+const firstProbeMs = 100;
+const longestProbeMs = 1_000;
+/** Nobody waits for a new connection, so it may take longer than a command. */
+export const connectTimeoutMs = 2_000;
+
+/**
+ * The connection to one server with its breaker. While the server is unavailable, commands fail at
+ * once, and one probe at a time tries to connect again. The client sends all commands of a turn
+ * together.
+ */
+export class ServerLine {
+  readonly #options: ServerLineOptions;
+  readonly #deadlines: Deadlines;
+  #client: Bun.RedisClient | undefined;
+  #failures = 0;
+  #probeMs = firstProbeMs;
+  #reason = "not connected yet";
+  #cancelProbe: () => void = () => undefined;
+  #isClosed = false;
+
+  constructor(options: ServerLineOptions) {
+    this.#options = options;
+    this.#deadlines = new Deadlines(options.clock, options.timeoutMs);
+  }
+
+  get isUp(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Tries once to connect; probes go on in the background after a failure. */
+  async open(): Promise<void> {
+    await this.#probe();
+  }
+
+  send(command: string, parameters: string[]): Promise<unknown> {
+    const client = this.#client;
+    if (client === undefined) return Promise.reject(new ValkeyUnavailable(this.#reason));
+    const answer: Promise<unknown> = client.send(command, parameters);
+    return this.#deadlines
+      .within(answer, (error) => this.#failed(client, error))
+      .then(
+        (reply) => {
+          this.#failures = 0;
+          return reply;
+        },
+        (error: unknown) => this.#raise(client, error),
+      );
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelProbe();
+    this.#drop();
+  }
+
+  #raise(client: Bun.RedisClient, error: unknown): never {
+    if (error instanceof ValkeyUnavailable || isWrongRequest(error)) throw error;
+    const failure = new ValkeyUnavailable(messageOf(error));
+    if (isReplaced(error)) this.#failures = mostFailures;
+    this.#failed(client, failure);
+    throw failure;
+  }
+
+  #failed(client: Bun.RedisClient, { message }: ValkeyUnavailable): void {
+    if (client !== this.#client) return;
+    this.#failures += 1;
+    if (this.#failures >= mostFailures) this.#goDown(message);
+  }
+
+  #goDown(reason: string): void {
+    this.#drop();
+    this.#reason = reason;
+    this.#options.onChange(reason);
+    this.#probeLater();
+  }
+
+  /** What a frozen server has not read by now is lost with the connection. */
+  #drop(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    client?.close();
+  }
+
+  #probeLater(): void {
+    if (this.#isClosed) return;
+    this.#cancelProbe();
+    this.#cancelProbe = this.#options.clock.schedule(() => void this.#probe(), this.#probeMs);
+    this.#probeMs = Math.min(this.#probeMs * 2, longestProbeMs);
+  }
+
+  async #probe(): Promise<void> {
+    try {
+      const client = await this.#connect();
+      if (this.#isClosed) return client.close();
+      this.#client = client;
+      this.#failures = 0;
+      this.#probeMs = firstProbeMs;
+      this.#options.onChange(undefined);
+    } catch (error) {
+      this.#reason = connectFailure(error);
+      this.#probeLater();
+    }
+  }
+
+  async #connect(): Promise<Bun.RedisClient> {
+    const { locate, prepare, clock } = this.#options;
+    const client = newClient(await locate(), this.#options);
+    const connected = client
+      .connect()
+      .then(() => client.send("PING", []))
+      .then(() => prepare(client));
+    try {
+      await new Deadlines(clock, connectTimeoutMs).within(connected, () => undefined);
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+    client.onclose = ({ message }) => {
+      if (client === this.#client) this.#goDown(message);
+    };
+    return client;
+  }
+}
+
+/** A client that neither reconnects nor keeps commands by itself. */
+export function newClient(server: HostAndPort, settings: ServerSettings): Bun.RedisClient {
+  const { username, password, database, tls } = settings;
+  const signIn =
+    password === "" ? "" : `${encodeURIComponent(username)}:${encodeURIComponent(password)}@`;
+  const scheme = tls === undefined ? "redis" : "rediss";
+  return new Bun.RedisClient(`${scheme}://${signIn}${server.host}:${server.port}/${database}`, {
+    autoReconnect: false,
+    enableOfflineQueue: false,
+    connectionTimeout: connectTimeoutMs,
+    ...(tls !== undefined && { tls }),
+  });
+}
+
+/** The runtime reports all failures before the first answer as a closed connection. */
+function connectFailure(error: unknown): string {
+  const message = messageOf(error);
+  return message === "Connection closed"
+    ? "it cannot be reached, or refuses the user, the password or the certificates"
+    : message;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

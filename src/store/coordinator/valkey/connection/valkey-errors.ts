@@ -1,0 +1,27 @@
+/** The server has not answered in time, cannot be reached, or cannot decide now. */
+export class ValkeyUnavailable extends Error {
+  override readonly name = "ValkeyUnavailable";
+}
+
+/** Error replies after which the server is asked for again: it may have been replaced. */
+const replacedCodes = ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"];
+/** Error replies of a server that works, but not for this caller or not now. */
+const refusingCodes = ["OOM", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "NOREPLICAS", "BUSY"];
+
+export function errorCode(error: unknown): string {
+  return error instanceof Error ? (/^[A-Z]+(?= |$)/.exec(error.message)?.[0] ?? "") : "";
+}
+
+export function isReplaced(error: unknown): boolean {
+  return replacedCodes.includes(errorCode(error));
+}
+
+/** Whether this is the answer of a server to a wrong request, so an error of the program. */
+export function isWrongRequest(error: unknown): boolean {
+  if (!hasCode(error, "ERR_REDIS_SERVER_ERROR")) return false;
+  return !isReplaced(error) && !refusingCodes.includes(errorCode(error));
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import {
+  contractReservationTtlMs,
+  limitStoreContract,
+} from "../../../../../test/contracts/limit-store-contract.ts";
+import { steered, steeredBy } from "../../../../../test/support/steered-valkey.ts";
+import {
+  connectTo,
+  describeWithValkey,
+  startValkey,
+  type ValkeyServer,
+} from "../../../../../test/support/valkey-server.ts";
+import { systemClock } from "../../../../domain/clock.ts";
+import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
+import type { ValkeyConnection } from "../connection/valkey-connection.ts";
+import { limitScripts } from "./scripts.ts";
+import { SharedLimits } from "./shared-limits.ts";
+
+const limit = 1_000;
+const scopes = minuteScopes(
+  "key",
+  { requestsPerMinute: limit, tokensPerMinute: 1_000_000 },
+  { owner: "account" },
+);
+
+describeWithValkey(() => {
+  let server: ValkeyServer;
+  let connection: ValkeyConnection;
+  beforeAll(async () => {
+    server = await startValkey();
+    connection = await connectTo(server, {
+      scripts: [...limitScripts, ...limitScripts.map(steered)],
+    });
+  });
+  afterAll(async () => {
+    connection.close();
+    await server[Symbol.asyncDispose]();
+  });
+
+  async function stores(count: number): Promise<readonly SharedLimits[]> {
+    await server.command("FLUSHALL");
+    return Array.from({ length: count }, () => storeOver(connection, count));
+  }
+
+  test("of 4,000 requests at once in each of three stores, exactly the limit is admitted", async () => {
+    const all = await stores(3);
+    const admitted = await Promise.all(all.map((store) => admittedBy(store, 4_000)));
+    expect(admitted.reduce((sum, each) => sum + each, 0)).toBe(limit);
+  });
+
+  test("after a loss of all data, the stores in use restore what they have admitted", async () => {
+    const all = await stores(3);
+    for (const store of all) expect(await admittedBy(store, 300)).toBe(300);
+    await server.command("FLUSHALL");
+    // Each restores its own use before it is granted anything.
+    await Promise.all(all.map((store) => admittedBy(store, 1)));
+    const admitted = await Promise.all(all.map((store) => admittedBy(store, 1_000)));
+    expect(3 + admitted.reduce((sum, each) => sum + each, 0)).toBe(100);
+  });
+
+  test("without the server each store grants its share once, and it is told of that", async () => {
+    const all = await stores(2);
+    for (const store of all) expect(await admittedBy(store, 200)).toBe(200);
+    await server.kill();
+    while (connection.isUp) await Bun.sleep(10);
+    for (const store of all) expect(await admittedBy(store, 1_000)).toBe(300);
+    await server.start();
+    while (!connection.isUp) await Bun.sleep(10);
+    await Promise.all(all.map((store) => store.catchUp()));
+    for (const store of all) expect(await admittedBy(store, 100)).toBe(0);
+  });
+
+  test("a call admitted without the server is settled in it", async () => {
+    const [one, other] = await stores(2);
+    if (one === undefined || other === undefined) throw new Error("two stores are needed");
+    await server.kill();
+    while (connection.isUp) await Bun.sleep(10);
+    const tokens = 400_000;
+    const decision = await one.acquire({ callId: "alone", scopes, tokens });
+    expect(decision.isAdmitted).toBe(true);
+    await server.start();
+    while (!connection.isUp) await Bun.sleep(10);
+    await one.catchUp();
+    expect(await leftIn(other)).toBe(600_000);
+    one.settle("alone", 100_000);
+    expect(await leftIn(other)).toBe(900_000);
+  });
+
+  for (const random of [0, 0.5, 1]) {
+    limitStoreContract(`Valkey, jitter drawn as ${random}`, async (clock) => {
+      await server.command("FLUSHALL");
+      return new SharedLimits({
+        ...defaults,
+        connection: steeredBy(clock, connection),
+        clock,
+        random: () => random,
+        reservationTtlMs: contractReservationTtlMs,
+      });
+    });
+  }
+});
+
+const defaults = {
+  clock: systemClock,
+  random: Math.random,
+  reservationTtlMs: 60_000,
+  scopeLimit: 1_000,
+  workers: () => 1,
+  onError(error: unknown) {
+    throw error;
+  },
+};
+
+function storeOver(connection: ValkeyConnection, workers: number): SharedLimits {
+  return new SharedLimits({ ...defaults, connection, workers: () => workers });
+}
+
+let calls = 0;
+
+async function admittedBy(store: SharedLimits, requests: number): Promise<number> {
+  const decisions = await Promise.all(
+    Array.from({ length: requests }, () => {
+      const callId = `call ${(calls += 1)}`;
+      return Promise.resolve(store.acquire({ callId, scopes, tokens: 1 }));
+    }),
+  );
+  return decisions.filter(({ isAdmitted }) => isAdmitted).length;
+}
+
+async function leftIn(store: SharedLimits): Promise<number> {
+  const decision = await store.acquire({ callId: "too large", scopes, tokens: 1_000_001 });
+  return decision.state.remainingTokens;
+}
