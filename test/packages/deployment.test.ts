@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parse } from "yaml";
+import { parse, stringify } from "yaml";
 import { parseConfig } from "../../src/config/load.ts";
 import { testNeeding } from "../support/requirement.ts";
 import { promtool } from "../telemetry/promtool.ts";
@@ -24,21 +24,29 @@ test("every file that a service of compose.yaml mounts is there", () => {
   expect(mounted.filter((path) => !existsSync(join(deploy, path)))).toEqual([]);
 });
 
+const secrets = {
+  SLUICE_DATABASE_URL: "postgres://sluice:secret@postgres/sluice",
+  SLUICE_PEPPER: "a pepper for tests that is long enough",
+};
+
 interface Scraping {
   readonly scrape_configs: readonly {
     readonly static_configs: readonly { readonly targets: readonly string[] }[];
   }[];
 }
 
-test("the gateway of compose.yaml has a valid configuration, and answers its Prometheus", () => {
+test("the gateways of compose.yaml have a valid configuration, and answer their Prometheus", () => {
   const name = "compose/sluice/sluice.yaml";
-  const parsed = parseConfig(read(name), { name, env: {} });
+  const parsed = parseConfig(read(name), { name, env: secrets });
   const { scrape_configs } = parse(read("compose/prometheus.yaml")) as Scraping;
   const targets = scrape_configs.flatMap(({ static_configs }) =>
     static_configs.flatMap((each) => each.targets),
   );
-  expect(targets).toEqual(["sluice:8081"]);
-  expect(parsed).toMatchObject({ ok: true, config: { admin: { hosts: ["sluice"] } } });
+  expect(targets).toEqual(["sluice-1:8081", "sluice-2:8081"]);
+  expect(parsed).toMatchObject({
+    ok: true,
+    config: { admin: { hosts: ["sluice-1", "sluice-2"] } },
+  });
 });
 
 testNeeding("promtool")("the Prometheus of compose.yaml has one too", async () => {
@@ -47,6 +55,37 @@ testNeeding("promtool")("the Prometheus of compose.yaml has one too", async () =
     "alerts.yaml": read("prometheus/alerts.yaml"),
   };
   expect(await promtool(["check", "config", "prometheus.yaml"], files)).toBeUndefined();
+});
+
+testNeeding("nginx")("the nginx of compose.yaml has one too", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-nginx-"));
+  try {
+    // Names and their resolver exist only among the services, and nginx resolves them at its start.
+    const config = read("compose/nginx.conf")
+      .replace(/resolver [^;]*;/, "")
+      .replaceAll(/sluice-\d:8080 resolve/g, "127.0.0.1:8080")
+      .replace("http {", `pid ${folder}/pid; error_log stderr; http { access_log off;`);
+    writeFileSync(join(folder, "nginx.conf"), config);
+    const check = ["nginx", "-t", "-p", folder, "-e", "stderr", "-c", join(folder, "nginx.conf")];
+    const { stderr } = Bun.spawnSync(check);
+    expect(stderr.toString()).toContain("test is successful");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+interface ChartValues {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly terminationGracePeriodSeconds: number;
+}
+
+test("the values of the chart have a valid configuration that drains in time", () => {
+  const values = parse(read("helm/sluice/values.yaml")) as ChartValues;
+  const parsed = parseConfig(stringify(values.config), { name: "values.yaml", env: secrets });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  const { preStopMs, drainTimeoutMs } = parsed.config.shutdown;
+  expect(values.terminationGracePeriodSeconds * 1000).toBeGreaterThan(preStopMs + drainTimeoutMs);
+  expect(parsed.config.storage).toMatchObject({ backend: "postgres", migrates: false });
 });
 
 testNeeding("systemd-analyze")("systemd knows every setting of the unit", async () => {
