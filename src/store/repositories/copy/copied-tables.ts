@@ -47,4 +47,6 @@ export const smallTables: readonly CopiedTable[] = [
   table("call_replies_sum", "bytes"),
   table("call_reply_shares", "account_id"),
   table("installation", "place"),
+  // Signs of gateways that do not run any more are forgotten by their age.
+  table("replicas"),
 ];
