@@ -18,6 +18,7 @@ import { embeddingsRequest } from "./load/requests.ts";
 import { measureLink } from "./link/measure-link.ts";
 import { describeMachine, type MachineDescription } from "./machine.ts";
 import { plans, type BenchPlan, type PlanName } from "./plan.ts";
+import { measureIngest } from "./reports/measure-ingest.ts";
 import { measureReports } from "./reports/measure-reports.ts";
 import type { PeerDescription } from "./stand/peer-description.ts";
 import { startStand } from "./stand/stand.ts";
@@ -46,6 +47,7 @@ const ownGroups = {
   start: measureStart,
   link: measureLink,
   reports: measureReports,
+  ingest: measureIngest,
 } as const satisfies Record<string, (context: OwnContext) => Promise<readonly Figure[]>>;
 
 /** The groups that measure peers, too: all that are measured if there are peers. */

@@ -75,13 +75,14 @@ test("docs/api.md has every route of the route table, and no other", () => {
     decodedLimitBytes: 1,
   } as const;
   const whyNotReady = (): undefined => undefined;
+  const howDegraded = (): undefined => undefined;
   const renderMetrics = (): string => "";
   const sharing: AnswerSharing = {
     whole: ({ call }, run) => run(call),
     streamed: ({ call }, run) => run(call),
   };
   const routes = [
-    ...dataRoutes({ services, settings: () => settings, sharing, whyNotReady }).map(
+    ...dataRoutes({ services, settings: () => settings, sharing, whyNotReady, howDegraded }).map(
       (route) => ["data", route] as const,
     ),
     ...adminRoutes({ renderMetrics, whyNotReady, control: [] }).map(

@@ -11,7 +11,7 @@ import { DataServer } from "./process/worker/data-server.ts";
 import type { AdminServices } from "./control/services.ts";
 import type { TelemetryEvents } from "./telemetry/events/events.ts";
 import type { SpoolWriter } from "./ledger/spool/spool-writer.ts";
-import { openSpool } from "./process/wiring/open-spool.ts";
+import { openSpool } from "./process/wiring/ledger/open-spool.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
@@ -61,7 +61,14 @@ class SingleProcess implements App {
       pid: process.pid,
       onBootstrapToken: overrides.onBootstrapToken ?? ((): undefined => undefined),
       passwords: overrides.passwords,
-      onKeysChanged: () => this.#data.reloadKeys(),
+      reloadKeys: () => this.#reloadKeys(),
+      replica: () => ({
+        configuredAt: this.#configuredAt,
+        configText: undefined,
+        keysEpoch: this.#data.facts.keysGeneration,
+        workers: 1,
+        notReady: this.#data.whyNotReady(),
+      }),
       renderMetrics: () => telemetry.metrics.render(),
       whyNotReady: () => this.#data.whyNotReady(),
       countWaiting: () => this.#waitingRows,
@@ -135,6 +142,7 @@ class SingleProcess implements App {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
     await Promise.all([this.#data[Symbol.asyncDispose](), this.#control.cut()]);
+    await this.#telemetry.traces.stop();
     await this.#control[Symbol.asyncDispose]();
   }
 
@@ -153,6 +161,11 @@ class SingleProcess implements App {
     };
   }
 
+  async #reloadKeys(): Promise<boolean> {
+    await this.#data.reloadKeys();
+    return true;
+  }
+
   get #waitingRows(): number {
     const { ingest } = this.#control.storage;
     return this.#ledger.countWaiting(ingest.progressOf(this.#ledger.folder));
@@ -166,6 +179,7 @@ class SingleProcess implements App {
       format,
       clock,
       log,
+      programVersion: version,
       worker: "1",
       gauges: {
         openRequests: () => this.#data.openRequests,

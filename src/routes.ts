@@ -13,6 +13,8 @@ export interface DataRouteOptions extends HandlerParts {
   readonly surfaces?: ((parts: HandlerParts) => readonly Route[]) | undefined;
   /** Undefined when the process can serve. */
   readonly whyNotReady: () => string | undefined;
+  /** What a gateway that can serve lacks; undefined: nothing. */
+  readonly howDegraded: () => string | undefined;
 }
 
 const call = { access: "key", dialect: openAi, counts: "call" } as const;
@@ -21,7 +23,7 @@ const listing = { ...call, counts: "listing" } as const;
 /** Every path of the data listener. Each also answers without `/v1` and with a trailing slash. */
 export function dataRoutes(options: DataRouteOptions): readonly Route[] {
   const chat = createChatHandler(chatCompletions, options);
-  const readiness = createReadiness(options.whyNotReady);
+  const readiness = createReadiness(options.whyNotReady, options.howDegraded);
   return [
     { ...call, method: "POST", path: "/v1/chat/completions", handle: chat },
     { ...call, method: "POST", path: "/v1/embeddings", handle: createEmbeddings(options) },

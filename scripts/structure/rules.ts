@@ -78,6 +78,8 @@ export const rules: readonly Rule[] = [
   { from: /^src\/(app|routes|main)\.ts$/, may: [/^src\/(?!upstreams\/\w+\/)/, /^package\.json$/] },
 ];
 
+const otlp = /^src\/telemetry\/otlp\//;
+
 /** Packages and the files that may import them. */
 export const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
   { name: "commander", in: /^src\/cli\/verbs\// },
@@ -94,6 +96,11 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
     name: "@aws-sdk/credential-providers",
     in: /^src\/upstreams\/bedrock\/credentials\/[\w-]+\.ts$/,
   },
+  { name: "@opentelemetry/api", in: otlp },
+  { name: "@opentelemetry/resources", in: otlp },
+  { name: "@opentelemetry/exporter-trace-otlp-proto", in: otlp },
+  { name: "@opentelemetry/exporter-metrics-otlp-proto", in: otlp },
+  { name: "@opentelemetry/sdk-metrics", in: otlp },
   { name: "gpt-tokenizer", in: /^src\/dialects\/embeddings\/decode-tokens-thread\.ts$/ },
 ];
 

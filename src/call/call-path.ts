@@ -1,4 +1,5 @@
 import type { AttemptNote, CallRouting, CandidateNote } from "../domain/usage/call-routing.ts";
+import type { AttemptTiming } from "../domain/tracing/call-timing.ts";
 import type { CallOutcome } from "../domain/usage/usage.ts";
 import type { Candidate } from "../routing/candidates.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";
@@ -14,6 +15,7 @@ export class CallPath {
   readonly #attempts: RunningAttempt[] = [];
   #serving: RunningAttempt | undefined;
   #isHedged = false;
+  #queuedMs: number | undefined;
 
   /** The targets that may serve, in the order to be tried, and those left out. */
   considered(candidates: readonly Candidate[], leftOut: readonly CandidateNote[]): void {
@@ -65,6 +67,20 @@ export class CallPath {
   /** Every attempt so far. */
   get notes(): readonly AttemptNote[] {
     return this.#attempts.map(({ note }) => note);
+  }
+
+  /** Every attempt so far, as a trace shows it. */
+  get timings(): readonly AttemptTiming[] {
+    return this.#attempts.map(({ timing }) => timing);
+  }
+
+  /** The call waits for a place, this long after its arrival. */
+  waits(queuedMs: number): void {
+    this.#queuedMs = queuedMs;
+  }
+
+  get queuedMs(): number | undefined {
+    return this.#queuedMs;
   }
 
   /** The call was hedged, so the provider may bill it twice. */

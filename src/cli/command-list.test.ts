@@ -13,6 +13,7 @@ import { accounts, applications } from "./resources/accounts.ts";
 import { audit } from "./resources/audit.ts";
 import { environments, models, plans } from "./resources/configured.ts";
 import { peppers, pools, refusals } from "./resources/platform.ts";
+import { replicas } from "./resources/replicas.ts";
 import { status } from "./resources/status.ts";
 import { usage } from "./usage/usage.ts";
 import { wordOf } from "./verbs/fields.ts";
@@ -20,7 +21,7 @@ import { verbOf } from "./verbs/verb.ts";
 
 const administration = [accounts, applications, keys, pools, peppers, users, tokens, usage];
 const configured = [environments, models, plans];
-const resources = [...administration, ...configured, audit, refusals, explain, status];
+const resources = [...administration, ...configured, audit, refusals, explain, status, replicas];
 const verbs = resources.flatMap(({ name, verbs: all }) =>
   all.map((spec) => ({ title: `${name} ${spec.name}`, verb: verbOf(spec, 0) })),
 );

@@ -29,6 +29,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   },
   {
+    name: "migrate",
+    summary: "bring the schema of the database up to date",
+    load: async () => (await import("./database/migrate-command.ts")).migrateCommand,
+  },
+  {
+    name: "copy",
+    summary: "copy the database of a gateway to PostgreSQL, or back to SQLite",
+    load: async () => (await import("./database/copy-command.ts")).copyCommand,
+  },
+  {
     name: "backup",
     summary: "copy the database, the pepper and the spool of a gateway, while it runs",
     load: async () => (await import("./backup/backup-command.ts")).backupCommand,
@@ -112,6 +122,11 @@ export const commands: readonly CommandEntry[] = [
     name: "status",
     summary: "the processes of the running gateway",
     load: async () => resource((await import("./resources/status.ts")).status),
+  },
+  {
+    name: "replicas",
+    summary: "the gateways on the database, and whether they agree",
+    load: async () => resource((await import("./resources/replicas.ts")).replicas),
   },
   {
     name: "simulator",

@@ -26,7 +26,7 @@ export function keepRestartSettings(current: Config, next: Config): ReloadedConf
     retention: current.retention,
     admin: current.admin,
     audit: current.audit,
-    telemetry: current.telemetry,
+    telemetry: { ...current.telemetry, otlp: next.telemetry.otlp },
     auth: current.auth,
   };
   return { config, pending };
@@ -50,7 +50,8 @@ const restartSettings: readonly RestartSetting[] = [
   { key: "retention", read: (config) => config.retention },
   { key: "admin", read: (config) => config.admin },
   { key: "audit", read: (config) => config.audit },
-  { key: "telemetry", read: (config) => config.telemetry },
+  { key: "telemetry", read: ({ telemetry }) => ({ ...telemetry, otlp: undefined }) },
   { key: "auth.peppers", read: (config) => config.auth.peppers },
   { key: "auth.snapshot_max_age", read: (config) => config.auth.snapshotMaxAgeMs },
+  { key: "auth.keep_snapshot", read: (config) => config.auth.keepsSnapshot },
 ];

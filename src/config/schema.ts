@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { adminSchema, auditSchema, retentionSchema } from "./sections/admin.ts";
 import { answersSchema } from "./sections/answers.ts";
-import { limitsSchema } from "./sections/limits.ts";
+import { limitsSchema } from "./sections/limits/limits.ts";
 import { hooksSchema } from "./sections/hooks.ts";
 import { idempotencySchema } from "./sections/idempotency.ts";
 import { imageFetchSchema } from "./sections/image-fetch.ts";
@@ -9,21 +9,17 @@ import { environmentsSchema } from "./sections/environments.ts";
 import { modelsSchema } from "./sections/models.ts";
 import { plansSchema } from "./sections/plans.ts";
 import { overloadSchema, poolsSchema, routingSchema } from "./sections/routing.ts";
-import {
-  supervisorSchema,
-  telemetrySchema,
-  upstreamRequestsSchema,
-  workersSchema,
-} from "./sections/process.ts";
+import { supervisorSchema, upstreamRequestsSchema, workersSchema } from "./sections/process.ts";
 import {
   authSchema,
   dataDirectorySchema,
-  ledgerSchema,
   listenSchema,
   shutdownSchema,
   storageSchema,
   streamsSchema,
 } from "./sections/server.ts";
+import { ledgerSchema } from "./sections/ledger/ledger.ts";
+import { telemetrySchema } from "./sections/telemetry.ts";
 import { httpSchema } from "./sections/http.ts";
 import type { UpstreamKind } from "../upstreams/kind.ts";
 import { upstreamsSchema } from "./sections/upstreams.ts";

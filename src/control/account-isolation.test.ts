@@ -152,6 +152,7 @@ function attacks(): Record<string, FixtureRequest[]> {
     listModels: [{}, { query: { environment: "production" } }],
     listPlans: [{}],
     getStatus: [{}],
+    listReplicas: [{}],
   };
 }
 

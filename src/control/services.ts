@@ -3,6 +3,7 @@ import type { Pool } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Model } from "../domain/model.ts";
 import type { ProcessStatus } from "../domain/process-status.ts";
+import type { KeysApplied, Replica } from "../domain/replica.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal } from "../domain/errors/refusal.ts";
@@ -38,8 +39,13 @@ export interface AdminServices {
   readonly processes: () => readonly ProcessStatus[];
   /** When a secret was last used, if that is not stored yet. */
   readonly lastUse: (publicId: string) => number | undefined;
-  /** Reloads changed keys in this process before it answers. */
-  readonly onKeysChanged: () => Promise<void>;
+  /**
+   * Applies changed keys in this gateway, and waits up to a second for the others on the database.
+   * Undefined if nobody can tell how many have applied them.
+   */
+  readonly onKeysChanged: () => Promise<KeysApplied | undefined>;
+  /** The gateways on the database; empty if none is running. Throws `StorageUnavailable`. */
+  readonly replicas: () => Promise<readonly Replica[]>;
 }
 
 /** The part of the configuration that the control plane checks against. */

@@ -9,8 +9,18 @@ test("a caller's id and its trace context are read, and are headers for upstream
   expect(readTrace(new Headers(sent))).toEqual({
     callerRequestId: "job-7/step:3",
     traceparent,
+    tracestate: undefined,
     headers: sent,
   });
+});
+
+test("tracestate is read only beside a valid traceparent, and only if it is one itself", () => {
+  const stateOf = (headers: Record<string, string>): string | undefined =>
+    readTrace(new Headers({ "x-request-id": "job", ...headers }))?.tracestate;
+  expect(stateOf({ traceparent, tracestate: "vendor=1,other=a b" })).toBe("vendor=1,other=a b");
+  expect(stateOf({ tracestate: "vendor=1" })).toBeUndefined();
+  expect(stateOf({ traceparent, tracestate: "a".repeat(513) })).toBeUndefined();
+  expect(stateOf({ traceparent, tracestate: `vendor=${key}` })).toBeUndefined();
 });
 
 test("of two ids, x-client-request-id counts, and the other one if that is not valid", () => {

@@ -6,9 +6,14 @@ export function health(): Reply {
 }
 
 /** `GET /readyz`: the process accepts new calls. The reason for a 503 is for operators. */
-export function createReadiness(whyNotReady: () => string | undefined): () => Reply {
+export function createReadiness(
+  whyNotReady: () => string | undefined,
+  howDegraded: () => string | undefined = () => undefined,
+): () => Reply {
   return () => {
     const reason = whyNotReady();
-    return reason === undefined ? textReply(200, "ready\n") : textReply(503, `${reason}\n`);
+    if (reason !== undefined) return textReply(503, `${reason}\n`);
+    const lack = howDegraded();
+    return textReply(200, lack === undefined ? "ready\n" : `ready, degraded: ${lack}\n`);
   };
 }

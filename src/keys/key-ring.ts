@@ -159,19 +159,22 @@ export class KeyRing {
   async #load(): Promise<void> {
     const { clock, onReloaded, onReloadFailed } = this.#options;
     const beganAt = clock.monotonic();
+    let ageMs: number | undefined;
     try {
-      await this.#followChanges();
+      ageMs = await this.#followChanges();
     } catch (error) {
       this.#hasFailed = true;
       onReloadFailed(error);
       throw error;
     }
-    this.#hasFailed = false;
-    this.#loadedAt = beganAt;
-    onReloaded();
+    this.#hasFailed = ageMs !== undefined;
+    this.#loadedAt = Math.max(this.#loadedAt ?? -Infinity, beganAt - (ageMs ?? 0));
+    if (ageMs === undefined) onReloaded();
+    else onReloadFailed(new Error("the keys are those on disk"));
   }
 
-  async #followChanges(): Promise<void> {
+  /** Returns the age of what it read if the database is unavailable. */
+  async #followChanges(): Promise<number | undefined> {
     let draft = new KeySnapshotDraft(this.#snapshot);
     let epoch = this.#epoch;
     let isWhole = true;
@@ -189,11 +192,13 @@ export class KeyRing {
         for (const change of page.changes) draft.apply(change);
         if (page.hasMore && page.epoch === epoch) throw new Error("the keys have no next page");
         epoch = page.epoch;
-        if (!page.hasMore) break;
+        if (!page.hasMore) {
+          isWhole = true;
+          return page.ageMs;
+        }
         // An embedded database answers without yielding.
         await nextTurn();
       }
-      isWhole = true;
     } finally {
       // Pages read before a failure are published: a revocation must not wait for the next page.
       if (isWhole) this.#publish(draft, epoch);
@@ -227,4 +232,17 @@ export class KeyRing {
       clearTimeout(timer);
     }
   }
+}
+
+/**
+ * Interval between looks for changed keys, in case that their announcement was lost. A look into a
+ * database in a file costs next to nothing.
+ */
+export function keyPollMs({ backend }: { readonly backend: "sqlite" | "postgres" }): number {
+  return backend === "sqlite" ? 500 : 1_000;
+}
+
+/** What a gateway with these keys lacks; undefined: nothing. */
+export function howDegraded({ isStale }: Pick<KeyRing, "isStale">): string | undefined {
+  return isStale ? "the database cannot be read; known keys work" : undefined;
 }

@@ -21,8 +21,8 @@ export interface ControlPort {
 
 /** What control needs from a data server. */
 export interface DataPort {
-  /** Resolves when calls see every change of keys that was committed before. */
-  reloadKeys(): Promise<void>;
+  /** Resolves to the epoch when calls see every change of keys that was committed before. */
+  reloadKeys(): Promise<number>;
   /** Applies a validated configuration. Listeners and storage are not changed. */
   reconfigure(config: Config): void;
 }

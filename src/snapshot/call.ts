@@ -3,6 +3,7 @@ import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { Caller } from "../domain/keys/key.ts";
 import type { Environment, ModelKind } from "../domain/model.ts";
 import type { RequestTrace } from "../domain/request-trace.ts";
+import type { CallSpanIds } from "../domain/tracing/span-ids.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
 import type { RunningHooks } from "./call-hooks.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -26,6 +27,8 @@ export interface RequestOrigin {
   readonly route: string;
   /** Undefined when the caller sent none. */
   readonly trace: RequestTrace | undefined;
+  /** Undefined where no traces are sent. */
+  readonly spans?: CallSpanIds | undefined;
   /** Called when the request has become a call, whose end is logged instead. */
   readonly onCall: () => void;
 }

@@ -1,5 +1,6 @@
 import type { Pool } from "../domain/limits/capacity.ts";
 import type { Environment, Model } from "../domain/model.ts";
+import type { SamplingSettings } from "../domain/tracing/span-ids.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { RoutingSettings } from "../domain/routing-settings.ts";
 import type {
@@ -51,6 +52,8 @@ export interface CallSettings {
   readonly imageFetch: ImageFetchSettings;
   /** How long to wait for the usage of a finished answer after its caller has disconnected. */
   readonly usageTimeoutMs: number;
+  /** Undefined: calls have no spans. */
+  readonly sampling?: SamplingSettings | undefined;
 }
 
 export function environmentAt(snapshot: Snapshot, host: string): Environment | undefined {

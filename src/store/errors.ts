@@ -38,6 +38,11 @@ export class SchemaTooNew extends UnusableDatabase {
   override readonly name = "SchemaTooNew";
 }
 
+/** The schema must be brought up to date first, which this gateway does not do. */
+export class SchemaTooOld extends UnusableDatabase {
+  override readonly name = "SchemaTooOld";
+}
+
 /** The database does not belong to this installation. */
 export class WrongDatabase extends UnusableDatabase {
   override readonly name = "WrongDatabase";
@@ -47,5 +52,12 @@ export class WrongDatabase extends UnusableDatabase {
   constructor(path: string, what: string, advice: string) {
     super(`the database ${path} ${what}. ${advice}`);
     this.what = what;
+  }
+}
+
+/** Rows of another database are still missing. */
+export class UnfinishedCopy extends WrongDatabase {
+  constructor(path: string) {
+    super(path, "is an unfinished copy", "Please run the same `sluice copy` again.");
   }
 }

@@ -32,6 +32,8 @@ export interface KeyChanges {
   readonly epoch: number;
   /** Whether there are further changes after this epoch. */
   readonly hasMore: boolean;
+  /** Set if the database is unavailable, and this was known so long ago. */
+  readonly ageMs?: number | undefined;
 }
 
 export interface KeyChange {

@@ -20,7 +20,13 @@ function setUp(
   const logger = createLogger({ level, format, clock: new ManualClock(), write });
   const gauges = { ...zeroGauges, openRequests: () => 3, queuedUsageRows: () => 4 };
   const metrics = new Metrics(gauges);
-  const options = { logger, metrics, logsUpstreamMessages, logsAccess: true };
+  const options = {
+    logger,
+    metrics,
+    logsUpstreamMessages,
+    traces: { callEnded: () => undefined },
+    logsAccess: true,
+  };
   return { lines, metrics, events: new TelemetryEvents(options) };
 }
 

@@ -4,6 +4,11 @@ import { LedgerTelemetry } from "./events/ledger-events.ts";
 import { createLogger, describeDropped, type LoggerOptions } from "./log/logger.ts";
 import type { LogSink } from "./log/log-output.ts";
 import { Metrics, type Gauges } from "./metrics/metrics.ts";
+import { OtlpEvents } from "./events/otlp-events.ts";
+import { MetricsExport } from "./otlp/metrics-export.ts";
+import { openMetricsSender, type MetricsOrigin } from "./otlp/metrics-sender.ts";
+import { TraceExport } from "./otlp/trace-export.ts";
+import { openTraceSender } from "./otlp/trace-sender.ts";
 import { OverloadEvents } from "./events/overload-events.ts";
 import { RoutingEvents } from "./events/routing-events.ts";
 import { StorageEvents } from "./events/storage-events.ts";
@@ -20,6 +25,8 @@ export interface TelemetrySetup {
   readonly worker: string;
   /** Limit on log bytes waiting for a slow reader. */
   readonly logBufferBytes: number;
+  /** Version of the program, for traces. */
+  readonly programVersion?: string | undefined;
   readonly gauges: Omit<Gauges, "droppedLogLines" | "worker">;
 }
 
@@ -31,6 +38,13 @@ export interface Telemetry {
   readonly ledger: LedgerTelemetry;
   readonly routing: RoutingEvents;
   readonly overload: OverloadEvents;
+  readonly traces: TraceExport;
+  /** Sends the metrics of all processes. */
+  readonly exportOf: (source: ExportedPage) => MetricsExport;
+}
+
+export interface ExportedPage extends Pick<MetricsOrigin, "kindOf"> {
+  readonly page: () => string | Promise<string>;
 }
 
 export function createTelemetry(setup: TelemetrySetup): Telemetry {
@@ -45,9 +59,24 @@ export function createTelemetry(setup: TelemetrySetup): Telemetry {
     worker: setup.worker,
     droppedLogLines: () => log.droppedLines,
   });
+  const identity = { worker: setup.worker, version: setup.programVersion };
+  const traces = new TraceExport({
+    clock,
+    open: (settings) => openTraceSender(settings, identity),
+    on: new OtlpEvents("traces", { logger, metrics, clock }),
+  });
+  const startedAt = clock.now();
   return {
     metrics,
-    events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages, logsAccess }),
+    traces,
+    exportOf: ({ page, kindOf }) =>
+      new MetricsExport({
+        clock,
+        page,
+        open: (settings) => openMetricsSender(settings, { ...identity, startedAt, kindOf }),
+        on: new OtlpEvents("metrics", { logger, metrics, clock }),
+      }),
+    events: new TelemetryEvents({ logger, metrics, logsUpstreamMessages, logsAccess, traces }),
     storage: new StorageEvents({ logger, clock }),
     ledger: new LedgerTelemetry({ logger, metrics, clock }),
     overload: new OverloadEvents({ logger, metrics, clock }),

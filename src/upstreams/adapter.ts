@@ -121,6 +121,8 @@ export interface UpstreamAdapter {
     request: UpstreamRequest,
     ending: { readonly signal: AbortSignal },
   ): Promise<UpstreamRequest> | UpstreamRequest;
+  /** Name of the provider, or of its protocol, in the conventions of OpenTelemetry. */
+  readonly provider?: string;
   /** Headers of the caller's trace that requests get. Undefined: none. */
   readonly traceHeaders?: readonly TraceHeader[];
   /**

@@ -111,7 +111,7 @@ const withoutInstallation = `
 function forgetInstallation({ databasePath, dataDir }: ProcessFolder): void {
   using database = new Database(databasePath);
   database.run(withoutInstallation);
-  database.run(`PRAGMA user_version = ${migrations.indexOf(installation)}`);
+  database.run(`PRAGMA user_version = ${migrations.findIndex(({ sql }) => sql === installation)}`);
   rmSync(join(dataDir, "installation"));
 }
 

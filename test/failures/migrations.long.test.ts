@@ -38,7 +38,7 @@ const keys = {
 function writeDatabase(path: string, version: number): void {
   using database = new Database(path, { create: true });
   database.run("PRAGMA journal_mode = WAL");
-  const [first = "", ...later] = migrations.slice(0, version);
+  const [first = "", ...later] = migrations.slice(0, version).map(({ sql }) => sql);
   database.run(first);
   database.transaction(() => fill(database))();
   for (const step of later) database.run(step);

@@ -44,12 +44,12 @@ beforeAll(async () => {
   peak = await only(bench.load({ ...busy, durationMs: peakMs }));
   peakPerProcessorSecond = peak.answered / busySeconds();
   const perSecond = 3 * peak.usefulPerSecond;
-  obedient = await overload(
-    { kind: "obedient", callers: Math.round(perSecond) },
+  obedient = await overloadUntilRefused(
+    (times) => ({ kind: "obedient", callers: Math.round(times * perSecond) }),
     sizeOf({ quick: 6_000, all: 20_000, measured: 60_000 }),
   );
-  steady = await overload(
-    { kind: "steady", perSecond },
+  steady = await overloadUntilRefused(
+    (times) => ({ kind: "steady", perSecond: times * perSecond }),
     sizeOf({ quick: 5_000, all: 10_000, measured: 20_000 }),
   );
   after = await only(
@@ -74,6 +74,18 @@ function processorTime(): () => number {
   const pids = processesOf(bench.gateway.pid);
   const before = cpuMicroseconds(pids);
   return () => (cpuMicroseconds(pids) - before) / 1_000_000;
+}
+
+/** The peak is too low if the machine was busy with other work only while it was measured. */
+async function overloadUntilRefused(
+  mannerOf: (times: number) => Load["manner"],
+  durationMs: number,
+): Promise<Overload> {
+  for (const times of [1, 2]) {
+    const result = await overload(mannerOf(times), durationMs);
+    if (result.others.refused > 0) return result;
+  }
+  return overload(mannerOf(4), durationMs);
 }
 
 async function overload(manner: Load["manner"], durationMs: number): Promise<Overload> {

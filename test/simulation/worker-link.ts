@@ -63,7 +63,7 @@ export function linkedLimits({ time, delay, ...ends }: WorkerLinkOptions): Limit
     later: (run) => ends.clock.schedule(run, 0),
     jsonKinds,
     handlers: {
-      "keys.reload": () => undefined,
+      "keys.reload": () => 0,
       "config.changed": () => undefined,
       "places.lent": () => undefined,
       "places.scarce": () => undefined,

@@ -15,6 +15,7 @@ import { localPrincipal } from "../../src/control/sign-in/principals.ts";
 import type { Application } from "../../src/domain/accounts/account.ts";
 import type { AuditRecord } from "../../src/domain/audit/audit.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
+import type { KeysApplied, Replica } from "../../src/domain/replica.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import type { Plan } from "../../src/domain/limits/plan.ts";
 import type { Refusal } from "../../src/domain/errors/refusal.ts";
@@ -80,6 +81,8 @@ export class AdminFixture implements AsyncDisposable {
   readonly refusals: Refusal[] = [];
   processes: readonly ProcessStatus[] = [];
   keyChanges = 0;
+  keysApplied: KeysApplied | undefined;
+  replicas: readonly Replica[] = [];
   readonly services: AdminServices = {
     store: this.stores.control,
     reports: this.stores.reports,
@@ -105,8 +108,9 @@ export class AdminFixture implements AsyncDisposable {
     lastUse: (publicId) => this.lastUses.get(publicId),
     onKeysChanged: () => {
       this.keyChanges += 1;
-      return Promise.resolve();
+      return Promise.resolve(this.keysApplied);
     },
+    replicas: () => Promise.resolve(this.replicas),
   };
   readonly operations = adminOperations({ ...this.services, passwords: cheapPasswords() });
   readonly runOperation = createRunOperation(this.services);

@@ -348,7 +348,7 @@ function deliver({ worker, control, toControl, toWorker, near, far }: Connection
 function workerHandlers(handlers: Handlers<SharingMessages>): Handlers<ControlMessages> {
   return {
     ...handlers,
-    "keys.reload": () => undefined,
+    "keys.reload": () => 0,
     state: () => undefined,
     replaced: () => undefined,
     "config.changed": () => undefined,

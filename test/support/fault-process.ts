@@ -21,6 +21,8 @@ export interface FaultProcess extends AsyncDisposable {
   metrics(): Promise<string>;
   /** Ends the process gracefully and reads the whole ledger. */
   stopAndReadRows(): Promise<readonly UsageRecord[]>;
+  /** Starts a gateway with the same configuration, after this one has stopped. */
+  restart(): Promise<ServingProcess>;
 }
 
 /**
@@ -88,6 +90,7 @@ export async function startFaultProcess(
       } while (after !== undefined);
       return rows;
     },
+    restart: () => startServing(["--config", configPath]),
     async [Symbol.asyncDispose]() {
       await serving[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true, force: true });

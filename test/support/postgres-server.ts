@@ -20,10 +20,11 @@ const debianRoot = "/usr/lib/postgresql";
 /** Undefined where no server is installed. */
 export const postgresPrograms = findPrograms();
 
-export async function startPostgres(): Promise<PostgresServer> {
+/** `isDurable`: writes reach the disk before they are acknowledged, as in production. */
+export async function startPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
   if (postgresPrograms === undefined) throw new Error("PostgreSQL is not installed");
   const folder = mkdtempSync(join(tmpdir(), "sluice-postgres-"));
-  const server = new LocalServer(folder, postgresPrograms);
+  const server = new LocalServer(folder, postgresPrograms, isDurable);
   await server.create();
   await server.start();
   return server;
@@ -33,12 +34,14 @@ class LocalServer implements PostgresServer {
   readonly #folder: string;
   readonly #programs: string;
   readonly #port = quietPort();
+  readonly #isDurable: boolean;
   #server: Bun.Subprocess | undefined;
   #databases = 0;
 
-  constructor(folder: string, programs: string) {
+  constructor(folder: string, programs: string, isDurable: boolean) {
     this.#folder = folder;
     this.#programs = programs;
+    this.#isDurable = isDurable;
   }
 
   async create(): Promise<void> {
@@ -48,7 +51,8 @@ class LocalServer implements PostgresServer {
   }
 
   async start(): Promise<void> {
-    const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off"];
+    const fsync = `fsync=${this.#isDurable ? "on" : "off"}`;
+    const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", fsync];
     const command = this.#asUser("postgres", [
       "-D",
       this.#data,

@@ -81,7 +81,7 @@ export class SignInHarness implements AsyncDisposable {
       passwords,
       random: this.random,
       bootstrap: this.bootstrap,
-      onKeysChanged: () => Promise.resolve(),
+      onKeysChanged: () => Promise.resolve(undefined),
       onSignInRefused: (refusal) => this.refusals.push(refusal),
     });
     this.#dispatch = this.#createDispatch([...routes, ...(options.routes ?? [])]);
@@ -106,7 +106,7 @@ export class SignInHarness implements AsyncDisposable {
   /** Runs an operation of users or tokens; resolves to its answer. */
   async run(operationId: string, request: FixtureRequest = {}): Promise<unknown> {
     const { store, clock, random, passwords } = this;
-    const onKeysChanged = (): Promise<void> => Promise.resolve();
+    const onKeysChanged = (): Promise<undefined> => Promise.resolve(undefined);
     const services = { store, clock, random, peppers: testPeppers(), passwords, onKeysChanged };
     const operations = [...userOperations(services), ...tokenOperations(services)];
     const operation = operations.find(({ id }) => id === operationId);

@@ -127,9 +127,9 @@ export function childrenOf(pid: number): readonly number[] {
   return children === "" ? [] : children.split(" ").map(Number);
 }
 
-function spawnSluice(
+export function spawnSluice(
   commandLine: readonly string[],
-  env: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
   program: readonly string[] = [process.execPath, `${root}src/main.ts`],
 ) {
   return Bun.spawn([...program, ...commandLine], {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/domain/clock.ts";
-import { parseValkeyUrl } from "../../src/domain/valkey-address.ts";
+import { parseValkeyUrl } from "../../src/domain/addresses/valkey-address.ts";
 import {
   connectValkey,
   type ValkeyConnection,
@@ -25,11 +25,12 @@ export interface ValkeyServer extends AsyncDisposable {
   command(name: string, ...parameters: string[]): Promise<unknown>;
 }
 
-const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
+/** Null where no server is installed. */
+export const valkeyProgram = Bun.which("valkey-server") ?? Bun.which("redis-server");
 
 /** Describes what needs a server; skipped where none is installed, except in a complete run. */
 export function describeWithValkey(body: () => void): void {
-  if (program !== null || isComplete) describe("with a Valkey server", body);
+  if (valkeyProgram !== null || isComplete) describe("with a Valkey server", body);
   else {
     process.stdout.write("skipped: neither valkey-server nor redis-server is installed\n");
     describe.skip("with a Valkey server", body);
@@ -38,8 +39,8 @@ export function describeWithValkey(body: () => void): void {
 
 /** `settings`: of the server's configuration, such as `["--requirepass", "secret"]`. */
 export async function startValkey(settings: readonly string[] = []): Promise<ValkeyServer> {
-  if (program === null) throw new Error("neither valkey-server nor redis-server is installed");
-  const server = new LocalServer(program, settings);
+  if (valkeyProgram === null) throw new Error("no Valkey or Redis server is installed");
+  const server = new LocalServer(valkeyProgram, settings);
   await server.start();
   return server;
 }

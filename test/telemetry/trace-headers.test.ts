@@ -41,8 +41,8 @@ async function headersAt(
 }
 
 const expected: Record<UpstreamKind, Record<string, string>> = {
-  openai: { "x-client-request-id": "job-7", traceparent },
-  bedrock: { traceparent },
+  openai: { "x-client-request-id": "job-7", traceparent, tracestate: "vendor=1" },
+  bedrock: { traceparent, tracestate: "vendor=1" },
 };
 
 test.each(upstreamKinds)("an upstream of kind %s gets the headers that it may", async (kind) => {

@@ -4,6 +4,7 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
+import { spanOf } from "./attempt-span.ts";
 import { candidatesOf } from "./call-candidates.ts";
 import { CandidateTurns } from "./candidate-turns.ts";
 import {
@@ -217,7 +218,9 @@ class AttemptLoop<Answer> {
       const onAdjusted = (fields: AdjustedFields): void => attempt.adjust(fields);
       const { place } = attempt;
       const onSent = call.hooks && (() => attempt.sent());
-      const context = { call, meter, services, place, hasOther, outputCap, onAdjusted, onSent };
+      const span = spanOf(call, attempt);
+      const about = { place, hasOther, outputCap, span, onAdjusted, onSent };
+      const context = { call, meter, services, ...about };
       const answer = await work.attempt(candidate, context);
       attempt.answered();
       return { answer, attempt };

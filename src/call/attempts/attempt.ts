@@ -16,6 +16,7 @@ import type { Meter } from "../metering/meter.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import type { CallServices } from "../services.ts";
+import type { AttemptSpan } from "./attempt-span.ts";
 
 export interface AttemptContext {
   readonly call: Call;
@@ -29,6 +30,8 @@ export interface AttemptContext {
   readonly outputCap?: number | undefined;
   /** Called when the hooks of a call let a request go. */
   readonly onSent?: (() => void) | undefined;
+  /** The span of the attempt; undefined where no traces are sent. */
+  readonly span?: AttemptSpan | undefined;
   /** Called with the fields that were changed for the target. */
   readonly onAdjusted?: (adjusted: AdjustedFields) => void;
 }
@@ -90,7 +93,7 @@ export async function attemptStream<Event>(
 function sendTo(
   { request: encoded, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
   candidate: Destination,
-  { call, services, place, onAdjusted, onSent }: AttemptContext,
+  { call, services, place, onAdjusted, onSent, span }: AttemptContext,
 ): Promise<UpstreamAnswer> {
   if (adjusted !== undefined) onAdjusted?.(adjusted);
   const timeouts = timeoutsOf(candidate);
@@ -105,7 +108,7 @@ function sendTo(
     places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
   };
   const { hooks, signal } = call;
-  const traced = withTrace(encoded, candidate, call);
+  const traced = withTrace(encoded, candidate, { origin: call.origin, span });
   if (hooks === undefined) return send(traced, options);
   return untilEnded(hooks.beforeSend(traced, candidate), signal).then((request) => {
     onSent?.();
@@ -113,13 +116,17 @@ function sendTo(
   });
 }
 
-/** Includes the caller's own request id and trace context, if the upstream accepts them. */
+/**
+ * Includes the caller's own request id, and the trace context of the attempt or else of the caller,
+ * if the upstream accepts them.
+ */
 function withTrace(
   request: UpstreamRequest,
   { upstream: { adapter } }: Destination,
-  { origin }: Call,
+  { origin, span }: Pick<Call, "origin"> & Pick<AttemptContext, "span">,
 ): UpstreamRequest {
-  const headers = traceHeadersFor(origin?.trace, adapter.traceHeaders);
+  span?.onUrl(request.url);
+  const headers = traceHeadersFor(origin?.trace, adapter.traceHeaders, span?.traceparent);
   return headers === undefined
     ? request
     : { ...request, headers: { ...request.headers, ...headers } };

@@ -214,10 +214,10 @@ export class CandidateTurns {
 
   #running(candidate: Candidate, place: Place, watch: AttemptWatch): RunningAttempt {
     const { call, meter, services } = this.#plan;
-    const { clock } = services;
     const { receivedAt, hooks } = call;
-    const parts = { candidate, place, watch, clock, receivedAt, hasHooks: hooks !== undefined };
-    const attempt = new RunningAttempt(parts);
+    const about = { receivedAt, number: this.#attempts, hasHooks: hooks !== undefined };
+    const { clock } = services;
+    const attempt = new RunningAttempt({ candidate, place, watch, clock, ...about });
     this.#attempts += 1;
     this.#triesAt.set(candidate.target.id, this.triesAt(candidate) + 1);
     meter.path.began(attempt);
@@ -258,9 +258,11 @@ export class CandidateTurns {
 
   /** Waits for a place at any of the candidates, all of which were busy. */
   async #queue(): Promise<RunningAttempt> {
-    const { clock } = this.#plan.services;
-    const { call, admission } = this.#plan;
-    const end = clock.monotonic() + queueTimeoutMs(call, admission.capacityClass);
+    const { call, admission, meter, services } = this.#plan;
+    const { clock } = services;
+    const startedAt = clock.monotonic();
+    meter.path.waits(startedAt - call.receivedAt);
+    const end = startedAt + queueTimeoutMs(call, admission.capacityClass);
     for (;;) {
       if (this.#candidates.length === 0) throw noTarget(admission.model);
       const waitMs = end - clock.monotonic();

@@ -1,7 +1,13 @@
 import { nothingAdjusted, type AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
 import type { AttemptNote, AttemptOutcome } from "../../domain/usage/call-routing.ts";
+import type { AttemptTiming } from "../../domain/tracing/call-timing.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import {
+  UpstreamFailure,
+  type UpstreamFailureDetails,
+} from "../../domain/errors/upstream-failure.ts";
+import type { CallOutcome } from "../../domain/usage/usage.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { mayBeBilled } from "../../routing/retry.ts";
@@ -16,6 +22,8 @@ export interface RunningAttemptParts {
   readonly hasHooks?: boolean;
   /** Arrival of the call in monotonic milliseconds. */
   readonly receivedAt: number;
+  /** Number of the attempt in its call, from 0. */
+  readonly number?: number;
 }
 
 /** How an attempt ended: with its answer, abandoned, or with a failure. */
@@ -25,7 +33,8 @@ export type AttemptEnd = "answered" | "given-up" | UpstreamFailureDetails;
 export class RunningAttempt {
   readonly #parts: RunningAttemptParts;
   readonly #startedAt: number;
-  #hasAnswered = false;
+  #answeredAt: number | undefined;
+  #url: string | undefined;
   #end: AttemptEnd | undefined;
   #durationMs: number | undefined;
   #decision: string | undefined;
@@ -40,6 +49,10 @@ export class RunningAttempt {
 
   get candidate(): Candidate {
     return this.#parts.candidate;
+  }
+
+  get number(): number {
+    return this.#parts.number ?? 0;
   }
 
   get place(): Place {
@@ -61,13 +74,18 @@ export class RunningAttempt {
     return this.#wasSent;
   }
 
+  /** A request of it has this address. */
+  sentTo(url: string): void {
+    this.#url = url;
+  }
+
   sent(): void {
     this.#wasSent = true;
   }
 
   /** The answer, or its first event, was decoded. */
   answered(): void {
-    this.#hasAnswered = true;
+    this.#answeredAt = this.#parts.clock.monotonic();
     this.#parts.watch.answered();
   }
 
@@ -124,6 +142,21 @@ export class RunningAttempt {
     };
   }
 
+  /** The attempt as a trace shows it. */
+  get timing(): AttemptTiming {
+    const { candidate, receivedAt } = this.#parts;
+    const end = this.#end;
+    const answeredAt = this.#answeredAt;
+    return {
+      ...this.note,
+      upstreamModel: candidate.target.model,
+      provider: candidate.upstream.adapter.provider,
+      url: this.#url,
+      firstEventMs: answeredAt === undefined ? undefined : answeredAt - receivedAt,
+      status: typeof end === "object" ? end.status : undefined,
+    };
+  }
+
   #age(): number {
     return this.#parts.clock.monotonic() - this.#startedAt;
   }
@@ -132,8 +165,14 @@ export class RunningAttempt {
     // The answer served the call and is billed as such.
     if (outcome === "answered") return false;
     if (outcome === "given-up") return this.#wasSent;
-    return mayBeBilled(outcome, this.#hasAnswered);
+    return mayBeBilled(outcome, this.#answeredAt !== undefined);
   }
+}
+
+/** How the attempt that serves a call ends with it. */
+export function attemptEndOf(outcome: CallOutcome, error: GatewayError | undefined): AttemptEnd {
+  if (outcome === "completed") return "answered";
+  return error?.cause instanceof UpstreamFailure ? error.cause.details : "given-up";
 }
 
 function healthOf(end: AttemptEnd): Parameters<AttemptWatch["ended"]>[0] {

@@ -1,8 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { CallTiming } from "../../domain/tracing/call-timing.ts";
 import type { Model } from "../../domain/model.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { CallOutcome, OpenedCall, TokenUsage, UsageRecord } from "../../domain/usage/usage.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { Admission } from "../../admission/admit.ts";
@@ -16,7 +16,8 @@ import type {
 import { CallPath } from "../call-path.ts";
 import { CallUsage, type CountedUsage } from "./call-usage.ts";
 import type { CallLedger, RecordFailure } from "../../domain/usage/call-ledger.ts";
-import type { AttemptEnd } from "../attempts/running-attempt.ts";
+import { attemptEndOf } from "../attempts/running-attempt.ts";
+import { timingOf } from "./timing-of.ts";
 
 export interface MeterServices {
   readonly clock: Clock;
@@ -36,6 +37,8 @@ export interface AboutCall extends Pick<Call, "origin"> {
   /** Set for a failed call. */
   readonly error: GatewayError | undefined;
   readonly attempts: readonly AttemptNote[];
+  /** For the trace; undefined where no traces are sent. */
+  readonly timing: CallTiming | undefined;
 }
 
 export interface MeterSubject {
@@ -61,6 +64,8 @@ export class Meter {
   readonly #services: MeterServices;
   readonly #subject: MeterSubject;
   readonly #startedAt: number;
+  readonly #parsedAt: number;
+  #admittedAt: number | undefined;
   #admission: Admission | undefined;
   /** Filled by the attempt loop. */
   readonly path = new CallPath();
@@ -81,7 +86,8 @@ export class Meter {
     this.#services = services;
     this.#tokens = new CallUsage(subject.model.kind, subject.estimate.inputTokens);
     const { clock } = services;
-    this.#startedAt = Math.round(clock.now() - (clock.monotonic() - subject.call.receivedAt));
+    this.#parsedAt = clock.monotonic();
+    this.#startedAt = Math.round(clock.now() - (this.#parsedAt - subject.call.receivedAt));
   }
 
   /** The call may run once this resolves, unless the ledger refuses it. */
@@ -89,7 +95,7 @@ export class Meter {
     this.#admission = admission;
     this.#countedTokens = admission.reservedTokens;
     this.#isOpen = true;
-    this.#checkpointAt = this.#services.clock.monotonic();
+    this.#checkpointAt = this.#admittedAt = this.#services.clock.monotonic();
     return this.#services.ledger.open(this.#openedCall(admission));
   }
 
@@ -171,13 +177,15 @@ export class Meter {
     this.#final = this.#finalUsage(outcome, end.status);
     const { usage } = this.#final;
     if (this.#admission !== undefined) this.#settle(usage);
-    this.path.serving?.conclude(attemptEnd(outcome, error));
+    this.path.serving?.conclude(attemptEndOf(outcome, error));
     const record = this.#record(end, this.#final);
     this.#recorded = this.#services.ledger.close(record);
     this.path.serving?.release(usage.inputTokens + usage.outputTokens);
     const { origin, hooks } = this.#subject.call;
     const attempts = record.routing?.attempts ?? this.path.notes;
-    this.#services.onCallEnded(record, { origin, error, attempts });
+    const times = { parsedAt: this.#parsedAt, admittedAt: this.#admittedAt };
+    const timing = timingOf(this.#subject, this.path, times);
+    this.#services.onCallEnded(record, { origin, error, attempts, timing });
     hooks?.callClosed(record);
   }
 
@@ -278,11 +286,6 @@ export class Meter {
       reservedTokens: admission?.reservedTokens,
     };
   }
-}
-
-function attemptEnd(outcome: CallOutcome, error: GatewayError | undefined): AttemptEnd {
-  if (outcome === "completed") return "answered";
-  return error?.cause instanceof UpstreamFailure ? error.cause.details : "given-up";
 }
 
 interface CallEnd {

@@ -4,8 +4,10 @@ import type { Config } from "../../config/config.ts";
 import { Peppers } from "../../domain/keys/peppers.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { DatabaseFacts } from "../../store/installation.ts";
-import { schemaOf } from "../../store/sqlite/connection/copy-database.ts";
+import { SchemaTooNew } from "../../store/errors.ts";
+import { refuseIfTooNew } from "../../store/schema-version.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
+import { inspectSchema } from "../../store/sqlite/connection/schema-row.ts";
 import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
 import { CommandError } from "../command.ts";
 import { readTextFile } from "../read-input.ts";
@@ -40,11 +42,12 @@ export async function verifyBackup(
 async function checkDatabase(path: string, { version }: Manifest): Promise<DatabaseFacts> {
   const problem = await examineDatabase(path);
   if (problem !== undefined) throw new CommandError(`${path} is damaged: ${problem}`);
-  const schema = schemaOf(path);
-  if (schema.version > schema.newest) {
+  try {
+    refuseIfTooNew(inspectSchema(path));
+  } catch (error) {
+    if (!(error instanceof SchemaTooNew)) throw error;
     throw new CommandError(
-      `${path} has the schema ${schema.version} of a newer version of Sluice (${version}); ` +
-        `this one knows ${schema.newest}`,
+      `${path} is of a newer version of Sluice (${version}): ${error.message}`,
     );
   }
   return inspectDatabase(path);

@@ -15,6 +15,7 @@ import {
   settingsOptions,
   type SettingsArguments,
 } from "../serve/load-settings.ts";
+import { checkDatabase } from "./check-database.ts";
 import { checkGateway } from "./check-gateway.ts";
 import { checkMachine } from "./check-machine.ts";
 import { checkTargets } from "./check-targets.ts";
@@ -25,7 +26,7 @@ export const doctorCommand: Command = {
   help: () => `Usage: sluice doctor [--config FILE] [--data-dir DIR] [--no-targets] [--json]
 
 Finds out why a gateway does not work, and what to do about it. Checks the configuration, the data
-directory, the disk, open files, the gateway if one is running, and each target: its credential,
+directory, the disk, open files, a PostgreSQL server, the gateway if one is running, and each target: its credential,
 whether it can be reached, and whether it answers. It asks each target for up to 16 tokens. Run it as
 the user of the gateway and with its environment, because credentials depend on both.
 
@@ -73,6 +74,7 @@ async function examine({ chosen, asksTargets, tell }: Examination, io: CommandIo
     return tell([{ state: "failed", subject: "environment", text: config.message }]);
   }
   tell(checkMachine(config));
+  tell(await checkDatabase(config, io));
   tell(await checkGateway(config.dataDir, chosen, io));
   if (asksTargets && path !== undefined) tell(await checkTargets(config, io));
 }

@@ -1,3 +1,4 @@
+import { receiptNotes } from "../resources/replicas.ts";
 import { switches } from "../verbs/switches.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import { checkLeak } from "./check-leak.ts";
@@ -58,6 +59,7 @@ export const keys: ResourceSpec = {
       summary: "Give a key a new secret; the old one keeps working for a while",
       conflict: ["compromised", "overlap"],
       show: showRotatedKey,
+      notes: (_, answer) => receiptNotes(answer),
       examples: [
         "keys rotate key_0123456789abcdef",
         "keys rotate sk-slc_1a2B3c4D --overlap 7d > new-key",
@@ -80,6 +82,7 @@ export const keys: ResourceSpec = {
       name: "revoke",
       operation: "revokeKey",
       done: "is revoked. All gateways refuse it within a second.",
+      notes: (_, answer) => receiptNotes(answer),
     },
     {
       name: "check-leak",

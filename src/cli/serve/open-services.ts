@@ -60,7 +60,8 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     processes: () => [],
     lastUse: () => undefined,
     // Running gateways poll the database.
-    onKeysChanged: () => Promise.resolve(),
+    onKeysChanged: () => Promise.resolve(undefined),
+    replicas: () => Promise.resolve([]),
   };
   return { ...services, passwords: new Passwords() };
 }

@@ -40,6 +40,7 @@ function describe(): readonly DescribedOperation[] {
     processes: unopened,
     lastUse: unopened,
     onKeysChanged: unopened,
+    replicas: unopened,
     passwords: new Passwords(),
   });
 }

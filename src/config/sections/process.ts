@@ -1,40 +1,8 @@
 import { availableParallelism } from "node:os";
 import { z } from "zod";
-import { flag, size, wholeNumber } from "../../settings/values.ts";
+import { flag, wholeNumber } from "../../settings/values.ts";
 
-/** The processes of a gateway and what they log. */
-
-export const telemetrySchema = z
-  .strictObject({
-    log_level: z
-      .enum(["debug", "info", "warn", "error", "off"])
-      .prefault("info")
-      .describe("Minimum severity to log."),
-    log_format: z.enum(["text", "json"]).prefault("text").describe("Format of log lines."),
-    access_log: flag(
-      "Whether requests of the API are logged at `info`; otherwise they are logged at `debug`.",
-      true,
-    ),
-    log_buffer: size({
-      about: "Buffer for a slow reader of the log; further lines are dropped and counted.",
-      min: "64KiB",
-      max: "1GiB",
-      initial: "1MiB",
-    }),
-    upstream_messages: flag(
-      "Whether to log the error messages of upstreams, which may quote prompts.",
-      false,
-    ),
-  })
-  .prefault({})
-  .describe("Logs.")
-  .transform((telemetry) => ({
-    logLevel: telemetry.log_level,
-    logFormat: telemetry.log_format,
-    logBufferBytes: telemetry.log_buffer,
-    logsAccess: telemetry.access_log,
-    logsUpstreamMessages: telemetry.upstream_messages,
-  }));
+/** The processes of a gateway. */
 
 export const upstreamRequestsSchema = wholeNumber({
   about: "Maximum concurrent requests to upstreams in each worker.",

@@ -1,14 +1,7 @@
 import { z } from "zod";
-import { nameOfDatabase } from "../../domain/database-name.ts";
+import { nameOfDatabase } from "../../domain/addresses/database-name.ts";
 import { Secret } from "../../domain/keys/secret.ts";
-import {
-  duration,
-  listenAddress,
-  requiredWholeNumber,
-  size,
-  text,
-  wholeNumber,
-} from "../../settings/values.ts";
+import { duration, flag, listenAddress, text, wholeNumber } from "../../settings/values.ts";
 
 /** The gateway's own settings: where it listens, what it stores, how long it waits. */
 
@@ -46,14 +39,22 @@ export const storageSchema = z
       max: 200,
       initial: 10,
     }),
+    migrate: z
+      .enum(["auto", "check"])
+      .prefault("auto")
+      .describe(
+        "`auto` brings an older schema up to date at the start. `check` refuses it, for gateways " +
+          "whose schema `sluice migrate` updates before they are deployed.",
+      ),
   })
   .prefault({})
   .describe("The database of keys and of the usage ledger.")
-  .transform(({ url, pool_size: poolSize }) =>
-    isPostgres(url)
-      ? { backend: "postgres" as const, path: nameOfDatabase(url), url: new Secret(url), poolSize }
-      : { backend: "sqlite" as const, path: url.slice(7) },
-  );
+  .transform(({ url, pool_size: poolSize, migrate }) => {
+    const migrates = migrate === "auto";
+    if (!isPostgres(url)) return { backend: "sqlite" as const, path: url.slice(7), migrates };
+    const path = nameOfDatabase(url);
+    return { backend: "postgres" as const, path, url: new Secret(url), poolSize, migrates };
+  });
 
 function isPostgres(url: string): boolean {
   return /^postgres(ql)?:/i.test(url);
@@ -176,6 +177,11 @@ export const authSchema = z
       max: "24h",
       initial: "15m",
     }),
+    keep_snapshot: flag(
+      "Whether digests of the keys are kept in `data_dir` for a start while PostgreSQL cannot be " +
+        "reached. SQLite needs no copy.",
+      true,
+    ),
   })
   .refine((auth) => auth.pepper === undefined || auth.peppers === undefined, {
     path: ["pepper"],
@@ -187,64 +193,5 @@ export const authSchema = z
     /** The first makes digests, all verify them; if empty, the data directory's pepper is used. */
     peppers: auth.peppers ?? (auth.pepper === undefined ? [] : [auth.pepper]),
     snapshotMaxAgeMs: auth.snapshot_max_age,
-  }));
-
-export const ledgerSchema = z
-  .strictObject({
-    batch_rows: wholeNumber({
-      about: "Maximum usage records per database transaction.",
-      min: 1,
-      max: 10_000,
-      initial: 500,
-    }),
-    flush_interval: duration({
-      about: "Maximum time between two writes while records wait.",
-      min: "10ms",
-      max: "1m",
-      initial: "1s",
-    }),
-    queue_rows: requiredWholeNumber({
-      about:
-        "Has no effect: usage records wait in the spool, which `spool_limit` bounds. " +
-        "Accepted with a warning; remove it.",
-      min: 1000,
-      max: 10_000_000,
-    }).optional(),
-    sync: z
-      .enum(["none", "group"])
-      .prefault("group")
-      .describe(
-        "Whether the spool is synced to disk: `group` every 20 ms (what a power cut can " +
-          "lose), `none` leaves it to the system. A crash of the process loses nothing either " +
-          "way.",
-      ),
-    spool_limit: size({
-      about:
-        "Maximum size of a worker's spool. When it is full, its calls are refused; the log " +
-        "warns from 80 % on.",
-      min: "64KiB",
-      max: "1024GiB",
-      initial: "1GiB",
-    }),
-    segment_size: size({
-      about: "Size of one file of the spool.",
-      min: "16KiB",
-      max: "1GiB",
-      initial: "8MiB",
-    }),
-  })
-  .refine((ledger) => ledger.spool_limit >= 4 * ledger.segment_size, {
-    path: ["spool_limit"],
-    error: "must be at least four times ledger.segment_size",
-  })
-  .prefault({})
-  .describe("The record of usage.")
-  .transform((ledger) => ({
-    batchRows: ledger.batch_rows,
-    flushIntervalMs: ledger.flush_interval,
-    /** Whether the file sets `queue_rows`, which has no effect. */
-    setsQueueRows: ledger.queue_rows !== undefined,
-    sync: ledger.sync,
-    spoolLimitBytes: ledger.spool_limit,
-    segmentBytes: ledger.segment_size,
+    keepsSnapshot: auth.keep_snapshot,
   }));

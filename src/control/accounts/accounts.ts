@@ -6,6 +6,7 @@ import {
   accountChangeSchema,
   accountQuerySchema,
   accountSchema,
+  changedAccountSchema,
   newAccountSchema,
   type AccountView,
 } from "../contract/accounts.ts";
@@ -28,6 +29,7 @@ export function accountOperations(services: AdminServices): readonly Operation[]
       reads: permissions.read,
       changes: permissions.operate,
       schema: accountSchema,
+      changedSchema: changedAccountSchema,
       find: requireAccount,
       show: () => viewAccount,
     },

@@ -9,6 +9,7 @@ import {
   applicationChangeSchema,
   applicationQuerySchema,
   applicationSchema,
+  changedApplicationSchema,
   newApplicationSchema,
   type ApplicationView,
 } from "../contract/accounts.ts";
@@ -30,6 +31,7 @@ export function applicationOperations(services: AdminServices): readonly Operati
       reads: permissions.read,
       changes: permissions.manage,
       schema: applicationSchema,
+      changedSchema: changedApplicationSchema,
       find: async (view, id, principal) =>
         requireVisible(await view.applications.get(id), principal, "application"),
       show: () => viewApplication,

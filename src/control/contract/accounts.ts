@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { receiptFields } from "./replicas.ts";
 import {
   accountNameSchema,
   applicationNameSchema,
@@ -27,6 +28,10 @@ export const accountSchema = z
   })
   .meta({ id: "Account", description: "A customer, who owns applications and their keys." });
 export type AccountView = z.infer<typeof accountSchema>;
+
+export const changedAccountSchema = accountSchema
+  .extend(receiptFields)
+  .meta({ id: "ChangedAccount", description: "An account, and who has applied its change." });
 
 const plans = z.array(z.string().min(1).max(100)).max(100).describe("Names of configured plans.");
 const maxKeys = z
@@ -104,6 +109,11 @@ export const applicationSchema = z
     description: "A program of an account in one environment, which keys are issued to.",
   });
 export type ApplicationView = z.infer<typeof applicationSchema>;
+
+export const changedApplicationSchema = applicationSchema.extend(receiptFields).meta({
+  id: "ChangedApplication",
+  description: "An application, and who has applied its change.",
+});
 
 export const newApplicationSchema = z
   .strictObject({

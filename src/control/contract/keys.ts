@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { receiptFields } from "./replicas.ts";
 import {
   disabledBySchema,
   idSchema,
@@ -76,6 +77,10 @@ export const keySchema = z
   })
   .meta({ id: "Key", description: "Has limits, usage and a plan." });
 export type KeyView = z.infer<typeof keySchema>;
+
+export const changedKeySchema = keySchema
+  .extend(receiptFields)
+  .meta({ id: "ChangedKey", description: "A key, and who has applied its change." });
 
 const keySettings = z
   .object({
@@ -194,6 +199,7 @@ export const rotatedKeySchema = z
     overlap_until: timeSchema
       .nullable()
       .describe("Until when the previous secret works, at most as long as the key."),
+    ...receiptFields,
   })
   .meta({ id: "RotatedKey" });
 

@@ -1,7 +1,7 @@
 import type { Key, KeySecret } from "../../domain/keys/key.ts";
 import { about } from "../audit/audit-fields.ts";
 import type { Change } from "../operation/change.ts";
-import { keySchema } from "../contract/keys.ts";
+import { changedKeySchema } from "../contract/keys.ts";
 import { isLive, liveSecrets, type KeyOperations } from "./key-view.ts";
 import type { Operation } from "../operation/operation.ts";
 import { notFound } from "../operation/scope.ts";
@@ -19,7 +19,7 @@ export function endSecretOperation(keys: KeyOperations): Operation {
       "The other secret keeps working. The only live secret cannot be ended: rotate or " +
       "revoke the key. Repeating it changes nothing. `public_id` may be preceded by " +
       "`sk-slc_`.",
-    answer: keySchema,
+    answer: changedKeySchema,
     async run({ changing, entity: key, parameters, show }) {
       const publicId = (parameters["public_id"] ?? "").replace(/^sk-slc_/, "");
       const secret = await changing.transaction.secrets.get(publicId);

@@ -4,6 +4,7 @@ import {
   keyChangeSchema,
   keyQuerySchema,
   keySchema,
+  changedKeySchema,
   newKeySchema,
 } from "../contract/keys.ts";
 import { endSecretOperation } from "./end-secret.ts";
@@ -30,6 +31,7 @@ export function keyOperations(services: AdminServices): readonly Operation[] {
       reads: permissions.read,
       changes: permissions.manage,
       schema: keySchema,
+      changedSchema: changedKeySchema,
       find: requireKey,
       show: (view) => showKeys(view, services),
     },
@@ -129,14 +131,16 @@ function revokeKey(keys: KeyOperations): Operation {
     id: "revokeKey",
     method: "DELETE",
     summary: "Revoke a key permanently",
-    description: "Running gateways refuse it within a second. Repeating it changes nothing.",
-    answer: keySchema,
+    description:
+      "Running gateways refuse it within a second. Repeating it changes nothing and tells how many " +
+      "have applied it.",
+    answer: changedKeySchema,
     async run({ changing, entity: before, show }) {
+      changing.touchesKeys();
       if (before.revokedAt !== undefined) return show(before);
       const { transaction, now } = changing;
       const after = await transaction.keys.update({ ...before, revokedAt: now });
       await changing.audit(changeOf("key", "revoke", { before, after }));
-      changing.touchesKeys();
       return show(after);
     },
   });

@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditFields } from "../../domain/audit/audit.ts";
 import { isSameValue } from "../../domain/same-value.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
+import type { KeysApplied } from "../../domain/replica.ts";
 import type { ControlTransaction, ControlView } from "../../store/control-store.ts";
 import type { OperationCall } from "./operation.ts";
 import type { AdminServices } from "../services.ts";
@@ -33,10 +34,27 @@ export interface AuditedChange {
  * change twice. `work` returns the operation's answer.
  */
 export async function change<Answer>(
-  services: Pick<AdminServices, "store" | "clock" | "onKeysChanged">,
+  services: ChangeServices,
   call: OperationCall,
   work: (change: Change) => Promise<Answer>,
 ): Promise<Answer> {
+  return (await changeKeys(services, call, work)).answer;
+}
+
+type ChangeServices = Pick<AdminServices, "store" | "clock" | "onKeysChanged">;
+
+export interface Changed<Answer> {
+  readonly answer: Answer;
+  /** Undefined if no keys were touched, or if nobody can tell who has applied it. */
+  readonly applied: KeysApplied | undefined;
+}
+
+/** The same; also tells how many gateways have applied a change of keys. */
+export async function changeKeys<Answer>(
+  services: ChangeServices,
+  call: OperationCall,
+  work: (change: Change) => Promise<Answer>,
+): Promise<Changed<Answer>> {
   const { id: requestId, address, principal, replies } = call;
   const actor = { kind: principal.kind, id: principal.userId, name: principal.name };
   let hasTouchedKeys = false;
@@ -50,9 +68,9 @@ export async function change<Answer>(
     await replies?.keep(changing.transaction, made);
     return made;
   });
+  if (!hasTouchedKeys) return { answer, applied: undefined };
   // The change is committed; if the reload fails, the key ring loads it at its next poll.
-  if (hasTouchedKeys) await services.onKeysChanged().catch(() => undefined);
-  return answer;
+  return { answer, applied: await services.onKeysChanged().catch(() => undefined) };
 }
 
 /** Account holders of a disabled account may only sign in and read. Throws 409. */

@@ -172,9 +172,9 @@ test("reads ignore the key", async () => {
 /** An erasure that pauses once its account is stopped. */
 function pausingErasure(accountId: string) {
   const [stopped, pause] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const onKeysChanged = (): Promise<void> => {
+  const onKeysChanged = async (): Promise<undefined> => {
     stopped.resolve();
-    return pause.promise;
+    await pause.promise;
   };
   const services = { ...admin.services, onKeysChanged };
   const operation = adminOperations({ ...services, passwords: new Passwords() }).find(

@@ -11,7 +11,7 @@ import type {
 import { changeOf, type Entities, type Kind } from "../audit/audit-fields.ts";
 import { listOf, removedSchema } from "../contract/values.ts";
 import type { AdminServices } from "../services.ts";
-import { change, type Change } from "./change.ts";
+import { change, changeKeys, type Change } from "./change.ts";
 import { defineOperation, type NoFields, type OperationDefinition } from "./define-operation.ts";
 import { emptyList, pageRequest } from "./list-page.ts";
 import type { Operation, OperationCall } from "./operation.ts";
@@ -25,6 +25,8 @@ export interface Resource<Each extends Kind, View> {
   readonly reads: Permission;
   readonly changes: Permission;
   readonly schema: z.ZodType<View, View>;
+  /** The same with the receipt of a change, if the change can touch keys. */
+  readonly changedSchema?: z.ZodType<unknown, View>;
   /** The entity that a path names. Throws 404, also when the principal may not see it. */
   readonly find: (
     view: ControlView,
@@ -150,13 +152,17 @@ export class ResourceOperations<Each extends Kind, View> {
     return defineOperation<Answer, NoFields, Body>({
       ...this.#at(`/{id}${below}`, "changes"),
       ...own,
-      run: ({ call, parameters, body }) =>
-        change(this.#services, call, async (changing) => {
+      run: async ({ call, parameters, body }) => {
+        const { answer, applied } = await changeKeys(this.#services, call, async (changing) => {
           const { find, show } = this.#resource;
           const { transaction } = changing;
           const entity = await find(transaction, parameters["id"] ?? "", call.principal);
           return own.run({ changing, call, body, entity, parameters, show: show(transaction) });
-        }),
+        });
+        // All answers to an idempotency key are equal.
+        if (call.replies !== undefined || applied === undefined) return answer;
+        return Object.assign({}, answer, { applied });
+      },
     });
   }
 
@@ -173,7 +179,7 @@ export class ResourceOperations<Each extends Kind, View> {
     return this.change({
       ...own,
       method: "PATCH",
-      answer: this.#resource.schema,
+      answer: this.#resource.changedSchema ?? this.#resource.schema,
       run: async (input) => {
         const { changing, body, entity: before, show } = input;
         requireRevision(before, body.revision);

@@ -2,8 +2,9 @@ import type { CountedRequest } from "../../domain/limits/limit-scope.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import { readTrace } from "../../domain/request-trace.ts";
+import { spanIdsOf } from "../../domain/tracing/span-ids.ts";
 import type { RequestOrigin } from "../../snapshot/call.ts";
-import { environmentAt } from "../../snapshot/snapshot.ts";
+import { environmentAt, type Snapshot } from "../../snapshot/snapshot.ts";
 import type { CountArrival, HandledRequest } from "./dispatch-options.ts";
 import { draining, unknownHost } from "../replies/edge-refusal.ts";
 import type { PreparedRefusal } from "../replies/error-reply.ts";
@@ -118,7 +119,7 @@ function serve(
     environment,
     snapshot,
     counted,
-    origin: originOf(context),
+    origin: originOf(context, snapshot),
     dialect: route.dialect,
     streamEnded: streamEndOf(context),
     readBody: () => readBodyOf(context),
@@ -128,8 +129,10 @@ function serve(
   return route.handle(call);
 }
 
-function originOf(context: RequestContext): RequestOrigin {
-  const { request, route } = context;
+function originOf(context: RequestContext, { settings }: Snapshot): RequestOrigin {
+  const { id, request, route } = context;
   const { method, headers } = request;
-  return { method, route, trace: readTrace(headers), onCall: () => void (context.isCall = true) };
+  const trace = readTrace(headers);
+  const spans = settings.sampling && spanIdsOf(id, trace, settings.sampling);
+  return { method, route, trace, spans, onCall: () => void (context.isCall = true) };
 }

@@ -71,7 +71,14 @@ export class ControlProcess implements AsyncDisposable {
       passwords,
       randomBytes: (target) => crypto.getRandomValues(target),
       ...bootstrap,
-      onKeysChanged: () => this.#reloadKeys(),
+      reloadKeys: () => this.#reloadKeys(),
+      replica: () => ({
+        configuredAt: this.#feed.generation,
+        configText: this.#feed.text,
+        keysEpoch: this.#workers.appliedEpoch(this.#config.workers),
+        workers: this.#config.workers,
+        notReady: this.#whyNotReady(),
+      }),
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
@@ -175,11 +182,13 @@ export class ControlProcess implements AsyncDisposable {
     await this.#server[Symbol.asyncDispose]();
   }
 
-  async #reloadKeys(): Promise<void> {
+  async #reloadKeys(): Promise<boolean> {
     // With one worker, nothing here depends on keys.
     const isShared = this.#config.workers > 1;
     const reading = isShared ? this.#coordination.reloadKeys().catch(() => undefined) : undefined;
-    await Promise.all([reading, this.#workers.reloadKeys()]);
+    const [hasReloaded] = await Promise.all([this.#workers.reloadKeys(), reading]);
+    const isComplete = this.#workers.appliedEpoch(this.#config.workers) !== undefined;
+    return hasReloaded && isComplete;
   }
 
   #begin(): void {
@@ -226,6 +235,7 @@ export class ControlProcess implements AsyncDisposable {
       clock: systemClock,
       log,
       worker: "control",
+      programVersion: version,
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
         version,

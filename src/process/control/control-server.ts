@@ -12,12 +12,15 @@ import type { Shutdown } from "../../edge/shutdown.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { adminRoutes } from "../../routes.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
+import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
 import { ControlPlane, platformOf, type ControlPlaneOptions } from "../wiring/control-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
+import { createOwnReplica, type ReplicaState } from "./replicas/own-replica.ts";
+import { Replicas } from "./replicas/replicas.ts";
 import type { Door } from "../wiring/door.ts";
 import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
@@ -33,8 +36,10 @@ export interface ControlServerOptions {
   readonly shownToken?: ControlPlaneOptions["shownToken"];
   readonly onBootstrapToken: NonNullable<AppOverrides["onBootstrapToken"]>;
   readonly passwords?: AppOverrides["passwords"] | undefined;
-  /** Resolves when every data server sees the changes of keys. */
-  readonly onKeysChanged: () => Promise<void>;
+  /** Resolves to whether every data server sees the changes of keys committed before. */
+  readonly reloadKeys: () => Promise<boolean>;
+  /** What other gateways on the database may know. */
+  readonly replica: () => ReplicaState;
   readonly renderMetrics: () => string | Promise<string>;
   readonly processes: AdminServices["processes"];
   /** Rows that data servers have written and that are not stored yet, for the log. */
@@ -63,6 +68,8 @@ export class ControlServer implements AsyncDisposable {
   readonly #options: ControlServerOptions;
   readonly #refusals = new RefusalLog();
   readonly #plane: ControlPlane;
+  readonly #export: MetricsExport;
+  readonly #replicas: Replicas;
   #config: Config;
   #listener: Listener | undefined;
 
@@ -77,7 +84,13 @@ export class ControlServer implements AsyncDisposable {
     const { countWaiting } = options;
     this.storage = openStorage({ settings, clock, owner, telemetry, countWaiting });
     this.port = this.#createPort();
+    this.#replicas = this.#createReplicas();
     this.admin = this.#createServices();
+    this.#export = telemetry.exportOf({
+      page: options.renderMetrics,
+      kindOf: (alias) =>
+        this.#config.environments.find(({ models }) => models.has(alias))?.models.get(alias)?.kind,
+    });
     const { events } = telemetry;
     this.#plane = new ControlPlane({
       config,
@@ -96,6 +109,7 @@ export class ControlServer implements AsyncDisposable {
 
   reconfigure(config: Config): void {
     this.#config = config;
+    this.#export.configure(config.telemetry.otlp);
   }
 
   /** Opens the admin listener, once the database is open. Throws when the address is taken. */
@@ -119,6 +133,7 @@ export class ControlServer implements AsyncDisposable {
       door,
     });
     await this.#plane.start(this.url);
+    this.#replicas.start();
   }
 
   /**
@@ -127,6 +142,7 @@ export class ControlServer implements AsyncDisposable {
    */
   async begin(): Promise<void> {
     this.storage.start();
+    this.#export.configure(this.#config.telemetry.otlp);
     await this.#plane.startBootstrap();
   }
 
@@ -148,6 +164,8 @@ export class ControlServer implements AsyncDisposable {
   /** Called after the last call has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.cut();
+    await this.#export.stop();
+    await this.#replicas.stop();
     await this.#plane.stop();
     await this.storage.close();
     if (this.#listener !== undefined) this.#options.telemetry.events.stopped();
@@ -172,9 +190,28 @@ export class ControlServer implements AsyncDisposable {
     return reports.admitted(since);
   }
 
+  #createReplicas(): Replicas {
+    const { clock, randomBytes: random, reloadKeys, replica: state, telemetry } = this.#options;
+    const { folder, peppers } = this.installation;
+    const { storage: events } = telemetry;
+    const adminUrl = (): string => this.#config.admin.publicUrl ?? this.url;
+    const startedAt = clock.now();
+    return new Replicas({
+      store: this.storage.replicas,
+      clock,
+      own: createOwnReplica({ folder, peppers, random, startedAt, state, adminUrl }),
+      // Until then, a gateway that is cut off may still accept keys.
+      keptMs: this.#config.auth.snapshotMaxAgeMs,
+      reloadKeys,
+      onSigned: ({ keysEpoch }) => void this.storage.keyFile?.follow(keysEpoch),
+      onMessagesLost: (error) => events.keyMessagesLost(error),
+      onMessagesBack: () => events.keyMessagesBack(),
+    });
+  }
+
   #createServices(): AdminServices {
     const { control: store, reports, usage, lastUse } = this.storage;
-    const { clock, randomBytes, telemetry, onKeysChanged, processes, config } = this.#options;
+    const { clock, randomBytes, telemetry, processes, config } = this.#options;
     return {
       store,
       reports,
@@ -189,7 +226,8 @@ export class ControlServer implements AsyncDisposable {
       platform: () => platformOf(this.#config),
       processes,
       lastUse: (publicId) => lastUse.of(publicId),
-      onKeysChanged,
+      onKeysChanged: () => this.#replicas.applied(),
+      replicas: () => this.#replicas.list(),
     };
   }
 

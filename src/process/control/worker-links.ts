@@ -88,9 +88,23 @@ export class WorkerLinks {
     return [...told, ...missing].toSorted((one, other) => one.number - other.number);
   }
 
-  /** Resolves when all workers have applied every change of keys, or have not answered in time. */
-  async reloadKeys(): Promise<void> {
-    await this.#askAll((link) => link.ask("keys.reload", undefined, reloadTimeoutMs));
+  /** Resolves to whether all connected workers have applied every change of keys in time. */
+  async reloadKeys(): Promise<boolean> {
+    const epochs = await this.#askAll(async (link) => {
+      const epoch = await link.ask("keys.reload", undefined, reloadTimeoutMs);
+      const state = this.#workers.get(link);
+      if (state !== undefined) this.#workers.set(link, { ...state, keysGeneration: epoch });
+      return epoch;
+    });
+    return epochs.every((epoch) => epoch !== undefined);
+  }
+
+  /** The newest change of keys that all workers have; undefined while one of `wanted` is missing. */
+  appliedEpoch(wanted: number): number | undefined {
+    const { states } = this;
+    const numbers = new Set(states.map(({ number }) => number));
+    if (states.length < this.count || numbers.size < wanted) return undefined;
+    return Math.min(...states.map(({ keysGeneration }) => keysGeneration));
   }
 
   configChanged(feed: ConfigFeed): void {

@@ -238,8 +238,11 @@ export type SharingMessages = {
 export type ControlMessages = SharingMessages & {
   /** This process ends soon, and another control process takes over. */
   readonly replaced: { readonly ask: undefined };
-  /** Answered when the worker's calls see every change of keys committed before. */
-  readonly "keys.reload": { readonly ask: undefined; readonly answer: void };
+  /**
+   * Answered with the epoch of the keys when the worker's calls see every change of keys committed
+   * before.
+   */
+  readonly "keys.reload": { readonly ask: undefined; readonly answer: number };
   /** Sent after each state of the worker. */
   readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };

@@ -98,9 +98,10 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     ledger,
     running,
     overload: new OverloadGuard({ clock, random, ...options.overload }),
-    onCallEnded(record, { error, ...about }) {
+    onCallEnded(record, about) {
       running.leave(record);
       events.callEnded(record, about);
+      const { error } = about;
       const refusal = error && refusalOfStream(record, error, clock.now());
       if (refusal !== undefined) refusals.record(refusal);
     },

@@ -55,6 +55,7 @@ export function buildSnapshot(
       malformedEvents: config.streams.malformedEvent === "skip" ? mostMalformedEvents : 0,
       imageFetch: config.imageFetch,
       usageTimeoutMs: config.streams.usageTimeoutMs,
+      sampling: config.telemetry.otlp?.sendsTraces === true ? config.telemetry.otlp : undefined,
     },
     hooks,
   };

@@ -1,8 +1,12 @@
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ControlStore } from "../../store/control-store.ts";
+import type { ReplicaStore } from "../../store/replicas.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
 import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
+import { inspectSchema as inspectPostgres } from "../../store/postgres/connection/inspect-server.ts";
+import type { SchemaCheck } from "../../store/schema-version.ts";
+import { inspectSchema as inspectSqlite } from "../../store/sqlite/connection/schema-row.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
 
@@ -14,6 +18,8 @@ export interface DatabaseStores {
   readonly usage: UsageStore;
   readonly replies: ReplyStore;
   readonly reports: UsageReports;
+  /** Undefined if only one gateway can use the database. */
+  readonly replicas?: ReplicaStore | undefined;
 }
 
 interface DatabaseConnection {
@@ -32,10 +38,18 @@ export function openDatabaseStores(
 ): DatabaseStores {
   switch (storage.backend) {
     case "sqlite":
-      return openSqlite(storage.path, clock, options);
+      return openSqlite(storage.path, clock, { migrates: storage.migrates, ...options });
     case "postgres": {
       const { examine: _, ...ofServer } = options;
-      return openPostgres(storage.url.reveal(), clock, { ...ofServer, poolSize: storage.poolSize });
+      const { poolSize, migrates } = storage;
+      return openPostgres(storage.url.reveal(), clock, { poolSize, migrates, ...ofServer });
     }
   }
+}
+
+/** Reads the schema of the configured database, without changing it. Throws `StorageUnavailable`. */
+export async function inspectSchema(storage: Config["storage"]): Promise<SchemaCheck> {
+  return storage.backend === "sqlite"
+    ? inspectSqlite(storage.path)
+    : inspectPostgres(storage.url.reveal());
 }

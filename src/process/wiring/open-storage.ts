@@ -13,18 +13,22 @@ import type { ControlStore } from "../../store/control-store.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner } from "../../store/installation.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
+import type { ReplicaStore } from "../../store/replicas.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
+import type { KeyFile } from "../../store/disk/key-file.ts";
+import { openKeyFile } from "../../store/disk/open-key-file.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
 import { type DatabaseStores, openDatabaseStores } from "./database-stores.ts";
-import { spoolRoot } from "./open-spool.ts";
+import { openLedgerEvents } from "./ledger/open-events.ts";
+import { spoolRoot } from "./ledger/open-spool.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 export interface StorageOptions {
   /** Paths are read once; a reload changes the rest. */
   readonly settings: () => Pick<
     Config,
-    "storage" | "dataDir" | "ledger" | "retention" | "idempotency" | "audit"
+    "storage" | "dataDir" | "auth" | "ledger" | "retention" | "idempotency" | "audit"
   >;
   readonly clock: Clock;
   /** The expected owner of the database. */
@@ -41,7 +45,12 @@ export interface Storage {
   readonly reports: UsageReports;
   /** Stored answers for idempotent requests. */
   readonly replies: ReplyStore;
-  readonly keys: KeyStore;
+  /** Those of the database, or those on disk while it is unavailable. */
+  readonly keys: Pick<KeyStore, "loadKeys">;
+  /** Undefined if there is none. */
+  readonly keyFile: KeyFile | undefined;
+  /** Undefined if only this gateway can use the database. */
+  readonly replicas: ReplicaStore | undefined;
   readonly lastUse: LastUse;
   readonly renewal: DigestRenewal;
   /** Stores the contents of the data servers' spools. */
@@ -66,7 +75,9 @@ export function openStorage(options: StorageOptions): Storage {
   let isOpen = false;
   const started = Promise.withResolvers<void>();
   const stores = openStores(options, { isOpen: () => isOpen, started: started.promise });
-  const { connection, control, keys, usage, reports, replies } = stores;
+  const { connection, control, keys, reports, replies } = stores;
+  const ledger = openLedgerEvents({ config, store: stores.usage, clock, on: ledgerEvents });
+  const { usage } = ledger;
   const lastUse = new LastUse({
     store: keys,
     intervalMs: lastUseIntervalMs,
@@ -84,12 +95,15 @@ export function openStorage(options: StorageOptions): Storage {
   const retention = createRetention(options, stores, () => ingest.isReplaying);
   const renewal = new DigestRenewal(keys);
   const checkpoints = createCheckpoints(options, control);
+  const known = keysWithFile(options, keys);
   return {
     control,
     usage,
     reports,
     replies,
-    keys,
+    keys: known.keys,
+    keyFile: known.file,
+    replicas: stores.replicas,
     lastUse,
     renewal,
     ingest,
@@ -105,19 +119,36 @@ export function openStorage(options: StorageOptions): Storage {
     start() {
       started.resolve();
       ingest.start();
+      ledger.start();
       lastUse.start();
       retention.start();
       checkpoints.start();
     },
     async close() {
+      await known.file?.stop();
       await retention.stop();
       if (isOpen) await checkpoints.stop();
       await lastUse.stop();
       await renewal.stop();
       await ingest.stop();
+      await ledger.close();
       await connection.close();
     },
   };
+}
+
+function keysWithFile(
+  { settings, clock, owner: { peppers }, telemetry: { storage: events } }: StorageOptions,
+  store: KeyStore,
+): ReturnType<typeof openKeyFile> {
+  return openKeyFile({
+    config: settings(),
+    clock,
+    peppers,
+    store,
+    onFailed: (error) => events.keyFileFailed(error),
+    onWritten: () => events.keyFileWritten(),
+  });
 }
 
 function createRetention(

@@ -45,7 +45,7 @@ test("a worker tells at once that it can serve, or cannot any more", async () =>
     state,
     whyNotReady: () => notReady,
     renderMetrics: () => "",
-    reloadKeys: () => Promise.resolve(),
+    reloadKeys: () => Promise.resolve(0),
     onConfig: () => undefined,
     onState: () => undefined,
     onHealthHint: () => undefined,

@@ -28,7 +28,7 @@ export interface ControlLinkOptions {
   /** The same as in the state, but cheaper. */
   readonly whyNotReady: () => string | undefined;
   readonly renderMetrics: () => string;
-  readonly reloadKeys: () => Promise<void>;
+  readonly reloadKeys: () => Promise<number>;
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
   readonly onHealthHint: (hint: ControlMessages["health.changed"]["ask"]) => void;

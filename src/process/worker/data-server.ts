@@ -7,7 +7,7 @@ import type { Listener } from "../../edge/listen.ts";
 import { draining } from "../../edge/replies/edge-refusal.ts";
 import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
 import { createAuthenticate } from "../../keys/authenticate.ts";
-import { KeyRing } from "../../keys/key-ring.ts";
+import { howDegraded, keyPollMs, KeyRing } from "../../keys/key-ring.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { LimitStore } from "../../store/store.ts";
@@ -43,8 +43,6 @@ import { startListener } from "../wiring/start-listener.ts";
 
 /** Longer than it takes to make a connection whose packets were lost once. */
 const settleMs = 1_500;
-/** Interval between looks for changed keys; changes are announced besides. */
-const keyPollMs = 500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
 export class DataServer implements DataPort, AsyncDisposable {
@@ -145,8 +143,9 @@ export class DataServer implements DataPort, AsyncDisposable {
     this.#services.overload.start();
   }
 
-  reloadKeys(): Promise<void> {
-    return this.#keyRing.reload();
+  async reloadKeys(): Promise<number> {
+    await this.#keyRing.reload();
+    return this.#keyRing.epoch;
   }
 
   reconfigure(config: Config): void {
@@ -198,6 +197,7 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   #followConfig(): void {
     const { routing: events } = this.#options.telemetry;
+    this.#options.telemetry.traces.configure(this.#config.telemetry.otlp);
     followConfig(this.#services, { config: this.#config, snapshot: this.#snapshot, events });
   }
 
@@ -207,7 +207,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return new KeyRing({
       store: control.keys,
       clock,
-      intervalMs: keyPollMs,
+      intervalMs: keyPollMs(this.#options.config.storage),
       onReloaded: () => events.keysReloaded(),
       onChanged: () => {
         this.#running.endStale();
@@ -293,8 +293,8 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { surfaces } = this.#options.overrides;
     const settings = () => buildApiSettings(this.#config);
     const parts = { services: this.#services, settings, sharing: this.#repeatable };
-    return new RouteTable(
-      dataRoutes({ ...parts, surfaces, whyNotReady: () => this.whyNotReady() }),
-    );
+    const whyNotReady = (): string | undefined => this.whyNotReady();
+    const lack = (): string | undefined => howDegraded(this.#keyRing);
+    return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));
   }
 }

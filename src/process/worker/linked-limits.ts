@@ -25,6 +25,7 @@ export function linkedLimits(
     (coordination ?? handover)?.join({ report: () => ({}) });
     return newSharedLimits({ clock, random, telemetry });
   }
+  telemetry.metrics.followLimits(() => false);
   const options = { clock, random, ...limitStoreBounds };
   if (coordination !== undefined) return new RemoteLimits(coordination, options);
   return handover && new SoloLimits(handover, { ...options, restore });

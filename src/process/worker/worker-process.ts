@@ -1,3 +1,4 @@
+import packageJson from "../../../package.json" with { type: "json" };
 import { readOwnProcess } from "../process-readings.ts";
 import type { Config } from "../../config/config.ts";
 import { systemClock } from "../../domain/clock.ts";
@@ -12,8 +13,8 @@ import type { AppOverrides } from "../wiring/app-interface.ts";
 import type { LinkLost } from "../link/link-errors.ts";
 import type { ConfigFeed, ControlState, WorkerState } from "../link/messages.ts";
 import { ownFacts } from "../own-facts.ts";
-import { openSpool } from "../wiring/open-spool.ts";
 import { loadSharedLimits } from "../wiring/limits/load-shared-limits.ts";
+import { openSpool } from "../wiring/ledger/open-spool.ts";
 import { ControlOutage } from "./control-outage.ts";
 import { ControlLink } from "./control-link.ts";
 import { DataServer } from "./data-server.ts";
@@ -60,7 +61,7 @@ export class WorkerProcess implements AsyncDisposable {
       state: () => this.#state(),
       whyNotReady: () => this.#whyNotReady(),
       renderMetrics: () => this.#parts?.telemetry.metrics.render() ?? "",
-      reloadKeys: () => this.#parts?.data.reloadKeys() ?? Promise.resolve(),
+      reloadKeys: () => this.#parts?.data.reloadKeys() ?? Promise.resolve(0),
       onState: (state) => {
         this.#controlState = state;
       },
@@ -147,6 +148,7 @@ export class WorkerProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.refuse();
     await this.#parts?.data[Symbol.asyncDispose]();
+    await this.#parts?.telemetry.traces.stop();
     await this.#control.stop();
     this.#outage.stop();
   }
@@ -200,6 +202,7 @@ export class WorkerProcess implements AsyncDisposable {
       clock: systemClock,
       log: this.#options.log,
       worker: String(this.#options.number),
+      programVersion: packageJson.version,
       gauges: {
         openRequests: () => this.#parts?.data.openRequests ?? 0,
         queuedUsageRows: () => this.#waitingRows,

@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { oddKind } from "../../domain/chat/file-kind.ts";
+import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
 import { pepperPath } from "./pepper.ts";
 import { writeOnce } from "./write-once.ts";
 
@@ -37,6 +38,13 @@ export class DataFolder {
     if (this.readId() === id) return;
     rmSync(this.#idPath, { force: true });
     writeOnce(this.#idPath, `${id}\n`);
+  }
+
+  /** Names the gateway that uses this directory among those on its database. */
+  replicaId(random: RandomBytes): string {
+    const path = join(this.path, "replica");
+    if (!existsSync(path)) writeOnce(path, `rep_${randomBase62(16, random)}\n`);
+    return readFileSync(path, "utf8").trim();
   }
 
   /** Whether a gateway of any version has used it with a database. */

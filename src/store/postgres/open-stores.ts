@@ -6,12 +6,13 @@ import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import type { DroppedRows } from "../store.ts";
+import { PostgresReplicaStore } from "./replica-store.ts";
 import { PostgresConnection, type PostgresOptions } from "./connection/connection.ts";
 import { PostgresUsageStore } from "./usage/usage-store.ts";
 
 export interface StoreOptions extends Pick<
   PostgresOptions,
-  "owner" | "onTrouble" | "onRecovered" | "poolSize"
+  "owner" | "migrates" | "onTrouble" | "onRecovered" | "poolSize"
 > {
   readonly peppers: Peppers;
   /** Called for calls that came too late to be stored. */
@@ -31,5 +32,6 @@ export function openStores(url: string, clock: Clock, options: StoreOptions) {
     usage: new PostgresUsageStore(usage, onDropped),
     replies: new SqlReplyStore(connection.inLane("replies")),
     reports: new SqlUsageReports(usage),
+    replicas: new PostgresReplicaStore(connection, { url }, clock),
   };
 }

@@ -25,14 +25,15 @@ describeWithPostgres(({ connect }) => {
 
 function columnsInSqlite(): Column[] {
   using database = new Database(":memory:");
-  for (const step of migrations) database.run(step);
+  for (const step of migrations) database.run(step.sql);
   // A text as primary key may be null in SQLite.
   return database
     .query<{ table: string; column: string; isNullable: number }, []>(
       `SELECT tables.name AS "table", columns.name AS "column",
          NOT columns."notnull" AND columns.pk = 0 AS isNullable
        FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
-       WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'`,
+       WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
+         AND tables.name <> 'schema_version'`,
     )
     .all()
     .map((row) => ({ ...row, isNullable: row.isNullable === 1 }));

@@ -34,12 +34,29 @@ export interface Tables {
   callReplies: CallReplyRow;
   callRepliesSum: { bytes: number };
   callReplyShares: { accountId: string; bytes: number };
+  replicas: ReplicaRow;
   usage: UsageRow;
   usageGroups: UsageGroupRow;
   /** The minutes before this position are folded into the hours and days of a detail. */
   usageFolds: { step: UsageStep; detail: number; at: number; groupId: number };
   /** The time before which single calls, or the sums of a step, were removed. */
   usageHorizons: { step: UsageStep | "call"; at: number };
+}
+
+/** See `ReplicaFacts`. */
+export interface ReplicaRow {
+  id: string;
+  name: string;
+  version: string;
+  startedAt: number;
+  configuredAt: number;
+  configDigest: string | null;
+  keysEpoch: number | null;
+  workers: number;
+  adminUrl: string;
+  notReady: string | null;
+  /** By the clock of the database. */
+  signedAt: number;
 }
 
 /** Both set, or neither. */

@@ -29,7 +29,7 @@ function withPath(run: (path: string) => Promise<void>): () => Promise<void> {
 function writeDatabase(path: string, first: number, last: number): void {
   using database = new Database(path);
   database.run("PRAGMA synchronous = OFF");
-  for (const step of migrations.slice(0, versionWithSeals - 1)) database.run(step);
+  for (const { sql } of migrations.slice(0, versionWithSeals - 1)) database.run(sql);
   database.run(`PRAGMA user_version = ${versionWithSeals - 1}`);
   let previousDigest = firstDigest;
   for (let sequence = 1; sequence <= last; sequence += 1) {

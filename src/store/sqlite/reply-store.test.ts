@@ -23,10 +23,10 @@ test("replies from before shares were counted are evicted like all others", asyn
   const folder = mkdtempSync(join(tmpdir(), "sluice-replies-"));
   try {
     const path = join(folder, "sluice.db");
-    const version = migrations.indexOf(callReplyShares);
+    const version = migrations.findIndex(({ sql }) => sql === callReplyShares);
     using earlier = new Database(path, { create: true });
     earlier.run("PRAGMA journal_mode = WAL");
-    for (const step of migrations.slice(0, version)) earlier.run(step);
+    for (const step of migrations.slice(0, version)) earlier.run(step.sql);
     earlier.run(`PRAGMA user_version = ${version}`);
     const insert = earlier.query("INSERT INTO call_replies VALUES (?, ?, 'digest', ?, 600, NULL)");
     insert.run("small", "acc_small", 1);

@@ -3,10 +3,12 @@ import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
+import type { CallTiming } from "../../domain/tracing/call-timing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { describeError } from "../log/redact.ts";
+import type { TraceExport } from "../otlp/trace-export.ts";
 import { AccessLog, type AccessEvent, type CallOrigin } from "./access-log.ts";
 import { upstreamOf } from "./upstream-of.ts";
 
@@ -27,6 +29,9 @@ export interface HandledRequestEvent {
 export interface EndedCallEvent {
   readonly origin?: CallOrigin | undefined;
   readonly attempts?: readonly AttemptNote[];
+  /** Undefined where no traces are sent. */
+  readonly timing?: CallTiming | undefined;
+  readonly error?: Pick<GatewayError, "explanation"> | undefined;
 }
 
 export interface TaggedCallEvent {
@@ -49,6 +54,7 @@ export interface TelemetryOptions {
   readonly metrics: Metrics;
   readonly logsUpstreamMessages: boolean;
   readonly logsAccess: boolean;
+  readonly traces: Pick<TraceExport, "callEnded">;
 }
 
 /**
@@ -85,9 +91,13 @@ export class TelemetryEvents {
     this.#access.request({ id, method, route, status, code, durationMs, explanation }, access);
   }
 
-  callEnded(record: UsageRecord, { origin, attempts }: EndedCallEvent = {}): void {
+  callEnded(record: UsageRecord, { origin, attempts, timing, error }: EndedCallEvent = {}): void {
     this.#metrics.callEnded(record, attempts);
     this.#access.call(record, origin);
+    if (timing === undefined || origin === undefined) return;
+    const { method, route, trace } = origin;
+    const rule = error?.explanation?.rule;
+    this.#options.traces.callEnded({ record, timing, method, route, trace, rule });
   }
 
   attemptFailed(callId: string, targetId: string, failure: UpstreamFailure): void {

@@ -16,6 +16,7 @@ export class LedgerTelemetry {
   readonly #database: Outage;
   readonly #spool: Outage;
   readonly #spoolSpace: Outage;
+  readonly #events: Outage;
 
   constructor({ logger, metrics, clock }: EventOptions) {
     this.#logger = logger;
@@ -23,6 +24,7 @@ export class LedgerTelemetry {
     this.#database = new Outage(clock);
     this.#spool = new Outage(clock);
     this.#spoolSpace = new Outage(clock);
+    this.#events = new Outage(clock);
   }
 
   writeFailed(rows: number, error: unknown): void {
@@ -79,6 +81,18 @@ export class LedgerTelemetry {
   lost(rows: number, error: unknown): void {
     const message = "usage is lost: neither the database nor the spool accepts it";
     logFault(this.#logger, message, { error, fields: { rows } });
+  }
+
+  /** The receiver of events has them. */
+  eventsSent(events: number): void {
+    this.#metrics.counters.add("sluice_ledger_events_sent_total", [], events);
+    logRecovery(this.#logger, this.#events, "events of the ledger are delivered again");
+  }
+
+  eventsFailed(error: unknown): void {
+    this.#metrics.counters.add("sluice_ledger_event_failures_total", []);
+    const message = "events of the ledger cannot be delivered; they wait on disk";
+    if (this.#events.failed()) logFault(this.#logger, message, { error });
   }
 
   /** The database rejects the row permanently; it is in the dead-letter file. */

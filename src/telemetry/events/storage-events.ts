@@ -14,6 +14,7 @@ export class StorageEvents {
   readonly #logger: Logger;
   readonly #keys: Outage;
   readonly #limits: Outage;
+  readonly #keyFile: Outage;
   readonly #retention: Outage;
   readonly #lastUse: Outage;
   readonly #checkpoints: Outage;
@@ -22,6 +23,7 @@ export class StorageEvents {
     this.#logger = logger;
     this.#keys = new Outage(clock);
     this.#limits = new Outage(clock);
+    this.#keyFile = new Outage(clock);
     this.#retention = new Outage(clock);
     this.#lastUse = new Outage(clock);
     this.#checkpoints = new Outage(clock);
@@ -59,6 +61,24 @@ export class StorageEvents {
 
   keysReloaded(): void {
     logRecovery(this.#logger, this.#keys, "keys can be read again");
+  }
+
+  keyFileFailed(error: unknown): void {
+    const message = "the keys cannot be written to disk for a start without the database";
+    if (this.#keyFile.failed()) logFault(this.#logger, message, { error });
+  }
+
+  keyFileWritten(): void {
+    logRecovery(this.#logger, this.#keyFile, "the keys can be written to disk again");
+  }
+
+  keyMessagesLost(error: unknown): void {
+    const message = "changes of keys are not announced; each gateway looks for them every second";
+    logFault(this.#logger, message, { error });
+  }
+
+  keyMessagesBack(): void {
+    this.#logger.log("info", "changes of keys are announced again");
   }
 
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */

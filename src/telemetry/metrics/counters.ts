@@ -24,6 +24,10 @@ const table = {
   sluice_ledger_dead_letters_total: [
     "Usage rows that the database rejects permanently; they are in the dead-letter file.",
   ],
+  sluice_ledger_events_sent_total: ["Events of the ledger that the receiver has accepted."],
+  sluice_ledger_event_failures_total: [
+    "Requests with events of the ledger that failed; they are repeated.",
+  ],
   sluice_refusals_total: ["Requests that the gateway itself refused, by rule.", "rule"],
   sluice_repeated_refusals_total: [
     "Repeated refusals of a key or address within a second, answered without reading.",
@@ -55,6 +59,11 @@ const table = {
       "evicted to make room for others, replayed, or joined while in progress.",
     "result",
   ],
+  sluice_trace_calls_total: [
+    "Calls kept for traces: sent, failed to be sent, or dropped because too many waited.",
+    "result",
+  ],
+  sluice_metrics_exports_total: ["Times the metrics were sent, or failed to be sent.", "result"],
 } as const satisfies Record<string, readonly [help: string, ...labelNames: string[]]>;
 
 type CounterName = keyof typeof table;
@@ -73,6 +82,8 @@ const knownValues: readonly (readonly [CounterName, readonly string[]])[] = [
   ["sluice_refusals_total", refusalRules],
   ["sluice_repeated_refusals_total", ["key", "address"]],
   ["sluice_shed_calls_total", capacityClasses],
+  ["sluice_trace_calls_total", ["sent", "failed", "dropped"]],
+  ["sluice_metrics_exports_total", ["sent", "failed"]],
 ];
 
 /** All counters by name. */

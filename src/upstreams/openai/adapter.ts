@@ -41,6 +41,7 @@ export function createOpenAiAdapter(
         decode: ({ body }) => decodeEmbeddings(body),
       }),
     },
+    provider: "openai",
     traceHeaders,
     requestIdHeader,
     authorize: (request) => ({ ...request, headers: { ...request.headers, ...own } }),

@@ -105,7 +105,7 @@ describeWithPostgres((databases) => {
   test("a database of a newer version is refused and left as it is", async () => {
     const url = await databases.server.createDatabase();
     const first = await databases.connect({ url });
-    const setVersion = sql`update schema_version set version = 1000`;
+    const setVersion = sql`update schema_version set version = 1000, compatible_since = 999`;
     await first.change((queries) => setVersion.execute(queries));
     const second = await databases.connect({ url });
     expect(second.open()).rejects.toBeInstanceOf(SchemaTooNew);

@@ -1,12 +1,13 @@
 import type { ClientBase, PoolClient } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
-import { nameOfDatabase } from "../../../domain/database-name.ts";
+import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
 import type { Queries } from "../../repositories/tables.ts";
-import { beginIn, type Lane, LaneQueue } from "./lanes.ts";
+import { beginIn, beginUnordered, type Lane, LaneQueue } from "./lanes.ts";
+import { tellEpoch } from "./notices.ts";
 import { ClientPool, createClient, type PoolOptions } from "./pool.ts";
 import { meaningOf, troubleOf } from "./postgres-trouble.ts";
 import { prepareDatabase } from "./prepare-database.ts";
@@ -22,12 +23,16 @@ export interface PostgresOptions extends PoolOptions {
   readonly seals?: AuditSeals | undefined;
   /** Checks that the database is the right one. */
   readonly owner?: DatabaseOwner | undefined;
+  /** Whether to bring an older schema up to date. Default true. */
+  readonly migrates?: boolean | undefined;
   /** Called once when the database stops working. */
   onTrouble?(what: string, error: unknown): void;
   onRecovered?(): void;
 }
 
 const beginEntities = beginIn("entities");
+/** Other gateways hear of changed keys with the commit, whichever repository changed them. */
+const tellAndCommit = `${tellEpoch}; COMMIT`;
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
 /**
@@ -77,15 +82,20 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     return this.#changeIn("entities", work);
   }
 
-  /** The same connection with changes of one lane, and with reads that wait for none. */
-  inLane(lane: Lane): SqlConnection {
+  /**
+   * The same connection with changes of one lane, or of none, and with reads that wait for none.
+   */
+  inLane(lane: Lane | undefined): SqlConnection {
     const seals = (): AuditSeals => this.seals;
     return {
       get seals() {
         return seals();
       },
       read: (work) => this.#counted(() => this.#transact(beginRead, work)),
-      change: (work) => this.#changeIn(lane, work),
+      change: (work) =>
+        lane === undefined
+          ? this.#counted(() => this.#transact(beginUnordered, work))
+          : this.#changeIn(lane, work),
     };
   }
 
@@ -129,7 +139,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
       await ask(client, begin);
       const result = await inSession(client, work, { mayGoOn: begin === beginEntities });
       // A statement that failed has rolled back all others, even if `work` caught its error.
-      if ((await ask(client, "COMMIT")) !== "COMMIT") {
+      if ((await ask(client, begin === beginEntities ? tellAndCommit : "COMMIT")) !== "COMMIT") {
         throw new StorageUnavailable("the transaction was rolled back");
       }
       if (pool === this.#pool) this.#proveWorking();
@@ -155,12 +165,12 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
 
   /** On a connection of its own, because a step of the schema may take long. */
   async #check(): Promise<void> {
-    const { owner, seals } = this.#options;
+    const { owner, seals, migrates = true } = this.#options;
     const client = await createClient(this.#options);
     try {
       await client.connect();
-      const name = this.#name;
-      await prepareDatabase(client, { name, isCreating: !this.#wasPrepared, owner, seals });
+      const isCreating = !this.#wasPrepared;
+      await prepareDatabase(client, { name: this.#name, isCreating, migrates, owner, seals });
       this.#wasPrepared = true;
       this.#proveWorking();
     } catch (error) {
@@ -244,7 +254,8 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
 /** The command that the last of these statements turned out to be. */
 async function ask(client: ClientBase, statements: string): Promise<string> {
   try {
-    return (await client.query(statements)).command;
+    const results = [await client.query(statements)].flat();
+    return results.at(-1)?.command ?? "";
   } catch (error) {
     throw meaningOf(error);
   }

@@ -8,8 +8,9 @@ export type Lane = "entities" | "usage" | "replies";
 /** Namespace of Sluice's advisory locks: the letters `Sluc`. */
 const namespace = 0x53_6c_75_63;
 
-const numbers: Readonly<Record<Lane | "schema", number>> = {
+const numbers: Readonly<Record<Lane | "schema" | "copy", number>> = {
   schema: 0,
+  copy: 4,
   entities: 1,
   usage: 2,
   replies: 3,
@@ -20,13 +21,22 @@ export function lockOf(lane: Lane | "schema"): string {
   return `SELECT pg_advisory_xact_lock(${namespace}, ${numbers[lane]})`;
 }
 
+/** The statement that begins a change which may run beside any other. */
+export const beginUnordered = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
+
 /**
  * The statements that begin a change in a lane. Read committed, so that each later statement sees
  * what was committed during the wait; a database or a user may have another default.
  */
 export function beginIn(lane: Lane | "schema"): string {
-  return `BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; ${lockOf(lane)}`;
+  return `${beginUnordered}; ${lockOf(lane)}`;
 }
+
+/** The statements that begin a transaction which keeps all others from changes. */
+export const beginAlone = [beginIn("entities"), lockOf("usage"), lockOf("replies")].join("; ");
+
+/** The statement that keeps other copies from the database until the connection ends. */
+export const beginCopying = `SELECT pg_advisory_lock(${namespace}, ${numbers.copy})`;
 
 /** Transactions of one lane in this process, so that waiting takes no connection of the pool. */
 export class LaneQueue {

@@ -11,6 +11,7 @@ export interface PostgresTrouble {
 const troubles: ReadonlyMap<string, PostgresTrouble> = new Map([
   ["08", { what: "cannot be reached", cure: "reconnect" }],
   ["25006", { what: "is read-only", cure: "reconnect" }],
+  ["25P02", { what: "rolled the transaction back", cure: "wait" }],
   ["25P03", { what: "ended an idle transaction", cure: "reconnect" }],
   ["28", { what: "refuses the user or the password", cure: "reconnect" }],
   ["3D", { what: "does not exist", cure: "reconnect" }],
@@ -28,8 +29,7 @@ const unreachable: PostgresTrouble = { what: "cannot be reached", cure: "reconne
 /** Of an error of the driver; undefined for errors of a statement or its data. */
 export function troubleOf(error: unknown): PostgresTrouble | undefined {
   const code = codeOf(error);
-  // The driver throws plain errors for broken connections and time-outs.
-  if (code === undefined) return unreachable;
+  if (code === undefined) return isOfConnection(error) ? unreachable : undefined;
   return troubles.get(code) ?? troubles.get(code.slice(0, 2));
 }
 
@@ -48,6 +48,15 @@ export function meaningOf(error: unknown): unknown {
   if (code === "23505") return new AlreadyExists("the id or name is taken", { cause: error });
   if (code === "23503") return new StillInUse("others refer to it", { cause: error });
   return error;
+}
+
+/**
+ * The driver throws plain errors for broken connections and time-outs, and the system's errors have
+ * codes of their own. Others, such as a value that cannot be written, are faults of a statement.
+ */
+function isOfConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return "code" in error || Object.getPrototypeOf(error) === Error.prototype;
 }
 
 /** The code of an error that the server reported; the class is not used, as it loads the driver. */

@@ -1,8 +1,10 @@
 import type { ClientBase } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { SchemaTooNew, WrongDatabase } from "../../errors.ts";
+import { progressTable } from "../../repositories/copy/copy-place.ts";
+import { UnfinishedCopy, WrongDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
+import { newestSchema, noSchema, stepsToRun, type SchemaVersion } from "../../schema-version.ts";
 import { claimDatabase, hasTable, readFacts } from "./installation-row.ts";
 import { beginIn, lockOf } from "./lanes.ts";
 import { migrations } from "./migrations.ts";
@@ -16,6 +18,10 @@ export interface PrepareSettings {
   readonly name: string;
   /** Whether to create the schema in an empty database. */
   readonly isCreating: boolean;
+  /** Whether to bring an older schema up to date. */
+  readonly migrates: boolean;
+  /** Whether the copy of another database may be unfinished. */
+  readonly mayBeCopy?: boolean;
   readonly owner: DatabaseOwner | undefined;
   readonly seals: AuditSeals | undefined;
 }
@@ -27,15 +33,19 @@ export interface PrepareSettings {
  */
 export async function prepareDatabase(
   client: ClientBase,
-  { name, isCreating, owner, seals }: PrepareSettings,
+  settings: PrepareSettings,
 ): Promise<void> {
+  const { name, isCreating, migrates, owner, seals } = settings;
   await client.query(beginIn("schema"));
   const facts = await readFacts(client, name);
   if (facts.state === "empty" && !isCreating) {
     throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
   }
+  if (settings.mayBeCopy !== true && (await hasTable(client, progressTable))) {
+    throw new UnfinishedCopy(name);
+  }
   owner?.check(facts);
-  const done = await migrate(client, name);
+  const done = await migrate(client, name, migrates);
   if (owner !== undefined) await claimDatabase(client, facts, owner);
   if (seals !== undefined) {
     // Gateways that run write the ends of the audit in this lane.
@@ -49,19 +59,15 @@ export async function prepareDatabase(
 }
 
 /** Returns how many steps the database had. */
-async function migrate(client: ClientBase, name: string): Promise<number> {
-  const done = await readVersion(client);
-  if (done > migrations.length) {
-    throw new SchemaTooNew(
-      `the database ${name} was written by a newer version of Sluice: ` +
-        `its schema is ${done}, this version knows ${migrations.length}`,
-    );
-  }
-  for (const step of migrations.slice(done)) await runStep(client, step);
-  if (done < migrations.length) {
-    await client.query("UPDATE schema_version SET version = $1", [migrations.length]);
-  }
-  return done;
+async function migrate(client: ClientBase, name: string, mayRun: boolean): Promise<number> {
+  const found = await readSchema(client);
+  const due = stepsToRun({ name, found, migrations }, mayRun);
+  if (due.length === 0) return found.version;
+  for (const { sql } of due) await runStep(client, sql);
+  const { version, compatibleSince } = newestSchema(migrations);
+  const update = "UPDATE schema_version SET version = $1, compatible_since = $2";
+  await client.query(update, [version, compatibleSince]);
+  return found.version;
 }
 
 /** For as long as it takes: other statements of the connection have a time-out. */
@@ -70,8 +76,12 @@ async function runStep(client: ClientBase, step: string): Promise<void> {
   await client.query(statements);
 }
 
-async function readVersion(client: ClientBase): Promise<number> {
-  if (!(await hasTable(client, "schema_version"))) return 0;
-  const { rows } = await client.query<{ version: number }>("SELECT version FROM schema_version");
-  return rows[0]?.version ?? 0;
+/** The schema of a database of any version. */
+export async function readSchema(client: ClientBase): Promise<SchemaVersion> {
+  if (!(await hasTable(client, "schema_version"))) return noSchema;
+  const { rows } = await client.query<SchemaVersion>(
+    `SELECT version, coalesce((to_jsonb(stored) ->> 'compatible_since')::bigint, version)
+       AS "compatibleSince" FROM schema_version AS stored`,
+  );
+  return rows[0] ?? noSchema;
 }

@@ -44,7 +44,7 @@ function writeDatabase(path: string, version: number): void {
   database.run("PRAGMA foreign_keys = ON");
   database.run(firstSchema);
   fillFirstSchema(database);
-  for (const step of migrations.slice(1, version)) database.run(step);
+  for (const { sql } of migrations.slice(1, version)) database.run(sql);
   database.run(`PRAGMA user_version = ${version}`);
 }
 

@@ -1,11 +1,14 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { SchemaTooNew, WrongDatabase } from "../../errors.ts";
+import { progressTable } from "../../repositories/copy/copy-place.ts";
+import { UnfinishedCopy, WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts, DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
+import { newestSchema, noSchema, stepsToRun } from "../../schema-version.ts";
 import { claimDatabase, noDatabase, readFacts } from "./installation-row.ts";
 import { migrations, versionWithSeals } from "./migrations.ts";
+import { readSchema, writeSchema } from "./schema-row.ts";
 import { inSession } from "./session.ts";
 import { beginChange, beginSnapshot, undo } from "./transaction.ts";
 
@@ -18,6 +21,10 @@ export interface OpenSettings {
   readonly busyTimeoutMs: number;
   /** Whether to create a missing or empty database. */
   readonly isCreating: boolean;
+  /** Whether to bring an older schema up to date. Default true. */
+  readonly migrates?: boolean | undefined;
+  /** Whether the copy of another database may be unfinished. */
+  readonly mayBeCopy?: boolean;
   /** Undefined: any database is accepted. */
   readonly owner?: DatabaseOwner | undefined;
   readonly seals?: AuditSeals | undefined;
@@ -28,15 +35,20 @@ export interface OpenSettings {
  * SQLite's errors, and `UnusableDatabase`.
  */
 export async function openDatabase(path: string, settings: OpenSettings): Promise<Database> {
-  const { busyTimeoutMs, isCreating, owner, seals } = settings;
+  const { busyTimeoutMs, isCreating, owner, seals, migrates = true } = settings;
   // SQLite would create the file first.
-  if (isCreating && !existsSync(path)) owner?.check(noDatabase(path));
+  if (isCreating && !existsSync(path)) {
+    owner?.check(noDatabase(path));
+    stepsToRun({ name: path, found: noSchema, migrations }, migrates);
+  }
   const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
   try {
     database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     const facts = readFacts(database, path);
     if (facts.state === "empty" && !isCreating) throw emptied(path);
+    if (settings.mayBeCopy !== true && isCopy(database)) throw new UnfinishedCopy(path);
     owner?.check(facts);
+    if (!migrates) lackingSteps(database, { path, migrates });
     database.run("PRAGMA journal_mode = WAL");
     // Keys and usage must survive a power cut; batches make that cheap.
     database.run("PRAGMA synchronous = FULL");
@@ -62,6 +74,11 @@ export function inspectDatabase(path: string): DatabaseFacts {
   return readFacts(database, path);
 }
 
+function isCopy(database: Database): boolean {
+  const tables = database.query<unknown, [string]>("SELECT 1 FROM sqlite_schema WHERE name = ?");
+  return tables.get(progressTable) !== null;
+}
+
 function emptied(path: string): WrongDatabase {
   return new WrongDatabase(path, "is empty now", "Please put it back in place.");
 }
@@ -72,23 +89,27 @@ async function migrate(
   seals: AuditSeals | undefined,
 ): Promise<void> {
   // An up-to-date database can be opened while it is locked or read-only.
-  if (readVersion(database) === migrations.length) return;
+  if (lackingSteps(database, { path, migrates: true }).length === 0) return;
   // Immediate, so that two processes that start together do not both apply a step.
   await inTransaction(database, beginChange, async () => {
-    const done = readVersion(database);
-    if (done > migrations.length) {
-      throw new SchemaTooNew(
-        `the database ${path} was written by a newer version of Sluice: ` +
-          `its schema is ${done}, this version knows ${migrations.length}`,
-      );
-    }
-    for (const step of migrations.slice(done)) database.run(step);
+    const done = readSchema(database).version;
+    const lacking = lackingSteps(database, { path, migrates: true });
+    if (lacking.length === 0) return;
+    for (const { sql } of lacking) database.run(sql);
     // Only at this step: in later versions, a chain without a seal means that the seal was removed.
     if (done < versionWithSeals && seals !== undefined) {
       await inSession(database, (queries) => new AuditEnds(queries, seals).sealAll());
     }
-    database.run(`PRAGMA user_version = ${migrations.length}`);
+    writeSchema(database, newestSchema(migrations));
   });
+}
+
+/** Throws `SchemaTooNew` and `SchemaTooOld`. */
+function lackingSteps(
+  database: Database,
+  { path, migrates }: { readonly path: string; readonly migrates: boolean },
+) {
+  return stepsToRun({ name: path, found: readSchema(database), migrations }, migrates);
 }
 
 /** The connection is not shared yet, so only `work` can be in the transaction. */
@@ -105,9 +126,4 @@ async function inTransaction(
     undo(database);
     throw error;
   }
-}
-
-function readVersion(database: Database): number {
-  const row = database.query<{ user_version: number }, []>("PRAGMA user_version").get();
-  return row?.user_version ?? 0;
 }

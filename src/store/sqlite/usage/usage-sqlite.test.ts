@@ -206,7 +206,7 @@ test("calls from before there were sums get the same sums as new ones", async ()
       cacheWriteTokens: undefined,
     }));
     const old = new Database(path, { create: true, strict: true });
-    for (const step of migrations.slice(0, 2)) old.run(step);
+    for (const step of migrations.slice(0, 2)) old.run(step.sql);
     old.run("PRAGMA user_version = 2");
     // As in that version, without a column for routing.
     const columns = usageColumns.slice(0, usageColumns.indexOf("routing"));

@@ -1,4 +1,4 @@
-import type { HostAndPort } from "../../../../domain/valkey-address.ts";
+import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
 import { clusterSlots, keySlot } from "./key-slot.ts";
 import type { ServerLine } from "./server-line.ts";
 import { listOf } from "./list-of.ts";

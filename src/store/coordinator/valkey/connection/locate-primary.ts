@@ -1,5 +1,5 @@
 import type { Clock } from "../../../../domain/clock.ts";
-import type { HostAndPort, ValkeyAddress } from "../../../../domain/valkey-address.ts";
+import type { HostAndPort, ValkeyAddress } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
 import { listOf } from "./list-of.ts";
 import { connectTimeoutMs, newClient, type ServerSettings } from "./server-line.ts";

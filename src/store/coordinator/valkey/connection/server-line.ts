@@ -1,5 +1,5 @@
 import type { Clock } from "../../../../domain/clock.ts";
-import type { HostAndPort } from "../../../../domain/valkey-address.ts";
+import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
 import { isReplaced, isWrongRequest, ValkeyUnavailable } from "./valkey-errors.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../../domain/clock.ts";
-import type { HostAndPort, ValkeyAddress } from "../../../../domain/valkey-address.ts";
+import type { HostAndPort, ValkeyAddress } from "../../../../domain/addresses/valkey-address.ts";
 import { ClusterLines, type CommandLines } from "./cluster-lines.ts";
 import { locatePrimary } from "./locate-primary.ts";
 import { ServerLine, type ServerSettings } from "./server-line.ts";

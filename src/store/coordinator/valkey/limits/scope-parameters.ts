@@ -31,7 +31,19 @@ export function includeKey(tag: string, id: string): string {
   return `${prefix}:{${tag}}:included:${id}`;
 }
 
+/** The scopes of a call are the same list from its count to its settlement. */
+const known = new WeakMap<readonly LimitScope[], RequestWindows>();
+
 export function windowsOf(scopes: readonly LimitScope[]): RequestWindows {
+  let windows = known.get(scopes);
+  if (windows === undefined) {
+    windows = findWindows(scopes);
+    known.set(scopes, windows);
+  }
+  return windows;
+}
+
+function findWindows(scopes: readonly LimitScope[]): RequestWindows {
   const keys: string[] = [];
   const ofWindows: LimitScope[] = [];
   const numbers = scopes.map((scope) => {

@@ -119,10 +119,9 @@ let calls = 0;
 
 async function admittedBy(store: SharedLimits, requests: number): Promise<number> {
   const decisions = await Promise.all(
-    Array.from({ length: requests }, () => {
-      const callId = `call ${(calls += 1)}`;
-      return Promise.resolve(store.acquire({ callId, scopes, tokens: 1 }));
-    }),
+    Array.from({ length: requests }, () =>
+      store.acquire({ callId: `call ${(calls += 1)}`, scopes, tokens: 1 }),
+    ),
   );
   return decisions.filter(({ isAdmitted }) => isAdmitted).length;
 }

@@ -1,16 +1,10 @@
 import { AgingMap } from "../../../../domain/limits/aging-map.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
-import { nameOf } from "../../../../domain/limits/scope-use.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../../store.ts";
 import { isTokenCount } from "../../memory/reservations.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import {
-  AccountUse,
-  type AloneCharge,
-  type IncludedWindow,
-  type Inclusion,
-  type OpenCall,
-} from "./account-use.ts";
+import { AccountUse, type AloneCharge, type OpenCall } from "./account-use.ts";
+import { CatchUp, lostScopes } from "./catch-up.ts";
 import { limitsClosed } from "./limits-closed.ts";
 import type { Decided } from "./read-decision.ts";
 import { tagOf, windowsOf } from "./scope-parameters.ts";
@@ -26,8 +20,6 @@ export interface SharedLimitsOptions extends ShadowOptions, ValkeyLimitsOptions 
 const accountLifetimeMs = 300_000;
 /** After so many losses in one decision, the worker decides alone. */
 const mostAttempts = 3;
-/** Accounts brought up to date at once. */
-const mostBringing = 100;
 
 /**
  * Limits that all workers of all gateways share in Valkey. Every admission is also counted here, so
@@ -39,16 +31,17 @@ export class SharedLimits implements LimitStore {
   readonly #valkey: ValkeyLimits;
   readonly #shadow: Shadow;
   readonly #accounts: AgingMap<AccountUse>;
-  readonly #behind = new Set<AccountUse>();
+  readonly #catchUp: CatchUp;
   readonly #calls = new Map<string, OpenCall>();
   /** The slots of requests here; Valkey's are in their own time. */
   readonly #counted = new WeakMap<CountedRequest, { slot: number; isAlone: boolean }>();
-  #inclusions = 0;
 
   constructor(options: SharedLimitsOptions) {
     this.#options = options;
     this.#valkey = new ValkeyLimits(options);
     this.#shadow = new Shadow(options);
+    const { onError } = options;
+    this.#catchUp = new CatchUp({ valkey: this.#valkey, shadow: this.#shadow, onError });
     this.#accounts = new AgingMap(accountLifetimeMs, options.clock.monotonic());
   }
 
@@ -71,13 +64,12 @@ export class SharedLimits implements LimitStore {
     const { scopes } = counted;
     this.#shadow.uncount({ scopes, slot: here.slot });
     const account = this.#accountOf(scopes);
-    if (here.isAlone)
+    if (here.isAlone) {
       this.#chargeAlone(account, { scopes, slot: here.slot, requests: -1, tokens: 0 });
-    else
-      this.#note(
-        account,
-        once(() => this.#valkey.uncount(counted)),
-      );
+    } else {
+      const uncount = once(() => this.#valkey.uncount(counted));
+      this.#catchUp.note(account, uncount);
+    }
   }
 
   async acquire(request: LimitRequest): Promise<LimitDecision> {
@@ -102,9 +94,9 @@ export class SharedLimits implements LimitStore {
     if (more <= 0) return;
     call.charged = tokens;
     const { account, scopes } = call;
-    if (call.isAlone)
+    if (call.isAlone) {
       this.#chargeAlone(account, { scopes, slot: this.#shadow.slot, requests: 0, tokens: more });
-    else this.#note(account, () => this.#valkey.use(callId, scopes, tokens));
+    } else this.#catchUp.note(account, () => this.#valkey.use(callId, scopes, tokens));
   }
 
   settle(callId: string, tokens: number): void {
@@ -116,19 +108,15 @@ export class SharedLimits implements LimitStore {
     account.calls.delete(callId);
     const used = isTokenCount(tokens) ? tokens : -1;
     if (!call.isAlone) {
-      this.#note(account, () => this.#valkey.settle(callId, scopes, used));
+      this.#catchUp.note(account, () => this.#valkey.settle(callId, scopes, used));
     } else if (used >= 0) {
       this.#chargeAlone(account, { scopes, slot, requests: 0, tokens: used - charged });
     }
   }
 
   /** Tells Valkey what it does not know yet about any account. */
-  async catchUp(): Promise<void> {
-    const behind = [...this.#behind];
-    for (let first = 0; first < behind.length; first += mostBringing) {
-      const some = behind.slice(first, first + mostBringing);
-      await Promise.all(some.map((account) => this.#bring(account).catch(() => undefined)));
-    }
+  catchUp(): Promise<void> {
+    return this.#catchUp.all();
   }
 
   /** Undefined: this worker decides alone. */
@@ -139,14 +127,14 @@ export class SharedLimits implements LimitStore {
   ) {
     try {
       for (let attempt = 0; attempt < mostAttempts; attempt++) {
-        if (account.isBehind || account.bringing !== undefined) await this.#bring(account);
+        await this.#catchUp.bring(account);
         const asked = new Map(account.epochs);
         const decided = await ask((key) => asked.get(key) ?? "");
         if (decided.is !== "lost") {
           if (decided.is === "admitted") noteEpochs(account, scopes, decided.epochs);
           return decided;
         }
-        this.#restore(account, lostScopes(scopes, decided.windows), asked);
+        this.#catchUp.restore(account, lostScopes(scopes, decided.windows), asked);
       }
     } catch (error) {
       if (!(error instanceof ValkeyUnavailable)) this.#options.onError(error);
@@ -178,7 +166,7 @@ export class SharedLimits implements LimitStore {
 
   #chargeAlone(account: AccountUse, charge: AloneCharge): void {
     account.chargeAlone(charge);
-    this.#behind.add(account);
+    this.#catchUp.mark(account);
   }
 
   #open(account: AccountUse, request: LimitRequest, isAlone: boolean): void {
@@ -189,94 +177,6 @@ export class SharedLimits implements LimitStore {
     const open = { ...call, isAlone };
     this.#calls.set(callId, open);
     account.calls.set(callId, open);
-  }
-
-  /** Sends a correction; keeps it when Valkey has to be told other things first, or cannot be. */
-  #note(account: AccountUse, note: () => Promise<void>): void {
-    const keep = (): void => {
-      account.keep(note);
-      this.#behind.add(account);
-    };
-    if (account.isBehind || account.bringing !== undefined) return keep();
-    note().catch((error: unknown) => {
-      if (error instanceof ValkeyUnavailable) keep();
-      else this.#options.onError(error);
-    });
-  }
-
-  /**
-   * Prepares to tell Valkey all that this worker has used of lost windows, unless that has happened
-   * since they were asked for.
-   */
-  #restore(account: AccountUse, lost: ReadonlyMap<string, LimitScope>, asked: Epochs): void {
-    const windows = new Map<string, IncludedWindow>();
-    for (const [key, scope] of lost) {
-      if (account.epochs.get(key) !== asked.get(key)) continue;
-      const all = this.#allUseOf(account, key, { name: nameOf(scope), limit: scope.limit });
-      if (all !== undefined) windows.set(key, all);
-    }
-    if (windows.size > 0) account.send(this.#newId(), windows, [...account.calls.values()]);
-    if (account.isBehind) this.#behind.add(account);
-  }
-
-  /** All that this worker has used of a window that Valkey has lost. */
-  #allUseOf(
-    account: AccountUse,
-    key: string,
-    { name, limit }: Pick<IncludedWindow, "name" | "limit">,
-  ): IncludedWindow | undefined {
-    account.epochs.delete(key);
-    const use = this.#shadow.usedIn(account.tag, name);
-    if (use === undefined) return undefined;
-    account.alone.delete(key);
-    const used = use.amounts.map((amount, index) => [use.slot + index, amount] as const);
-    return {
-      name,
-      limit,
-      debt: use.debt,
-      amounts: new Map(used.filter(([, amount]) => amount !== 0)),
-    };
-  }
-
-  #bring(account: AccountUse): Promise<void> {
-    account.bringing ??= this.#tell(account).finally(() => (account.bringing = undefined));
-    return account.bringing;
-  }
-
-  async #tell(account: AccountUse): Promise<void> {
-    while (account.isBehind) {
-      const sending = account.nextInclusion(() => this.#newId());
-      if (sending === undefined) await account.sendNotes();
-      else await this.#include(account, sending);
-    }
-    this.#behind.delete(account);
-  }
-
-  async #include(account: AccountUse, sending: Inclusion): Promise<void> {
-    const keys = [...sending.windows.keys()];
-    const epochOf: EpochOf = (key) => account.epochs.get(key) ?? "";
-    const { tag } = account;
-    const { slot } = this.#shadow;
-    const included = await this.#valkey.include({ tag, inclusion: sending, slot, epochOf });
-    if (included.is === "included") {
-      for (const [index, key] of keys.entries()) {
-        account.epochs.set(key, included.epochs[index] ?? "");
-      }
-      return account.sent();
-    }
-    const windows = new Map(sending.windows);
-    for (const number of included.windows) {
-      const key = keys[number - 1] ?? "";
-      const window = windows.get(key);
-      const all = window && this.#allUseOf(account, key, window);
-      if (all !== undefined) windows.set(key, all);
-    }
-    account.sendInstead(windows);
-  }
-
-  #newId(): string {
-    this.#inclusions += 1;
-    return `${this.#valkey.process}.${this.#inclusions}`;
   }
 
   #accountOf([first]: readonly LimitScope[]): AccountUse {
@@ -295,8 +195,6 @@ function isClosed(scopes: readonly LimitScope[]): boolean {
   return scopes.some(({ isClosedAlone = false }) => isClosedAlone);
 }
 
-type Epochs = ReadonlyMap<string, string>;
-
 /** Sent again, it would revert another request. */
 function once(note: () => Promise<void>): () => Promise<void> {
   let isSent = false;
@@ -305,19 +203,6 @@ function once(note: () => Promise<void>): () => Promise<void> {
     isSent = true;
     await note();
   };
-}
-
-function lostScopes(
-  scopes: readonly LimitScope[],
-  numbers: readonly number[],
-): ReadonlyMap<string, LimitScope> {
-  const { keys, scopes: ofWindows } = windowsOf(scopes);
-  const lost = new Map<string, LimitScope>();
-  for (const number of numbers) {
-    const [key, scope] = [keys[number - 1], ofWindows[number - 1]];
-    if (key !== undefined && scope !== undefined) lost.set(key, scope);
-  }
-  return lost;
 }
 
 function noteEpochs(

@@ -1,9 +1,9 @@
 /**
  * The window of a scope as a script sees it: `UsageWindow` (`domain/limits/window.ts`) in Lua, with
- * the same steps in the same order. A hash holds the newest slot `k`, the counted and the kept
- * slots `c` and `K`, their sum `s`, the debt `d`, the open overrun `o`, the limit `l`, the epoch
- * `e`, and by slot the amounts and, prefixed with `a`, the part that was added after admissions.
- * Only changed fields are written.
+ * the same steps in the same order. The field `m` of its hash holds the newest slot `k`, the sum
+ * `s`, the debt `d`, the open overrun `o`, the limit `l`, the counted and the kept slots `c` and
+ * `K`, whether anything was added after admissions `A`, and the epoch `e`. The other fields are
+ * amounts by slot and, prefixed with `a`, the added part. Only changed fields are written.
  */
 export const windowScript = `
 local W = {}
@@ -15,42 +15,50 @@ local slot = math.floor(now / 1000)
 
 -- The slot never goes back: a window that has seen a later one moves all of the script to it.
 local function open(key, counted)
-  local f = redis.call('HMGET', key, 'k', 's', 'd', 'o', 'l', 'c', 'K', 'e', 'A', slot)
+  local found = redis.call('HMGET', key, 'm', slot)
   local w = setmetatable({ key = key, amounts = {}, added = {}, changed = {}, gone = {} }, W)
-  w.isNew = not f[1]
-  w.k = tonumber(f[1] or slot)
-  w.s = tonumber(f[2] or 0)
-  w.d = tonumber(f[3] or 0)
-  w.o = tonumber(f[4] or 0)
-  w.l = tonumber(f[5] or 'inf')
-  w.c = tonumber(f[6] or counted)
-  w.K = tonumber(f[7] or counted)
-  w.e = f[8] or ''
-  w.A = f[9]
-  if w.k <= slot then w.amounts[slot] = tonumber(f[10] or 0) end
+  w.isNew = not found[1]
+  w.m = found[1] or ''
+  if w.isNew then
+    w.k, w.s, w.d, w.o, w.l, w.c, w.K, w.e = slot, 0, 0, 0, math.huge, counted, counted, ''
+  else
+    local k, s, d, o, l, c, K, A, e =
+      string.match(found[1], '^(%d+):(%d+):(%d+):(%d+):([%dinf]+):(%d+):(%d+):(%d):(.*)$')
+    w.k, w.s, w.d, w.o = tonumber(k), tonumber(s), tonumber(d), tonumber(o)
+    w.l, w.c, w.K, w.A, w.e = tonumber(l), tonumber(c), tonumber(K), A == '1', e
+  end
+  w.wasAt, w.owed = w.k, w.d > 0 or w.o > 0
+  if w.k <= slot then w.amounts[slot] = tonumber(found[2] or 0) end
   if w.k > slot then slot = w.k end
   return w
 end
 
--- Reads the amounts of slots that are not known yet.
+-- Reads the amounts of slots that are not known yet: a few of them, or all of the window.
 function W:load(from, to)
-  local fields, slots = {}, {}
+  if self.isNew or self.isLoaded then return end
+  local slots = {}
   for at = from, to do
-    if not self.amounts[at] then
-      slots[#slots + 1] = at
-      fields[#fields + 1] = at
-    end
-    if #fields == 1000 or (at == to and #fields > 0) then
-      local found = self.isNew and {} or redis.call('HMGET', self.key, unpack(fields))
-      for i, each in ipairs(slots) do self.amounts[each] = tonumber(found[i] or 0) end
-      fields, slots = {}, {}
-    end
+    if not self.amounts[at] then slots[#slots + 1] = at end
+    if #slots > 4 then return self:loadAll() end
+  end
+  if #slots == 0 then return end
+  for i, amount in ipairs(redis.call('HMGET', self.key, unpack(slots))) do
+    self.amounts[slots[i]] = tonumber(amount or 0)
+  end
+end
+
+function W:loadAll()
+  self.isLoaded = true
+  local fields = redis.call('HGETALL', self.key)
+  for i = 1, #fields, 2 do
+    local at = tonumber(fields[i])
+    if at and not self.amounts[at] then self.amounts[at] = tonumber(fields[i + 1]) end
   end
 end
 
 function W:at(at)
   if not self.amounts[at] then self:load(at, at) end
-  return self.amounts[at]
+  return self.amounts[at] or 0
 end
 
 function W:addedAt(at)
@@ -69,7 +77,7 @@ end
 function W:putAdded(at, difference)
   self.added[at] = self:addedAt(at) + difference
   self.changed['a' .. at] = self.added[at]
-  self.A = '1'
+  self.A = true
 end
 
 function W:counts(at)
@@ -83,7 +91,7 @@ function W:enter(to)
     self.s = 0
   else
     self:load(self.k - self.c + 1, last)
-    for at = self.k - self.c + 1, last do self.s = self.s - self.amounts[at] end
+    for at = self.k - self.c + 1, last do self.s = self.s - (self.amounts[at] or 0) end
   end
   for at = self.k - self.K + 1, math.min(to - self.K, self.k) do
     if self.amounts[at] ~= 0 then self.gone[#self.gone + 1] = at end
@@ -123,7 +131,7 @@ function W:count(counted)
   self.isRecounted = true
   self:load(self.k - counted + 1, self.k)
   self.s = 0
-  for at = self.k - counted + 1, self.k do self.s = self.s + self.amounts[at] end
+  for at = self.k - counted + 1, self.k do self.s = self.s + (self.amounts[at] or 0) end
   self:pay()
 end
 
@@ -196,7 +204,7 @@ function W:told()
   local told = { self.d, self.o }
   self:load(self.k - self.c + 1, self.k)
   for at = self.k - self.c + 1, self.k do
-    local amount = self.amounts[at]
+    local amount = self.amounts[at] or 0
     if amount ~= 0 then
       told[#told + 1] = at
       told[#told + 1] = amount
@@ -208,19 +216,19 @@ end
 -- A window that owes something is kept until its calls have ended; others as long as they count.
 function W:save(epoch, lifetime)
   if self.isNew then self.e = epoch end
-  local fields = { 'k', self.k, 's', self.s, 'd', self.d, 'o', self.o, 'l', self.l, 'c', self.c }
-  if self.isNew or self.isRecounted then
-    fields[#fields + 1], fields[#fields + 2] = 'K', self.K
-    fields[#fields + 1], fields[#fields + 2] = 'e', self.e
-  end
-  if self.A then fields[#fields + 1], fields[#fields + 2] = 'A', '1' end
+  local m = string.format('%.0f:%.0f:%.0f:%.0f:%.0f:%d:%d:%d:%s', self.k, self.s, self.d, self.o,
+    self.l, self.c, self.K, self.A and 1 or 0, self.e)
+  local fields = {}
+  if m ~= self.m then fields[1], fields[2] = 'm', m end
   for at, amount in pairs(self.changed) do
     fields[#fields + 1] = at
     fields[#fields + 1] = amount == true and self.amounts[at] or amount
   end
   if #self.gone > 0 then redis.call('HDEL', self.key, unpack(self.gone)) end
-  redis.call('HSET', self.key, unpack(fields))
+  if #fields > 0 then redis.call('HSET', self.key, unpack(fields)) end
   local owes = self.d > 0 or self.o > 0
-  redis.call('PEXPIRE', self.key, owes and lifetime or (self.K + 5) * 1000)
+  if self.isNew or self.k ~= self.wasAt or owes ~= self.owed then
+    redis.call('PEXPIRE', self.key, owes and lifetime or (self.K + 5) * 1000)
+  end
 end
 `;

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { Config } from "../../config/config.ts";
-import type { Clock } from "../../domain/clock.ts";
-import { processFolderName } from "../../ledger/spool/process-folder.ts";
-import { SpoolWriter, type SpoolWriterOptions } from "../../ledger/spool/spool-writer.ts";
+import type { Config } from "../../../config/config.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import { processFolderName } from "../../../ledger/spool/process-folder.ts";
+import { SpoolWriter, type SpoolWriterOptions } from "../../../ledger/spool/spool-writer.ts";
 
 export interface SpoolOptions extends Pick<SpoolWriterOptions, "on" | "direct" | "onBatch"> {
   readonly config: Pick<Config, "dataDir" | "ledger">;

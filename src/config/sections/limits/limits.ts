@@ -1,8 +1,12 @@
 import { z } from "zod";
-import { Secret } from "../../domain/keys/secret.ts";
-import { nameOfValkey, parseValkeyUrl, valkeyUrlForms } from "../../domain/valkey-address.ts";
-import { duration, text, wholeNumber } from "../../settings/values.ts";
-import { pemCertificates } from "./upstream-connections.ts";
+import { Secret } from "../../../domain/keys/secret.ts";
+import {
+  nameOfValkey,
+  parseValkeyUrl,
+  valkeyUrlForms,
+} from "../../../domain/addresses/valkey-address.ts";
+import { duration, text, wholeNumber } from "../../../settings/values.ts";
+import { pemCertificates } from "../upstream-connections.ts";
 
 const aboutLimitStore =
   "Where requests and tokens are counted: `memory` for a single gateway; " +

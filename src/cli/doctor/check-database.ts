@@ -1,0 +1,96 @@
+import type { Config } from "../../config/config.ts";
+import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
+import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
+import { stepsToRun } from "../../store/schema-version.ts";
+import { type CommandIo, reasonOf } from "../command.ts";
+import type { Finding } from "./finding.ts";
+
+const subject = "database";
+const oldestVersion = 140_000;
+/** Ends of keys, sessions and days of usage are compared with times of several gateways. */
+const wrongClockMs = 2_000;
+
+/** Whether the PostgreSQL server of a gateway can be used. No findings for SQLite. */
+export async function checkDatabase(
+  { storage }: Pick<Config, "storage">,
+  { clock }: Pick<CommandIo, "clock">,
+): Promise<readonly Finding[]> {
+  if (storage.backend === "sqlite") return [];
+  try {
+    const facts = await inspectServer(storage.url.reveal(), () => clock.now());
+    return [
+      ...checkServer(facts),
+      checkSchema(facts, storage.migrates),
+      checkClock(facts),
+      checkConnections(facts, storage.poolSize),
+    ];
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error;
+    return [failed(reasonOf(error), adviceOnConnecting)];
+  }
+}
+
+const adviceOnConnecting =
+  "check the address, the user and the password of storage.url, firewalls, pg_hba.conf, and that " +
+  "the server runs; `psql` with the same URL must connect from this machine";
+
+function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts): Finding[] {
+  const findings: Finding[] = [];
+  const shown = `PostgreSQL ${Math.floor(version / 10_000)}`;
+  if (version >= oldestVersion) findings.push(ok(`${shown} answers`));
+  else findings.push(failed(`${shown} is too old`, "upgrade the server to version 14 or newer"));
+  if (encoding !== "UTF8") {
+    const advice = "create the database with ENCODING 'UTF8'";
+    findings.push(failed(`its encoding is ${encoding}`, advice));
+  }
+  if (isReplica) {
+    findings.push(failed("it is a replica", "name the primary server in storage.url"));
+  } else if (isReadOnly) {
+    const advice = "set default_transaction_read_only off for the database and its user";
+    findings.push(failed("it is read-only", advice));
+  }
+  return findings;
+}
+
+function checkSchema({ schema }: ServerFacts, migrates: boolean): Finding {
+  if (schema === undefined) {
+    const advice =
+      "make the user of storage.url the owner of the database and of all tables in its schema, " +
+      "because it creates a table for each day of usage";
+    return failed("the user cannot create tables, or does not own them all", advice);
+  }
+  try {
+    const due = stepsToRun(schema, migrates);
+    if (due.length === 0) return ok(`its schema ${schema.found.version} is up to date`);
+    const text = `its schema is ${schema.found.version}; the next start brings it to ${schema.migrations.length}`;
+    return { state: "note", subject, text };
+  } catch (error) {
+    if (!(error instanceof UnusableDatabase)) throw error;
+    return failed(error.message, "bring both to one version: `sluice migrate --check`");
+  }
+}
+
+function checkClock({ aheadMs }: ServerFacts): Finding {
+  const name = "clock";
+  if (Math.abs(aheadMs) < wrongClockMs) {
+    return { state: "ok", subject: name, text: "agrees with the database" };
+  }
+  const text = `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? "behind" : "ahead of"} the database`;
+  const advice = "set both clocks by NTP: gateways store their own times";
+  return { state: "warning", subject: name, text, advice };
+}
+
+function checkConnections({ freeConnections }: ServerFacts, poolSize: number): Finding {
+  const text = `${Math.max(freeConnections, 0)} connections left, of which a gateway takes up to ${poolSize + 1}`;
+  if (freeConnections > poolSize) return ok(text);
+  const advice = "raise max_connections of the server, or lower storage.pool_size";
+  return { state: "warning", subject, text, advice };
+}
+
+function ok(text: string): Finding {
+  return { state: "ok", subject, text };
+}
+
+function failed(text: string, advice: string): Finding {
+  return { state: "failed", subject, text, advice };
+}

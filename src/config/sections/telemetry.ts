@@ -1,0 +1,112 @@
+import { z } from "zod";
+import { Secret } from "../../domain/keys/secret.ts";
+import type { OtlpSettings } from "../../domain/tracing/otlp-settings.ts";
+import { duration, flag, httpUrl, size, wholeNumber } from "../../settings/values.ts";
+
+const headersSchema = z
+  .record(
+    z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be the name of a header"),
+    z.string().regex(/^[\x20-\x7e]+$/, "must be printable ASCII without line ends"),
+  )
+  .prefault({})
+  .describe("Headers added to every request, such as a credential.");
+
+const otlpSchema = z
+  .strictObject({
+    endpoint: httpUrl(
+      "Address of the collector for OTLP over HTTP, usually with port 4318; `/v1/traces` and " +
+        "`/v1/metrics` are added.",
+    ),
+    headers: headersSchema,
+    timeout: duration({
+      about: "Longest time for sending one batch, retries included.",
+      min: "100ms",
+      max: "1m",
+      initial: "10s",
+    }),
+    traces: flag("Whether calls are sent as traces.", true),
+    sample_ratio: z
+      .number()
+      .min(0)
+      .max(1)
+      .prefault(1)
+      .describe(
+        "Share of the traces that are sent, from 0 to 1. Failed and slow calls always are.",
+      ),
+    slow_call: duration({
+      about: "Calls that take longer are always sent.",
+      min: "1ms",
+      max: "24h",
+      initial: "30s",
+    }),
+    trust_caller: flag(
+      "Whether the sampled flag of the caller's `traceparent` decides instead of `sample_ratio`.",
+      false,
+    ),
+    queue: wholeNumber({
+      about: "Ended calls that wait to be sent, in each worker; further ones are dropped.",
+      min: 64,
+      max: 65_536,
+      initial: 2048,
+    }),
+    metrics: flag("Whether the metrics are sent.", true),
+    metrics_interval: duration({
+      about: "Time between two sendings of the metrics.",
+      min: "1s",
+      max: "1h",
+      initial: "1m",
+    }),
+  })
+  .optional()
+  .describe("Traces and metrics for an OpenTelemetry collector. By default nothing is sent.")
+  .transform(
+    (otlp): OtlpSettings | undefined =>
+      otlp && {
+        endpoint: otlp.endpoint,
+        headers: Object.fromEntries(
+          Object.entries(otlp.headers).map(([name, value]) => [name, new Secret(value)]),
+        ),
+        timeoutMs: otlp.timeout,
+        sendsTraces: otlp.traces,
+        sampleRatio: otlp.sample_ratio,
+        slowCallMs: otlp.slow_call,
+        trustsCaller: otlp.trust_caller,
+        queueLimit: otlp.queue,
+        sendsMetrics: otlp.metrics,
+        metricsIntervalMs: otlp.metrics_interval,
+      },
+  );
+
+export const telemetrySchema = z
+  .strictObject({
+    log_level: z
+      .enum(["debug", "info", "warn", "error", "off"])
+      .prefault("info")
+      .describe("Minimum severity to log."),
+    log_format: z.enum(["text", "json"]).prefault("text").describe("Format of log lines."),
+    access_log: flag(
+      "Whether requests of the API are logged at `info`; otherwise they are logged at `debug`.",
+      true,
+    ),
+    log_buffer: size({
+      about: "Buffer for a slow reader of the log; further lines are dropped and counted.",
+      min: "64KiB",
+      max: "1GiB",
+      initial: "1MiB",
+    }),
+    upstream_messages: flag(
+      "Whether to log the error messages of upstreams, which may quote prompts.",
+      false,
+    ),
+    otlp: otlpSchema,
+  })
+  .prefault({})
+  .describe("Logs, traces and metrics.")
+  .transform((telemetry) => ({
+    logLevel: telemetry.log_level,
+    logFormat: telemetry.log_format,
+    logBufferBytes: telemetry.log_buffer,
+    logsAccess: telemetry.access_log,
+    logsUpstreamMessages: telemetry.upstream_messages,
+    otlp: telemetry.otlp,
+  }));

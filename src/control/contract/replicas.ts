@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { timeSchema } from "./values.ts";
+
+/** In answers to changes of keys. */
+export const receiptFields = {
+  applied: z
+    .object({
+      replicas: z.int().describe("Gateways that have applied the change."),
+      of: z.int().describe("All gateways on the database that give signs."),
+      silent: z
+        .int()
+        .describe(
+          "Others that gave no sign for 10 s and have not ended in order. They may accept a key " +
+            "until `auth.snapshot_max_age` is over.",
+        ),
+    })
+    .meta({ id: "Applied" })
+    .optional()
+    .describe(
+      "How many gateways had the change within a second. Absent if nobody can tell, and with an " +
+        "`Idempotency-Key`, whose responses are all equal.",
+    ),
+};
+
+const replicaSchema = z
+  .object({
+    id: z.string().meta({ examples: ["rep_5Jm2kLx0Qa8fT1Zd@host-a"] }),
+    name: z.string().describe("Name of its host."),
+    version: z.string(),
+    live: z.boolean().describe("False if it gave no sign for 10 s."),
+    silent_ms: z.number().describe("Since its last sign."),
+    ready: z.boolean(),
+    not_ready: z.string().nullable().describe("Why it cannot serve."),
+    started_at: timeSchema,
+    workers: z.int(),
+    keys_epoch: z
+      .int()
+      .nullable()
+      .describe("Number of the last change of keys that all its workers have."),
+    configured_at: timeSchema.describe("When it loaded its configuration."),
+    config_digest: z
+      .string()
+      .nullable()
+      .describe("Equal for equal files. Null without a file, and with `--unsupervised`."),
+    admin_url: z.string().describe("Address of its admin listener."),
+  })
+  .meta({ id: "Replica", description: "A gateway on the database." });
+export type ReplicaView = z.infer<typeof replicaSchema>;
+
+export const replicasSchema = z.object({
+  data: z.array(replicaSchema),
+  config_differs: z
+    .boolean()
+    .describe("Whether live gateways have loaded different configurations."),
+});

@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { AdminFixture, auditor } from "../../../test/support/admin-fixture.ts";
+import type { Replica } from "../../domain/replica.ts";
+import { changedKeySchema } from "../contract/keys.ts";
+import { replicasSchema } from "../contract/replicas.ts";
+
+function replicaOf(id: string, more: Partial<Replica> = {}): Replica {
+  return {
+    id,
+    name: "host",
+    version: "1.2.3",
+    startedAt: 0,
+    configuredAt: 0,
+    configDigest: "abc",
+    keysEpoch: 7,
+    workers: 2,
+    adminUrl: "http://127.0.0.1:8081",
+    notReady: undefined,
+    silentMs: 0,
+    ...more,
+  };
+}
+
+test("gateways are shown with their signs, and different configurations are reported", async () => {
+  await using fixture = new AdminFixture();
+  const differing = { configDigest: "def", notReady: "starting", keysEpoch: undefined };
+  fixture.replicas = [replicaOf("rep_a"), replicaOf("rep_b", { ...differing, silentMs: 11_000 })];
+  const list = () => fixture.run(replicasSchema, "listReplicas");
+  const { data, config_differs: differs } = await list();
+  expect(data).toMatchObject([
+    { id: "rep_a", live: true, ready: true, not_ready: null, keys_epoch: 7 },
+    { id: "rep_b", live: false, ready: false, not_ready: "starting", keys_epoch: null },
+  ]);
+  expect(data[0]?.configured_at).toBe("1970-01-01T00:00:00.000Z");
+  expect(differs).toBe(false);
+  fixture.replicas = [replicaOf("rep_a"), replicaOf("rep_b", differing)];
+  expect((await list()).config_differs).toBe(true);
+  expect((await fixture.refusal("listReplicas", { as: auditor })).status).toBe(403);
+});
+
+test("a revocation tells how many gateways apply it, also when it is repeated", async () => {
+  await using fixture = new AdminFixture();
+  const { key } = await fixture.issue((await fixture.application("owner")).id);
+  const revoke = () => fixture.run(changedKeySchema, "revokeKey", { id: key.id });
+  fixture.keysApplied = { replicas: 2, of: 3, silent: 1 };
+  expect((await revoke()).applied).toEqual({ replicas: 2, of: 3, silent: 1 });
+  fixture.keysApplied = { replicas: 3, of: 3, silent: 0 };
+  expect((await revoke()).applied).toEqual({ replicas: 3, of: 3, silent: 0 });
+  const other = await fixture.issue(key.applicationId);
+  const stopped = await fixture.run(changedKeySchema, "updateKey", {
+    id: other.key.id,
+    body: { revision: other.key.revision, disabled: true },
+  });
+  expect(stopped.applied).toEqual({ replicas: 3, of: 3, silent: 0 });
+});

@@ -1,0 +1,45 @@
+import { isLive, type Replica } from "../../domain/replica.ts";
+import { replicasSchema, type ReplicaView } from "../contract/replicas.ts";
+import { defineOperation } from "../operation/define-operation.ts";
+import type { Operation } from "../operation/operation.ts";
+import { permissions } from "../operation/permissions.ts";
+import { requireUnbound } from "../operation/scope.ts";
+import type { AdminServices } from "../services.ts";
+import { apiForm } from "../values/api-form.ts";
+
+/** The gateways on the database. */
+export function replicaOperations({ replicas }: AdminServices): readonly Operation[] {
+  return [
+    defineOperation({
+      id: "listReplicas",
+      method: "GET",
+      path: "/admin/v1/replicas",
+      resource: "Platform",
+      summary: "List the gateways on the database",
+      description:
+        "Each gateway signs every second. One that ended in order is not listed; one that is " +
+        "silent is listed until `auth.snapshot_max_age` is over.",
+      ...permissions.observe,
+      answer: replicasSchema,
+      async run({ call }) {
+        requireUnbound(call.principal);
+        const found = await replicas();
+        return { data: found.map(viewReplica), config_differs: differs(found) };
+      },
+    }),
+  ];
+}
+
+function viewReplica({ notReady, ...replica }: Replica): ReplicaView {
+  return {
+    ...apiForm(replica),
+    live: isLive(replica),
+    ready: notReady === undefined,
+    not_ready: notReady ?? null,
+  };
+}
+
+function differs(replicas: readonly Replica[]): boolean {
+  const digests = replicas.filter(isLive).flatMap(({ configDigest = [] }) => configDigest);
+  return new Set(digests).size > 1;
+}

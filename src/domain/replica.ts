@@ -1,0 +1,49 @@
+/** What a gateway tells the others on its database. Times are milliseconds since the epoch. */
+export interface ReplicaFacts {
+  /** Of its data directory. */
+  readonly id: string;
+  /** Name of its host. */
+  readonly name: string;
+  readonly version: string;
+  /** When its control process began. */
+  readonly startedAt: number;
+  /** When it loaded its configuration. */
+  readonly configuredAt: number;
+  /** Equal for equal files; undefined without a file. */
+  readonly configDigest: string | undefined;
+  /** The newest change of keys that all its workers have; undefined while one is missing. */
+  readonly keysEpoch: number | undefined;
+  readonly workers: number;
+  readonly adminUrl: string;
+  /** Why it cannot serve; undefined when it can. */
+  readonly notReady: string | undefined;
+}
+
+/** A gateway, as the database knows it. */
+export interface Replica extends ReplicaFacts {
+  /** Since its last sign, by the clock of the database. */
+  readonly silentMs: number;
+}
+
+/** A gateway that gave no sign for this long may have ended. */
+const silenceLimitMs = 10_000;
+
+export function isLive({ silentMs }: Pick<Replica, "silentMs">): boolean {
+  return silentMs <= silenceLimitMs;
+}
+
+/** How many gateways have a change of keys. */
+export interface KeysApplied {
+  readonly replicas: number;
+  /** All gateways that give signs. */
+  readonly of: number;
+  /** Others that neither ended in order nor gave a sign lately. */
+  readonly silent: number;
+}
+
+/** Counts the gateways that have all changes of keys up to an epoch. */
+export function countApplied(replicas: readonly Replica[], epoch: number): KeysApplied {
+  const live = replicas.filter(isLive);
+  const applied = live.filter(({ keysEpoch }) => keysEpoch !== undefined && keysEpoch >= epoch);
+  return { replicas: applied.length, of: live.length, silent: replicas.length - live.length };
+}

@@ -1,0 +1,56 @@
+import { hostname } from "node:os";
+import type { RandomBytes } from "../../../domain/keys/base62.ts";
+import type { Peppers } from "../../../domain/keys/peppers.ts";
+import type { ReplicaFacts } from "../../../domain/replica.ts";
+import type { DataFolder } from "../../../store/installation/data-folder.ts";
+import { ownFacts } from "../../own-facts.ts";
+
+/** What changes while a control process runs. */
+export interface ReplicaState extends Pick<
+  ReplicaFacts,
+  "configuredAt" | "keysEpoch" | "workers" | "notReady"
+> {
+  /** The text of the configuration; undefined if there is no file. */
+  readonly configText: string | undefined;
+}
+
+export interface OwnReplicaOptions {
+  readonly folder: DataFolder;
+  readonly peppers: Peppers;
+  readonly random: RandomBytes;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly state: () => ReplicaState;
+  readonly adminUrl: () => string;
+}
+
+const digestLength = 12;
+
+/** Reads what this gateway tells the others. */
+export function createOwnReplica(options: OwnReplicaOptions): () => ReplicaFacts {
+  const { folder, peppers, random, startedAt, state, adminUrl } = options;
+  const name = hostname();
+  const { version } = ownFacts();
+  let id: string | undefined;
+  // Keyed, because a file may contain secrets.
+  const digest = remember((text: string) => {
+    const bytes = peppers.first.digest(`configuration ${text}`);
+    return Buffer.from(bytes).toString("hex").slice(0, digestLength);
+  });
+  return () => {
+    const { configText, ...current } = state();
+    // With the host's name, as data directories may be copied with an image.
+    id ??= `${folder.replicaId(random)}@${name}`;
+    const configDigest = configText === undefined ? undefined : digest(configText);
+    return { id, name, version, startedAt, ...current, configDigest, adminUrl: adminUrl() };
+  };
+}
+
+/** The last result is kept. */
+function remember(make: (text: string) => string): (text: string) => string {
+  let last = { text: "", made: make("") };
+  return (text) => {
+    if (text !== last.text) last = { text, made: make(text) };
+    return last.made;
+  };
+}

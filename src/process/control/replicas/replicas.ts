@@ -1,0 +1,150 @@
+import type { Clock } from "../../../domain/clock.ts";
+import {
+  countApplied,
+  type KeysApplied,
+  type Replica,
+  type ReplicaFacts,
+} from "../../../domain/replica.ts";
+import { Coalesced } from "../../../domain/waiting/coalesced.ts";
+import { wait } from "../../../domain/waiting/wait.ts";
+import { StorageUnavailable } from "../../../store/errors.ts";
+import type { ReplicasSeen, ReplicaStore, ReplicaWatch } from "../../../store/replicas.ts";
+
+export interface ReplicasOptions {
+  /** Undefined if only this gateway can use the database. */
+  readonly store: ReplicaStore | undefined;
+  readonly clock: Clock;
+  readonly own: () => ReplicaFacts;
+  /** How long a gateway without a sign is kept in the list. */
+  readonly keptMs: number;
+  /** Resolves to whether all workers of this gateway have every change committed before. */
+  readonly reloadKeys: () => Promise<boolean>;
+  /** Called after each sign that the database took, with its newest epoch of keys. */
+  readonly onSigned: (seen: ReplicasSeen) => void;
+  /** Called once when changes are no longer announced, and when they are again. */
+  readonly onMessagesLost: (error: unknown) => void;
+  readonly onMessagesBack: () => void;
+}
+
+const signIntervalMs = 1_000;
+/** Longest wait for the other gateways after a change. */
+const receiptWaitMs = 1_000;
+/** Interval between looks at the other gateways, in case that their messages are lost. */
+const lookIntervalMs = 200;
+
+/** This gateway among those on its database: signs, follows changes of keys, and counts who has. */
+export class Replicas {
+  readonly #options: ReplicasOptions;
+  readonly #stopping = new AbortController();
+  readonly #signing: Coalesced<ReplicasSeen>;
+  readonly #following = new Coalesced(() => this.#follow());
+  #seen: ReplicasSeen | undefined;
+  #watch: ReplicaWatch | undefined;
+  #woken = Promise.withResolvers<void>();
+
+  constructor(options: ReplicasOptions) {
+    this.#options = options;
+    this.#signing = new Coalesced(() => this.#sign());
+  }
+
+  start(): void {
+    const { store, onMessagesLost, onMessagesBack } = this.#options;
+    this.#watch = store?.watch({
+      keysChanged: (epoch) => this.#keysChanged(epoch),
+      replicasChanged: () => this.#wake(),
+      lost: onMessagesLost,
+      back: onMessagesBack,
+    });
+    if (store !== undefined) void this.#keepSigning();
+  }
+
+  async stop(): Promise<void> {
+    const { store, own } = this.#options;
+    this.#stopping.abort();
+    this.#watch?.stop();
+    await this.#signing.idle();
+    if (this.#watch !== undefined) await store?.leave(own()).catch(() => undefined);
+  }
+
+  /** All gateways, as the database has them now. Throws `StorageUnavailable`. */
+  async list(): Promise<readonly Replica[]> {
+    const { store, own } = this.#options;
+    if (store === undefined) return [{ ...own(), silentMs: 0 }];
+    return (await this.#signing.run()).replicas;
+  }
+
+  /**
+   * Applies all committed changes of keys here and waits, up to a second, until all other gateways
+   * have. Undefined if the database cannot tell who has.
+   */
+  async applied(): Promise<KeysApplied | undefined> {
+    const { store, clock, reloadKeys } = this.#options;
+    const isHere = await reloadKeys();
+    if (store === undefined) return { replicas: isHere ? 1 : 0, of: 1, silent: 0 };
+    const ending = new AbortController();
+    const cancel = clock.schedule(() => ending.abort(), receiptWaitMs);
+    try {
+      return await this.#untilApplied(ending.signal);
+    } catch {
+      return undefined;
+    } finally {
+      cancel();
+    }
+  }
+
+  async #untilApplied(signal: AbortSignal): Promise<KeysApplied> {
+    let woken = this.#woken.promise;
+    const { keysEpoch, replicas } = await this.#signing.run();
+    let applied = countApplied(replicas, keysEpoch);
+    while (applied.replicas < applied.of && !signal.aborted) {
+      const looking = new AbortController();
+      await Promise.race([woken, wait(lookIntervalMs, looking.signal, this.#options.clock)]);
+      looking.abort();
+      woken = this.#woken.promise;
+      applied = countApplied((await this.#signing.run()).replicas, keysEpoch);
+    }
+    return applied;
+  }
+
+  async #keepSigning(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const seen = await this.#signing.run().catch(() => undefined);
+      // A message may have been lost.
+      if (seen !== undefined) this.#keysChanged(seen.keysEpoch);
+      await wait(signIntervalMs, signal, this.#options.clock);
+    }
+  }
+
+  #keysChanged(epoch: number | undefined): void {
+    if (epoch !== undefined && epoch === this.#options.own().keysEpoch) return;
+    this.#following.run().catch(() => undefined);
+  }
+
+  async #follow(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    await this.#options.reloadKeys();
+    await this.#signing.run();
+  }
+
+  async #sign(): Promise<ReplicasSeen> {
+    const { store, own, keptMs, onSigned } = this.#options;
+    if (store === undefined || this.#stopping.signal.aborted) {
+      throw new StorageUnavailable("this gateway does not sign");
+    }
+    const seen = await store.sign(own(), keptMs);
+    this.#seen = seen;
+    onSigned(seen);
+    return seen;
+  }
+
+  /** Live and silent gateways at the last look. */
+  get lastSeen(): readonly Replica[] {
+    return this.#seen?.replicas ?? [];
+  }
+
+  #wake(): void {
+    this.#woken.resolve();
+    this.#woken = Promise.withResolvers<void>();
+  }
+}

@@ -1,0 +1,115 @@
+import { sql } from "kysely";
+import type { Client } from "pg";
+import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
+import {
+  type CopiedRow,
+  CopyRefused,
+  type CopyTarget,
+  refuseOtherSchema,
+} from "../../repositories/copy/copy-place.ts";
+import { UnusableDatabase } from "../../errors.ts";
+import { storableText } from "../../repositories/storable-text.ts";
+import type { Queries, SqlValue } from "../../repositories/tables.ts";
+import { addPartitions } from "../usage/usage-partitions.ts";
+import { rowsOf, type SetRow } from "../usage/row-set.ts";
+import { beginAlone, beginCopying } from "./lanes.ts";
+import { migrations } from "./migrations.ts";
+import { createClient } from "./pool.ts";
+import { meaningOf, troubleOf } from "./postgres-trouble.ts";
+import { prepareDatabase, readSchema } from "./prepare-database.ts";
+import { inSession } from "./session.ts";
+
+/** Opens a database that no gateway uses. Throws `CopyRefused`. */
+export async function openPlace(
+  url: string,
+  { isCreating }: { readonly isCreating: boolean },
+): Promise<CopyTarget> {
+  const name = nameOfDatabase(url);
+  const client = await createClient({ url });
+  try {
+    await client.connect();
+    await client.query(
+      "SET application_name = 'sluice copy'; SET idle_in_transaction_session_timeout = 0",
+    );
+    await client.query(beginCopying);
+    await refuseUsers(client, name);
+    const ready = { isCreating, migrates: isCreating, mayBeCopy: true };
+    await prepareDatabase(client, { name, ...ready, owner: undefined, seals: undefined });
+    refuseOtherSchema({ name, found: await readSchema(client), migrations });
+    return new ServerDatabase(name, client);
+  } catch (error) {
+    client.end().catch(() => undefined);
+    throw refusalOf(name, error);
+  }
+}
+
+class ServerDatabase implements CopyTarget {
+  readonly name: string;
+  readonly #client: Client;
+
+  constructor(name: string, client: Client) {
+    this.name = name;
+    this.#client = client;
+  }
+
+  /** Alone, so that a gateway which starts meanwhile changes nothing. */
+  async transact<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    try {
+      await this.#client.query(beginAlone);
+      const result = await inSession(this.#client, work);
+      await this.#client.query("COMMIT");
+      return result;
+    } catch (error) {
+      await this.#client.query("ROLLBACK").catch(() => undefined);
+      throw error instanceof CopyRefused ? error : meaningOf(error);
+    }
+  }
+
+  async insert(queries: Queries, table: string, rows: readonly CopiedRow[]): Promise<void> {
+    if (table === "usage") {
+      await addPartitions(
+        queries,
+        rows.map((row) => ({ startedAt: Number(row["started_at"]) })),
+      );
+    }
+    const [first = {}] = rows;
+    const columns = sql.join(Object.keys(first).map((column) => sql.ref(column)));
+    await sql`insert into ${sql.table(table)} (${columns}) overriding system value
+      select ${columns} from ${rowsOf(table, rows.map(toSetRow))}`.execute(queries);
+  }
+
+  async finish(queries: Queries): Promise<void> {
+    const next = sql`select coalesce(max(id), 0) + 1 from usage_groups`;
+    await sql`select setval(pg_get_serial_sequence('usage_groups', 'id'), (${next}), false)`.execute(
+      queries,
+    );
+    await sql`analyze`.execute(queries);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.end();
+  }
+}
+
+function toSetRow(row: CopiedRow): SetRow {
+  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, plain(value)]));
+}
+
+/** Bytes as the server writes them, and texts that it accepts. */
+function plain(value: SqlValue): string | number | null {
+  if (value instanceof Uint8Array) return `\\x${value.toHex()}`;
+  return typeof value === "string" ? storableText(value) : value;
+}
+
+async function refuseUsers(client: Client, name: string): Promise<void> {
+  const { rows } = await client.query(`SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'sluice' LIMIT 1`);
+  if (rows.length > 0) throw new CopyRefused(`${name} is in use. Please stop its gateways first.`);
+}
+
+function refusalOf(name: string, error: unknown): unknown {
+  if (error instanceof CopyRefused) return error;
+  if (error instanceof UnusableDatabase) return new CopyRefused(error.message);
+  const what = troubleOf(error)?.what ?? "cannot be used";
+  return new CopyRefused(`the database ${name} ${what}`, { cause: error });
+}

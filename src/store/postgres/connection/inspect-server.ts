@@ -1,0 +1,97 @@
+import type { Client } from "pg";
+import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
+import { StorageUnavailable } from "../../errors.ts";
+import type { SchemaCheck } from "../../schema-version.ts";
+import { migrations } from "./migrations.ts";
+import { createClient } from "./pool.ts";
+import { troubleOf } from "./postgres-trouble.ts";
+import { readSchema } from "./prepare-database.ts";
+
+/** What decides whether a gateway can use a server. */
+export interface ServerFacts {
+  /** Undefined if the user may not create tables, or not change those that exist. */
+  readonly schema: SchemaCheck | undefined;
+  /** Of the server, such as 150018 for 15.18. */
+  readonly version: number;
+  readonly encoding: string;
+  /** Whether it is a replica of another server. */
+  readonly isReplica: boolean;
+  readonly isReadOnly: boolean;
+  /** How far the server's clock is ahead of this machine's. */
+  readonly aheadMs: number;
+  /** Connections that this user can still open. */
+  readonly freeConnections: number;
+}
+
+interface Row {
+  readonly version: number;
+  readonly encoding: string;
+  readonly isReplica: boolean;
+  readonly isReadOnly: boolean;
+  readonly mayCreate: boolean;
+  readonly foreignTables: number;
+  readonly now: number;
+  readonly freeConnections: number;
+}
+
+const question = `
+  SELECT current_setting('server_version_num')::int AS version,
+    current_setting('server_encoding') AS encoding,
+    pg_is_in_recovery() AS "isReplica",
+    current_setting('default_transaction_read_only')::bool AS "isReadOnly",
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS "mayCreate",
+    (SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+       AND relkind IN ('r', 'p') AND NOT pg_has_role(relowner, 'USAGE')) AS "foreignTables",
+    extract(epoch FROM clock_timestamp()) * 1000 AS now,
+    least(
+      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+        - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+      (SELECT CASE WHEN datconnlimit < 0 THEN 1000000 ELSE datconnlimit
+         - (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()) END
+       FROM pg_database WHERE datname = current_database()),
+      (SELECT CASE WHEN rolconnlimit < 0 THEN 1000000 ELSE rolconnlimit
+         - (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user) END
+       FROM pg_roles WHERE rolname = current_user)
+    ) AS "freeConnections"`;
+
+/** Asks a server about itself, without changing it. Throws `StorageUnavailable`. */
+export async function inspectServer(url: string, now: () => number): Promise<ServerFacts> {
+  return withClient(url, async (client, name) => {
+    const askedAt = now();
+    const { rows } = await client.query<Row>(question);
+    const [row] = rows;
+    if (row === undefined) throw new Error("the server gave no answer");
+    const { mayCreate, foreignTables, now: serverNow, ...facts } = row;
+    const hasRights = mayCreate && foreignTables === 0;
+    return {
+      ...facts,
+      schema: hasRights ? { name, found: await readSchema(client), migrations } : undefined,
+      // The server's answer was made in the middle of the wait for it.
+      aheadMs: serverNow - (askedAt + now()) / 2,
+    };
+  });
+}
+
+/** Reads the schema of a database, without changing it. Throws `StorageUnavailable`. */
+export function inspectSchema(url: string): Promise<SchemaCheck> {
+  return withClient(url, async (client, name) => {
+    return { name, found: await readSchema(client), migrations };
+  });
+}
+
+async function withClient<Result>(
+  url: string,
+  ask: (client: Client, name: string) => Promise<Result>,
+): Promise<Result> {
+  const name = nameOfDatabase(url);
+  const client = await createClient({ url });
+  try {
+    await client.connect();
+    return await ask(client, name);
+  } catch (error) {
+    const what = troubleOf(error)?.what ?? "cannot be used";
+    throw new StorageUnavailable(`the database ${name} ${what}`, { cause: error });
+  } finally {
+    client.end().catch(() => undefined);
+  }
+}

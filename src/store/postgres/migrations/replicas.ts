@@ -1,0 +1,21 @@
+import { text } from "./columns.ts";
+
+/** The gateways on this database. */
+export const replicas = `
+  CREATE TABLE replicas (
+    id ${text} PRIMARY KEY,
+    name ${text} NOT NULL,
+    version ${text} NOT NULL,
+    started_at bigint NOT NULL,
+    configured_at bigint NOT NULL,
+    config_digest ${text},
+    -- NULL: not all of its workers have keys.
+    keys_epoch bigint,
+    workers bigint NOT NULL,
+    admin_url ${text} NOT NULL,
+    -- NULL: it can serve.
+    not_ready ${text},
+    -- By the clock of the server.
+    signed_at bigint NOT NULL
+  );
+`;

@@ -1,0 +1,104 @@
+import { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { sql } from "kysely";
+import {
+  CopyRefused,
+  type CopyPlace,
+  type CopyTarget,
+  refuseOtherSchema,
+} from "../../repositories/copy/copy-place.ts";
+import { UnusableDatabase } from "../../errors.ts";
+import type { Queries, SqlValue } from "../../repositories/tables.ts";
+import { openDatabase } from "./open-database.ts";
+import { inspectSchema } from "./schema-row.ts";
+import { inSession } from "./session.ts";
+import { troubleOf } from "./sqlite-trouble.ts";
+import { undo } from "./transaction.ts";
+
+const busyTimeoutMs = 2_000;
+
+/** Opens an existing file that no other process has open. Throws `CopyRefused`. */
+export function openSource(path: string): CopyPlace {
+  try {
+    if (!existsSync(path)) throw new CopyRefused(`there is no ${path}`);
+    refuseOtherSchema(inspectSchema(path));
+    return new ExclusiveFile(path);
+  } catch (error) {
+    throw refusalOf(path, error);
+  }
+}
+
+/** The same for a file that may have to be created. */
+export async function openTarget(path: string): Promise<CopyTarget> {
+  try {
+    const isCreating = true;
+    (await openDatabase(path, { busyTimeoutMs, isCreating, mayBeCopy: true })).close();
+    refuseOtherSchema(inspectSchema(path));
+    return new ExclusiveFile(path);
+  } catch (error) {
+    throw refusalOf(path, error);
+  }
+}
+
+class ExclusiveFile implements CopyTarget {
+  readonly name: string;
+  readonly #database: Database;
+
+  constructor(path: string) {
+    this.name = path;
+    this.#database = new Database(path, { create: false, readwrite: true, strict: true });
+    try {
+      this.#database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+      // Set before the first use of the file, it also excludes readers, such as an idle gateway.
+      this.#database.run("PRAGMA locking_mode = EXCLUSIVE");
+      this.#database.run("BEGIN IMMEDIATE");
+      this.#database.run("COMMIT");
+    } catch (error) {
+      this.#database.close();
+      throw error;
+    }
+  }
+
+  async transact<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    this.#database.run("BEGIN IMMEDIATE");
+    try {
+      const result = await inSession(this.#database, work);
+      this.#database.run("COMMIT");
+      return result;
+    } catch (error) {
+      undo(this.#database);
+      throw error;
+    }
+  }
+
+  /** Prepared once, because queries built for each row take most of the time. */
+  insert(...[, table, rows]: Parameters<CopyTarget["insert"]>): Promise<void> {
+    const columns = Object.keys(rows[0] ?? {});
+    const marks = columns.map(() => "?").join(", ");
+    const statement = this.#database.query<unknown, SqlValue[]>(
+      `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks})`,
+    );
+    for (const row of rows) statement.run(...columns.map((column) => row[column] ?? null));
+    return Promise.resolve();
+  }
+
+  async finish(queries: Queries): Promise<void> {
+    await sql`analyze`.execute(queries);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#database.close();
+    return Promise.resolve();
+  }
+}
+
+function refusalOf(path: string, error: unknown): unknown {
+  if (error instanceof CopyRefused) return error;
+  if (error instanceof UnusableDatabase) return new CopyRefused(error.message);
+  const trouble = troubleOf(error);
+  if (trouble?.cure === "wait") {
+    return new CopyRefused(`${path} is in use. Please stop its gateway first.`);
+  }
+  const what = trouble?.what ?? "cannot be opened";
+  return error instanceof Error ? new CopyRefused(`${path} ${what}`, { cause: error }) : error;
+}

@@ -1,0 +1,16 @@
+/** The gateways on a database; a database in a file has one, which does not sign here. */
+export const replicas = `
+  CREATE TABLE replicas (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    version TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    configured_at INTEGER NOT NULL,
+    config_digest TEXT,
+    keys_epoch INTEGER,
+    workers INTEGER NOT NULL,
+    admin_url TEXT NOT NULL,
+    not_ready TEXT,
+    signed_at INTEGER NOT NULL
+  ) STRICT;
+`;

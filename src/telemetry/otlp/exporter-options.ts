@@ -1,0 +1,33 @@
+import { hostname } from "node:os";
+import type { OtlpSettings } from "../../domain/tracing/otlp-settings.ts";
+import { names } from "./conventions.ts";
+
+/** The process that sends telemetry. */
+export interface OtlpIdentity {
+  /** Number of the worker, or `control`. */
+  readonly worker: string;
+  readonly version: string | undefined;
+}
+
+/** Options of the exporter of a signal. */
+export function exporterOptions(settings: OtlpSettings, signal: "traces" | "metrics") {
+  const { endpoint, headers, timeoutMs } = settings;
+  return {
+    url: `${endpoint}/v1/${signal}`,
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.reveal()]),
+    ),
+    timeoutMillis: timeoutMs,
+  };
+}
+
+export function resourceAttributes({ worker, version }: OtlpIdentity) {
+  const host = hostname();
+  return {
+    [names.serviceName]: "sluice",
+    [names.serviceInstanceId]: `${host}/${process.pid}/${worker}`,
+    [names.hostName]: host,
+    [names.processPid]: process.pid,
+    ...(version !== undefined && { [names.serviceVersion]: version }),
+  };
+}

@@ -1,0 +1,154 @@
+import type { Clock } from "../../domain/clock.ts";
+import { isSameValue } from "../../domain/same-value.ts";
+import type { OtlpSettings } from "../../domain/tracing/otlp-settings.ts";
+import { hasSettledWithin } from "../../domain/waiting/has-settled-within.ts";
+import { isServerError, type Span, type TracedCall } from "./span-builder.ts";
+import type { TraceSender } from "./trace-sender.ts";
+
+export interface TraceExportOptions {
+  readonly clock: Clock;
+  readonly open: (settings: OtlpSettings) => Promise<TraceSender>;
+  readonly on: TraceExportEvents;
+}
+
+export interface TraceExportEvents {
+  sent(calls: number): void;
+  failed(calls: number, error: unknown): void;
+  /** As many calls as are allowed were waiting already. */
+  dropped(calls: number): void;
+}
+
+/** Spans in one request, so that building and encoding them takes about a millisecond. */
+const spansAtOnce = 96;
+const mostRequests = 8;
+/** How long calls wait for others to be sent with them. */
+const gatherMs = 500;
+/** How much longer than its timeout a request of the exporter may take. */
+const graceMs = 500;
+/** Longest wait at the end of the process. */
+const lastMs = 1_000;
+
+/**
+ * Sends the traces of ended calls. A call only leaves its facts in a bounded queue; spans are made
+ * from them later, in short steps.
+ */
+export class TraceExport {
+  readonly #options: TraceExportOptions;
+  readonly #requests = new Set<Promise<void>>();
+  #settings: OtlpSettings | undefined;
+  #sender: Promise<TraceSender> | undefined;
+  #queue: TracedCall[] = [];
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(options: TraceExportOptions) {
+    this.#options = options;
+  }
+
+  /** Follows the configuration. Calls that wait are sent where it says. */
+  configure(otlp: OtlpSettings | undefined): void {
+    const settings = otlp?.sendsTraces === true ? otlp : undefined;
+    if (isSameValue(settings, this.#settings)) return;
+    this.#close();
+    this.#settings = settings;
+    this.#sender = settings && this.#options.open(settings);
+    // The first request reports it.
+    this.#sender?.catch(() => undefined);
+    if (settings === undefined) this.#queue = [];
+  }
+
+  callEnded(call: TracedCall): void {
+    const settings = this.#settings;
+    if (settings === undefined || !isKept(call, settings)) return;
+    if (this.#queue.length >= settings.queueLimit) return this.#options.on.dropped(1);
+    this.#queue.push(call);
+    this.#schedule(gatherMs);
+  }
+
+  /** Sends what waits, for at most a second. */
+  async stop(): Promise<void> {
+    await hasSettledWithin(this.#sendAll(), lastMs, this.#options.clock);
+    this.#cancelTimer?.();
+    if (this.#queue.length > 0) this.#options.on.dropped(this.#queue.length);
+    this.#queue = [];
+    this.#close();
+    this.#settings = undefined;
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#queue.length > 0 || this.#requests.size > 0) {
+      if (this.#queue.length > 0 && this.#requests.size < mostRequests) this.#request();
+      // Requests that continue must not be held up by the making of further ones.
+      const hasRoom = this.#queue.length > 0 && this.#requests.size < mostRequests;
+      await (hasRoom ? this.#turn() : Promise.race(this.#requests));
+    }
+  }
+
+  #turn(): Promise<void> {
+    return new Promise((resolve) => void this.#options.clock.schedule(resolve, 0));
+  }
+
+  #close(): void {
+    void this.#sender?.then((sender) => sender.close()).catch(() => undefined);
+    this.#sender = undefined;
+  }
+
+  #schedule(delayMs: number): void {
+    this.#cancelTimer ??= this.#options.clock.schedule(() => this.#step(), delayMs);
+  }
+
+  #step(): void {
+    this.#cancelTimer = undefined;
+    if (this.#requests.size < mostRequests) this.#request();
+    if (this.#requests.size < mostRequests) this.#continue();
+  }
+
+  #continue(): void {
+    if (this.#queue.length > 0) this.#schedule(this.#queue.length < spansAtOnce ? gatherMs : 0);
+  }
+
+  #request(): void {
+    const sender = this.#sender;
+    if (sender === undefined) return;
+    const request = this.#send(sender).finally(() => {
+      this.#requests.delete(request);
+      this.#continue();
+    });
+    this.#requests.add(request);
+  }
+
+  /** Never rejects. */
+  async #send(opening: Promise<TraceSender>): Promise<void> {
+    const { on } = this.#options;
+    let calls = 0;
+    try {
+      const sender = await opening;
+      const spans: Span[] = [];
+      while (spans.length < spansAtOnce) {
+        const call = this.#queue[calls];
+        if (call === undefined) break;
+        calls += 1;
+        spans.push(...sender.builder.spansOf(call));
+      }
+      this.#queue.splice(0, calls);
+      if (calls === 0) return;
+      await this.#inTime(sender.send(spans));
+      on.sent(calls);
+    } catch (error) {
+      // Without an exporter, nothing that waits can be sent.
+      if (calls === 0) calls = this.#queue.splice(0).length;
+      on.failed(calls, error);
+    }
+  }
+
+  /** The exporter's own timeout does not cover the making of a connection. */
+  async #inTime(sending: Promise<void>): Promise<void> {
+    const timeoutMs = (this.#settings?.timeoutMs ?? 0) + graceMs;
+    const isInTime = await hasSettledWithin(sending, timeoutMs, this.#options.clock);
+    if (!isInTime) throw new Error("the collector did not answer in time");
+    return sending;
+  }
+}
+
+function isKept({ record, timing }: TracedCall, { slowCallMs }: OtlpSettings): boolean {
+  return timing.ids.isSampled || isServerError(record) || record.durationMs > slowCallMs;
+}

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { startSimulator } from "../../src/simulator/simulator.ts";
+import { startFaultProcess, type FaultProcess } from "../support/fault-process.ts";
+import { until } from "../support/until.ts";
+import { startWebhookReceiver, webhookSecret } from "../support/webhook-receiver.ts";
+
+const hello = { model: "chat-model", messages: [{ role: "user", content: "Hello" }] };
+
+async function call(gateway: FaultProcess, times: number): Promise<void> {
+  for (let index = 0; index < times; index += 1) {
+    // While control is replaced, calls may be refused; the ledger says which were made.
+    await (await gateway.post(hello)).text();
+  }
+}
+
+test("no event is lost when control is killed, with a receiver that is there or away", async () => {
+  await using simulator = startSimulator();
+  await using receiver = startWebhookReceiver();
+  await using gateway = await startFaultProcess({
+    workers: "2",
+    ledger: `{ flush_interval: 10ms, events: { webhook: { url: "${receiver.url}", secret: ${webhookSecret}, longest_pause: 1s, batch: 7 } } }`,
+    upstreams: `{ simulator: { kind: openai, base_url: "${simulator.url}" } }`,
+    models: `{ chat-model: { kind: chat, context_window: 200000, max_output_tokens: 64000, targets: [{ model: simulated-chat, upstream: simulator }] } }`,
+  });
+  for (const status of [200, 503, 200, 503]) {
+    receiver.status = status;
+    const calls = call(gateway, 60);
+    const { controlPid } = gateway.serving;
+    const known = receiver.messages.length;
+    await until(() => receiver.messages.length > known);
+    process.kill(controlPid, "SIGKILL");
+    await calls;
+    // Without a control process, this is the supervisor.
+    const before = [controlPid, gateway.serving.pid];
+    await until(() => !before.includes(gateway.serving.controlPid));
+  }
+  receiver.status = 200;
+  await call(gateway, 20);
+  const rows = await gateway.stopAndReadRows();
+  const stored = new Set(rows.map(({ id }) => id));
+  expect(stored.size).toBeGreaterThan(100);
+  const delivered = () => new Set(receiver.rows.map(({ id }) => id));
+  // What was stored while the gateway ended is delivered by the next one.
+  await using again = await gateway.restart();
+  await until(() => again.controlPid > 0 && delivered().size >= stored.size);
+  expect([...stored.difference(delivered())]).toEqual([]);
+  expect([...delivered().difference(stored)]).toEqual([]);
+}, 180_000);

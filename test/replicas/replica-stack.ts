@@ -1,0 +1,226 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort, untilReachable } from "../../bench/stand/reachable.ts";
+import { startChild, type Child } from "../../bench/stand/child.ts";
+import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { simulatorUpstream } from "../support/gateway.ts";
+import {
+  postgresPrograms,
+  startPostgres,
+  type PostgresServer,
+} from "../support/postgres-server.ts";
+import { testWhere } from "../support/requirement.ts";
+import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { startValkey, valkeyProgram, type ValkeyServer } from "../support/valkey-server.ts";
+
+export interface StackOptions {
+  /** Default: 3. */
+  readonly replicas?: number;
+  /** Workers of each. Default: 2. */
+  readonly workers?: number;
+  /** Further settings of the configuration, as YAML. */
+  readonly settings?: string;
+  /** Pools, models and upstreams, instead of one chat model. */
+  readonly models?: (simulator: Simulator) => string;
+}
+
+/** One gateway of several. */
+export interface Replica {
+  readonly configPath: string;
+  readonly dataDir: string;
+  readonly process: ServingProcess;
+}
+
+const isInstalled =
+  postgresPrograms !== undefined && valkeyProgram !== null && Bun.which("nginx") !== null;
+
+/** Runs tests only where PostgreSQL, Valkey or Redis, and nginx are installed. */
+export const testWithReplicas = testWhere(
+  isInstalled,
+  "PostgreSQL, Valkey or Redis, and nginx are not all installed",
+);
+
+/**
+ * Several gateways with one PostgreSQL and one Valkey server, behind nginx, which sends each call
+ * to the next gateway. All are processes of their own; the model provider is simulated.
+ */
+export class ReplicaStack implements AsyncDisposable {
+  readonly simulator: Simulator;
+  readonly postgres: PostgresServer;
+  readonly valkey: ValkeyServer;
+  readonly #folder: string;
+  readonly #options: StackOptions;
+  readonly #replicas: Replica[] = [];
+  #storageUrl = "";
+  #proxy: Child | undefined;
+  /** Where callers send their calls. */
+  url = "";
+
+  private constructor(
+    options: StackOptions,
+    servers: Pick<ReplicaStack, "simulator" | "postgres" | "valkey">,
+  ) {
+    this.#options = options;
+    this.#folder = mkdtempSync(join(tmpdir(), "sluice-replicas-"));
+    this.simulator = servers.simulator;
+    this.postgres = servers.postgres;
+    this.valkey = servers.valkey;
+  }
+
+  static async create(options: StackOptions = {}): Promise<ReplicaStack> {
+    const simulator = startSimulator();
+    const [postgres, valkey] = await Promise.all([startPostgres(), startValkey()]);
+    const stack = new ReplicaStack(options, { simulator, postgres, valkey });
+    try {
+      stack.#storageUrl = await postgres.createDatabase();
+      const { replicas = 3 } = options;
+      for (let number = 1; number <= replicas; number += 1) await stack.#startReplica(number);
+      await stack.#startProxy();
+      return stack;
+    } catch (error) {
+      await stack[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get replicas(): readonly Replica[] {
+    return this.#replicas;
+  }
+
+  get storageUrl(): string {
+    return this.#storageUrl;
+  }
+
+  /** The output of a command, as an operator of the first gateway runs it. */
+  async sluice(...command: readonly string[]): Promise<string> {
+    const [first] = this.#replicas;
+    if (first === undefined) throw new Error("there is no gateway");
+    const finished = await runSluice([...command, "--config", first.configPath]);
+    if (finished.exitCode !== 0) throw new Error(`${command.join(" ")}: ${finished.errors}`);
+    return finished.output;
+  }
+
+  /** A key with limits of its own, once every gateway accepts it. */
+  async createKey(account: string, limits: readonly string[]): Promise<string> {
+    await this.sluice("accounts", "create", account);
+    const place = ["--account", account, "--environment", "production"];
+    await this.sluice("applications", "create", "search", ...place);
+    const issued = ["keys", "create", "--application", "search", ...place, ...limits];
+    const key = (await this.sluice(...issued)).trim();
+    for (const { process } of this.#replicas) {
+      while ((await statusOf(process.dataUrl, key)) === 401) await Bun.sleep(50);
+    }
+    return key;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#proxy?.[Symbol.asyncDispose]();
+    await Promise.all(this.#replicas.map(({ process }) => process[Symbol.asyncDispose]()));
+    await this.postgres[Symbol.asyncDispose]();
+    await this.valkey[Symbol.asyncDispose]();
+    await this.simulator[Symbol.asyncDispose]();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #startReplica(number: number): Promise<void> {
+    const dataDir = join(this.#folder, `data-${number}`);
+    const configPath = join(this.#folder, `sluice-${number}.yaml`);
+    writeFileSync(configPath, this.#configText(dataDir));
+    const process = await startServing(["--config", configPath]);
+    this.#replicas.push({ configPath, dataDir, process });
+  }
+
+  #configText(dataDir: string): string {
+    const { workers = 2, settings = "", models = oneModel } = this.#options;
+    return `
+listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
+storage: { url: "${this.#storageUrl}" }
+limits: { store: "${this.valkey.url}" }
+data_dir: ${dataDir}
+workers: ${workers}
+auth: { pepper: "a pepper for tests that is long enough" }
+${settings}
+environments:
+  - { name: production, hosts: ["*"], models: ["*"] }
+${models(this.simulator)}
+`;
+  }
+
+  async #startProxy(): Promise<void> {
+    const prefix = join(this.#folder, "nginx");
+    mkdirSync(prefix);
+    const port = freePort();
+    const configPath = join(prefix, "nginx.conf");
+    const servers = this.#replicas.map(({ process }) => new URL(process.dataUrl).host);
+    writeFileSync(configPath, proxyConfig(port, servers));
+    const logPath = join(prefix, "output.log");
+    const command = [
+      "nginx",
+      "-p",
+      `${prefix}/`,
+      "-e",
+      join(prefix, "error.log"),
+      "-c",
+      configPath,
+    ];
+    this.#proxy = startChild({ command, logPath });
+    await untilReachable(port, this.#proxy);
+    this.url = `http://127.0.0.1:${port}`;
+  }
+}
+
+function oneModel(simulator: Simulator): string {
+  return `
+upstreams:
+  simulator: ${simulatorUpstream(simulator, "openai")}
+models:
+  embed-text-v2:
+    kind: embedding
+    context_window: 8192
+    targets: [{ upstream: simulator, model: simulated-embedding }]
+`;
+}
+
+/** The status of the list of models, which costs no call of the plan. */
+async function statusOf(url: string, key: string): Promise<number> {
+  const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  await response.text();
+  return response.status;
+}
+
+/** Each call to the next gateway; a failed one is not sent again, so that tests see the failure. */
+function proxyConfig(port: number, servers: readonly string[]): string {
+  const user = process.getuid?.() === 0 ? "user root;\n" : "";
+  return `${user}daemon off;
+worker_processes 1;
+worker_rlimit_nofile 16384;
+pid nginx.pid;
+events { worker_connections 16000; }
+http {
+  access_log off;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  client_max_body_size 16m;
+  upstream gateways {
+${servers.map((server) => `    server ${server} max_fails=0;`).join("\n")}
+    keepalive 1024;
+  }
+  server {
+    listen 127.0.0.1:${port} backlog=8192;
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    proxy_set_header Host $host;
+    proxy_next_upstream off;
+    proxy_read_timeout 300s;
+    location / {
+      proxy_pass http://gateways;
+      proxy_buffering off;
+    }
+  }
+}
+`;
+}
