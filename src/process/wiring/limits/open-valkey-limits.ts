@@ -1,11 +1,11 @@
 import type { Config } from "../../../config/config.ts";
 import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
 import { connectValkey } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
+import { joinScripts } from "../../../store/coordinator/valkey/joins/join-scripts.ts";
+import { placeScripts } from "../../../store/coordinator/valkey/places/valkey-allotments.ts";
 import { Fleet, fleetScript } from "../../../store/coordinator/valkey/limits/fleet.ts";
 import { limitScripts } from "../../../store/coordinator/valkey/limits/scripts.ts";
 import { SharedLimits } from "../../../store/coordinator/valkey/limits/shared-limits.ts";
-import { joinScripts } from "../../../store/coordinator/valkey/joins/join-scripts.ts";
-import { placeScripts } from "../../../store/coordinator/valkey/places/valkey-allotments.ts";
 import { limitStoreBounds } from "../build-services.ts";
 import { newSharedCoordinator } from "./shared-coordinator.ts";
 import type { SharedLimitParts, SharedLimitStore } from "./shared-limit-store.ts";
