@@ -48,3 +48,6 @@ export const smallTables: readonly CopiedTable[] = [
   table("call_reply_shares", "account_id"),
   table("installation", "place"),
 ];
+
+/** What the gateways of a database tell each other; those of the copy begin anew. */
+export const leftTables: readonly string[] = ["replicas"];
