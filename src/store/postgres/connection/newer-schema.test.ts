@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
+import pg from "pg";
 import { accountOf } from "../../../../test/contracts/control-fixtures.ts";
 import { recordOf } from "../../../../test/contracts/usage-fixtures.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
@@ -58,13 +59,10 @@ describeWithPostgres((databases) => {
 
   test("a database of the first schema gets the steps after it", async () => {
     const url = await databases.server.createDatabase();
-    const first = await databases.connect({ url });
-    await first.open();
-    await first.change(async (queries) => {
-      await sql`alter table schema_version drop column compatible_since`.execute(queries);
-      await sql`drop table replicas`.execute(queries);
-      await sql`update schema_version set version = 1`.execute(queries);
-    });
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(`${migrations[0]?.sql}; UPDATE schema_version SET version = 1`);
+    await client.end();
     const next = await databases.connect({ url });
     const { rows } = await next.read((queries) =>
       sql`select version, compatible_since from schema_version`.execute(queries),

@@ -48,5 +48,7 @@ export const smallTables: readonly CopiedTable[] = [
   table("call_reply_shares", "account_id"),
   table("installation", "place"),
   // Signs of gateways that do not run any more are forgotten by their age.
-  table("replicas"),
 ];
+
+/** What the gateways of a database tell each other; those of the copy begin anew. */
+export const leftTables: readonly string[] = ["replicas"];
