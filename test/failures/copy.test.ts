@@ -94,8 +94,15 @@ describeWithPostgres((databases) => {
     await offline(folder, "accounts", "create", "Shop");
     const from = `sqlite:${folder.databasePath}`;
     const target = await databases.server.createDatabase();
-    await begin(from, target);
-    await query(target, "UPDATE accounts SET note = 'changed'");
+    await using migrated = makeProcessFolder({ pepper, storageUrl: target });
+    expect((await runHere(["migrate", "--config", migrated.configPath])).exitCode).toBe(0);
+    await query(
+      target,
+      `CREATE FUNCTION change_note() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN NEW.note := 'changed'; RETURN NEW; END $$;
+       CREATE TRIGGER change_note BEFORE INSERT ON accounts
+         FOR EACH ROW EXECUTE FUNCTION change_note()`,
+    );
     const differs = await runHere(["copy", "--from", from, "--to", target]);
     expect(differs.exitCode).toBe(1);
     expect(differs.errors).toContain('the copy differs in accounts at ["acct_');

@@ -26,6 +26,7 @@ test("every file that a service of compose.yaml mounts is there", () => {
 
 const secrets = {
   SLUICE_DATABASE_URL: "postgres://sluice:secret@postgres/sluice",
+  SLUICE_VALKEY_URL: "valkey://default:secret@valkey",
   SLUICE_PEPPER: "a pepper for tests that is long enough",
 };
 

@@ -9,10 +9,10 @@ import { duration, text, wholeNumber } from "../../../settings/values.ts";
 import { pemCertificates } from "../upstreams/upstream-connections.ts";
 
 const aboutLimitStore =
-  "Where requests and tokens are counted: `memory` for a single gateway; " +
-  "`valkey://USER:PASSWORD@HOST:PORT/DATABASE`, a server of Valkey 7.2 or Redis 7, or newer, for " +
-  "several (`valkeys` with TLS, `valkey+sentinel://HOST,HOST/SERVICE`, " +
-  "`valkey+cluster://HOST,HOST`; or `redis` for `valkey`).";
+  "Where requests and tokens are counted: `memory` for a single gateway, or a server of Valkey 7.2 " +
+  "or Redis 7, or newer, for several. Forms: `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, " +
+  "`valkeys` for TLS, `valkey+sentinel://HOST,HOST/SERVICE`, `valkey+cluster://HOST,HOST`; " +
+  "`redis` may stand for `valkey`.";
 
 export const limitsSchema = z
   .strictObject({
