@@ -5,6 +5,7 @@ import type { Pool, UnitHoldings } from "../../src/domain/limits/capacity.ts";
 import { PlaceAllotments } from "../../src/process/worker/coordination/allotted/place-allotments.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
+import { Fleet } from "../../src/store/coordinator/valkey/fleet/fleet.ts";
 import { ValkeyAllotments } from "../../src/store/coordinator/valkey/places/valkey-allotments.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
@@ -36,6 +37,7 @@ export class AllottedProcess implements AsyncDisposable {
   readonly capacity: Capacity;
   readonly snapshot: Snapshot;
   readonly connection: ValkeyConnection;
+  readonly fleet: Fleet;
   readonly allotments: PlaceAllotments;
   readonly held = new Set<Place>();
   /** Calls that have not been answered. */
@@ -46,9 +48,10 @@ export class AllottedProcess implements AsyncDisposable {
     const { pool = {}, upstream = Infinity, units = {} } = options;
     processes += 1;
     this.connection = connection;
-    const store = new ValkeyAllotments({ connection, process: `p${processes}` });
     const clock = systemClock;
-    this.allotments = new PlaceAllotments({ clock, store, fewestProcesses: 1 });
+    this.fleet = new Fleet({ connection, clock, worker: `p${processes}`, ownWorkers: 1 });
+    const store = new ValkeyAllotments({ connection, fleet: this.fleet });
+    this.allotments = new PlaceAllotments({ clock, store });
     const limits = new Map<string, ConcurrencyLimit>();
     this.capacity = new Capacity({
       clock,
@@ -117,6 +120,7 @@ export class AllottedProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.allotments.close();
+    await this.fleet.close();
     this.connection.close();
   }
 }
@@ -129,6 +133,7 @@ export async function startProcess(
   const connection = await connectTo(server, timeoutMs === undefined ? {} : { timeoutMs });
   const before = await listeners(connection);
   const process = new AllottedProcess(connection, options);
+  await process.fleet.start();
   // It hears the news of the others from here on.
   while ((await listeners(connection)) <= before) await Bun.sleep(1);
   return process;

@@ -3,7 +3,8 @@ import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
 import { connectValkey } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
 import { joinScripts } from "../../../store/coordinator/valkey/joins/join-scripts.ts";
 import { placeScripts } from "../../../store/coordinator/valkey/places/valkey-allotments.ts";
-import { Fleet, fleetScript } from "../../../store/coordinator/valkey/limits/fleet.ts";
+import { Fleet } from "../../../store/coordinator/valkey/fleet/fleet.ts";
+import { fleetScript } from "../../../store/coordinator/valkey/fleet/fleet-script.ts";
 import { limitScripts } from "../../../store/coordinator/valkey/limits/scripts.ts";
 import { SharedLimits } from "../../../store/coordinator/valkey/limits/shared-limits.ts";
 import { limitStoreBounds } from "../build-services.ts";
@@ -44,7 +45,7 @@ export function openValkeyLimits(
     void limits.catchUp();
   });
   metrics.followLimits(() => !connection.isUp);
-  const coordinator = newSharedCoordinator(connection, { clock, ownWorkers });
+  const coordinator = newSharedCoordinator(connection, { clock, fleet });
   return Object.assign(limits, {
     coordinator,
     async start(): Promise<void> {

@@ -17,7 +17,6 @@ import { PoolAllotments } from "./pool-allotments.ts";
 export interface PlaceAllotmentsOptions {
   readonly clock: Clock;
   readonly store: AllotmentStore;
-  readonly fewestProcesses: number;
 }
 
 /**

@@ -1,0 +1,127 @@
+import type { Clock } from "../../../../domain/clock.ts";
+import { listOf } from "../connection/list-of.ts";
+import type { ValkeyConnection } from "../connection/valkey-connection.ts";
+import { fleetScript, joinedChannel } from "./fleet-script.ts";
+
+/** A worker that has not reported for this long has ended, as far as the server knows. */
+const lifetimeMs = 5_000;
+const intervalMs = 1_000;
+/** Reports for which a worker still counts here after the server has stopped naming it. */
+const keptReports = 10;
+const fleetKey = "sluice:{workers}";
+const versionKey = "sluice:{workers}:version";
+
+export interface FleetOptions {
+  readonly connection: Pick<ValkeyConnection, "run" | "send" | "subscribe">;
+  readonly clock: Pick<Clock, "schedule">;
+  /** Unique among all workers, and never used again. */
+  readonly worker: string;
+  /** Workers of this gateway: the least that can be. */
+  readonly ownWorkers: number;
+  /** Runs after each report that has arrived. */
+  readonly onBeat?: () => Promise<void>;
+}
+
+/**
+ * All workers of all gateways. How many they are decides what each may do alone, so the number
+ * grows at once when a worker joins, and shrinks late: a server that has just lost its data names
+ * only those that have reported to it since, and may be gone again before it hears of the others.
+ */
+export class Fleet {
+  readonly #options: FleetOptions;
+  /** Those that the server named last. */
+  #named: ReadonlySet<string>;
+  /** Of which state of the server they are. */
+  #version = "";
+  /** Others that count: for how many more reports. */
+  readonly #kept = new Map<string, number>();
+  /** All that count, sorted. */
+  #all: readonly string[];
+  #stopHearing: () => void = () => undefined;
+  #cancel: () => void = () => undefined;
+  #isClosed = false;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+    this.#named = new Set([options.worker]);
+    this.#all = [options.worker];
+  }
+
+  /** This worker's name. */
+  get worker(): string {
+    return this.#options.worker;
+  }
+
+  get workers(): number {
+    return Math.max(this.#options.ownWorkers, this.#all.length);
+  }
+
+  /** Which worker this one is, from 1. */
+  get number(): number {
+    return this.#all.indexOf(this.worker) + 1;
+  }
+
+  /** Reports this worker, and then each second. */
+  async start(): Promise<void> {
+    this.#stopHearing = this.#options.connection.subscribe(joinedChannel, (worker) => {
+      if (!this.#named.has(worker)) this.#kept.set(worker, keptReports);
+      this.#recount();
+    });
+    await this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancel();
+    this.#stopHearing();
+    const { connection } = this.#options;
+    // The others read the list anew.
+    await Promise.all([
+      connection.send(fleetKey, "ZREM", [fleetKey, this.worker]),
+      connection.send(versionKey, "DEL", [versionKey]),
+    ]).catch(() => undefined);
+  }
+
+  async #run(): Promise<void> {
+    await this.#beat();
+    if (this.#isClosed) return;
+    this.#cancel = this.#options.clock.schedule(() => void this.#run(), intervalMs);
+  }
+
+  async #beat(): Promise<void> {
+    const { connection, onBeat } = this.#options;
+    try {
+      const reply = await connection.run(
+        fleetScript,
+        [fleetKey, versionKey],
+        [this.worker, String(lifetimeMs), joinedChannel, this.#version],
+      );
+      this.#reported(listOf(reply).map(String));
+      await onBeat?.();
+    } catch {
+      // The connection reports that it is down. Until then, the last known workers count.
+    }
+  }
+
+  /** `names`: none if they are those of before. */
+  #reported([version = "", ...names]: readonly string[]): void {
+    for (const [worker, reports] of this.#kept) {
+      if (reports <= 1) this.#kept.delete(worker);
+      else this.#kept.set(worker, reports - 1);
+    }
+    if (version !== this.#version) {
+      const before = this.#named;
+      this.#version = version;
+      this.#named = new Set([...names, this.worker]);
+      for (const worker of before) {
+        if (!this.#named.has(worker)) this.#kept.set(worker, keptReports);
+      }
+      for (const worker of this.#named) this.#kept.delete(worker);
+    }
+    this.#recount();
+  }
+
+  #recount(): void {
+    this.#all = [...this.#named, ...this.#kept.keys()].toSorted();
+  }
+}
