@@ -2,15 +2,20 @@ import type { WindowSlot } from "../../src/domain/errors/refusal.ts";
 import type { LimitState } from "../../src/domain/limits/limit-state.ts";
 import { slotAt } from "../../src/domain/limits/slots.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import type { LimitDecision, LimitRequest } from "../../src/store/store.ts";
+import type { LimitDecision, LimitRequest, RefusedByLimit } from "../../src/store/store.ts";
 import { limitsById, type LimitsOfId } from "./limits-by-id.ts";
 
 interface Charge {
   readonly slot: number;
-  readonly requests: number;
+  requests: number;
   tokens: number;
   /** Charged after the admission of its call. */
   readonly isAdded?: boolean;
+}
+
+interface Demand {
+  readonly requests: number;
+  readonly tokens: number;
 }
 
 interface Reservation {
@@ -106,50 +111,78 @@ export class LimitModel {
     this.#reservationTtlMs = reservationTtlMs;
   }
 
+  /** Undefined: counted. */
+  count(scopes: readonly LimitScope[], nowMs: number): RefusedByLimit | undefined {
+    const byId = limitsById(scopes);
+    const refusal = this.#refuse(byId, { requests: 1, tokens: 0 }, nowMs);
+    if (refusal === undefined) this.#charge(byId, { requests: 1, tokens: 0 }, slotAt(nowMs));
+    return refusal;
+  }
+
+  uncount(scopes: readonly LimitScope[], slot: number, nowMs: number): void {
+    for (const scope of limitsById(scopes)) {
+      const charges = this.#account(scope, slotAt(nowMs)).counted();
+      const counted = charges.find((charge) => charge.slot === slot && charge.requests > 0);
+      if (counted !== undefined) counted.requests -= 1;
+    }
+  }
+
   acquire(request: LimitRequest, nowMs: number): LimitDecision {
-    const { callId, tokens, mostTokens = tokens } = request;
+    const { callId, tokens, mostTokens = tokens, counted } = request;
     const scopes = limitsById(request.scopes);
     const slot = slotAt(nowMs);
+    const demand = { requests: counted === undefined ? 1 : 0, tokens };
     const overrun = Math.max(0, mostTokens - tokens);
     const hopeless = scopes.find((scope) => overrun > overrunLimit(scope));
     if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, nowMs);
-    const tooSmall = scopes.find((scope) => scope.tokens < tokens || scope.requests < 1);
-    const refusing =
-      tooSmall ?? scopes.find((scope) => !fits(this.#account(scope, slot), scope, tokens));
-    if (refusing !== undefined) {
-      const isOverRequests =
-        tooSmall === undefined
-          ? this.#account(refusing, slot).sum().requests + 1 > refusing.requests
-          : refusing.requests < 1;
-      const waitMs = tooSmall === undefined ? this.#waitMs(scopes, tokens, nowMs) : undefined;
-      return {
-        isAdmitted: false,
-        scopeId: refusing.id,
-        dimension: isOverRequests ? "requests" : "tokens",
-        freeAfterMs: waitMs,
-        retryAfterMs: waitMs,
-        state: this.state(refusing, nowMs),
-        debt: this.#account(refusing, slot).debt,
-        slots: this.#slots(refusing, nowMs),
-      };
-    }
+    const refusal = this.#refuse(scopes, demand, nowMs);
+    if (refusal !== undefined) return refusal;
     const overrunning = scopes.find((scope) => {
       const { debt, overrun: open } = this.#account(scope, slot);
       return overrun > 0 && debt + open + overrun > overrunLimit(scope);
     });
     if (overrunning !== undefined) return this.#refuseOverrun(overrunning, overrun, nowMs);
-    const charges = scopes.map((scope) => {
-      const charge = { slot, requests: 1, tokens };
-      const account = this.#account(scope, slot);
-      account.charges.push(charge);
-      account.overrun += overrun;
-      return { scope, charge };
-    });
+    const charges = this.#charge(scopes, demand, slot);
+    for (const scope of scopes) this.#account(scope, slot).overrun += overrun;
     const reservation = { atMs: nowMs, slot, reserved: tokens, tokens, overrun, charges };
     this.#reservations.set(callId, reservation);
     const first = scopes[0];
     if (first === undefined) throw new Error("no scopes");
     return { isAdmitted: true, state: this.state(first, nowMs) };
+  }
+
+  #refuse(
+    scopes: readonly LimitsOfId[],
+    demand: Demand,
+    nowMs: number,
+  ): RefusedByLimit | undefined {
+    const { requests, tokens } = demand;
+    const slot = slotAt(nowMs);
+    const tooSmall = scopes.find((scope) => scope.tokens < tokens || scope.requests < requests);
+    const refusing =
+      tooSmall ?? scopes.find((scope) => !fits(this.#account(scope, slot), scope, demand));
+    if (refusing === undefined) return undefined;
+    const used = tooSmall === undefined ? this.#account(refusing, slot).sum().requests : 0;
+    const isOverRequests = requests > 0 && used + requests > refusing.requests;
+    const waitMs = tooSmall === undefined ? this.#waitMs(scopes, demand, nowMs) : undefined;
+    return {
+      isAdmitted: false,
+      scopeId: refusing.id,
+      dimension: isOverRequests ? "requests" : "tokens",
+      freeAfterMs: waitMs,
+      retryAfterMs: waitMs,
+      state: this.state(refusing, nowMs),
+      debt: this.#account(refusing, slot).debt,
+      slots: this.#slots(refusing, nowMs),
+    };
+  }
+
+  #charge(scopes: readonly LimitsOfId[], demand: Demand, slot: number) {
+    return scopes.map((scope) => {
+      const charge = { slot, ...demand };
+      this.#account(scope, slot).charges.push(charge);
+      return { scope, charge };
+    });
   }
 
   #refuseOverrun(scope: LimitsOfId, overrun: number, nowMs: number): LimitDecision {
@@ -248,14 +281,14 @@ export class LimitModel {
   }
 
   /** Tries each second until each scope has room: the longest of their waits. */
-  #waitMs(scopes: readonly LimitsOfId[], tokens: number, nowMs: number): number {
+  #waitMs(scopes: readonly LimitsOfId[], demand: Demand, nowMs: number): number {
     const first = slotAt(nowMs);
     const waits = scopes.map((scope) => {
       const account = this.#account(scope, first).copy();
-      if (fits(account, scope, tokens)) return 0;
+      if (fits(account, scope, demand)) return 0;
       let slot = first;
       do account.advance(++slot);
-      while (slot < first + 3_600 && !fits(account, scope, tokens));
+      while (slot < first + 3_600 && !fits(account, scope, demand));
       return slot * 1_000 - nowMs;
     });
     return Math.ceil(Math.max(...waits));
@@ -273,9 +306,10 @@ export class LimitModel {
   }
 }
 
-function fits(account: Account, limits: LimitsOfId, tokens: number): boolean {
+function fits(account: Account, limits: LimitsOfId, { requests, tokens }: Demand): boolean {
   const sum = account.sum();
-  return sum.requests + 1 <= limits.requests && sum.tokens + account.debt + tokens <= limits.tokens;
+  const hasRequests = requests === 0 || sum.requests + requests <= limits.requests;
+  return hasRequests && sum.tokens + account.debt + tokens <= limits.tokens;
 }
 
 function overrunLimit({ tokens, overrunFactor }: LimitsOfId): number {
