@@ -24,6 +24,8 @@ interface Reservation {
   readonly reserved: number;
   tokens: number;
   overrun: number;
+  /** Slot in which the overrun was held last. */
+  heldIn: number;
   readonly charges: readonly { readonly scope: LimitsOfId; readonly charge: Charge }[];
 }
 
@@ -31,12 +33,23 @@ interface Reservation {
 class Account {
   readonly charges: Charge[] = [];
   debt = 0;
-  overrun = 0;
+  readonly open = new Set<Reservation>();
+  readonly #overrunSlots: number;
   #limit = Infinity;
   #slot: number;
 
-  constructor(slot: number) {
+  constructor(slot: number, overrunSlots: number) {
     this.#slot = slot;
+    this.#overrunSlots = overrunSlots;
+  }
+
+  get overrun(): number {
+    const generationOf = (slot: number): number => Math.floor(slot / this.#overrunSlots);
+    let sum = 0;
+    for (const { overrun, heldIn } of this.open) {
+      if (generationOf(this.#slot) - generationOf(heldIn) <= 1) sum += overrun;
+    }
+    return sum;
   }
 
   /** Each second, free tokens pay the debt. */
@@ -90,7 +103,7 @@ class Account {
   }
 
   copy(): Account {
-    const copy = new Account(this.#slot);
+    const copy = new Account(this.#slot, this.#overrunSlots);
     copy.charges.push(...this.charges.map((charge) => ({ ...charge })));
     copy.debt = this.debt;
     copy.#limit = this.#limit;
@@ -104,11 +117,17 @@ class Account {
  */
 export class LimitModel {
   readonly #reservationTtlMs: number;
+  readonly #overrunSlots: number;
   readonly #accounts = new Map<string, Account>();
   readonly #reservations = new Map<string, Reservation>();
 
-  constructor(reservationTtlMs: number) {
+  /**
+   * `overrunSlots`: overrun is forgotten after the end of the period of so many slots that follows
+   * the one in which it was held last.
+   */
+  constructor(reservationTtlMs: number, overrunSlots = Infinity) {
     this.#reservationTtlMs = reservationTtlMs;
+    this.#overrunSlots = overrunSlots;
   }
 
   /** Undefined: counted. */
@@ -143,9 +162,10 @@ export class LimitModel {
     });
     if (overrunning !== undefined) return this.#refuseOverrun(overrunning, overrun, nowMs);
     const charges = this.#charge(scopes, demand, slot);
-    for (const scope of scopes) this.#account(scope, slot).overrun += overrun;
-    const reservation = { atMs: nowMs, slot, reserved: tokens, tokens, overrun, charges };
+    const held = { atMs: nowMs, slot, reserved: tokens, tokens, overrun, heldIn: slot };
+    const reservation = { ...held, charges };
     this.#reservations.set(callId, reservation);
+    for (const scope of scopes) this.#account(scope, slot).open.add(reservation);
     const first = scopes[0];
     if (first === undefined) throw new Error("no scopes");
     return { isAdmitted: true, state: this.state(first, nowMs) };
@@ -204,14 +224,12 @@ export class LimitModel {
   use(callId: string, tokens: number, nowMs: number): void {
     const reservation = this.#reservations.get(callId);
     if (reservation === undefined || nowMs - reservation.atMs >= this.#reservationTtlMs) return;
-    const more = tokens - reservation.tokens;
-    if (more <= 0) return;
-    const overrun = Math.min(more, reservation.overrun);
-    reservation.tokens = tokens;
-    reservation.overrun -= overrun;
+    const more = Math.max(0, tokens - reservation.tokens);
+    reservation.tokens += more;
+    reservation.overrun -= Math.min(more, reservation.overrun);
+    reservation.heldIn = slotAt(nowMs);
     for (const { scope } of reservation.charges) {
       const account = this.#account(scope, slotAt(nowMs));
-      account.overrun -= overrun;
       account.debt += more;
       account.pay();
     }
@@ -224,11 +242,10 @@ export class LimitModel {
     const isInTime = nowMs - reservation.atMs < this.#reservationTtlMs;
     const slot = slotAt(nowMs);
     const change = isInTime ? tokens - reservation.tokens : 0;
-    if (change === 0 && reservation.overrun === 0) return;
     const difference = Math.max(change, -reservation.reserved);
     for (const { scope, charge } of reservation.charges) {
       const account = this.#account(scope, slot);
-      account.overrun -= reservation.overrun;
+      account.open.delete(reservation);
       if (difference < 0) charge.tokens += difference;
       else {
         const fitting = isCounted(charge, slot) ? Math.min(difference, account.free) : 0;
@@ -297,7 +314,7 @@ export class LimitModel {
   #account({ id, tokens }: LimitsOfId, slot: number): Account {
     let account = this.#accounts.get(id);
     if (account === undefined) {
-      account = new Account(slot);
+      account = new Account(slot, this.#overrunSlots);
       this.#accounts.set(id, account);
     }
     account.advance(slot);

@@ -13,6 +13,8 @@ export interface OpenCall {
   readonly slot: number;
   readonly reserved: number;
   readonly overrun: number;
+  /** When Valkey last heard of the overrun, in this process's time. */
+  heldAtMs: number;
   charged: number;
   /** Whether this worker has admitted it, and Valkey has not been told yet. */
   isAlone: boolean;
@@ -37,11 +39,13 @@ export interface Inclusion {
 export class AccountUse {
   readonly tag: string;
   readonly calls = new Map<string, OpenCall>();
-  /** By the key of the window, as Valkey has told them. */
-  readonly epochs = new Map<string, string>();
+  /** As Valkey has told it; empty: unknown. */
+  epoch = "";
+  /** The windows in which Valkey has charged for this worker, by their keys. */
+  readonly known = new Map<string, LimitScope>();
   /** Charged by this worker alone, by the key of the window. */
   readonly alone = new Map<string, IncludedWindow>();
-  readonly #sending: Inclusion[] = [];
+  #sending: Inclusion | undefined;
   /** Corrections that Valkey has not received. */
   #notes: (() => Promise<void>)[] = [];
   /** Set while Valkey is told all that. */
@@ -53,7 +57,7 @@ export class AccountUse {
 
   /** Whether Valkey has to be told something before it decides again. */
   get isBehind(): boolean {
-    return this.#sending.length > 0 || this.alone.size > 0 || this.#notes.length > 0;
+    return this.#sending !== undefined || this.alone.size > 0 || this.#notes.length > 0;
   }
 
   keep(note: () => Promise<void>): void {
@@ -72,33 +76,39 @@ export class AccountUse {
     }
   }
 
-  /** Prepares an inclusion; later corrections of its calls are notes. */
-  send(id: string, windows: Inclusion["windows"], calls: readonly OpenCall[]): void {
-    this.#sending.push({ id, windows, calls });
-    for (const call of calls) call.isAlone = false;
-  }
-
-  /** What to send next, again until `sent`: what was lost first, then what was charged alone. */
+  /** What to send next, again until `sent`. Later corrections of its calls are notes. */
   nextInclusion(newId: () => string): Inclusion | undefined {
-    if (this.#sending.length === 0 && this.alone.size > 0) {
+    if (this.#sending === undefined && this.alone.size > 0) {
       const calls = [...this.calls.values()].filter(({ isAlone }) => isAlone);
-      this.send(newId(), new Map(this.alone), calls);
-      this.alone.clear();
+      this.#send({ id: newId(), windows: new Map(this.alone), calls });
     }
-    return this.#sending[0];
+    return this.#sending;
   }
 
-  /** Replaces the first inclusion, which had no effect, by one of more use and of all calls. */
-  sendInstead(windows: Inclusion["windows"]): void {
-    const replaced = this.#sending.shift();
-    if (replaced === undefined) return;
+  /** Sends all that this worker has used, instead of what was to be sent, because Valkey lost it. */
+  sendAll(id: string, windows: Inclusion["windows"]): void {
     const calls = [...this.calls.values()];
-    for (const call of calls) call.isAlone = false;
-    this.#sending.unshift({ id: replaced.id, windows, calls });
+    this.#send(windows.size > 0 || calls.length > 0 ? { id, windows, calls } : undefined);
+  }
+
+  #send(inclusion: Inclusion | undefined): void {
+    this.#sending = inclusion;
+    this.alone.clear();
+    for (const call of inclusion?.calls ?? []) call.isAlone = false;
   }
 
   sent(): void {
-    this.#sending.shift();
+    this.#sending = undefined;
+  }
+
+  /** Notes what Valkey has charged for this worker. */
+  admitted(scopes: readonly LimitScope[], epoch: string): void {
+    this.epoch = epoch;
+    const { keys, scopes: ofWindows } = windowsOf(scopes);
+    for (const [index, key] of keys.entries()) {
+      const scope = ofWindows[index];
+      if (scope !== undefined && !this.known.has(key)) this.known.set(key, scope);
+    }
   }
 
   /** Notes what this worker has charged, or corrected, by itself. */
