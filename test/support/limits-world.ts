@@ -28,6 +28,12 @@ interface Message extends SentScript {
 /** What happens to a script: `late` means that the server runs it after the worker gave up. */
 export type Fate = "answered" | "unsent" | "unanswered" | "late";
 
+interface LimitsWorkerOptions {
+  readonly number: number;
+  readonly skewMs: number;
+  readonly workers: number;
+}
+
 /** A worker of a gateway, with a clock and a connection of its own. */
 export class LimitsWorker {
   readonly limits: SharedLimits;
@@ -40,9 +46,9 @@ export class LimitsWorker {
   isAlive = true;
   isCut = false;
 
-  constructor(time: ManualClock, options: { readonly skewMs: number; readonly workers: number }) {
-    const { skewMs } = options;
-    this.workers = options.workers;
+  constructor(time: ManualClock, { number, skewMs, workers }: LimitsWorkerOptions) {
+    this.workers = workers;
+    let draws = 0;
     this.clock = {
       now: () => time.now(),
       monotonic: () => time.monotonic() + skewMs,
@@ -50,7 +56,8 @@ export class LimitsWorker {
     };
     this.limits = new SharedLimits({
       clock: this.clock,
-      random: () => 0,
+      // The first draw names the process; waits have no jitter.
+      random: () => (draws++ === 0 ? number / 1_000 : 0),
       reservationTtlMs,
       scopeLimit: 1_000,
       workers: () => this.workers,
@@ -115,8 +122,10 @@ export class LimitsWorld {
   /** A worker joins. It knows the others once it has asked the server. */
   start(): void {
     this.#started += 1;
-    const skewMs = this.#started * this.#options.skewMs;
-    this.workers.push(new LimitsWorker(this.clock, { skewMs, workers: this.living.length + 1 }));
+    const number = this.#started;
+    const skewMs = number * this.#options.skewMs;
+    const workers = this.living.length + 1;
+    this.workers.push(new LimitsWorker(this.clock, { number, skewMs, workers }));
   }
 
   /** A worker ends as a crash would. What it has sent may have reached the server. */

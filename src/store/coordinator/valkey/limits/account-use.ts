@@ -20,10 +20,14 @@ export interface OpenCall {
   isAlone: boolean;
 }
 
-/** What this worker has charged in one window, by slot in its own time. */
-export interface IncludedWindow {
+/** A window, and the limit beyond which its use is a debt. */
+export interface KnownWindow {
   readonly name: NamedScope;
   readonly limit: number;
+}
+
+/** What this worker has charged in one window, by slot in its own time. */
+export interface IncludedWindow extends KnownWindow {
   readonly debt: number;
   readonly amounts: Map<number, number>;
 }
@@ -39,10 +43,13 @@ export interface Inclusion {
 export class AccountUse {
   readonly tag: string;
   readonly calls = new Map<string, OpenCall>();
-  /** As Valkey has told it; empty: unknown. */
+  /**
+   * As Valkey told it first; empty: unknown. Another one that it tells later does not replace it, so
+   * that the next request finds the loss.
+   */
   epoch = "";
-  /** The windows in which Valkey has charged for this worker, by their keys. */
-  readonly known = new Map<string, LimitScope>();
+  /** The windows in which this worker has used anything, by their keys. */
+  readonly known = new Map<string, KnownWindow>();
   /** Charged by this worker alone, by the key of the window. */
   readonly alone = new Map<string, IncludedWindow>();
   #sending: Inclusion | undefined;
@@ -97,18 +104,22 @@ export class AccountUse {
     for (const call of inclusion?.calls ?? []) call.isAlone = false;
   }
 
-  sent(): void {
+  /** Valkey has charged what was to be sent. */
+  sent(epoch: string): void {
+    this.epoch ||= epoch;
     this.#sending = undefined;
   }
 
   /** Notes what Valkey has charged for this worker. */
   admitted(scopes: readonly LimitScope[], epoch: string): void {
-    this.epoch = epoch;
+    this.epoch ||= epoch;
     const { keys, scopes: ofWindows } = windowsOf(scopes);
-    for (const [index, key] of keys.entries()) {
-      const scope = ofWindows[index];
-      if (scope !== undefined && !this.known.has(key)) this.known.set(key, scope);
-    }
+    for (const [index, key] of keys.entries()) this.#know(key, ofWindows[index]);
+  }
+
+  #know(key: string, scope: LimitScope | undefined): void {
+    if (scope === undefined || this.known.has(key)) return;
+    this.known.set(key, { name: nameOf(scope), limit: heldTo(scope) });
   }
 
   /** Notes what this worker has charged, or corrected, by itself. */
@@ -118,6 +129,7 @@ export class AccountUse {
       const key = keys[index];
       const amount = amounts[scope.unit];
       if (amount === 0 || key === undefined) continue;
+      this.#know(key, scope);
       const window = this.alone.get(key) ?? emptyWindow(scope);
       this.alone.set(key, window);
       forgetOld(window, slot);

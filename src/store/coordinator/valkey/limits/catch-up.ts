@@ -1,7 +1,5 @@
-import { nameOf, type NamedScope } from "../../../../domain/limits/scope-use.ts";
-import { heldTo } from "../../memory/scope-charge.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import type { AccountUse, IncludedWindow, Inclusion } from "./account-use.ts";
+import type { AccountUse, IncludedWindow, Inclusion, KnownWindow } from "./account-use.ts";
 import type { Shadow } from "./shadow.ts";
 import type { ValkeyLimits } from "./valkey-limits.ts";
 
@@ -59,21 +57,17 @@ export class CatchUp {
     if (account.epoch !== asked) return;
     account.epoch = "";
     const windows = new Map<string, IncludedWindow>();
-    for (const [key, scope] of account.known) {
-      const use = this.#useOf(account, nameOf(scope), heldTo(scope));
+    for (const [key, window] of account.known) {
+      const use = this.#useOf(account, window);
       if (use === undefined) account.known.delete(key);
       else windows.set(key, use);
-    }
-    for (const [key, { name, limit }] of account.alone) {
-      const use = this.#useOf(account, name, limit);
-      if (use !== undefined) windows.set(key, use);
     }
     account.sendAll(this.#newId(), windows);
     if (account.isBehind) this.#behind.add(account);
   }
 
-  #useOf(account: AccountUse, name: NamedScope, limit: number): IncludedWindow | undefined {
-    const use = this.#parts.shadow.usedIn(account.tag, name);
+  #useOf({ tag }: AccountUse, { name, limit }: KnownWindow): IncludedWindow | undefined {
+    const use = this.#parts.shadow.usedIn(tag, name);
     if (use === undefined) return undefined;
     const used = use.amounts.map((amount, index) => [use.slot + index, amount] as const);
     const amounts = new Map(used.filter(([, amount]) => amount !== 0));
@@ -101,8 +95,7 @@ export class CatchUp {
     const { slot } = this.#parts.shadow;
     const included = await this.#parts.valkey.include({ tag, inclusion, slot }, epoch);
     if (included.is === "lost") return this.restore(account, epoch);
-    account.epoch = included.epoch;
-    account.sent();
+    account.sent(included.epoch);
   }
 
   #newId(): string {
