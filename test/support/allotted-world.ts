@@ -7,7 +7,7 @@ import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts"
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { ValkeyAllotments } from "../../src/store/coordinator/valkey/places/valkey-allotments.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
-import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
+import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-limits.ts";
 import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 import { connectTo, type ValkeyServer } from "./valkey-server.ts";
 
@@ -52,11 +52,16 @@ export class AllottedProcess implements AsyncDisposable {
     const limits = new Map<string, ConcurrencyLimit>();
     this.capacity = new Capacity({
       clock,
-      limits: createMemoryLimitStore({
+      limits: new SharedLimits({
+        connection,
         clock,
-        random: () => 0,
-        reservationTtlMs: 60_000,
+        random: Math.random,
+        reservationTtlMs: 600_000,
         scopeLimit: 100,
+        workers: () => 1,
+        onError(error) {
+          throw error;
+        },
       }),
       settings: () => ({ queueLimit: 1_000 }),
       units: {

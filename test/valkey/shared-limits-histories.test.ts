@@ -316,6 +316,7 @@ class History {
   /** A caller that waits as long as it was told is admitted, if nothing else happens. */
   async #obey({ key, worker: index, tokens }: StepOf<"obey">): Promise<void> {
     await this.#world.settle();
+    await this.#catchUp();
     const refused = await this.#askNow(key, index, tokens);
     if (refused?.isAdmitted !== false || refused.retryAfterMs === undefined) return;
     // An hour may not pay a larger debt.

@@ -70,9 +70,12 @@ export class Allotments {
 
   /** This process's part of a limit; the parts of all add up to it. */
   shareOf(limit: number): number {
-    const { store, fewestProcesses } = this.#options;
-    const number = this.#processes.indexOf(store.process) + 1;
-    return partOf(limit, { workers: Math.max(this.#processes.length, fewestProcesses), number });
+    const number = this.#processes.indexOf(this.#options.store.process) + 1;
+    return partOf(limit, { workers: this.processes, number });
+  }
+
+  get processes(): number {
+    return Math.max(this.#processes.length, this.#options.fewestProcesses);
   }
 
   /** Gives everything back. */

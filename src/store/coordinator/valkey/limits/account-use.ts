@@ -1,6 +1,11 @@
+import { AgingMap } from "../../../../domain/limits/aging-map.ts";
 import type { LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import { nameOf, type NamedScope } from "../../../../domain/limits/scope-use.ts";
-import { countedSlots, guaranteeSlots } from "../../../../domain/limits/slots.ts";
+import {
+  countedSlots,
+  guaranteeSlots,
+  longestGuaranteeSeconds,
+} from "../../../../domain/limits/slots.ts";
 import { heldTo } from "../../memory/scope-charge.ts";
 import { windowsOf } from "./scope-parameters.ts";
 
@@ -48,8 +53,8 @@ export class AccountUse {
    * that the next request finds the loss.
    */
   epoch = "";
-  /** The windows in which this worker has used anything, by their keys. */
-  readonly known = new Map<string, KnownWindow>();
+  /** The windows in which this worker has used anything that may count, by their keys. */
+  readonly known: AgingMap<KnownWindow>;
   /** Charged by this worker alone, by the key of the window. */
   readonly alone = new Map<string, IncludedWindow>();
   #sending: Inclusion | undefined;
@@ -58,8 +63,9 @@ export class AccountUse {
   /** Set while Valkey is told all that. */
   bringing: Promise<void> | undefined;
 
-  constructor(tag: string) {
+  constructor(tag: string, nowMs: number) {
     this.tag = tag;
+    this.known = new AgingMap(longestGuaranteeSeconds * 1_000, nowMs);
   }
 
   /** Whether Valkey has to be told something before it decides again. */
@@ -118,7 +124,7 @@ export class AccountUse {
   }
 
   #know(key: string, scope: LimitScope | undefined): void {
-    if (scope === undefined || this.known.has(key)) return;
+    if (scope === undefined || this.known.touch(key) !== undefined) return;
     this.known.set(key, { name: nameOf(scope), limit: heldTo(scope) });
   }
 

@@ -57,10 +57,9 @@ export class CatchUp {
     if (account.epoch !== asked) return;
     account.epoch = "";
     const windows = new Map<string, IncludedWindow>();
-    for (const [key, window] of account.known) {
+    for (const [key, window] of account.known.entries()) {
       const use = this.#useOf(account, window);
-      if (use === undefined) account.known.delete(key);
-      else windows.set(key, use);
+      if (use !== undefined) windows.set(key, use);
     }
     account.sendAll(this.#newId(), windows);
     if (account.isBehind) this.#behind.add(account);

@@ -209,10 +209,12 @@ export class SharedLimits implements LimitStore {
   #accountOf([first]: readonly LimitScope[]): AccountUse {
     if (first === undefined) throw new RangeError("a limit request names at least one scope");
     const tag = tagOf(first);
-    this.#accounts.advance(this.#options.clock.monotonic());
+    const now = this.#options.clock.monotonic();
+    this.#accounts.advance(now);
     const known = this.#accounts.touch(tag);
+    known?.known.advance(now);
     if (known !== undefined) return known;
-    const account = new AccountUse(tag);
+    const account = new AccountUse(tag, now);
     this.#accounts.set(tag, account);
     return account;
   }
