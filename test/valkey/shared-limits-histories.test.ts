@@ -310,7 +310,9 @@ class History {
     const [message] = worker?.messages ?? [];
     if (worker === undefined || message === undefined) return;
     const isCorrection = corrections.includes(message.script.name);
-    await this.#world.deliver(worker, isCorrection ? fate : "answered");
+    // Otherwise the worker decides alone about what waits for the correction.
+    const isAwaited = [...this.#undecided.values()].includes(worker);
+    await this.#world.deliver(worker, isCorrection && !isAwaited ? fate : "answered");
   }
 
   /** A caller that waits as long as it was told is admitted, if nothing else happens. */
