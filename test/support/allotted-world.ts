@@ -8,7 +8,7 @@ import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { Fleet } from "../../src/store/coordinator/valkey/fleet/fleet.ts";
 import { ValkeyAllotments } from "../../src/store/coordinator/valkey/places/valkey-allotments.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
-import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
+import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-limits.ts";
 import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 import { connectTo, type ValkeyServer } from "./valkey-server.ts";
 
@@ -55,11 +55,16 @@ export class AllottedProcess implements AsyncDisposable {
     const limits = new Map<string, ConcurrencyLimit>();
     this.capacity = new Capacity({
       clock,
-      limits: createMemoryLimitStore({
+      limits: new SharedLimits({
+        connection,
         clock,
-        random: () => 0,
-        reservationTtlMs: 60_000,
+        random: Math.random,
+        reservationTtlMs: 600_000,
         scopeLimit: 100,
+        workers: () => 1,
+        onError(error) {
+          throw error;
+        },
       }),
       settings: () => ({ queueLimit: 1_000 }),
       units: {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { LimitDecision, TokenLimits } from "../../store/store.ts";
 import { AccountShares } from "./account-shares.ts";
+import { poolScope, SharedPoolTokens } from "./shared-pool-tokens.ts";
 import type { PlaceRequest } from "./place.ts";
 
 /** Tokens of a pool's minute that are reserved for a call. */
@@ -20,20 +21,25 @@ export interface PoolTokensOptions {
   readonly limits: TokenLimits;
   /** The store's scope of the tokens. */
   readonly scopeId: string;
+  /** How many processes grant them. */
+  readonly processes: () => number;
 }
 
 /** The tokens of a pool that are not reserved for guarantees. */
 export class PoolTokens {
   readonly #options: PoolTokensOptions;
   readonly #shares: AccountShares;
+  readonly #shared: SharedPoolTokens;
   #reservations = 0;
 
   constructor(options: PoolTokensOptions) {
     this.#options = options;
     this.#shares = new AccountShares(options.clock.monotonic());
+    this.#shared = new SharedPoolTokens(options, this.#shares);
   }
 
   isLight({ accountId, tokens }: TokenWish, tokensPerMinute: number): boolean {
+    if (this.#shared.yieldMs(accountId) > 0) return false;
     const now = this.#options.clock.monotonic();
     return this.#shares.isLight({ accountId, tokens, tokensPerMinute }, now);
   }
@@ -41,7 +47,8 @@ export class PoolTokens {
   /** How long a request has to wait so that enough is left for lighter accounts. */
   yieldMs({ accountId, tokens }: TokenWish, tokensPerMinute: number): number {
     const now = this.#options.clock.monotonic();
-    return this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
+    const waitMs = this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
+    return Math.max(waitMs, this.#shared.yieldMs(accountId));
   }
 
   /** Each has its own id: a call may ask several pools, and one pool several times. */
@@ -52,16 +59,12 @@ export class PoolTokens {
   }
 
   /** Errors are always rejections, so that giving back a place never throws. */
-  ask(
-    { id: callId, tokens }: Reservation,
-    tokensPerMinute: number,
-  ): LimitDecision | Promise<LimitDecision> {
-    const { limits, scopeId: id } = this.#options;
-    const scopes = [
-      { id, unit: "tokens", window: "minute", limit: tokensPerMinute, isShared: true },
-    ] as const;
+  ask(reservation: Reservation, tokensPerMinute: number): LimitDecision | Promise<LimitDecision> {
+    const { limits, scopeId, processes } = this.#options;
+    const { id: callId, tokens } = reservation;
     try {
-      return limits.acquire({ callId, scopes, tokens });
+      if (processes() > 1) return this.#shared.ask(reservation, tokensPerMinute);
+      return limits.acquire({ callId, scopes: [poolScope(scopeId, tokensPerMinute)], tokens });
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }

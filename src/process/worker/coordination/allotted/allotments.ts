@@ -66,6 +66,10 @@ export class Allotments {
     return partOf(limit, this.#options.store.rank);
   }
 
+  get processes(): number {
+    return this.#options.store.rank.workers;
+  }
+
   /** Gives everything back. */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -42,6 +42,10 @@ export class PlaceAllotments implements BoundParts {
     this.#capacity = capacity;
   }
 
+  get processes(): number {
+    return this.#all.processes;
+  }
+
   ofPool(pool: Pool, whole: PoolBounds): PoolBounds {
     return this.#pool(pool.name).follow(whole);
   }
