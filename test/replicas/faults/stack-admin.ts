@@ -39,7 +39,7 @@ export async function createTenant(stack: ReplicaStack, tenant: NewTenant): Prom
 
 /** Until all workers of a gateway accept a key: each new connection is that of the next one. */
 export async function untilKnown(url: string, key: string): Promise<void> {
-  for (let known = 0; known < 4; ) {
+  for (let known = 0; known < 4;) {
     const response = await fetch(`${url}/v1/models`, {
       headers: { authorization: `Bearer ${key}`, connection: "close" },
     });

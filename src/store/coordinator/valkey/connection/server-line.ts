@@ -25,7 +25,7 @@ export interface ServerLineOptions extends ServerSettings {
 /** Failures in a row after which commands are no longer sent. */
 const mostFailures = 5;
 const firstProbeMs = 100;
-const longestProbeMs = 1_000;
+const longestProbeMs = 500;
 /** Nobody waits for a new connection, so it may take longer than a command. */
 export const connectTimeoutMs = 2_000;
 

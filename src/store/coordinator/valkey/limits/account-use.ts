@@ -26,6 +26,11 @@ export interface IncludedWindow {
   readonly amounts: Map<number, number>;
 }
 
+/** A window that Valkey has. */
+export interface KnownWindow extends Pick<IncludedWindow, "name" | "limit"> {
+  readonly epoch: string;
+}
+
 /** What Valkey is told once, however often it is sent. */
 export interface Inclusion {
   readonly id: string;
@@ -38,7 +43,7 @@ export class AccountUse {
   readonly tag: string;
   readonly calls = new Map<string, OpenCall>();
   /** By the key of the window, as Valkey has told them. */
-  readonly epochs = new Map<string, string>();
+  readonly known = new Map<string, KnownWindow>();
   /** Charged by this worker alone, by the key of the window. */
   readonly alone = new Map<string, IncludedWindow>();
   readonly #sending: Inclusion[] = [];
@@ -54,6 +59,15 @@ export class AccountUse {
   /** Whether Valkey has to be told something before it decides again. */
   get isBehind(): boolean {
     return this.#sending.length > 0 || this.alone.size > 0 || this.#notes.length > 0;
+  }
+
+  epochOf(key: string): string {
+    return this.known.get(key)?.epoch ?? "";
+  }
+
+  /** Notes what Valkey has told of a window. */
+  know(key: string, epoch: string, { name, limit }: Pick<IncludedWindow, "name" | "limit">): void {
+    if (this.epochOf(key) !== epoch) this.known.set(key, { epoch, name, limit });
   }
 
   keep(note: () => Promise<void>): void {

@@ -52,14 +52,25 @@ export class CatchUp {
     });
   }
 
+  /** Prepares to ask Valkey whether it has lost what it knew of an account, and to restore that. */
+  verify(account: AccountUse): void {
+    const windows = new Map<string, IncludedWindow>();
+    for (const [key, { name, limit }] of account.known) {
+      windows.set(key, { name, limit, debt: 0, amounts: new Map() });
+    }
+    if (windows.size === 0) return;
+    account.send(this.#newId(), windows, []);
+    this.#behind.add(account);
+  }
+
   /**
    * Prepares to tell Valkey all that this worker has used of lost windows, unless that has happened
    * since they were asked for.
    */
-  restore(account: AccountUse, lost: ReadonlyMap<string, LimitScope>, asked: Epochs): void {
+  restore(account: AccountUse, lost: ReadonlyMap<string, LimitScope>, asked: EpochOf): void {
     const windows = new Map<string, IncludedWindow>();
     for (const [key, scope] of lost) {
-      if (account.epochs.get(key) !== asked.get(key)) continue;
+      if (account.epochOf(key) !== asked(key)) continue;
       const all = this.#allUseOf(account, key, { name: nameOf(scope), limit: scope.limit });
       if (all !== undefined) windows.set(key, all);
     }
@@ -73,7 +84,7 @@ export class CatchUp {
     key: string,
     { name, limit }: Pick<IncludedWindow, "name" | "limit">,
   ): IncludedWindow | undefined {
-    account.epochs.delete(key);
+    account.known.delete(key);
     const use = this.#parts.shadow.usedIn(account.tag, name);
     if (use === undefined) return undefined;
     account.alone.delete(key);
@@ -103,25 +114,34 @@ export class CatchUp {
   }
 
   async #include(account: AccountUse, sending: Inclusion): Promise<void> {
-    const keys = [...sending.windows.keys()];
-    const epochOf: EpochOf = (key) => account.epochs.get(key) ?? "";
     const { tag } = account;
     const { slot } = this.#parts.shadow;
+    const epochOf: EpochOf = (key) => account.epochOf(key);
     const included = await this.#parts.valkey.include({ tag, inclusion: sending, slot, epochOf });
     if (included.is === "included") {
-      for (const [index, key] of keys.entries()) {
-        account.epochs.set(key, included.epochs[index] ?? "");
+      let index = 0;
+      for (const [key, window] of sending.windows) {
+        account.know(key, included.epochs[index] ?? "", window);
+        index += 1;
       }
       return account.sent();
     }
-    const windows = new Map(sending.windows);
-    for (const number of included.windows) {
-      const key = keys[number - 1] ?? "";
-      const window = windows.get(key);
-      const all = window && this.#allUseOf(account, key, window);
-      if (all !== undefined) windows.set(key, all);
+    this.#restoreInstead(account, sending, new Set(included.windows));
+  }
+
+  /** `lost`: the numbers of the windows, from 1. */
+  #restoreInstead(account: AccountUse, sending: Inclusion, lost: ReadonlySet<number>): void {
+    const windows = new Map<string, IncludedWindow>();
+    let number = 0;
+    for (const [key, window] of sending.windows) {
+      number += 1;
+      const all = lost.has(number) ? this.#allUseOf(account, key, window) : undefined;
+      const more = all ?? window;
+      const hasCalls = lost.has(number) && account.calls.size > 0;
+      if (more.amounts.size > 0 || more.debt > 0 || hasCalls) windows.set(key, more);
     }
-    account.sendInstead(windows);
+    if (windows.size > 0 || sending.calls.length > 0) account.sendInstead(windows);
+    else account.sent();
   }
 
   #newId(): string {
@@ -129,8 +149,6 @@ export class CatchUp {
     return `${this.#parts.valkey.process}.${this.#inclusions}`;
   }
 }
-
-type Epochs = ReadonlyMap<string, string>;
 
 /** Scopes of the numbers, from 1, of lost windows, by their keys. */
 export function lostScopes(

@@ -1,7 +1,9 @@
 import { AgingMap } from "../../../../domain/limits/aging-map.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
+import { nameOf } from "../../../../domain/limits/scope-use.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../../store.ts";
 import { isTokenCount } from "../../memory/reservations.ts";
+import { heldTo } from "../../memory/scope-charge.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { AccountUse, type AloneCharge, type OpenCall } from "./account-use.ts";
 import { CatchUp, lostScopes } from "./catch-up.ts";
@@ -14,6 +16,10 @@ import { ValkeyLimits, type EpochOf, type ValkeyLimitsOptions } from "./valkey-l
 export interface SharedLimitsOptions extends ShadowOptions, ValkeyLimitsOptions {
   /** Called when a script fails for another reason than the server: an error of the program. */
   readonly onError: (error: unknown) => void;
+  /** Whether Valkey knows what all workers have admitted. Default: always. */
+  readonly isTrusted?: () => boolean;
+  /** Called when Valkey seems to have lost what it knew. */
+  readonly onLost?: () => void;
 }
 
 /** Longer than use counts, except in the longest guarantees. */
@@ -114,6 +120,11 @@ export class SharedLimits implements LimitStore {
     }
   }
 
+  /** Valkey has lost what it knew: prepares to tell it what this worker has used of all accounts. */
+  restore(): void {
+    for (const [, account] of this.#accounts.entries()) this.#catchUp.verify(account);
+  }
+
   /** Tells Valkey what it does not know yet about any account. */
   catchUp(): Promise<void> {
     return this.#catchUp.all();
@@ -125,16 +136,20 @@ export class SharedLimits implements LimitStore {
     scopes: readonly LimitScope[],
     ask: (epochOf: EpochOf) => Promise<Decided>,
   ) {
+    const { isTrusted = () => true, onLost = () => undefined } = this.#options;
     try {
-      for (let attempt = 0; attempt < mostAttempts; attempt++) {
+      for (let attempt = 0; attempt < mostAttempts && isTrusted(); attempt++) {
         await this.#catchUp.bring(account);
-        const asked = new Map(account.epochs);
-        const decided = await ask((key) => asked.get(key) ?? "");
+        if (!isTrusted()) break;
+        const known = new Map(account.known);
+        const asked: EpochOf = (key) => known.get(key)?.epoch ?? "";
+        const decided = await ask(asked);
         if (decided.is !== "lost") {
           if (decided.is === "admitted") noteEpochs(account, scopes, decided.epochs);
           return decided;
         }
         this.#catchUp.restore(account, lostScopes(scopes, decided.windows), asked);
+        if (account.isBehind) onLost();
       }
     } catch (error) {
       if (!(error instanceof ValkeyUnavailable)) this.#options.onError(error);
@@ -210,7 +225,10 @@ function noteEpochs(
   scopes: readonly LimitScope[],
   epochs: readonly string[],
 ): void {
-  for (const [index, key] of windowsOf(scopes).keys.entries()) {
-    account.epochs.set(key, epochs[index] ?? "");
+  const { keys, scopes: ofWindows } = windowsOf(scopes);
+  for (const [index, scope] of ofWindows.entries()) {
+    const [key = "", epoch = ""] = [keys[index], epochs[index]];
+    if (account.epochOf(key) === epoch) continue;
+    account.know(key, epoch, { name: nameOf(scope), limit: heldTo(scope) });
   }
 }
