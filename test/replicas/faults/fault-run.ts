@@ -91,7 +91,7 @@ export class FaultRun {
       expect(calls.some(({ status }) => status === 200)).toBe(true);
       expect(mostAdmitted(calls)).toBeLessThanOrEqual(bound * requestsPerMinute);
     }
-    const ledger = await untilStored(this.#stack.storageUrl, this.#calls);
+    const ledger = await untilStored(this.#stack.storageUrl, this.calls);
     expect(ledger).toEqual({ lost: 0, doubled: 0, miscounted: 0 });
   }
 
@@ -131,7 +131,7 @@ export class FaultRun {
       });
   }
 
-  get #calls(): readonly StackCall[] {
+  get calls(): readonly StackCall[] {
     return this.#running.flatMap(({ loads }) => loads.flatMap((load) => this.#timed(load)));
   }
 
@@ -142,7 +142,7 @@ export class FaultRun {
   }
 
   #p99(fromMs: number, untilMs: number): number {
-    const some = this.#calls.filter(({ atMs }) => atMs >= fromMs && atMs < untilMs);
+    const some = this.calls.filter(({ atMs }) => atMs >= fromMs && atMs < untilMs);
     return percentile(
       some.map(({ latencyMs }) => latencyMs),
       0.99,
