@@ -27,8 +27,8 @@ testWithReplicas(
         const ofUsage = startDeadlocks(storageUrl, { table: "usage_minutes", lane: "usage" });
         const ofEntities = startDeadlocks(storageUrl, { table: "accounts", lane: "entities" });
         return async () => {
-          const all = (await ofUsage()) + (await ofEntities());
-          process.stdout.write(`${all} transactions of the other client were ended\n`);
+          const ended = (await ofUsage()) + (await ofEntities());
+          process.stdout.write(`${ended} transactions of gateways were ended\n`);
         };
       },
     }),
@@ -87,13 +87,18 @@ interface LockOrder {
   readonly lane: "usage" | "entities";
 }
 
-/** Takes a table and then a lane, which the gateways take the other way round. */
+/**
+ * Takes a table and then a lane, which gateways take the other way round. Ends once PostgreSQL has
+ * ended transactions of the gateways too; returns how many.
+ */
 function startDeadlocks(url: string, { table, lane }: LockOrder): () => Promise<number> {
   let isOver = false;
-  let ended = 0;
+  let ownEnded = 0;
   const running = (async () => {
     const client = await connect(url);
-    for (let round = 0; !isOver; round += 1) {
+    const before = await countDeadlocks(client);
+    const ofGateways = async () => (await countDeadlocks(client)) - before - ownEnded;
+    for (let round = 0; !isOver || (await ofGateways()) <= 0; round += 1) {
       // Whoever looks for a deadlock first is ended: the client, or else the gateway.
       await client.query(`SET deadlock_timeout = '${round % 2 === 0 ? 50 : 10_000}ms'`);
       try {
@@ -101,18 +106,26 @@ function startDeadlocks(url: string, { table, lane }: LockOrder): () => Promise<
         await Bun.sleep(50);
         await client.query(`${lockOf(lane)}; COMMIT`);
       } catch {
-        ended += 1;
+        ownEnded += 1;
         await client.query("ROLLBACK");
       }
       await Bun.sleep(50);
     }
+    const ended = await ofGateways();
     await client.end();
-  })();
-  return async () => {
-    isOver = true;
-    await running;
     return ended;
+  })();
+  return () => {
+    isOver = true;
+    return running;
   };
+}
+
+async function countDeadlocks(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ deadlocks: string }>(
+    "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
+  );
+  return Number(rows[0]?.deadlocks);
 }
 
 async function connect(url: string): Promise<pg.Client> {
