@@ -52,12 +52,13 @@ export interface Replica {
   readonly process: ServingProcess;
 }
 
-const isInstalled =
+/** Whether PostgreSQL, Valkey or Redis, and nginx are installed. */
+export const canRunReplicas =
   postgresPrograms !== undefined && valkeyProgram !== null && Bun.which("nginx") !== null;
 
 /** Runs tests only where PostgreSQL, Valkey or Redis, and nginx are installed. */
 export const testWithReplicas = testWhere(
-  isInstalled,
+  canRunReplicas,
   "PostgreSQL, Valkey or Redis, and nginx are not all installed",
 );
 
