@@ -1,6 +1,7 @@
 import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
+import { listOf } from "./list-of.ts";
 import { isReplaced, isWrongRequest, ValkeyUnavailable } from "./valkey-errors.ts";
 
 export interface ServerSettings {
@@ -134,6 +135,7 @@ export class ServerLine {
     const connected = client
       .connect()
       .then(() => client.send("PING", []))
+      .then(() => refuseReplica(client))
       .then(() => prepare(client));
     try {
       await new Deadlines(clock, connectTimeoutMs).within(connected, () => undefined);
@@ -146,6 +148,12 @@ export class ServerLine {
     };
     return client;
   }
+}
+
+/** A primary that became a replica answers, but refuses all decisions. Not all users may ask it. */
+async function refuseReplica(client: Bun.RedisClient): Promise<void> {
+  const role: unknown = await client.send("ROLE", []).catch(() => undefined);
+  if (listOf(role)[0] === "slave") throw new ValkeyUnavailable("it is a replica");
 }
 
 /** A client that neither reconnects nor keeps commands by itself. */
