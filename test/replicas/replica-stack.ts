@@ -4,14 +4,18 @@ import { join } from "node:path";
 import { freePort, untilReachable } from "../../bench/stand/reachable.ts";
 import { startChild, type Child } from "../../bench/stand/child.ts";
 import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
-import { simulatorUpstream } from "../support/gateway.ts";
 import {
   postgresPrograms,
   startPostgres,
   type PostgresServer,
 } from "../support/postgres-server.ts";
 import { testWhere } from "../support/requirement.ts";
-import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
+import {
+  runSluice,
+  sluiceProgram,
+  startServing,
+  type ServingProcess,
+} from "../support/sluice-process.ts";
 import { startValkey, valkeyProgram, type ValkeyServer } from "../support/valkey-server.ts";
 
 export interface StackOptions {
@@ -25,6 +29,20 @@ export interface StackOptions {
   readonly settings?: string;
   /** Pools, models and upstreams, instead of one chat model. */
   readonly models?: (simulator: Simulator) => string;
+  /** A further address of this machine on which the servers listen. Default: none. */
+  readonly address?: string;
+}
+
+/** Where a gateway runs that joins those behind the proxy. */
+export interface ReplicaPlace {
+  /** Its own address. */
+  readonly address: string;
+  /** What a command begins with that runs there. */
+  readonly prefix: readonly string[];
+  /** The address of PostgreSQL and Valkey, seen from there. */
+  readonly serversAt: string;
+  /** Where the model provider answers, such as `http://127.0.0.1:9090/v1`. */
+  readonly upstreamUrl: string;
 }
 
 /** One gateway of several. */
@@ -34,12 +52,13 @@ export interface Replica {
   readonly process: ServingProcess;
 }
 
-const isInstalled =
+/** Whether PostgreSQL, Valkey or Redis, and nginx are installed. */
+export const canRunReplicas =
   postgresPrograms !== undefined && valkeyProgram !== null && Bun.which("nginx") !== null;
 
 /** Runs tests only where PostgreSQL, Valkey or Redis, and nginx are installed. */
 export const testWithReplicas = testWhere(
-  isInstalled,
+  canRunReplicas,
   "PostgreSQL, Valkey or Redis, and nginx are not all installed",
 );
 
@@ -72,7 +91,12 @@ export class ReplicaStack implements AsyncDisposable {
 
   static async create(options: StackOptions = {}): Promise<ReplicaStack> {
     const simulator = startSimulator();
-    const [postgres, valkey] = await Promise.all([startPostgres(), startValkey()]);
+    const { address } = options;
+    const open = ["--bind", "127.0.0.1", address ?? "", "--protected-mode", "no"];
+    const [postgres, valkey] = await Promise.all([
+      startPostgres({ address }),
+      startValkey(address === undefined ? [] : open),
+    ]);
     const stack = new ReplicaStack(options, { simulator, postgres, valkey });
     try {
       stack.#storageUrl = await postgres.createDatabase();
@@ -92,6 +116,11 @@ export class ReplicaStack implements AsyncDisposable {
 
   get storageUrl(): string {
     return this.#storageUrl;
+  }
+
+  /** Starts one more gateway, which the proxy does not know. */
+  join(place: ReplicaPlace): Promise<Replica> {
+    return this.#startReplica(this.#replicas.length + 1, place);
   }
 
   /** The output of a command, as an operator of the first gateway runs it. */
@@ -125,20 +154,29 @@ export class ReplicaStack implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async #startReplica(number: number): Promise<void> {
+  async #startReplica(number: number, place: ReplicaPlace = this.#here): Promise<Replica> {
     const dataDir = join(this.#folder, `data-${number}`);
     const configPath = join(this.#folder, `sluice-${number}.yaml`);
-    writeFileSync(configPath, this.#configText(dataDir));
-    const process = await startServing(["--config", configPath]);
-    this.#replicas.push({ configPath, dataDir, process });
+    writeFileSync(configPath, this.#configText(dataDir, place));
+    const program = [...place.prefix, ...sluiceProgram];
+    const process = await startServing(["--config", configPath], {}, program);
+    const replica = { configPath, dataDir, process };
+    this.#replicas.push(replica);
+    return replica;
   }
 
-  #configText(dataDir: string): string {
-    const { workers = 2, settings = "", models = oneModel, timeout = "5s" } = this.#options;
+  get #here(): ReplicaPlace {
+    const address = "127.0.0.1";
+    return { address, prefix: [], serversAt: address, upstreamUrl: this.simulator.url };
+  }
+
+  #configText(dataDir: string, { address, serversAt, upstreamUrl }: ReplicaPlace): string {
+    const { workers = 2, settings = "", models, timeout = "5s" } = this.#options;
+    const seen = (url: string): string => url.replace("127.0.0.1", serversAt);
     return `
-listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
-storage: { url: "${this.#storageUrl}" }
-limits: { store: "${this.valkey.url}", timeout: ${timeout} }
+listen: { data: "${address}:0", admin: "127.0.0.1:0" }
+storage: { url: "${seen(this.#storageUrl)}" }
+limits: { store: "${seen(this.valkey.url)}", timeout: ${timeout} }
 data_dir: ${dataDir}
 workers: ${workers}
 auth: { pepper: "a pepper for tests that is long enough" }
@@ -147,7 +185,7 @@ overload: { loop_delay: 10s }
 ${settings}
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }
-${models(this.simulator)}
+${models === undefined ? oneModel(upstreamUrl) : models(this.simulator)}
 `;
   }
 
@@ -174,10 +212,10 @@ ${models(this.simulator)}
   }
 }
 
-function oneModel(simulator: Simulator): string {
+function oneModel(url: string): string {
   return `
 upstreams:
-  simulator: ${simulatorUpstream(simulator, "openai")}
+  simulator: { kind: openai, base_url: "${url}" }
 models:
   embed-text-v2:
     kind: embedding

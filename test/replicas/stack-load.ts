@@ -24,7 +24,7 @@ export class StackLoad {
   readonly calls: StackCall[] = [];
   readonly #options: StackLoadOptions;
   readonly #running = new Set<Promise<void>>();
-  readonly #startedAt = performance.now();
+  readonly startedAt = performance.now();
   readonly #driving: Promise<void>;
   #isOver = false;
   #turn = 0;
@@ -35,7 +35,7 @@ export class StackLoad {
   }
 
   get elapsedMs(): number {
-    return performance.now() - this.#startedAt;
+    return performance.now() - this.startedAt;
   }
 
   /** Resolves when the last call has ended. */

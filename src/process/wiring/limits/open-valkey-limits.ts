@@ -31,6 +31,8 @@ export function openValkeyLimits(
     ...limitStoreBounds,
     workers: () => fleet.workers,
     onError: (error) => events.limitsFailed(name, error),
+    isTrusted: () => fleet.isTrusted,
+    onLost: () => void fleet.check(),
   });
   const fleet = new Fleet({
     connection,
@@ -38,13 +40,20 @@ export function openValkeyLimits(
     ownWorkers,
     worker: crypto.randomUUID(),
     onBeat: () => limits.catchUp(),
+    onLoss() {
+      events.limitsLost(name);
+      limits.restore();
+    },
   });
   connection.onChange((reason) => {
-    if (reason !== undefined) return events.limitsAlone(name, reason);
-    events.limitsShared(name);
-    void limits.catchUp();
+    if (reason === undefined) events.limitsShared(name);
+    else {
+      fleet.away();
+      events.limitsAlone(name, reason);
+    }
+    void fleet.check();
   });
-  metrics.followLimits(() => !connection.isUp);
+  metrics.followLimits(() => !connection.isUp || !fleet.isTrusted);
   const coordinator = newSharedCoordinator(connection, { clock, fleet });
   return Object.assign(limits, {
     coordinator,

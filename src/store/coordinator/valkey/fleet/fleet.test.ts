@@ -15,7 +15,7 @@ describeWithValkey(() => {
   });
 
   async function join(server: ValkeyServer, worker: string) {
-    const clock = new ManualTimers();
+    const clock = Object.assign(new ManualTimers(), { monotonic: () => 0 });
     const connection = await connectTo(server);
     ending.push(() => connection.close());
     const fleet = new Fleet({ connection, clock, worker, ownWorkers: 1 });

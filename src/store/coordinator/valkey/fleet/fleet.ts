@@ -8,22 +8,29 @@ const lifetimeMs = 5_000;
 const intervalMs = 1_000;
 /** Reports for which a worker still counts here after the server has stopped naming it. */
 const keptReports = 10;
+/**
+ * How long a server without memory does not decide: by then all workers have reported, and have
+ * told it what they had admitted.
+ */
+const restoreMs = 1_250;
 const fleetKey = "sluice:{workers}";
-const versionKey = "sluice:{workers}:version";
+const stateKey = "sluice:{workers}:state";
 
 export interface FleetOptions {
   readonly connection: Pick<ValkeyConnection, "run" | "send" | "subscribe">;
-  readonly clock: Pick<Clock, "schedule">;
+  readonly clock: Pick<Clock, "schedule" | "monotonic">;
   /** Unique among all workers, and never used again. */
   readonly worker: string;
   /** Workers of this gateway: the least that can be. */
   readonly ownWorkers: number;
   /** Runs after each report that has arrived. */
   readonly onBeat?: () => Promise<void>;
+  /** Runs before that when the server has lost what it knew. */
+  readonly onLoss?: () => void;
 }
 
 /**
- * All workers of all gateways. How many they are decides what each may do alone, so the number
+ * All workers of all gateways, and whether the server knows what they have admitted. How many they are decides what each may do alone, so the number
  * grows at once when a worker joins, and shrinks late: a server that has just lost its data names
  * only those that have reported to it since, and may be gone again before it hears of the others.
  */
@@ -37,6 +44,13 @@ export class Fleet {
   readonly #kept = new Map<string, number>();
   /** All that count, sorted. */
   #all: readonly string[];
+  /** The name of the server's memory; undefined until it has answered. */
+  #memory: string | undefined;
+  /** Whether the server has not been away since it was asked for that name. */
+  #isMemoryKnown = false;
+  #trustedFromMs = Number.NEGATIVE_INFINITY;
+  #reports = 0;
+  #beating: Promise<void> | undefined;
   #stopHearing: () => void = () => undefined;
   #cancel: () => void = () => undefined;
   #isClosed = false;
@@ -61,6 +75,11 @@ export class Fleet {
     return this.#all.indexOf(this.worker) + 1;
   }
 
+  /** Whether the server may decide: it is not about to be told what it has lost. */
+  get isTrusted(): boolean {
+    return this.#isMemoryKnown && this.#options.clock.monotonic() >= this.#trustedFromMs;
+  }
+
   /** Reports this worker, and then each second. */
   async start(): Promise<void> {
     this.#stopHearing = this.#options.connection.subscribe(joinedChannel, (worker) => {
@@ -68,6 +87,17 @@ export class Fleet {
       this.#recount();
     });
     await this.#run();
+  }
+
+  /** Reports now. */
+  check(): Promise<void> {
+    this.#beating ??= this.#beat().finally(() => (this.#beating = undefined));
+    return this.#beating;
+  }
+
+  /** The server does not answer; when it does again, it may have lost what it knew. */
+  away(): void {
+    this.#isMemoryKnown = false;
   }
 
   async close(): Promise<void> {
@@ -78,33 +108,47 @@ export class Fleet {
     // The others read the list anew.
     await Promise.all([
       connection.send(fleetKey, "ZREM", [fleetKey, this.worker]),
-      connection.send(versionKey, "DEL", [versionKey]),
+      connection.send(stateKey, "HDEL", [stateKey, "version"]),
     ]).catch(() => undefined);
   }
 
   async #run(): Promise<void> {
-    await this.#beat();
+    await this.check();
     if (this.#isClosed) return;
     this.#cancel = this.#options.clock.schedule(() => void this.#run(), intervalMs);
   }
 
   async #beat(): Promise<void> {
     const { connection, onBeat } = this.#options;
+    this.#reports += 1;
+    const newMemory = `${this.worker}.${this.#reports}`;
     try {
       const reply = await connection.run(
         fleetScript,
-        [fleetKey, versionKey],
-        [this.worker, String(lifetimeMs), joinedChannel, this.#version],
+        [fleetKey, stateKey],
+        [this.worker, String(lifetimeMs), joinedChannel, this.#version, newMemory],
       );
-      this.#reported(listOf(reply).map(String));
+      const [version, memory, ageMs, ...workers] = listOf(reply);
+      this.#remember(String(memory), Number(ageMs));
+      this.#count(String(version), workers.map(String));
       await onBeat?.();
     } catch {
       // The connection reports that it is down. Until then, the last known workers count.
     }
   }
 
+  #remember(memory: string, ageMs: number): void {
+    const known = this.#memory;
+    this.#memory = memory;
+    this.#isMemoryKnown = true;
+    // A worker that starts has nothing to tell.
+    if (memory === known || known === undefined) return;
+    this.#trustedFromMs = this.#options.clock.monotonic() + restoreMs - ageMs;
+    this.#options.onLoss?.();
+  }
+
   /** `names`: none if they are those of before. */
-  #reported([version = "", ...names]: readonly string[]): void {
+  #count(version: string, names: readonly string[]): void {
     for (const [worker, reports] of this.#kept) {
       if (reports <= 1) this.#kept.delete(worker);
       else this.#kept.set(worker, reports - 1);

@@ -98,6 +98,12 @@ export class AccountUse {
     return this.#sending;
   }
 
+  /** Sends the epoch at least, so that Valkey tells whether it has lost what it knew. */
+  verify(id: string): void {
+    if (this.epoch === "" || this.#sending !== undefined || this.alone.size > 0) return;
+    this.#sending = { id, windows: new Map(), calls: [] };
+  }
+
   /** Sends all that this worker has used, instead of what was to be sent, because Valkey lost it. */
   sendAll(id: string, windows: Inclusion["windows"]): void {
     const calls = [...this.calls.values()];

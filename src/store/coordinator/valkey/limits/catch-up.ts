@@ -49,6 +49,12 @@ export class CatchUp {
     });
   }
 
+  /** Prepares to ask Valkey whether it has lost what it knew of an account, and to restore that. */
+  verify(account: AccountUse): void {
+    account.verify(this.#newId());
+    if (account.isBehind) this.#behind.add(account);
+  }
+
   /**
    * Prepares to tell Valkey all that this worker has used, because it does not know the epoch
    * `asked` any more; unless that has happened since.

@@ -15,6 +15,10 @@ import { holdAgainMs } from "./window-script.ts";
 export interface SharedLimitsOptions extends ShadowOptions, ValkeyLimitsOptions {
   /** Called when a script fails for another reason than the server: an error of the program. */
   readonly onError: (error: unknown) => void;
+  /** Whether Valkey knows what all workers have admitted. Default: always. */
+  readonly isTrusted?: () => boolean;
+  /** Called when Valkey seems to have lost what it knew. */
+  readonly onLost?: () => void;
 }
 
 /** Longer than use counts, except in the longest guarantees. */
@@ -118,6 +122,11 @@ export class SharedLimits implements LimitStore {
     }
   }
 
+  /** Valkey has lost what it knew: prepares to tell it what this worker has used of all accounts. */
+  restore(): void {
+    for (const [, account] of this.#accounts.entries()) this.#catchUp.verify(account);
+  }
+
   /** Tells Valkey what it does not know yet about any account, and which calls still run. */
   catchUp(): Promise<void> {
     this.#holdAgain();
@@ -144,14 +153,17 @@ export class SharedLimits implements LimitStore {
     scopes: readonly LimitScope[],
     ask: (epoch: string) => Promise<Decided>,
   ) {
+    const { isTrusted = () => true, onLost = () => undefined } = this.#options;
     try {
-      for (let attempt = 0; attempt < mostAttempts; attempt++) {
+      for (let attempt = 0; attempt < mostAttempts && isTrusted(); attempt++) {
         await this.#catchUp.bring(account);
+        if (!isTrusted()) break;
         const { epoch } = account;
         const decided = await ask(epoch);
         if (decided.is === "admitted") account.admitted(scopes, decided.epoch);
         if (decided.is !== "lost") return decided;
         this.#catchUp.restore(account, epoch);
+        if (account.isBehind) onLost();
       }
     } catch (error) {
       if (!(error instanceof ValkeyUnavailable)) this.#options.onError(error);
