@@ -19,6 +19,8 @@ export interface AllottedWorldOptions {
   /** Units by key. */
   readonly units?: Readonly<Record<string, number>>;
   readonly timeoutMs?: number;
+  /** For the certificate of the server. */
+  readonly authorities?: string;
 }
 
 export const plainPool: Pool = {
@@ -134,24 +136,29 @@ export async function startProcess(
   server: Pick<ValkeyServer, "url">,
   options: AllottedWorldOptions = {},
 ): Promise<AllottedProcess> {
-  const { timeoutMs } = options;
-  const connection = await connectTo(server, timeoutMs === undefined ? {} : { timeoutMs });
-  const before = await listeners(connection);
+  const { timeoutMs = 60_000, authorities } = options;
+  const connection = await connectTo(server, { timeoutMs, authorities });
   const process = new AllottedProcess(connection, options);
   await process.fleet.start();
-  // It hears the news of the others from here on.
-  while ((await listeners(connection)) <= before) await Bun.sleep(1);
+  await untilHeard(connection);
   return process;
 }
 
-async function listeners(connection: ValkeyConnection): Promise<number> {
-  const reply = await connection.send("any", "PUBSUB", ["NUMSUB", "sluice:places"]);
-  return Array.isArray(reply) ? Number(reply[1]) : 0;
+/** Then it hears what others tell: its subscriptions are made in the order of their channels. */
+async function untilHeard(connection: ValkeyConnection): Promise<void> {
+  const channel = `sluice:heard:${crypto.randomUUID()}`;
+  let isHeard = false;
+  const stop = connection.subscribe(channel, () => (isHeard = true));
+  while (!isHeard) {
+    await connection.publish(channel, "");
+    await Bun.sleep(2);
+  }
+  stop();
 }
 
 /** Resolves once `holds` is true. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await Bun.sleep(5);
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await Bun.sleep(5);
 }
 
 function holdingsOf(units: Readonly<Record<string, number>>): UnitHoldings {

@@ -1,14 +1,11 @@
 import type { Config } from "../../../config/config.ts";
 import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
 import { connectValkey } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
-import { joinScripts } from "../../../store/coordinator/valkey/joins/join-scripts.ts";
-import { placeScripts } from "../../../store/coordinator/valkey/places/valkey-allotments.ts";
 import { Fleet } from "../../../store/coordinator/valkey/fleet/fleet.ts";
-import { fleetScript } from "../../../store/coordinator/valkey/fleet/fleet-script.ts";
-import { limitScripts } from "../../../store/coordinator/valkey/limits/scripts.ts";
 import { SharedLimits } from "../../../store/coordinator/valkey/limits/shared-limits.ts";
 import { limitStoreBounds } from "../build-services.ts";
 import { newSharedCoordinator } from "./shared-coordinator.ts";
+import { sharedScripts } from "./shared-scripts.ts";
 import type { SharedLimitParts, SharedLimitStore } from "./shared-limit-store.ts";
 
 type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
@@ -21,7 +18,7 @@ export function openValkeyLimits(
   const { clock, random, telemetry, ownWorkers } = parts;
   const address = parseValkeyUrl(url.reveal());
   if (address === undefined) throw new TypeError("limits.store was not checked");
-  const scripts = [...limitScripts, fleetScript, ...placeScripts, ...joinScripts];
+  const scripts = sharedScripts;
   const connection = connectValkey({ address, timeoutMs, clock, scripts, authorities });
   const { storage: events, metrics } = telemetry;
   const limits = new SharedLimits({

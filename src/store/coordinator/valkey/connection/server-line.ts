@@ -8,8 +8,8 @@ export interface ServerSettings {
   readonly username: string;
   readonly password: string;
   readonly database: number;
-  /** Undefined: without TLS. */
-  readonly tls: Bun.TLSOptions | undefined;
+  /** Undefined: without TLS; true: with the authorities of the system. */
+  readonly tls: Bun.TLSOptions | true | undefined;
 }
 
 export interface ServerLineOptions extends ServerSettings {
