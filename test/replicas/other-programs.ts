@@ -43,37 +43,39 @@ export function schemaIn(folder: string): number {
   return countSteps(readFileSync(join(folder, migrationsPath), "utf8"));
 }
 
-/** This version with one more step of the schema, which no version has yet. */
+/** A version with one more step of the schema, which no version has yet. */
 export function nextVersion(step: {
   readonly sql: string;
+  /** Default: this version. */
+  readonly of?: OtherProgram;
   /** Default: the schema of this version, whose programs can go on. */
   readonly compatibleSince?: number;
 }): OtherProgram {
-  const { sql, compatibleSince = schemaIn(root) } = step;
-  const next = copyOfThis();
+  const { sql, of: before = { folder: root }, compatibleSince = schemaIn(root) } = step;
+  const next = new OtherProgram();
+  next.replaceBy(before);
   const path = join(next.folder, migrationsPath);
   const added = `{ name: "next", sql: ${JSON.stringify(sql)}, compatibleSince: ${compatibleSince} }`;
-  const before = readFileSync(path, "utf8");
-  writeFileSync(path, before.replace(/\];\s*$/, `  ${added},\n];\n`));
-  if (schemaIn(next.folder) !== schemaIn(root) + 1) throw new Error(`no step was added to ${path}`);
+  const steps = readFileSync(path, "utf8");
+  writeFileSync(path, steps.replace(/\];\s*$/, `  ${added},\n];\n`));
+  if (schemaIn(next.folder) !== schemaIn(before.folder) + 1) throw new Error(`${path} is unusual`);
   return next;
+}
+
+/** The version of a commit. */
+export function versionOf(commit: string): OtherProgram {
+  const version = new OtherProgram();
+  const archive = git("archive", commit, ...parts);
+  const unpacked = Bun.spawnSync(["tar", "-x", "-C", version.folder], { stdin: archive });
+  if (unpacked.exitCode !== 0) throw new Error(`${commit}: ${unpacked.stderr.toString()}`);
+  return version;
 }
 
 /**
  * The newest commit with an older schema that lets newer ones be. Undefined without a history that
  * reaches back to it: a clone may be shallow, and a package has none.
  */
-export function olderVersion(): OtherProgram | undefined {
-  const commit = findOlder();
-  if (commit === undefined) return undefined;
-  const older = new OtherProgram();
-  const archive = git("archive", commit, ...parts);
-  const unpacked = Bun.spawnSync(["tar", "-x", "-C", older.folder], { stdin: archive });
-  if (unpacked.exitCode !== 0) throw new Error(`${commit}: ${unpacked.stderr.toString()}`);
-  return older;
-}
-
-function findOlder(): string | undefined {
+export function findOlderCommit(): string | undefined {
   const commits = git("rev-list", "HEAD")?.toString().trim().split("\n") ?? [];
   const own = schemaIn(root);
   // One process reads the file of all of them.

@@ -31,8 +31,6 @@ export interface StackOptions {
   readonly workers?: number;
   /** Default: shared in Valkey, whose decisions may take 5 s, as the machine may be busy. */
   readonly limits?: string;
-  /** Settings of `storage` beside its URL. */
-  readonly storage?: string;
   /** The command of another version of Sluice, for each gateway by its index. */
   readonly program?: (index: number) => readonly string[];
   readonly simulator?: SimulatorOptions;
@@ -193,11 +191,11 @@ export class ReplicaStack implements AsyncDisposable {
   }
 
   #configText(dataDir: string): string {
-    const { workers = 2, storage = "", settings = "", models = oneModel } = this.#options;
+    const { workers = 2, settings = "", models = oneModel } = this.#options;
     const { limits = `{ store: "${this.valkey.url}", timeout: 5s }` } = this.#options;
     return `
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
-storage: { url: "${this.#storageUrl}", ${storage} }
+storage: { url: "${this.#storageUrl}" }
 limits: ${limits}
 data_dir: ${dataDir}
 workers: ${workers}

@@ -1,15 +1,21 @@
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
 import pg from "pg";
 import { simulatorUpstream } from "../support/gateway.ts";
-import { testWhere } from "../support/requirement.ts";
 import { beginStream, mixedCalls, twoModels } from "./mixed-calls.ts";
-import { copyOfThis, nextVersion, olderVersion, OtherProgram, schemaIn } from "./other-programs.ts";
+import {
+  copyOfThis,
+  findOlderCommit,
+  nextVersion,
+  OtherProgram,
+  schemaIn,
+  versionOf,
+} from "./other-programs.ts";
 import { ReplicaStack, type StackOptions, testWithReplicas } from "./replica-stack.ts";
 import { checkLedger, untilStored } from "./stack-ledger.ts";
 import { mostWithinMinute, type StackCall, StackLoad } from "./stack-load.ts";
 
 const gateways = 3;
-const limit = 60;
+const limit = 30;
 const unlimited = [
   "--plan",
   "enterprise",
@@ -36,6 +42,7 @@ class UpgradeBench implements AsyncDisposable {
   readonly #installed: readonly OtherProgram[];
   readonly #loads: StackLoad[] = [];
   readonly #streams: StackCall[] = [];
+  #key = "";
 
   private constructor(stack: ReplicaStack, installed: readonly OtherProgram[]) {
     this.stack = stack;
@@ -54,16 +61,18 @@ class UpgradeBench implements AsyncDisposable {
       ...options,
     });
     const bench = new UpgradeBench(stack, installed);
-    const keys = [
+    const [shop, bank, held] = [
       await stack.createKey("Shop", unlimited),
       await stack.createKey("Bank", unlimited),
+      await stack.createKey("Limited", limited),
     ];
+    bench.#key = shop;
     bench.#loads.push(
-      new StackLoad({ url: stack.url, keys, perSecond: 16, call: mixedCalls(20) }),
+      new StackLoad({ url: stack.url, keys: [shop, bank], perSecond: 12, call: mixedCalls(20) }),
       new StackLoad({
         url: stack.url,
-        keys: [await stack.createKey("Limited", limited)],
-        perSecond: 4,
+        keys: [held],
+        perSecond: 2,
         call: mixedCalls(1),
       }),
     );
@@ -73,9 +82,10 @@ class UpgradeBench implements AsyncDisposable {
   /** Replaces a gateway as one of several: nginx sends it no more calls, it drains and ends. */
   async replace(index: number, by: OtherProgram): Promise<void> {
     const { process } = this.stack.replica(index);
-    const key = await this.stack.createKey(`Streams ${crypto.randomUUID()}`, unlimited);
     await this.stack.rest(index);
-    const streams = await Promise.all([1, 2].map(() => beginStream(process.dataUrl, key, 60)));
+    const streams = await Promise.all(
+      [1, 2].map(() => beginStream(process.dataUrl, this.#key, 60)),
+    );
     process.signal("SIGTERM");
     for (const { status, requestId, rest } of streams) {
       this.#streams.push({ atMs: 0, latencyMs: 0, status, requestId });
@@ -147,12 +157,74 @@ testWithReplicas(
     const before = await bench.schema();
     await bench.replace(0, next);
     expect(await bench.schema()).toBe(before + 1);
+    // A key of a new gateway works at the old ones.
+    await bench.stack.createKey("Late", unlimited);
     await bench.restart(1, next);
     await bench.replace(2, next);
     await bench.restart(0, current);
-    await bench.replace(1, current);
     expect(await bench.schema()).toBe(before + 1);
     await bench.check(limit);
+  },
+  timeoutMs,
+);
+
+testWithReplicas(
+  "a command migrates under load, and a schema that older versions cannot use refuses only them",
+  async () => {
+    using current = copyOfThis();
+    using next = nextVersion({ sql: addition });
+    const changed = schemaIn(current.folder) + 2;
+    using later = nextVersion({ of: next, sql: "CREATE TABLE later ()", compatibleSince: changed });
+    await using bench = await UpgradeBench.create(current);
+    const { stack } = bench;
+    bench.install(0, next);
+    const due = await stack.sluiceAt(0, "migrate", "--check");
+    expect(due.exitCode).toBe(3);
+    expect(due.output).toEndWith(":\n  next\nGateways that use it now can go on.\n");
+    expect((await stack.sluiceAt(0, "migrate")).exitCode).toBe(0);
+    bench.install(0, later);
+    const stopping = await stack.sluiceAt(0, "migrate", "--check");
+    expect(stopping.exitCode).toBe(3);
+    expect(stopping.output).toEndWith(
+      `:\n  next\nStop gateways of versions before schema ${changed} first.\n`,
+    );
+    // An operator who does it all the same stops only what starts after it.
+    expect((await stack.sluiceAt(0, "migrate")).exitCode).toBe(0);
+    const refused = await bench.replace(1, current).catch((error: unknown) => error);
+    expect(String(refused)).toContain("was written by a newer version of Sluice");
+    expect(String(refused)).toContain("Please install a newer version here.");
+    expect(await bench.schema()).toBe(changed);
+    bench.install(1, later);
+    await stack.start(1);
+    await stack.resume(1);
+    await bench.replace(2, later);
+    await bench.replace(0, later);
+    await bench.check(limit);
+  },
+  timeoutMs,
+);
+
+const commit = findOlderCommit();
+if (commit === undefined) {
+  process.stdout.write("skipped: git knows no version with an older schema\n");
+}
+const testFromCommit = commit === undefined ? test.skip : testWithReplicas;
+
+testFromCommit(
+  `gateways of the last commit with an older schema, ${commit?.slice(0, 8)}, are upgraded one by one`,
+  async () => {
+    using older = versionOf(commit ?? "");
+    using current = copyOfThis();
+    // Older versions cannot share limits: each gateway grants them anew.
+    await using bench = await UpgradeBench.create(older, { limits: "{ store: memory }" });
+    expect(await bench.schema()).toBe(schemaIn(older.folder));
+    await bench.replace(0, current);
+    expect(await bench.schema()).toBe(schemaIn(current.folder));
+    await bench.stack.createKey("Late", unlimited);
+    await bench.replace(1, current);
+    await bench.restart(2, current);
+    await bench.replace(0, older);
+    await bench.check(limit * gateways);
   },
   timeoutMs,
 );
