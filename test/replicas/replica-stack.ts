@@ -34,6 +34,8 @@ export interface StackOptions {
   /** The command of another version of Sluice, for each gateway by its index. */
   readonly program?: (index: number) => readonly string[];
   readonly simulator?: SimulatorOptions;
+  /** Called with the URL of the database before a gateway uses it. */
+  readonly prepare?: (storageUrl: string) => Promise<void>;
   /** Further settings of the configuration, as YAML. */
   readonly settings?: string;
   /** Pools, models and upstreams, instead of one chat model. */
@@ -47,7 +49,8 @@ export interface Replica {
   readonly process: ServingProcess;
 }
 
-const isInstalled =
+/** Whether this machine has all that a stack needs. */
+export const isInstalled =
   postgresPrograms !== undefined && valkeyProgram !== null && Bun.which("nginx") !== null;
 
 /** Runs tests only where PostgreSQL, Valkey or Redis, and nginx are installed. */
@@ -92,6 +95,7 @@ export class ReplicaStack implements AsyncDisposable {
     const stack = new ReplicaStack(options, { simulator, postgres, valkey });
     try {
       stack.#storageUrl = await postgres.createDatabase();
+      await options.prepare?.(stack.#storageUrl);
       const { replicas = 3 } = options;
       for (let number = 0; number < replicas; number += 1) await stack.start(number);
       await stack.#startProxy();
@@ -248,9 +252,10 @@ models:
 `;
 }
 
-/** The status of the list of models, which costs no call of the plan. */
-async function statusOf(url: string, key: string): Promise<number> {
-  const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+/** The status of the list of models, which costs no call of the plan, on a connection of its own. */
+export async function statusOf(url: string, key: string): Promise<number> {
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await fetch(`${url}/v1/models`, { headers, keepalive: false });
   await response.text();
   return response.status;
 }
