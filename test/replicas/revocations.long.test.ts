@@ -74,7 +74,11 @@ testWithReplicas(
   timeoutMs,
 );
 
-const frozen: readonly { readonly what: string; pidOf(process: ServingProcess): number }[] = [
+interface Frozen {
+  readonly what: string;
+  readonly pidOf: (process: ServingProcess) => number;
+}
+const frozen: readonly Frozen[] = [
   { what: "control process", pidOf: ({ controlPid }) => controlPid },
   { what: "worker", pidOf: ({ workerPid }) => workerPid },
 ];
