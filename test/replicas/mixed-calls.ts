@@ -35,10 +35,11 @@ export async function streamChat(url: string, key: string, tokens: number) {
 }
 
 /** Resolves with its head; `rest` is all of its text. */
-export async function beginStream(url: string, key: string, tokens: number) {
+export async function beginStream(url: string, key: string, tokens: number, signal?: AbortSignal) {
   const messages = [{ role: "user", content: `count: ${tokens}` }];
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
+    ...(signal !== undefined && { signal }),
     // A proxy that is told to read its file again closes connections that wait for a next request.
     keepalive: false,
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },

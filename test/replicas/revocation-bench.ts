@@ -48,6 +48,7 @@ export class RevocationBench implements AsyncDisposable {
   static async create(options: StackOptions): Promise<RevocationBench> {
     await using opened = new AsyncDisposableStack();
     const prepare = async (url: string): Promise<void> => {
+      await options.prepare?.(url);
       messages = opened.use(await MessageSwitch.install(url));
     };
     let messages: MessageSwitch | undefined;
@@ -62,6 +63,11 @@ export class RevocationBench implements AsyncDisposable {
     const bench = new RevocationBench({ stack, messages, applicationId, key });
     bench.#opened = opened.move();
     return bench;
+  }
+
+  /** Those of the load, which change with each rotation. */
+  get secrets(): readonly string[] {
+    return this.#loaded.secrets;
   }
 
   /** A key that all gateways accept. */

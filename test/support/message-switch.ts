@@ -12,6 +12,8 @@ export class MessageSwitch implements AsyncDisposable {
   private constructor(client: pg.Client) {
     this.#client = client;
     client.on("notification", () => void (this.heard += 1));
+    // The server may end first.
+    client.on("error", () => undefined);
   }
 
   /** Before the first gateway connects to the database. */
