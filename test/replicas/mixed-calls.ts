@@ -1,4 +1,4 @@
-import { embed, type MakeCall } from "./stack-load.ts";
+import { embed, type MakeCall, newMark } from "./stack-load.ts";
 
 /** A model for embeddings and one for chat, behind one simulated upstream. */
 export function twoModels(upstream: string): string {
@@ -36,7 +36,10 @@ export async function streamChat(url: string, key: string, tokens: number) {
 
 /** Resolves with its head; `rest` is all of its text. */
 export async function beginStream(url: string, key: string, tokens: number, signal?: AbortSignal) {
-  const messages = [{ role: "user", content: `count: ${tokens}` }];
+  const messages = [
+    { role: "system", content: `mark:${newMark()}` },
+    { role: "user", content: `count: ${tokens}` },
+  ];
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     ...(signal !== undefined && { signal }),

@@ -21,11 +21,13 @@ export interface SoakResult {
   readonly faults: number;
   /** Calls by status; 0: cut, or not answered. */
   readonly statuses: Readonly<Record<number, number>>;
-  /** Ids of calls that were answered, or that an upstream has seen, without a row. */
+  /** Ids of answered calls without a row. */
   readonly lost: readonly string[];
   readonly doubled: readonly string[];
-  /** Rows of completed calls that no upstream has seen. */
-  readonly invented: readonly string[];
+  /** Calls that the upstream has seen. */
+  readonly seen: number;
+  readonly rows: number;
+  readonly completedRows: number;
   readonly samples: readonly SoakSample[];
 }
 
@@ -76,15 +78,16 @@ export async function soak({ seed, seconds, tell }: SoakOptions): Promise<SoakRe
   const made = await load.stop();
   await untilIdle(stack);
   const answered = made.filter(({ status }) => status === 200).map(({ requestId }) => requestId);
-  const result = await readLedger(stack.storageUrl, { answered, truth });
-  return { calls: made.length, faults, statuses: load.statuses(), samples, ...result };
+  const ledger = await readLedger(stack.storageUrl, answered);
+  const seen = truth.size;
+  return { calls: made.length, faults, statuses: load.statuses(), samples, seen, ...ledger };
 }
 
 const calls = () => mixedCalls(8);
 
-function note(truth: Set<string>, { requestId, kind }: TruthEntry): void {
-  // The gateway's own probes have no row.
-  if (requestId !== null && kind !== "models") truth.add(requestId);
+function note(truth: Set<string>, { mark }: TruthEntry): void {
+  // The gateways' own probes have none, and no row.
+  if (mark !== null) truth.add(mark);
 }
 
 /** So that its size is settled soon. */
@@ -146,12 +149,7 @@ async function untilStored({ replicas }: ReplicaStack, rows: number): Promise<vo
   }
 }
 
-interface SeenCalls {
-  readonly answered: readonly string[];
-  readonly truth: ReadonlySet<string>;
-}
-
-async function readLedger(storageUrl: string, { answered, truth }: SeenCalls) {
+async function readLedger(storageUrl: string, answered: readonly string[]) {
   const client = new pg.Client({ connectionString: storageUrl });
   await client.connect();
   try {
@@ -161,9 +159,10 @@ async function readLedger(storageUrl: string, { answered, truth }: SeenCalls) {
     );
     const stored = new Set(rows.map(({ id }) => id));
     return {
-      lost: [...new Set([...answered, ...truth])].filter((id) => !stored.has(id)),
+      lost: answered.filter((id) => !stored.has(id)),
       doubled: rows.filter(({ count }) => count !== "1").map(({ id }) => id),
-      invented: rows.filter(({ id, completed }) => completed && !truth.has(id)).map(({ id }) => id),
+      rows: rows.length,
+      completedRows: rows.filter(({ completed }) => completed).length,
     };
   } finally {
     await client.end();

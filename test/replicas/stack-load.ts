@@ -95,12 +95,17 @@ export async function embed(url: string, key: string, keepsConnection = true) {
     method: "POST",
     ...(!keepsConnection && { keepalive: false }),
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "embed-text-v2", input: "hi" }),
+    body: JSON.stringify({ model: "embed-text-v2", input: `mark:${newMark()} hi` }),
   });
   const text = await response.text();
   const { status } = response;
   const requestId = response.headers.get("x-request-id") ?? "";
   return { status, requestId, ...(status !== 200 && { failure: text }) };
+}
+
+/** By which a call is known to the upstream. */
+export function newMark(): string {
+  return crypto.randomUUID().replaceAll("-", "");
 }
 
 /** The most calls that were admitted and begun in any 60 seconds. */
