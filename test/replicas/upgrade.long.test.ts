@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import pg from "pg";
 import { simulatorUpstream } from "../support/gateway.ts";
+import type { ServingProcess } from "../support/sluice-process.ts";
 import { beginStream, mixedCalls, twoModels } from "./mixed-calls.ts";
 import {
   copyOfThis,
@@ -32,6 +33,7 @@ const limited = [
   "--tokens-per-minute",
   "1000000",
 ];
+const sharesAlone = "the store of limits does not answer";
 /** A table, and a column of the table that every call writes. */
 const addition =
   "CREATE TABLE regions (id text PRIMARY KEY); ALTER TABLE usage ADD COLUMN region text;";
@@ -42,11 +44,13 @@ class UpgradeBench implements AsyncDisposable {
   readonly #installed: readonly OtherProgram[];
   readonly #loads: StackLoad[] = [];
   readonly #streams: StackCall[] = [];
+  readonly #processes = new Set<ServingProcess>();
   #key = "";
 
   private constructor(stack: ReplicaStack, installed: readonly OtherProgram[]) {
     this.stack = stack;
     this.#installed = installed;
+    for (const { process } of stack.replicas) this.#processes.add(process);
   }
 
   static async create(older: OtherProgram, options: StackOptions = {}): Promise<UpgradeBench> {
@@ -61,13 +65,24 @@ class UpgradeBench implements AsyncDisposable {
       ...options,
     });
     const bench = new UpgradeBench(stack, installed);
+    try {
+      await bench.#startLoad();
+      return bench;
+    } catch (error) {
+      await bench[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #startLoad(): Promise<void> {
+    const { stack } = this;
     const [shop, bank, held] = [
       await stack.createKey("Shop", unlimited),
       await stack.createKey("Bank", unlimited),
       await stack.createKey("Limited", limited),
     ];
-    bench.#key = shop;
-    bench.#loads.push(
+    this.#key = shop;
+    this.#loads.push(
       new StackLoad({ url: stack.url, keys: [shop, bank], perSecond: 12, call: mixedCalls(20) }),
       new StackLoad({
         url: stack.url,
@@ -76,7 +91,6 @@ class UpgradeBench implements AsyncDisposable {
         call: mixedCalls(1),
       }),
     );
-    return bench;
   }
 
   /** Replaces a gateway as one of several: nginx sends it no more calls, it drains and ends. */
@@ -93,7 +107,11 @@ class UpgradeBench implements AsyncDisposable {
     }
     expect(await process.exited).toBe(0);
     this.#installed[index]?.replaceBy(by);
-    await this.stack.start(index);
+    await this.start(index);
+  }
+
+  async start(index: number): Promise<void> {
+    this.#processes.add((await this.stack.start(index)).process);
     await this.stack.resume(index);
   }
 
@@ -136,7 +154,9 @@ class UpgradeBench implements AsyncDisposable {
     const most = mostWithinMinute(held);
     process.stdout.write(`${all.length} calls; at most ${most} in a minute\n`);
     expect(most).toBeGreaterThanOrEqual(limit / 2);
-    expect(most).toBeLessThanOrEqual(mostInMinute);
+    // On a busy machine Redis may not answer in time, and each worker then grants its share.
+    const isShared = [...this.#processes].every((each) => !each.text().includes(sharesAlone));
+    expect(most).toBeLessThanOrEqual(isShared ? mostInMinute : 2 * mostInMinute);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -195,8 +215,7 @@ testWithReplicas(
     expect(String(refused)).toContain("Please install a newer version here.");
     expect(await bench.schema()).toBe(changed);
     bench.install(1, later);
-    await stack.start(1);
-    await stack.resume(1);
+    await bench.start(1);
     await bench.replace(2, later);
     await bench.replace(0, later);
     await bench.check(limit);
