@@ -1,33 +1,32 @@
 import type { z } from "zod";
-import pg from "pg";
 import { changedKeySchema, rotatedKeySchema } from "../../src/control/contract/keys.ts";
 import { replicasSchema } from "../../src/control/contract/replicas.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { MessageSwitch } from "../support/message-switch.ts";
 
 /** Three gateways on one PostgreSQL database, with a load of calls on all. */
 export class ReplicasBench implements AsyncDisposable {
   readonly gateways: readonly TestGateway[];
-  readonly #database: pg.Client;
+  readonly messages: MessageSwitch;
   readonly #loads: Promise<void>[] = [];
   #isOver = false;
   /** Answers of the load, by status. */
   readonly statuses = new Map<number, number>();
 
-  private constructor(gateways: readonly TestGateway[], database: pg.Client) {
+  private constructor(gateways: readonly TestGateway[], messages: MessageSwitch) {
     this.gateways = gateways;
-    this.#database = database;
+    this.messages = messages;
   }
 
   static async start(url: string): Promise<ReplicasBench> {
     const sections = { storage: `{ url: "${url}" }` };
+    const messages = await MessageSwitch.install(url);
     // The first one makes the schema and the key of the load.
     const first = await startGateway({ sections, workers: 2 });
     const others = [1, 2].map((workers) =>
       startGateway({ sections, workers, key: { application: `of-${workers}` } }),
     );
-    const database = new pg.Client({ connectionString: url });
-    await database.connect();
-    const bench = new ReplicasBench([first, ...(await Promise.all(others))], database);
+    const bench = new ReplicasBench([first, ...(await Promise.all(others))], messages);
     await until(async () => {
       const { data } = await bench.list();
       return data.length === 3 && data.every(({ live }) => live);
@@ -73,30 +72,9 @@ export class ReplicasBench implements AsyncDisposable {
     await Promise.all(this.#loads);
   }
 
-  /** Ends all connections that listen, again and again until the function returned is called. */
-  dropMessages(): () => Promise<number> {
-    let isOver = false;
-    let ended = 0;
-    const running = (async () => {
-      while (!isOver) {
-        const { rowCount } = await this.#database.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-           WHERE datname = current_database() AND query LIKE 'LISTEN%'`,
-        );
-        ended += rowCount ?? 0;
-        await Bun.sleep(5);
-      }
-    })();
-    return async () => {
-      isOver = true;
-      await running;
-      return ended;
-    };
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.endLoad();
-    await this.#database.end();
+    await this.messages[Symbol.asyncDispose]();
     for (const gateway of this.gateways) await gateway[Symbol.asyncDispose]();
   }
 
@@ -104,6 +82,8 @@ export class ReplicasBench implements AsyncDisposable {
     while (!this.#isOver) {
       const status = await statusWith(gateway, current());
       this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
+      // All gateways and their callers share this process.
+      await Bun.sleep(10);
     }
   }
 

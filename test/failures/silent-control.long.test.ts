@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
+import { workerOf, workersOf } from "../support/sluice-process.ts";
 
 test("calls are refused soon while control is stopped, and served again once it is replaced", async () => {
   await using bench = await ProcessBench.create({ keys: 1, sections: { workers: "2" } });
@@ -39,4 +40,14 @@ test("calls are served again once control goes on", async () => {
   process.kill(serving.controlPid, "SIGCONT");
   await until("calls are served again", async () => (await call()) === 200);
   await until("that is reported", () => serving.text().includes("control answers again"));
+}, 120_000);
+
+test("a worker that does not answer is replaced, and then all connections are served", async () => {
+  await using bench = await ProcessBench.create({ keys: 1, sections: { workers: "2" } });
+  await using serving = await bench.serve();
+  await until("both workers run", () => workersOf(serving.pid).length === 2);
+  const { workerPid } = serving;
+  process.kill(workerPid, "SIGSTOP");
+  await until("another worker runs", () => ![undefined, workerPid].includes(workerOf(serving.pid)));
+  expect(serving.text()).toContain("a worker does not answer and is ended");
 }, 120_000);

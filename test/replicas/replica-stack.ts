@@ -3,7 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, untilReachable } from "../../bench/stand/reachable.ts";
 import { startChild, type Child } from "../../bench/stand/child.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import {
+  startSimulator,
+  type Simulator,
+  type SimulatorOptions,
+} from "../../src/simulator/simulator.ts";
 import {
   postgresPrograms,
   startPostgres,
@@ -11,6 +15,8 @@ import {
 } from "../support/postgres-server.ts";
 import { testWhere } from "../support/requirement.ts";
 import {
+  childrenOf,
+  type FinishedCommand,
   runSluice,
   sluiceProgram,
   startServing,
@@ -23,8 +29,15 @@ export interface StackOptions {
   readonly replicas?: number;
   /** Workers of each. Default: 2. */
   readonly workers?: number;
-  /** How long decisions wait for Valkey. Default: 5s, as the machine may be busy. */
+  /** Default: shared in Valkey, whose decisions may take 5 s, as the machine may be busy. */
+  readonly limits?: string;
+  /** How long decisions wait for Valkey. Default: 5s. */
   readonly timeout?: string;
+  /** The command of another version of Sluice, for each gateway by its index. */
+  readonly program?: (index: number) => readonly string[];
+  readonly simulator?: SimulatorOptions;
+  /** Called with the URL of the database before a gateway uses it. */
+  readonly prepare?: (storageUrl: string) => Promise<void>;
   /** Further settings of the configuration, as YAML. */
   readonly settings?: string;
   /** Pools, models and upstreams, instead of one chat model. */
@@ -73,7 +86,10 @@ export class ReplicaStack implements AsyncDisposable {
   readonly #folder: string;
   readonly #options: StackOptions;
   readonly #replicas: Replica[] = [];
+  /** The numbers of those that nginx sends no calls to. */
+  readonly #resting = new Set<number>();
   #storageUrl = "";
+  readonly #proxyPort = freePort();
   #proxy: Child | undefined;
   /** Where callers send their calls. */
   url = "";
@@ -90,7 +106,7 @@ export class ReplicaStack implements AsyncDisposable {
   }
 
   static async create(options: StackOptions = {}): Promise<ReplicaStack> {
-    const simulator = startSimulator();
+    const simulator = startSimulator(options.simulator);
     const { address } = options;
     const open = ["--bind", "127.0.0.1", address ?? "", "--protected-mode", "no"];
     const [postgres, valkey] = await Promise.all([
@@ -100,8 +116,9 @@ export class ReplicaStack implements AsyncDisposable {
     const stack = new ReplicaStack(options, { simulator, postgres, valkey });
     try {
       stack.#storageUrl = await postgres.createDatabase();
+      await options.prepare?.(stack.#storageUrl);
       const { replicas = 3 } = options;
-      for (let number = 1; number <= replicas; number += 1) await stack.#startReplica(number);
+      for (let number = 0; number < replicas; number += 1) await stack.start(number);
       await stack.#startProxy();
       return stack;
     } catch (error) {
@@ -120,16 +137,62 @@ export class ReplicaStack implements AsyncDisposable {
 
   /** Starts one more gateway, which the proxy does not know. */
   join(place: ReplicaPlace): Promise<Replica> {
-    return this.#startReplica(this.#replicas.length + 1, place);
+    return this.start(this.#replicas.length, place);
+  }
+
+  /** Starts a gateway, or starts it again. nginx sends it calls from its next `balance` on. */
+  async start(index: number, place: ReplicaPlace = this.#here): Promise<Replica> {
+    const dataDir = join(this.#folder, `data-${index + 1}`);
+    const configPath = join(this.#folder, `sluice-${index + 1}.yaml`);
+    writeFileSync(configPath, this.#configText(dataDir, place));
+    const program = [...place.prefix, ...(this.#programOf(index) ?? sluiceProgram)];
+    const process = await startServing(["--config", configPath], {}, program);
+    const replica = { configPath, dataDir, process };
+    this.#replicas[index] = replica;
+    return replica;
+  }
+
+  /** Takes a gateway out of nginx. Resolves when the calls that went through it have ended. */
+  async rest(index: number): Promise<void> {
+    this.#resting.add(index);
+    await this.balance();
+  }
+
+  /** Sends calls to a gateway again. */
+  async resume(index: number): Promise<void> {
+    this.#resting.delete(index);
+    await this.balance();
+  }
+
+  /**
+   * nginx reads again where the gateways are. Resolves when those of its processes have ended that
+   * send calls to where they were.
+   */
+  async balance(): Promise<void> {
+    const master = this.#proxy?.pid ?? 0;
+    const before = childrenOf(master);
+    this.#writeProxyConfig();
+    process.kill(master, "SIGHUP");
+    while (childrenOf(master).some((child) => before.includes(child))) await Bun.sleep(20);
   }
 
   /** The output of a command, as an operator of the first gateway runs it. */
   async sluice(...command: readonly string[]): Promise<string> {
-    const [first] = this.#replicas;
-    if (first === undefined) throw new Error("there is no gateway");
-    const finished = await runSluice([...command, "--config", first.configPath]);
-    if (finished.exitCode !== 0) throw new Error(`${command.join(" ")}: ${finished.errors}`);
-    return finished.output;
+    const { exitCode, output, errors } = await this.sluiceAt(0, ...command);
+    if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${errors}`);
+    return output;
+  }
+
+  /** The same for any gateway, with the version that is installed there. */
+  sluiceAt(index: number, ...command: readonly string[]): Promise<FinishedCommand> {
+    const options = [...command, "--config", this.replica(index).configPath];
+    return runSluice(options, {}, this.#programOf(index));
+  }
+
+  replica(index: number): Replica {
+    const replica = this.#replicas[index];
+    if (replica === undefined) throw new Error(`there is no gateway ${index}`);
+    return replica;
   }
 
   /** A key with limits of its own, once every gateway accepts it. */
@@ -154,15 +217,8 @@ export class ReplicaStack implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async #startReplica(number: number, place: ReplicaPlace = this.#here): Promise<Replica> {
-    const dataDir = join(this.#folder, `data-${number}`);
-    const configPath = join(this.#folder, `sluice-${number}.yaml`);
-    writeFileSync(configPath, this.#configText(dataDir, place));
-    const program = [...place.prefix, ...sluiceProgram];
-    const process = await startServing(["--config", configPath], {}, program);
-    const replica = { configPath, dataDir, process };
-    this.#replicas.push(replica);
-    return replica;
+  #programOf(index: number): readonly string[] | undefined {
+    return this.#options.program?.(index);
   }
 
   get #here(): ReplicaPlace {
@@ -173,10 +229,11 @@ export class ReplicaStack implements AsyncDisposable {
   #configText(dataDir: string, { address, serversAt, upstreamUrl }: ReplicaPlace): string {
     const { workers = 2, settings = "", models, timeout = "5s" } = this.#options;
     const seen = (url: string): string => url.replace("127.0.0.1", serversAt);
+    const { limits = `{ store: "${seen(this.valkey.url)}", timeout: ${timeout} }` } = this.#options;
     return `
 listen: { data: "${address}:0", admin: "127.0.0.1:0" }
 storage: { url: "${seen(this.#storageUrl)}" }
-limits: { store: "${seen(this.valkey.url)}", timeout: ${timeout} }
+limits: ${limits}
 data_dir: ${dataDir}
 workers: ${workers}
 auth: { pepper: "a pepper for tests that is long enough" }
@@ -190,25 +247,29 @@ ${models === undefined ? oneModel(upstreamUrl) : models(this.simulator)}
   }
 
   async #startProxy(): Promise<void> {
-    const prefix = join(this.#folder, "nginx");
-    mkdirSync(prefix);
-    const port = freePort();
-    const configPath = join(prefix, "nginx.conf");
-    const servers = this.#replicas.map(({ process }) => new URL(process.dataUrl).host);
-    writeFileSync(configPath, proxyConfig(port, servers));
-    const logPath = join(prefix, "output.log");
-    const command = [
-      "nginx",
-      "-p",
-      `${prefix}/`,
-      "-e",
-      join(prefix, "error.log"),
-      "-c",
-      configPath,
-    ];
-    this.#proxy = startChild({ command, logPath });
-    await untilReachable(port, this.#proxy);
-    this.url = `http://127.0.0.1:${port}`;
+    mkdirSync(this.#proxyFolder);
+    this.#writeProxyConfig();
+    const logPath = join(this.#proxyFolder, "output.log");
+    const errorPath = join(this.#proxyFolder, "error.log");
+    const places = ["-p", `${this.#proxyFolder}/`, "-e", errorPath, "-c", this.#proxyConfigPath];
+    this.#proxy = startChild({ command: ["nginx", ...places], logPath });
+    await untilReachable(this.#proxyPort, this.#proxy);
+    this.url = `http://127.0.0.1:${this.#proxyPort}`;
+  }
+
+  get #proxyFolder(): string {
+    return join(this.#folder, "nginx");
+  }
+
+  get #proxyConfigPath(): string {
+    return join(this.#proxyFolder, "nginx.conf");
+  }
+
+  #writeProxyConfig(): void {
+    const servers = this.#replicas
+      .filter((_, index) => !this.#resting.has(index))
+      .map(({ process }) => new URL(process.dataUrl).host);
+    writeFileSync(this.#proxyConfigPath, proxyConfig(this.#proxyPort, servers));
   }
 }
 
@@ -224,9 +285,10 @@ models:
 `;
 }
 
-/** The status of the list of models, which costs no call of the plan. */
-async function statusOf(url: string, key: string): Promise<number> {
-  const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+/** The status of the list of models, which costs no call of the plan, on a connection of its own. */
+export async function statusOf(url: string, key: string): Promise<number> {
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await fetch(`${url}/v1/models`, { headers, keepalive: false });
   await response.text();
   return response.status;
 }

@@ -6,20 +6,30 @@ export interface StackCall {
   readonly latencyMs: number;
   /** Empty when nothing answered. */
   readonly requestId: string;
+  /** Why it failed, for messages. */
+  readonly failure?: string;
 }
+
+/** Makes one call. Rejects when nothing answers. */
+export type MakeCall = (
+  url: string,
+  key: string,
+) => Promise<Pick<StackCall, "status" | "requestId" | "failure">>;
 
 export interface StackLoadOptions {
   readonly url: string;
   /** Calls take turns with these keys. */
   readonly keys: readonly string[];
   readonly perSecond: number;
+  /** Default: embeddings. */
+  readonly call?: MakeCall;
   /** Most calls under way; more are skipped, so that a slow machine is not overloaded. */
   readonly mostAtOnce?: number;
 }
 
 const tickMs = 5;
 
-/** Embedding calls at a fixed pace until it is stopped. */
+/** Calls at a fixed pace until it is stopped. */
 export class StackLoad {
   readonly calls: StackCall[] = [];
   readonly #options: StackLoadOptions;
@@ -67,25 +77,35 @@ export class StackLoad {
   }
 
   async #send(): Promise<void> {
-    const { url, keys } = this.#options;
+    const { url, keys, call = embed } = this.#options;
     const key = keys[(this.#turn += 1) % keys.length] ?? "";
     const atMs = this.elapsedMs;
-    const { status, requestId } = await embed(url, key).catch(() => nothing);
-    this.calls.push({ atMs, status, requestId, latencyMs: this.elapsedMs - atMs });
+    const made = await call(url, key).catch(nothing);
+    this.calls.push({ ...made, atMs, latencyMs: this.elapsedMs - atMs });
   }
 }
 
-const nothing = { status: 0, requestId: "" };
+function nothing(error: unknown): Pick<StackCall, "status" | "requestId" | "failure"> {
+  return { status: 0, requestId: "", failure: String(error) };
+}
 
 /** One embedding call. Rejects when nothing answers. */
-export async function embed(url: string, key: string) {
+export async function embed(url: string, key: string, keepsConnection = true) {
   const response = await fetch(`${url}/v1/embeddings`, {
     method: "POST",
+    ...(!keepsConnection && { keepalive: false }),
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "embed-text-v2", input: "hi" }),
+    body: JSON.stringify({ model: "embed-text-v2", input: `mark:${newMark()} hi` }),
   });
-  await response.text();
-  return { status: response.status, requestId: response.headers.get("x-request-id") ?? "" };
+  const text = await response.text();
+  const { status } = response;
+  const requestId = response.headers.get("x-request-id") ?? "";
+  return { status, requestId, ...(status !== 200 && { failure: text }) };
+}
+
+/** By which a call is known to the upstream. */
+export function newMark(): string {
+  return crypto.randomUUID().replaceAll("-", "");
 }
 
 /** The most calls that were admitted and begun in any 60 seconds. */
@@ -99,4 +119,18 @@ export function mostAdmitted(calls: readonly StackCall[]): number {
     most = Math.max(most, index - first + 1);
   }
   return most;
+}
+
+/**
+ * The most calls that a limit has admitted in 60 seconds. Counts only those that began and ended in
+ * them, because the limit decided at a time between.
+ */
+export function mostWithinMinute(calls: readonly StackCall[]): number {
+  const admitted = calls.filter(({ status }) => status === 200);
+  const counts = admitted.map(({ atMs: from }) => {
+    const isWithin = ({ atMs, latencyMs }: StackCall) =>
+      atMs >= from && atMs + latencyMs <= from + 60_000;
+    return admitted.filter(isWithin).length;
+  });
+  return Math.max(0, ...counts);
 }

@@ -11,7 +11,7 @@ import { OpenAsks } from "./open-asks.ts";
 import { Outbox, type ByteChannel, type Later } from "./outbox.ts";
 
 /** Both ends of a link must use the same protocol. Raise it when a message changes. */
-export const protocol = 4;
+export const protocol = 5;
 
 /** The messages that one side sends, by kind. A note has no answer. */
 export type Messages = Readonly<

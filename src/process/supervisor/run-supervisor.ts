@@ -44,8 +44,10 @@ export function runSupervisor({ environment, version, log }: SupervisorSetup): P
       const fields = { exitCode, signal, reason, nextStartMs };
       loggerOf(settings, log).log("warn", "no standby worker is available", fields);
     },
-    onSilent: (settings) =>
-      loggerOf(settings, log).log("error", "control does not answer and is ended"),
+    onSilent(kind, settings) {
+      const who = kind === "control" ? "control" : "a worker";
+      loggerOf(settings, log).log("error", `${who} does not answer and is ended`);
+    },
     onServing: ({ dataDir }) => restarts.start(dataDir),
   });
   for (const name of ["SIGTERM", "SIGINT"] as const) {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Crash } from "./crash-report.ts";
-import type { GatewaySettings } from "./messages.ts";
+import type { GatewaySettings, Role } from "./messages.ts";
 import type { HearWorker, StandbyLoss } from "./standby.ts";
 import type { Worker } from "./worker.ts";
 
@@ -19,8 +19,8 @@ export interface SupervisorOptions {
   /** The system refused to start a process, because its program or resources are missing. */
   readonly onStartRefused: (error: unknown, after: AfterEnd) => void;
   readonly onStandbyLost: (loss: StandbyLoss, settings: GatewaySettings | undefined) => void;
+  /** Called when a process does not answer and is therefore ended. */
+  readonly onSilent: (kind: Role["kind"], settings: GatewaySettings | undefined) => void;
   /** Called once, when the first worker serves. */
-  /** Called when control does not answer and is therefore ended. */
-  readonly onSilent: (settings: GatewaySettings | undefined) => void;
   readonly onServing: (settings: GatewaySettings) => void;
 }

@@ -262,11 +262,13 @@ export class Supervisor {
 
   #started(run: ProcessRun): void {
     const { workers = 1 } = this.#settings ?? {};
-    if (run.role.kind === "control") {
-      // Calls continue without control, but not while control is connected and makes no decisions.
-      if (run.heartbeat === undefined) {
-        run.watch(this.#options.clock, () => this.#options.onSilent(this.#settings));
-      }
+    const { kind } = run.role;
+    // Calls continue without control, but not while control is connected and makes no decisions;
+    // and the system goes on to give connections to a worker that hangs.
+    if (run.heartbeat === undefined) {
+      run.watch(this.#options.clock, () => this.#options.onSilent(kind, this.#settings));
+    }
+    if (kind === "control") {
       if (!this.#hasWorkers) this.#keepWorkers(1, 1);
       this.#hasWorkers = true;
     } else {

@@ -1,5 +1,5 @@
 import { joinScripts } from "../../../store/coordinator/valkey/joins/join-scripts.ts";
-import { fleetScript } from "../../../store/coordinator/valkey/limits/fleet.ts";
+import { fleetScript } from "../../../store/coordinator/valkey/fleet/fleet-script.ts";
 import { limitScripts } from "../../../store/coordinator/valkey/limits/scripts.ts";
 import { placeScripts } from "../../../store/coordinator/valkey/places/valkey-allotments.ts";
 

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect } from "bun:test";
+import { sizeOf } from "../support/requirement.ts";
+import { report } from "../support/scorecard.ts";
+import type { ServingProcess } from "../support/sluice-process.ts";
+import { canRunReplicas, testWithReplicas } from "./replica-stack.ts";
+import { type Applied, askAll, RevocationBench, untilAll } from "./revocation-bench.ts";
+
+const gateways = 3;
+const revocations = sizeOf({ quick: 8, all: 200, measured: 200 });
+const rotations = sizeOf({ quick: 3, all: 20, measured: 20 });
+/** Without Redis, which has no part in this. */
+const fewer = { revocations: sizeOf({ quick: 4, all: 40, measured: 40 }), rotations: 2 };
+const timeoutMs = 900_000;
+
+let bench: RevocationBench | undefined;
+beforeAll(async () => {
+  if (canRunReplicas) bench = await RevocationBench.create({ replicas: gateways });
+}, timeoutMs);
+afterAll(() => bench?.[Symbol.asyncDispose](), timeoutMs);
+
+function started(): RevocationBench {
+  if (bench === undefined) throw new Error("the gateways are not started");
+  return bench;
+}
+
+/** Revocations and rotations at each gateway in turn; no receipt says more than is so. */
+async function changeKeys(
+  what: string,
+  limitMs: number,
+  counts = { revocations, rotations },
+): Promise<void> {
+  const bench = started();
+  for (let count = 0; count < counts.revocations; count += 1) {
+    expect(new Set(await bench.revokeEverywhere(count))).toEqual(new Set([401]));
+  }
+  for (let count = 0; count < counts.rotations; count += 1) {
+    expect(new Set(await bench.rotate(count))).toEqual(new Set([200]));
+  }
+  const { old, current } = await bench.replaceCompromised(1);
+  expect([new Set(old), new Set(current)]).toEqual([new Set([401]), new Set([200])]);
+  const longest = bench.takeLongestMs();
+  report({
+    check: `revocation ${what}`,
+    name: `a revoked key is refused by ${gateways} gateways ${what}`,
+    value: `${longest} ms of ${counts.revocations}`,
+    limit: `<= ${limitMs} ms`,
+    isMet: longest <= limitMs,
+  });
+  expect(Object.keys(bench.load.statuses())).toEqual(["200"]);
+}
+
+testWithReplicas(
+  `${revocations} revocations and ${rotations} rotations reach every gateway`,
+  () => changeKeys("with messages", 1_000),
+  timeoutMs,
+);
+
+testWithReplicas(
+  `${revocations} revocations and ${rotations} rotations reach every gateway without messages`,
+  async () => {
+    const { messages } = started();
+    expect(messages.heard).toBeGreaterThan(0);
+    await messages.drop();
+    const before = messages.heard;
+    await changeKeys("without messages", 10_000);
+    expect(messages.heard).toBe(before);
+    await messages.restore();
+  },
+  timeoutMs,
+);
+
+testWithReplicas(
+  `${fewer.revocations} revocations and ${fewer.rotations} rotations reach every gateway without Redis`,
+  async () => {
+    const { valkey } = started().stack;
+    await valkey.kill();
+    await changeKeys("without Redis", 1_000, fewer);
+    await valkey.start();
+  },
+  timeoutMs,
+);
+
+interface Frozen {
+  readonly what: string;
+  readonly pidOf: (process: ServingProcess) => number;
+}
+const frozen: readonly Frozen[] = [
+  { what: "control process", pidOf: ({ controlPid }) => controlPid },
+  { what: "worker", pidOf: ({ workerPid }) => workerPid },
+];
+
+for (const { what, pidOf } of frozen) {
+  testWithReplicas(
+    `a receipt leaves out a gateway with a frozen ${what}, which refuses once that is replaced`,
+    async () => {
+      const bench = started();
+      const { stack } = bench;
+      const last = stack.replica(gateways - 1).process;
+      const pid = pidOf(last);
+      const key = await bench.issueKey();
+      // Its supervisor would replace it after ten seconds.
+      last.signal("SIGSTOP");
+      process.kill(pid, "SIGSTOP");
+      let applied: Applied;
+      do {
+        applied = await bench.revoke(key.id, 0);
+        expect((applied?.of ?? 0) + (applied?.silent ?? 0)).toBe(gateways);
+        expect(applied?.replicas).toBeLessThan(gateways);
+      } while (applied?.replicas !== gateways - 1);
+      const others = stack.replicas.slice(0, -1);
+      expect(new Set(await askAll(others, key.secret))).toEqual(new Set([401]));
+      last.signal("SIGCONT");
+      await untilAll(stack.replicas, key.secret, 401);
+      expect(pidOf(last)).not.toBe(pid);
+      expect(new Set(await started().revokeEverywhere(0))).toEqual(new Set([401]));
+    },
+    timeoutMs,
+  );
+}
