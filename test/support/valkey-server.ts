@@ -54,7 +54,7 @@ export async function connectTo(
   if (address === undefined) throw new Error(`${url} is no address`);
   const connection = connectValkey({
     address,
-    timeoutMs: 5_000,
+    timeoutMs: 30_000,
     clock: systemClock,
     scripts: [],
     ...options,

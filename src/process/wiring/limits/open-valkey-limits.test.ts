@@ -133,7 +133,7 @@ let calls = 0;
 async function admittedBy(limits: SharedLimitStore | undefined, requests: number): Promise<number> {
   if (limits === undefined) throw new Error("there is no such worker");
   const decisions = await Promise.all(
-    Array.from({ length: requests }, () =>
+    Array.from({ length: requests }, async () =>
       limits.acquire({ callId: `call ${(calls += 1)}`, scopes, tokens: 1 }),
     ),
   );
