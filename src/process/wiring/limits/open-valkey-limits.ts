@@ -59,7 +59,7 @@ export function openValkeyLimits(
     async start(): Promise<void> {
       await connection.open();
       if (!connection.isUp) events.limitsAlone(name, "it did not answer at the start");
-      await fleet.start();
+      await fleet.check();
     },
     async close(): Promise<void> {
       await limits.catchUp();

@@ -5,6 +5,8 @@ import { scriptOf, type ValkeyConnection } from "../connection/valkey-connection
 /** A worker that has not reported for this long is not counted. */
 const lifetimeMs = 5_000;
 const intervalMs = 1_000;
+/** Until the server has told the name of its memory, it does not decide. */
+const retryMs = 100;
 /**
  * How long a server without memory does not decide: by then all workers have reported, and have
  * told it what they had admitted.
@@ -74,16 +76,12 @@ export class Fleet {
     return this.#isMemoryKnown && this.#options.clock.monotonic() >= this.#trustedFromMs;
   }
 
-  /** Reports this worker, and then each second. */
-  async start(): Promise<void> {
-    await this.check();
-    if (this.#isClosed) return;
-    this.#cancel = this.#options.clock.schedule(() => void this.start(), intervalMs);
-  }
-
-  /** Reports now. */
+  /** Reports this worker now, and then each second. */
   check(): Promise<void> {
-    this.#beating ??= this.#beat().finally(() => (this.#beating = undefined));
+    this.#beating ??= this.#beat().finally(() => {
+      this.#beating = undefined;
+      this.#checkLater();
+    });
     return this.#beating;
   }
 
@@ -98,6 +96,13 @@ export class Fleet {
     this.#cancel();
     const { connection, worker } = this.#options;
     await connection.send(fleetKey, "ZREM", [fleetKey, worker]).catch(() => undefined);
+  }
+
+  #checkLater(): void {
+    if (this.#isClosed) return;
+    this.#cancel();
+    const delayMs = this.#isMemoryKnown ? intervalMs : retryMs;
+    this.#cancel = this.#options.clock.schedule(() => void this.check(), delayMs);
   }
 
   async #beat(): Promise<void> {
