@@ -21,7 +21,7 @@ export interface DatabaseFault {
   readonly name: string;
   readonly durationMs: number;
   /** Begins the fault; returns how to end it. */
-  begin(stack: ReplicaStack): Promise<() => unknown>;
+  readonly begin: (stack: ReplicaStack) => Promise<() => unknown>;
 }
 
 /**

@@ -32,7 +32,7 @@ export interface ValkeyFault {
   readonly name: string;
   readonly durationMs: number;
   /** Begins the fault; returns how to end it. */
-  begin(stack: ReplicaStack, run: FaultRun): Promise<() => unknown>;
+  readonly begin: (stack: ReplicaStack, run: FaultRun) => Promise<() => unknown>;
 }
 
 /**

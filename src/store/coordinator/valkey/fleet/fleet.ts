@@ -6,6 +6,8 @@ import { fleetScript, joinedChannel } from "./fleet-script.ts";
 /** A worker that has not reported for this long has ended, as far as the server knows. */
 const lifetimeMs = 5_000;
 const intervalMs = 1_000;
+/** Until the server has told the name of its memory, it does not decide. */
+const retryMs = 100;
 /** Reports for which a worker still counts here after the server has stopped naming it. */
 const keptReports = 10;
 /**
@@ -86,12 +88,15 @@ export class Fleet {
       if (!this.#named.has(worker)) this.#kept.set(worker, keptReports);
       this.#recount();
     });
-    await this.#run();
+    await this.check();
   }
 
   /** Reports now. */
   check(): Promise<void> {
-    this.#beating ??= this.#beat().finally(() => (this.#beating = undefined));
+    this.#beating ??= this.#beat().finally(() => {
+      this.#beating = undefined;
+      this.#checkLater();
+    });
     return this.#beating;
   }
 
@@ -112,10 +117,11 @@ export class Fleet {
     ]).catch(() => undefined);
   }
 
-  async #run(): Promise<void> {
-    await this.check();
+  #checkLater(): void {
     if (this.#isClosed) return;
-    this.#cancel = this.#options.clock.schedule(() => void this.#run(), intervalMs);
+    this.#cancel();
+    const delayMs = this.#isMemoryKnown ? intervalMs : retryMs;
+    this.#cancel = this.#options.clock.schedule(() => void this.check(), delayMs);
   }
 
   async #beat(): Promise<void> {
