@@ -1,8 +1,8 @@
-import type { LimitScope } from "../../domain/limits/limit-scope.ts";
-import { slotAt, slotMs } from "../../domain/limits/slots.ts";
-import type { LimitDecision } from "../../store/store.ts";
+import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import { slotAt, slotMs } from "../../../domain/limits/slots.ts";
+import type { LimitDecision } from "../../../store/store.ts";
 import type { AccountShares } from "./account-shares.ts";
-import type { PoolTokensOptions, Reservation } from "./pool-tokens.ts";
+import type { PoolTokensOptions, Reservation } from "./reservation.ts";
 
 /** The tokens of a pool; excess use expires with the second of its admission. */
 export function poolScope(id: string, limit: number): LimitScope {

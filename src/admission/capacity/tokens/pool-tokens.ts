@@ -1,29 +1,10 @@
-import type { Clock } from "../../domain/clock.ts";
-import type { LimitDecision, TokenLimits } from "../../store/store.ts";
+import type { LimitDecision } from "../../../store/store.ts";
 import { AccountShares } from "./account-shares.ts";
+import type { PoolTokensOptions, Reservation } from "./reservation.ts";
 import { poolScope, SharedPoolTokens } from "./shared-pool-tokens.ts";
-import type { PlaceRequest } from "./place.ts";
 
-/** Tokens of a pool's minute that are reserved for a call. */
-export interface Reservation {
-  /** Its id in the limit store. */
-  readonly id: string;
-  readonly accountId: string;
-  readonly tokens: number;
-  /** The second in which it was granted. */
-  slot: number | undefined;
-}
-
-type TokenWish = Pick<PlaceRequest, "accountId" | "tokens">;
-
-export interface PoolTokensOptions {
-  readonly clock: Pick<Clock, "monotonic">;
-  readonly limits: TokenLimits;
-  /** The store's scope of the tokens. */
-  readonly scopeId: string;
-  /** How many processes grant them. */
-  readonly processes: () => number;
-}
+/** What a call asks for. */
+type TokenWish = Pick<Reservation, "accountId" | "tokens">;
 
 /** The tokens of a pool that are not reserved for guarantees. */
 export class PoolTokens {
@@ -52,7 +33,7 @@ export class PoolTokens {
   }
 
   /** Each has its own id: a call may ask several pools, and one pool several times. */
-  newReservation({ callId, accountId, tokens }: PlaceRequest): Reservation {
+  newReservation({ callId, accountId, tokens }: TokenWish): Reservation {
     this.#reservations += 1;
     const id = `${callId}/${this.#options.scopeId}/${this.#reservations}`;
     return { id, accountId, tokens, slot: undefined };
