@@ -33,7 +33,11 @@ export class PoolTokens {
   }
 
   /** Each has its own id: a call may ask several pools, and one pool several times. */
-  newReservation({ callId, accountId, tokens }: TokenWish): Reservation {
+  newReservation({
+    callId,
+    accountId,
+    tokens,
+  }: TokenWish & { readonly callId: string }): Reservation {
     this.#reservations += 1;
     const id = `${callId}/${this.#options.scopeId}/${this.#reservations}`;
     return { id, accountId, tokens, slot: undefined };
