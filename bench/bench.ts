@@ -3,6 +3,7 @@ import { measureBedrock } from "./figures/bedrock.ts";
 import { measureCalls } from "./figures/calls.ts";
 import { measureChunks } from "./figures/chunks.ts";
 import { tryPeer, warmUp, type FigureContext, type OwnContext } from "./figures/context.ts";
+import { measureCoordinator } from "./figures/coordinator.ts";
 import { measureCrowd } from "./figures/crowd.ts";
 import { measureEmbeddings } from "./figures/embeddings.ts";
 import { measureGarbage } from "./figures/garbage.ts";
@@ -39,6 +40,7 @@ const comparedGroups = {
   memory: measureMemory,
   garbage: measureGarbage,
   workers: measureWorkers,
+  coordinator: measureCoordinator,
   holds: measureHolds,
 } as const satisfies Record<string, (context: FigureContext) => Promise<readonly Figure[]>>;
 

@@ -10,6 +10,8 @@ import type { Gateway } from "./stand.ts";
 export interface SluiceKind {
   /** Default: 1; `none`: all in one process. */
   readonly workers?: number | "none";
+  /** The section `limits` of its configuration. */
+  readonly limits?: string;
   /** Added to the environment of its processes. */
   readonly environment?: Readonly<Record<string, string>>;
   /** A program that each of its processes loads first. */
@@ -50,8 +52,8 @@ export async function startSluice(options: SluiceOptions): Promise<SluiceGateway
   mkdirSync(configFolder, { recursive: true });
   const configPath = join(configFolder, "sluice.yaml");
   const [port, adminPort] = [freePort(), freePort()];
-  const { upstreamPort } = options;
-  writeFileSync(configPath, configText({ folder, port, adminPort, upstreamPort, workers }));
+  const { upstreamPort, limits = "{}" } = options;
+  writeFileSync(configPath, configText({ folder, port, adminPort, upstreamPort, workers, limits }));
   const key = await createKey(configPath);
   const token = await createToken(configPath);
   await fill?.(join(folder, "data/sluice.db"));
@@ -139,12 +141,14 @@ interface ConfigValues {
   readonly adminPort: number;
   readonly upstreamPort: number;
   readonly workers: number;
+  readonly limits: string;
 }
 
 function configText(values: ConfigValues): string {
-  const { folder, port, adminPort, upstreamPort, workers } = values;
+  const { folder, port, adminPort, upstreamPort, workers, limits } = values;
   return `listen: { data: "127.0.0.1:${port}", admin: "127.0.0.1:${adminPort}" }
 workers: ${workers}
+limits: ${limits}
 storage: { url: ${JSON.stringify(`sqlite:${folder}/data/sluice.db`)} }
 data_dir: ${JSON.stringify(folder)}
 shutdown: { pre_stop: 0s, drain_timeout: 0s }

@@ -7,6 +7,7 @@ import type { KeysApplied, Replica } from "../domain/replica.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { Plan } from "../domain/limits/plan.ts";
 import type { Refusal } from "../domain/errors/refusal.ts";
+import type { RefusalFilter } from "../domain/errors/refusal-bounds.ts";
 import type { ControlStore } from "../store/control-store.ts";
 import type { UsageStore } from "../store/store.ts";
 import type { UsageReports } from "../store/usage-reports.ts";
@@ -78,12 +79,7 @@ export type PlatformModel = Pick<
 
 /** The last refusals that the gateway decided itself. */
 export interface RefusalFinder {
-  find(id: string): Refusal | undefined;
+  find(id: string): Promise<Refusal | undefined>;
   /** Newest first. */
-  list(filter: RefusalFilter, limit: number): readonly Refusal[];
-}
-
-export interface RefusalFilter {
-  readonly keyId?: string | undefined;
-  readonly accountId?: string | undefined;
+  list(filter: RefusalFilter, limit: number): Promise<readonly Refusal[]>;
 }

@@ -34,10 +34,8 @@ export interface AllotmentNews {
 export interface AllotmentStore {
   /** One round trip. Rejects when nobody can decide. */
   exchange(wish: AllotmentWish): Promise<Allotment>;
-  /** Reports that the process is alive; resolves to the names of all that are, sorted. */
-  greet(): Promise<readonly string[]>;
-  /** The name of this process among them. */
-  readonly process: string;
+  /** Which of how many processes this one is, from 1, as last known. */
+  readonly rank: { readonly number: number; readonly workers: number };
   /** Calls `hear` with news for this process. News may be lost. */
   onNews(hear: (news: AllotmentNews) => void): void;
   /** Whether the store is known to be available. */

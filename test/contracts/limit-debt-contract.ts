@@ -102,7 +102,7 @@ export function debtContract(fixture: LimitStoreFixture): void {
 
   test("what calls may still use is not forgotten while they run, however long", async () => {
     await begin("one", 10, 3_010);
-    fixture.clock.advance(500_000);
+    await fixture.pass(500_000);
     expect((await begin("two", 10, 11)).isAdmitted).toBe(false);
     await fixture.store.use("one", 1_010);
     expect(await begin("two", 0, 1_001)).toMatchObject({ overrun: { used: 2_000 } });

@@ -8,7 +8,10 @@ import type { LimitDecision, LimitStore } from "../../src/store/store.ts";
 /** What a backend under contract is to be created with. */
 export const contractReservationTtlMs = 600_000;
 
-export type CreateLimitStore = (clock: ManualClock) => LimitStore | Promise<LimitStore>;
+/** `catchUp` runs each second where a store has it. */
+export type TimedLimitStore = LimitStore & { catchUp?(): Promise<void> };
+
+export type CreateLimitStore = (clock: ManualClock) => TimedLimitStore | Promise<TimedLimitStore>;
 
 /** The limits of one id. */
 export type Scopes = readonly LimitScope[];
@@ -17,7 +20,7 @@ export type Scopes = readonly LimitScope[];
 export class LimitStoreFixture {
   readonly #create: CreateLimitStore;
   #clock = new ManualClock();
-  #store: LimitStore | undefined;
+  #store: TimedLimitStore | undefined;
   #callCount = 0;
 
   constructor(create: CreateLimitStore) {
@@ -36,6 +39,14 @@ export class LimitStoreFixture {
   async reset(): Promise<void> {
     this.#clock = new ManualClock({ monotonicMs: 1_000_000 });
     this.#store = await this.#create(this.#clock);
+  }
+
+  /** A long time, in which the store does what it does each second. */
+  async pass(durationMs: number): Promise<void> {
+    for (let left = durationMs; left > 0; left -= 1_000) {
+      this.clock.advance(Math.min(left, 1_000));
+      await this.#store?.catchUp?.();
+    }
   }
 
   acquire(scopes: readonly Scopes[], tokens: number): Promise<LimitDecision> {

@@ -62,6 +62,8 @@ describeWithValkey(() => {
     expect(await rush()).toBeGreaterThanOrEqual(places);
     expect(upstream.takeMost()).toBe(places);
 
+    // Each worker reports once a second, and then knows of all.
+    await Bun.sleep(2_500);
     await server.kill();
     // Without the server each worker has its part, once what it was allotted has run out.
     while ((await rush()) === 0) await Bun.sleep(20);

@@ -70,6 +70,12 @@ const request = fc.record({
   body: fc.option(fc.string({ maxLength: 40 }), { nil: undefined }),
 });
 
+/** Requests whose answers chance does not bring in every run. */
+const ordinary: readonly FuzzedRequest[] = [
+  { method: "GET", path: "/v1/models", headers: [], hasKey: true, body: undefined },
+  { method: "OPTIONS", path: "/v1/models", headers: [], hasKey: false, body: undefined },
+];
+
 type FuzzedRequest = typeof request extends fc.Arbitrary<infer Value> ? Value : never;
 
 function messageOf({ method, path: target, headers, hasKey, body }: FuzzedRequest): string {
@@ -112,7 +118,7 @@ test("the answer to any path, method and headers is below 500 and has the error'
         }),
       );
     }),
-    { numRuns: runsOf(100), endOnFailure: true },
+    { numRuns: runsOf(100), endOnFailure: true, examples: [[ordinary]] },
   );
   // Otherwise the requests would test only one part.
   expect([200, 204, 401, 404, 405].filter((status) => !statuses.has(status))).toEqual([]);

@@ -8,7 +8,6 @@ import {
   type Simulator,
   type SimulatorOptions,
 } from "../../src/simulator/simulator.ts";
-import { simulatorUpstream } from "../support/gateway.ts";
 import {
   postgresPrograms,
   startPostgres,
@@ -19,6 +18,7 @@ import {
   childrenOf,
   type FinishedCommand,
   runSluice,
+  sluiceProgram,
   startServing,
   type ServingProcess,
 } from "../support/sluice-process.ts";
@@ -31,6 +31,8 @@ export interface StackOptions {
   readonly workers?: number;
   /** Default: shared in Valkey, whose decisions may take 5 s, as the machine may be busy. */
   readonly limits?: string;
+  /** How long decisions wait for Valkey. Default: 5s. */
+  readonly timeout?: string;
   /** The command of another version of Sluice, for each gateway by its index. */
   readonly program?: (index: number) => readonly string[];
   readonly simulator?: SimulatorOptions;
@@ -40,6 +42,20 @@ export interface StackOptions {
   readonly settings?: string;
   /** Pools, models and upstreams, instead of one chat model. */
   readonly models?: (simulator: Simulator) => string;
+  /** A further address of this machine on which the servers listen. Default: none. */
+  readonly address?: string;
+}
+
+/** Where a gateway runs that joins those behind the proxy. */
+export interface ReplicaPlace {
+  /** Its own address. */
+  readonly address: string;
+  /** What a command begins with that runs there. */
+  readonly prefix: readonly string[];
+  /** The address of PostgreSQL and Valkey, seen from there. */
+  readonly serversAt: string;
+  /** Where the model provider answers, such as `http://127.0.0.1:9090/v1`. */
+  readonly upstreamUrl: string;
 }
 
 /** One gateway of several. */
@@ -49,13 +65,13 @@ export interface Replica {
   readonly process: ServingProcess;
 }
 
-/** Whether this machine has all that a stack needs. */
-export const isInstalled =
+/** Whether PostgreSQL, Valkey or Redis, and nginx are installed. */
+export const canRunReplicas =
   postgresPrograms !== undefined && valkeyProgram !== null && Bun.which("nginx") !== null;
 
 /** Runs tests only where PostgreSQL, Valkey or Redis, and nginx are installed. */
 export const testWithReplicas = testWhere(
-  isInstalled,
+  canRunReplicas,
   "PostgreSQL, Valkey or Redis, and nginx are not all installed",
 );
 
@@ -91,7 +107,12 @@ export class ReplicaStack implements AsyncDisposable {
 
   static async create(options: StackOptions = {}): Promise<ReplicaStack> {
     const simulator = startSimulator(options.simulator);
-    const [postgres, valkey] = await Promise.all([startPostgres(), startValkey()]);
+    const { address } = options;
+    const open = ["--bind", "127.0.0.1", address ?? "", "--protected-mode", "no"];
+    const [postgres, valkey] = await Promise.all([
+      startPostgres({ address }),
+      startValkey(address === undefined ? [] : open),
+    ]);
     const stack = new ReplicaStack(options, { simulator, postgres, valkey });
     try {
       stack.#storageUrl = await postgres.createDatabase();
@@ -114,12 +135,18 @@ export class ReplicaStack implements AsyncDisposable {
     return this.#storageUrl;
   }
 
+  /** Starts one more gateway, which the proxy does not know. */
+  join(place: ReplicaPlace): Promise<Replica> {
+    return this.start(this.#replicas.length, place);
+  }
+
   /** Starts a gateway, or starts it again. nginx sends it calls from its next `balance` on. */
-  async start(index: number): Promise<Replica> {
+  async start(index: number, place: ReplicaPlace = this.#here): Promise<Replica> {
     const dataDir = join(this.#folder, `data-${index + 1}`);
     const configPath = join(this.#folder, `sluice-${index + 1}.yaml`);
-    writeFileSync(configPath, this.#configText(dataDir));
-    const process = await startServing(["--config", configPath], {}, this.#programOf(index));
+    writeFileSync(configPath, this.#configText(dataDir, place));
+    const program = [...place.prefix, ...(this.#programOf(index) ?? sluiceProgram)];
+    const process = await startServing(["--config", configPath], {}, program);
     const replica = { configPath, dataDir, process };
     this.#replicas[index] = replica;
     return replica;
@@ -194,12 +221,18 @@ export class ReplicaStack implements AsyncDisposable {
     return this.#options.program?.(index);
   }
 
-  #configText(dataDir: string): string {
-    const { workers = 2, settings = "", models = oneModel } = this.#options;
-    const { limits = `{ store: "${this.valkey.url}", timeout: 5s }` } = this.#options;
+  get #here(): ReplicaPlace {
+    const address = "127.0.0.1";
+    return { address, prefix: [], serversAt: address, upstreamUrl: this.simulator.url };
+  }
+
+  #configText(dataDir: string, { address, serversAt, upstreamUrl }: ReplicaPlace): string {
+    const { workers = 2, settings = "", models, timeout = "5s" } = this.#options;
+    const seen = (url: string): string => url.replace("127.0.0.1", serversAt);
+    const { limits = `{ store: "${seen(this.valkey.url)}", timeout: ${timeout} }` } = this.#options;
     return `
-listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
-storage: { url: "${this.#storageUrl}" }
+listen: { data: "${address}:0", admin: "127.0.0.1:0" }
+storage: { url: "${seen(this.#storageUrl)}" }
 limits: ${limits}
 data_dir: ${dataDir}
 workers: ${workers}
@@ -209,7 +242,7 @@ overload: { loop_delay: 10s }
 ${settings}
 environments:
   - { name: production, hosts: ["*"], models: ["*"] }
-${models(this.simulator)}
+${models === undefined ? oneModel(upstreamUrl) : models(this.simulator)}
 `;
   }
 
@@ -240,10 +273,10 @@ ${models(this.simulator)}
   }
 }
 
-function oneModel(simulator: Simulator): string {
+function oneModel(url: string): string {
   return `
 upstreams:
-  simulator: ${simulatorUpstream(simulator, "openai")}
+  simulator: { kind: openai, base_url: "${url}" }
 models:
   embed-text-v2:
     kind: embedding

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import type { ServingProcess } from "../support/sluice-process.ts";
-import { isInstalled, testWithReplicas } from "./replica-stack.ts";
+import { canRunReplicas, testWithReplicas } from "./replica-stack.ts";
 import { type Applied, askAll, RevocationBench, untilAll } from "./revocation-bench.ts";
 
 const gateways = 3;
@@ -14,7 +14,7 @@ const timeoutMs = 900_000;
 
 let bench: RevocationBench | undefined;
 beforeAll(async () => {
-  if (isInstalled) bench = await RevocationBench.create({ replicas: gateways });
+  if (canRunReplicas) bench = await RevocationBench.create({ replicas: gateways });
 }, timeoutMs);
 afterAll(() => bench?.[Symbol.asyncDispose](), timeoutMs);
 

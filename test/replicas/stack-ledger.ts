@@ -6,6 +6,8 @@ export interface LedgerCheck {
   readonly lost: number;
   /** Calls with more than one row. */
   readonly doubled: number;
+  /** The difference between the rows and the calls that the sums have. */
+  readonly miscounted: number;
 }
 
 /** Compares the admitted calls of a load with the rows of the database. */
@@ -20,10 +22,16 @@ export async function checkLedger(
       "SELECT id, count(*) AS count FROM usage GROUP BY id",
     );
     const counts = new Map(rows.map(({ id, count }) => [id, Number(count)]));
+    // One statement, so that a batch is in both or in neither.
+    const sums = await client.query<{ difference: string }>(
+      `SELECT (SELECT count(*) FROM usage) - (SELECT coalesce(sum(calls), 0) FROM usage_minutes)
+       AS difference`,
+    );
     const admitted = calls.filter(({ status }) => status === 200);
     return {
       lost: admitted.filter(({ requestId }) => !counts.has(requestId)).length,
       doubled: [...counts.values()].filter((count) => count > 1).length,
+      miscounted: Math.abs(Number(sums.rows[0]?.difference)),
     };
   } finally {
     await client.end();

@@ -34,7 +34,7 @@ export class StackLoad {
   readonly calls: StackCall[] = [];
   readonly #options: StackLoadOptions;
   readonly #running = new Set<Promise<void>>();
-  readonly #startedAt = performance.now();
+  readonly startedAt = performance.now();
   readonly #driving: Promise<void>;
   #isOver = false;
   #turn = 0;
@@ -45,7 +45,7 @@ export class StackLoad {
   }
 
   get elapsedMs(): number {
-    return performance.now() - this.#startedAt;
+    return performance.now() - this.startedAt;
   }
 
   /** Resolves when the last call has ended. */

@@ -88,8 +88,8 @@ export class AdminFixture implements AsyncDisposable {
     reports: this.stores.reports,
     usage: this.stores.usage,
     refusals: {
-      find: (id) => this.refusals.find((refusal) => refusal.id === id),
-      list: ({ keyId, accountId }, limit) =>
+      find: async (id) => this.refusals.find((refusal) => refusal.id === id),
+      list: async ({ keyId, accountId }, limit) =>
         this.refusals
           .filter(({ explanation }) => keyId === undefined || explanation.keyId === keyId)
           .filter(

@@ -5,9 +5,10 @@ import type { Pool, UnitHoldings } from "../../src/domain/limits/capacity.ts";
 import { PlaceAllotments } from "../../src/process/worker/coordination/allotted/place-allotments.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
+import { Fleet } from "../../src/store/coordinator/valkey/fleet/fleet.ts";
 import { ValkeyAllotments } from "../../src/store/coordinator/valkey/places/valkey-allotments.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
-import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
+import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-limits.ts";
 import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 import { connectTo, type ValkeyServer } from "./valkey-server.ts";
 
@@ -18,6 +19,8 @@ export interface AllottedWorldOptions {
   /** Units by key. */
   readonly units?: Readonly<Record<string, number>>;
   readonly timeoutMs?: number;
+  /** For the certificate of the server. */
+  readonly authorities?: string;
 }
 
 export const plainPool: Pool = {
@@ -36,6 +39,7 @@ export class AllottedProcess implements AsyncDisposable {
   readonly capacity: Capacity;
   readonly snapshot: Snapshot;
   readonly connection: ValkeyConnection;
+  readonly fleet: Fleet;
   readonly allotments: PlaceAllotments;
   readonly held = new Set<Place>();
   /** Calls that have not been answered. */
@@ -46,17 +50,23 @@ export class AllottedProcess implements AsyncDisposable {
     const { pool = {}, upstream = Infinity, units = {} } = options;
     processes += 1;
     this.connection = connection;
-    const store = new ValkeyAllotments({ connection, process: `p${processes}` });
     const clock = systemClock;
-    this.allotments = new PlaceAllotments({ clock, store, fewestProcesses: 1 });
+    this.fleet = new Fleet({ connection, clock, worker: `p${processes}`, ownWorkers: 1 });
+    const store = new ValkeyAllotments({ connection, fleet: this.fleet });
+    this.allotments = new PlaceAllotments({ clock, store });
     const limits = new Map<string, ConcurrencyLimit>();
     this.capacity = new Capacity({
       clock,
-      limits: createMemoryLimitStore({
+      limits: new SharedLimits({
+        connection,
         clock,
-        random: () => 0,
-        reservationTtlMs: 60_000,
+        random: Math.random,
+        reservationTtlMs: 600_000,
         scopeLimit: 100,
+        workers: () => 1,
+        onError(error) {
+          throw error;
+        },
       }),
       settings: () => ({ queueLimit: 1_000 }),
       units: {
@@ -117,6 +127,7 @@ export class AllottedProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.allotments.close();
+    await this.fleet.close();
     this.connection.close();
   }
 }
@@ -125,23 +136,29 @@ export async function startProcess(
   server: Pick<ValkeyServer, "url">,
   options: AllottedWorldOptions = {},
 ): Promise<AllottedProcess> {
-  const { timeoutMs } = options;
-  const connection = await connectTo(server, timeoutMs === undefined ? {} : { timeoutMs });
-  const before = await listeners(connection);
+  const { timeoutMs = 60_000, authorities } = options;
+  const connection = await connectTo(server, { timeoutMs, authorities });
   const process = new AllottedProcess(connection, options);
-  // It hears the news of the others from here on.
-  while ((await listeners(connection)) <= before) await Bun.sleep(1);
+  await process.fleet.start();
+  await untilHeard(connection);
   return process;
 }
 
-async function listeners(connection: ValkeyConnection): Promise<number> {
-  const reply = await connection.send("any", "PUBSUB", ["NUMSUB", "sluice:places"]);
-  return Array.isArray(reply) ? Number(reply[1]) : 0;
+/** Then it hears what others tell: its subscriptions are made in the order of their channels. */
+async function untilHeard(connection: ValkeyConnection): Promise<void> {
+  const channel = `sluice:heard:${crypto.randomUUID()}`;
+  let isHeard = false;
+  const stop = connection.subscribe(channel, () => (isHeard = true));
+  while (!isHeard) {
+    await connection.publish(channel, "");
+    await Bun.sleep(2);
+  }
+  stop();
 }
 
 /** Resolves once `holds` is true. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await Bun.sleep(5);
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await Bun.sleep(5);
 }
 
 function holdingsOf(units: Readonly<Record<string, number>>): UnitHoldings {

@@ -2,15 +2,20 @@ import type { WindowSlot } from "../../src/domain/errors/refusal.ts";
 import type { LimitState } from "../../src/domain/limits/limit-state.ts";
 import { slotAt } from "../../src/domain/limits/slots.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import type { LimitDecision, LimitRequest } from "../../src/store/store.ts";
+import type { LimitDecision, LimitRequest, RefusedByLimit } from "../../src/store/store.ts";
 import { limitsById, type LimitsOfId } from "./limits-by-id.ts";
 
 interface Charge {
   readonly slot: number;
-  readonly requests: number;
+  requests: number;
   tokens: number;
   /** Charged after the admission of its call. */
   readonly isAdded?: boolean;
+}
+
+interface Demand {
+  readonly requests: number;
+  readonly tokens: number;
 }
 
 interface Reservation {
@@ -19,6 +24,8 @@ interface Reservation {
   readonly reserved: number;
   tokens: number;
   overrun: number;
+  /** Slot in which the overrun was held last. */
+  heldIn: number;
   readonly charges: readonly { readonly scope: LimitsOfId; readonly charge: Charge }[];
 }
 
@@ -26,12 +33,23 @@ interface Reservation {
 class Account {
   readonly charges: Charge[] = [];
   debt = 0;
-  overrun = 0;
+  readonly open = new Set<Reservation>();
+  readonly #overrunSlots: number;
   #limit = Infinity;
   #slot: number;
 
-  constructor(slot: number) {
+  constructor(slot: number, overrunSlots: number) {
     this.#slot = slot;
+    this.#overrunSlots = overrunSlots;
+  }
+
+  get overrun(): number {
+    const generationOf = (slot: number): number => Math.floor(slot / this.#overrunSlots);
+    let sum = 0;
+    for (const { overrun, heldIn } of this.open) {
+      if (generationOf(this.#slot) - generationOf(heldIn) <= 1) sum += overrun;
+    }
+    return sum;
   }
 
   /** Each second, free tokens pay the debt. */
@@ -85,7 +103,7 @@ class Account {
   }
 
   copy(): Account {
-    const copy = new Account(this.#slot);
+    const copy = new Account(this.#slot, this.#overrunSlots);
     copy.charges.push(...this.charges.map((charge) => ({ ...charge })));
     copy.debt = this.debt;
     copy.#limit = this.#limit;
@@ -99,57 +117,92 @@ class Account {
  */
 export class LimitModel {
   readonly #reservationTtlMs: number;
+  readonly #overrunSlots: number;
   readonly #accounts = new Map<string, Account>();
   readonly #reservations = new Map<string, Reservation>();
 
-  constructor(reservationTtlMs: number) {
+  /**
+   * `overrunSlots`: overrun is forgotten after the end of the period of so many slots that follows
+   * the one in which it was held last.
+   */
+  constructor(reservationTtlMs: number, overrunSlots = Infinity) {
     this.#reservationTtlMs = reservationTtlMs;
+    this.#overrunSlots = overrunSlots;
+  }
+
+  /** Undefined: counted. */
+  count(scopes: readonly LimitScope[], nowMs: number): RefusedByLimit | undefined {
+    const byId = limitsById(scopes);
+    const refusal = this.#refuse(byId, { requests: 1, tokens: 0 }, nowMs);
+    if (refusal === undefined) this.#charge(byId, { requests: 1, tokens: 0 }, slotAt(nowMs));
+    return refusal;
+  }
+
+  uncount(scopes: readonly LimitScope[], slot: number, nowMs: number): void {
+    for (const scope of limitsById(scopes)) {
+      const charges = this.#account(scope, slotAt(nowMs)).counted();
+      const counted = charges.find((charge) => charge.slot === slot && charge.requests > 0);
+      if (counted !== undefined) counted.requests -= 1;
+    }
   }
 
   acquire(request: LimitRequest, nowMs: number): LimitDecision {
-    const { callId, tokens, mostTokens = tokens } = request;
+    const { callId, tokens, mostTokens = tokens, counted } = request;
     const scopes = limitsById(request.scopes);
     const slot = slotAt(nowMs);
+    const demand = { requests: counted === undefined ? 1 : 0, tokens };
     const overrun = Math.max(0, mostTokens - tokens);
     const hopeless = scopes.find((scope) => overrun > overrunLimit(scope));
     if (hopeless !== undefined) return this.#refuseOverrun(hopeless, overrun, nowMs);
-    const tooSmall = scopes.find((scope) => scope.tokens < tokens || scope.requests < 1);
-    const refusing =
-      tooSmall ?? scopes.find((scope) => !fits(this.#account(scope, slot), scope, tokens));
-    if (refusing !== undefined) {
-      const isOverRequests =
-        tooSmall === undefined
-          ? this.#account(refusing, slot).sum().requests + 1 > refusing.requests
-          : refusing.requests < 1;
-      const waitMs = tooSmall === undefined ? this.#waitMs(scopes, tokens, nowMs) : undefined;
-      return {
-        isAdmitted: false,
-        scopeId: refusing.id,
-        dimension: isOverRequests ? "requests" : "tokens",
-        freeAfterMs: waitMs,
-        retryAfterMs: waitMs,
-        state: this.state(refusing, nowMs),
-        debt: this.#account(refusing, slot).debt,
-        slots: this.#slots(refusing, nowMs),
-      };
-    }
+    const refusal = this.#refuse(scopes, demand, nowMs);
+    if (refusal !== undefined) return refusal;
     const overrunning = scopes.find((scope) => {
       const { debt, overrun: open } = this.#account(scope, slot);
       return overrun > 0 && debt + open + overrun > overrunLimit(scope);
     });
     if (overrunning !== undefined) return this.#refuseOverrun(overrunning, overrun, nowMs);
-    const charges = scopes.map((scope) => {
-      const charge = { slot, requests: 1, tokens };
-      const account = this.#account(scope, slot);
-      account.charges.push(charge);
-      account.overrun += overrun;
-      return { scope, charge };
-    });
-    const reservation = { atMs: nowMs, slot, reserved: tokens, tokens, overrun, charges };
+    const charges = this.#charge(scopes, demand, slot);
+    const held = { atMs: nowMs, slot, reserved: tokens, tokens, overrun, heldIn: slot };
+    const reservation = { ...held, charges };
     this.#reservations.set(callId, reservation);
+    for (const scope of scopes) this.#account(scope, slot).open.add(reservation);
     const first = scopes[0];
     if (first === undefined) throw new Error("no scopes");
     return { isAdmitted: true, state: this.state(first, nowMs) };
+  }
+
+  #refuse(
+    scopes: readonly LimitsOfId[],
+    demand: Demand,
+    nowMs: number,
+  ): RefusedByLimit | undefined {
+    const { requests, tokens } = demand;
+    const slot = slotAt(nowMs);
+    const tooSmall = scopes.find((scope) => scope.tokens < tokens || scope.requests < requests);
+    const refusing =
+      tooSmall ?? scopes.find((scope) => !fits(this.#account(scope, slot), scope, demand));
+    if (refusing === undefined) return undefined;
+    const used = tooSmall === undefined ? this.#account(refusing, slot).sum().requests : 0;
+    const isOverRequests = requests > 0 && used + requests > refusing.requests;
+    const waitMs = tooSmall === undefined ? this.#waitMs(scopes, demand, nowMs) : undefined;
+    return {
+      isAdmitted: false,
+      scopeId: refusing.id,
+      dimension: isOverRequests ? "requests" : "tokens",
+      freeAfterMs: waitMs,
+      retryAfterMs: waitMs,
+      state: this.state(refusing, nowMs),
+      debt: this.#account(refusing, slot).debt,
+      slots: this.#slots(refusing, nowMs),
+    };
+  }
+
+  #charge(scopes: readonly LimitsOfId[], demand: Demand, slot: number) {
+    return scopes.map((scope) => {
+      const charge = { slot, ...demand };
+      this.#account(scope, slot).charges.push(charge);
+      return { scope, charge };
+    });
   }
 
   #refuseOverrun(scope: LimitsOfId, overrun: number, nowMs: number): LimitDecision {
@@ -171,14 +224,12 @@ export class LimitModel {
   use(callId: string, tokens: number, nowMs: number): void {
     const reservation = this.#reservations.get(callId);
     if (reservation === undefined || nowMs - reservation.atMs >= this.#reservationTtlMs) return;
-    const more = tokens - reservation.tokens;
-    if (more <= 0) return;
-    const overrun = Math.min(more, reservation.overrun);
-    reservation.tokens = tokens;
-    reservation.overrun -= overrun;
+    const more = Math.max(0, tokens - reservation.tokens);
+    reservation.tokens += more;
+    reservation.overrun -= Math.min(more, reservation.overrun);
+    reservation.heldIn = slotAt(nowMs);
     for (const { scope } of reservation.charges) {
       const account = this.#account(scope, slotAt(nowMs));
-      account.overrun -= overrun;
       account.debt += more;
       account.pay();
     }
@@ -191,11 +242,10 @@ export class LimitModel {
     const isInTime = nowMs - reservation.atMs < this.#reservationTtlMs;
     const slot = slotAt(nowMs);
     const change = isInTime ? tokens - reservation.tokens : 0;
-    if (change === 0 && reservation.overrun === 0) return;
     const difference = Math.max(change, -reservation.reserved);
     for (const { scope, charge } of reservation.charges) {
       const account = this.#account(scope, slot);
-      account.overrun -= reservation.overrun;
+      account.open.delete(reservation);
       if (difference < 0) charge.tokens += difference;
       else {
         const fitting = isCounted(charge, slot) ? Math.min(difference, account.free) : 0;
@@ -248,14 +298,14 @@ export class LimitModel {
   }
 
   /** Tries each second until each scope has room: the longest of their waits. */
-  #waitMs(scopes: readonly LimitsOfId[], tokens: number, nowMs: number): number {
+  #waitMs(scopes: readonly LimitsOfId[], demand: Demand, nowMs: number): number {
     const first = slotAt(nowMs);
     const waits = scopes.map((scope) => {
       const account = this.#account(scope, first).copy();
-      if (fits(account, scope, tokens)) return 0;
+      if (fits(account, scope, demand)) return 0;
       let slot = first;
       do account.advance(++slot);
-      while (slot < first + 3_600 && !fits(account, scope, tokens));
+      while (slot < first + 3_600 && !fits(account, scope, demand));
       return slot * 1_000 - nowMs;
     });
     return Math.ceil(Math.max(...waits));
@@ -264,7 +314,7 @@ export class LimitModel {
   #account({ id, tokens }: LimitsOfId, slot: number): Account {
     let account = this.#accounts.get(id);
     if (account === undefined) {
-      account = new Account(slot);
+      account = new Account(slot, this.#overrunSlots);
       this.#accounts.set(id, account);
     }
     account.advance(slot);
@@ -273,9 +323,10 @@ export class LimitModel {
   }
 }
 
-function fits(account: Account, limits: LimitsOfId, tokens: number): boolean {
+function fits(account: Account, limits: LimitsOfId, { requests, tokens }: Demand): boolean {
   const sum = account.sum();
-  return sum.requests + 1 <= limits.requests && sum.tokens + account.debt + tokens <= limits.tokens;
+  const hasRequests = requests === 0 || sum.requests + requests <= limits.requests;
+  return hasRequests && sum.tokens + account.debt + tokens <= limits.tokens;
 }
 
 function overrunLimit({ tokens, overrunFactor }: LimitsOfId): number {

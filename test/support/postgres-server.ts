@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -20,11 +20,17 @@ const debianRoot = "/usr/lib/postgresql";
 /** Undefined where no server is installed. */
 export const postgresPrograms = findPrograms();
 
-/** `isDurable`: writes reach the disk before they are acknowledged, as in production. */
-export async function startPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
+export interface PostgresOptions {
+  /** Writes reach the disk before they are acknowledged, as in production. Default: false. */
+  readonly isDurable?: boolean;
+  /** A further address on which the server listens; anybody there may use it. */
+  readonly address?: string | undefined;
+}
+
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   if (postgresPrograms === undefined) throw new Error("PostgreSQL is not installed");
   const folder = mkdtempSync(join(tmpdir(), "sluice-postgres-"));
-  const server = new LocalServer(folder, postgresPrograms, isDurable);
+  const server = new LocalServer(folder, postgresPrograms, options);
   await server.create();
   await server.start();
   return server;
@@ -34,25 +40,30 @@ class LocalServer implements PostgresServer {
   readonly #folder: string;
   readonly #programs: string;
   readonly #port = quietPort();
-  readonly #isDurable: boolean;
+  readonly #options: PostgresOptions;
   #server: Bun.Subprocess | undefined;
   #databases = 0;
 
-  constructor(folder: string, programs: string, isDurable: boolean) {
+  constructor(folder: string, programs: string, options: PostgresOptions) {
     this.#folder = folder;
     this.#programs = programs;
-    this.#isDurable = isDurable;
+    this.#options = options;
   }
 
   async create(): Promise<void> {
     if (isRoot) await finish(["chown", account, this.#folder]);
     const options = ["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"];
     await finish(this.#asUser("initdb", ["-U", "sluice", "-D", this.#data, ...options]));
+    const { address } = this.#options;
+    if (address === undefined) return;
+    appendFileSync(join(this.#data, "pg_hba.conf"), "host all all samenet trust\n");
   }
 
   async start(): Promise<void> {
-    const fsync = `fsync=${this.#isDurable ? "on" : "off"}`;
-    const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", fsync];
+    const { isDurable = false, address } = this.#options;
+    const fsync = `fsync=${isDurable ? "on" : "off"}`;
+    const addresses = ["127.0.0.1", address].filter((each) => each !== undefined).join(",");
+    const settings = [`listen_addresses=${addresses}`, "unix_socket_directories=", fsync];
     const command = this.#asUser("postgres", [
       "-D",
       this.#data,

@@ -127,10 +127,13 @@ export function childrenOf(pid: number): readonly number[] {
   return children === "" ? [] : children.split(" ").map(Number);
 }
 
+/** How `sluice` is run from this checkout. */
+export const sluiceProgram: readonly string[] = [process.execPath, `${root}src/main.ts`];
+
 export function spawnSluice(
   commandLine: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  program: readonly string[] = [process.execPath, `${root}src/main.ts`],
+  program: readonly string[] = sluiceProgram,
 ) {
   return Bun.spawn([...program, ...commandLine], {
     stdin: "ignore",

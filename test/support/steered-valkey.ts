@@ -6,7 +6,8 @@ import {
 } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 
 /**
- * A connection whose scripts read the time of a test's clock, sent as two more parameters.
+ * A connection whose scripts read the time of a test's clock, sent as two more parameters. Keys
+ * expire in that time as well.
  */
 export function steeredBy(
   clock: Pick<Clock, "monotonic">,
@@ -27,8 +28,36 @@ const known = new Map<string, ValkeyScript>();
 export function steered({ name, text, digest }: ValkeyScript): ValkeyScript {
   const found = known.get(digest);
   if (found !== undefined) return found;
-  const time = "{ARGV[#ARGV - 1], ARGV[#ARGV]}";
-  const script = scriptOf(name, text.replaceAll("redis.call('TIME')", time));
+  const script = scriptOf(name, steering + text);
   known.set(digest, script);
   return script;
 }
+
+/** Stands between a script and the server: expiry times are kept in a hash of their own. */
+const steering = `
+local server, ends = redis, 'sluice-test:ends'
+local time = {ARGV[#ARGV - 1], ARGV[#ARGV]}
+local function endsAfter(ms) return time[1] * 1000 + math.floor(time[2] / 1000) + ms end
+for _, key in ipairs(KEYS) do
+  local last = server.call('HGET', ends, key)
+  if last and tonumber(last) <= endsAfter(0) then
+    server.call('DEL', key)
+    server.call('HDEL', ends, key)
+  end
+end
+local redis = {}
+function redis.call(command, key, ...)
+  if command == 'TIME' then return time end
+  if command == 'PEXPIRE' then return server.call('HSET', ends, key, endsAfter(...)) end
+  if command == 'DEL' then server.call('HDEL', ends, key) end
+  if command ~= 'SET' then return server.call(command, key, ...) end
+  local options, kept, lifetime = {...}, {}, nil
+  for i = 1, #options do
+    if options[i - 1] == 'PX' then lifetime = options[i]
+    elseif options[i] ~= 'PX' and options[i] ~= 'KEEPTTL' then kept[#kept + 1] = options[i] end
+  end
+  local done = server.call('SET', key, unpack(kept))
+  if done and lifetime then server.call('HSET', ends, key, endsAfter(lifetime)) end
+  return done
+end
+`;

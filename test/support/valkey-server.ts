@@ -48,13 +48,13 @@ export async function startValkey(settings: readonly string[] = []): Promise<Val
 /** A connection as a worker has it. The time-out is generous: the machine may be busy. */
 export async function connectTo(
   { url }: Pick<ValkeyServer, "url">,
-  options: Partial<Pick<ValkeyConnectionOptions, "timeoutMs" | "scripts">> = {},
+  options: Partial<Pick<ValkeyConnectionOptions, "timeoutMs" | "scripts" | "authorities">> = {},
 ): Promise<ValkeyConnection> {
   const address = parseValkeyUrl(url);
   if (address === undefined) throw new Error(`${url} is no address`);
   const connection = connectValkey({
     address,
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
     clock: systemClock,
     scripts: [],
     ...options,

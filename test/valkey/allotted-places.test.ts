@@ -120,6 +120,34 @@ describeWithValkey(() => {
     });
   });
 
+  test("many accounts at one gateway are not held back by one with many callers at another", async () => {
+    const accounts = 10;
+    await withProcesses(2, { pool: { maxInFlight: accounts + 1 } }, async (at) => {
+      const [one, other] = [at(0), at(1)];
+      const served = new Map<string, number>();
+      let total = 0;
+      const caller = async (gateway: AllottedProcess, accountId: string): Promise<void> => {
+        while (total < 1_100) {
+          const place = await gateway.enter({ accountId }, { waitMs: 30_000 });
+          if (place === undefined) continue;
+          await Bun.sleep(5);
+          gateway.leave(place);
+          served.set(accountId, (served.get(accountId) ?? 0) + 1);
+          total += 1;
+        }
+      };
+      const small = Array.from({ length: 3 * accounts }, (_, index) =>
+        caller(one, `small ${index % accounts}`),
+      );
+      const large = Array.from({ length: 30 }, () => caller(other, "large"));
+      await Promise.all([...small, ...large]);
+      // On one gateway, each account would have had an eleventh of all: 100.
+      for (let index = 0; index < accounts; index += 1) {
+        expect(served.get(`small ${index}`)).toBeGreaterThan(50);
+      }
+    });
+  });
+
   test("a gateway that ends gives everything back", async () => {
     const one = await startProcess(server, { pool: { maxInFlight: 5 } });
     const two = await startProcess(server, { pool: { maxInFlight: 5 } });

@@ -36,6 +36,8 @@ export interface RefusedPlace {
 
 /** The parts of a process of bounds that it shares. Read for every decision. */
 export interface BoundParts {
+  /** How many processes share the bounds. */
+  readonly processes: number;
   ofPool(pool: Pool, whole: PoolBounds): PoolBounds;
   ofUpstream(name: string, whole: number): number;
   /** Of the places for drained answers of an upstream. */

@@ -262,6 +262,7 @@ export class Capacity implements CapacityGate {
       clock,
       limits,
       scopeId: `${place.kind}:${place.name}`,
+      processes: () => parts?.processes ?? 1,
       bounds,
       unitsOf: (keyId) => (place.kind === "pool" ? units.unitsOf(place.name, keyId) : 0),
       pool: place.kind === "pool" ? place.name : undefined,

@@ -1,6 +1,6 @@
 import type { FairQueue } from "../places/queue/fair-queue.ts";
 import type { PlaceRequest } from "./place.ts";
-import type { PoolTokens } from "./pool-tokens.ts";
+import type { PoolTokens } from "./tokens/pool-tokens.ts";
 import type { QueueTurn } from "./waiter.ts";
 
 /** Picks the next call without a guarantee when tokens may be scarce. */

@@ -16,7 +16,8 @@ import {
 } from "./place.ts";
 import type { PoolBounds } from "./pool-bounds.ts";
 import { PoolPlaces, type GateUse, type PoolPlacesOptions } from "./pool-places.ts";
-import { PoolTokens, type PoolTokensOptions, type Reservation } from "./pool-tokens.ts";
+import { PoolTokens } from "./tokens/pool-tokens.ts";
+import type { PoolTokensOptions, Reservation } from "./tokens/reservation.ts";
 import type { PlaceQueue, QueueTurn, Waited, Waiter } from "./waiter.ts";
 
 export interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {

@@ -91,15 +91,18 @@ describe("any sequence of refusals", () => {
   test("the log is the same as a plain list with the same bounds", () => {
     fc.assert(
       fc.property(fc.array(subject, { maxLength: 200 }), (subjects) => {
-        const bounds = { perSubject: 3, limit: 10 };
+        const bounds = {
+          keys: { perSubject: 3, limit: 8 },
+          strangers: { perSubject: 3, limit: 2 },
+        };
         const log = new RefusalLog(bounds);
         const all = subjects.map((values, index) => refusalOf(index, values));
         for (const refusal of all) log.record(refusal);
         const expected = [
-          ...plainList(all.filter(isOfKey), { ...bounds, limit: 8 }),
+          ...plainList(all.filter(isOfKey), bounds.keys),
           ...plainList(
             all.filter((one) => !isOfKey(one)),
-            { ...bounds, limit: 2 },
+            bounds.strangers,
           ),
         ].toSorted((one, other) => other.at - one.at);
         expect(idsOf(log.list({}, 100))).toEqual(idsOf(expected));

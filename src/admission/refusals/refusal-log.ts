@@ -1,32 +1,19 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
+import {
+  refusalBounds,
+  subjectOf,
+  type RefusalFilter,
+} from "../../domain/errors/refusal-bounds.ts";
 import { RefusalQueue } from "./refusal-queue.ts";
 
-export interface RefusalLogOptions {
-  /** Kept for one key, one unknown public id, or the signed-in users of one account. */
-  readonly perSubject: number;
-  /** Kept in all. */
-  readonly limit: number;
-}
-
-export interface RefusalFilter {
-  readonly keyId?: string | undefined;
-  readonly accountId?: string | undefined;
-}
-
-export const refusalLogDefaults: RefusalLogOptions = { perSubject: 20, limit: 10_000 };
-
-/**
- * The last refusals, in bounded memory. Unknown callers have a fifth of the room: public ids can be
- * made up, and must not push out the refusals of real keys.
- */
+/** The last refusals, in bounded memory. */
 export class RefusalLog {
   readonly #ofKeys: RefusalQueue;
   readonly #ofStrangers: RefusalQueue;
 
-  constructor({ perSubject, limit }: RefusalLogOptions = refusalLogDefaults) {
-    const strangers = Math.ceil(limit / 5);
-    this.#ofKeys = new RefusalQueue({ perSubject, limit: limit - strangers });
-    this.#ofStrangers = new RefusalQueue({ perSubject, limit: strangers });
+  constructor(bounds = refusalBounds) {
+    this.#ofKeys = new RefusalQueue(bounds.keys);
+    this.#ofStrangers = new RefusalQueue(bounds.strangers);
   }
 
   get size(): number {
@@ -35,9 +22,8 @@ export class RefusalLog {
 
   /** Takes constant time. */
   record(refusal: Refusal): void {
-    const { keyId, publicId, accountId } = refusal.explanation;
-    if (keyId !== undefined) this.#ofKeys.add(keyId, refusal);
-    else this.#ofStrangers.add(publicId ?? accountId ?? "", refusal);
+    const { of, subject } = subjectOf(refusal);
+    (of === "keys" ? this.#ofKeys : this.#ofStrangers).add(subject, refusal);
   }
 
   /** By request id. */

@@ -17,6 +17,7 @@ import {
 } from "../serve/load-settings.ts";
 import { checkDatabase } from "./check-database.ts";
 import { checkGateway } from "./check-gateway.ts";
+import { checkLimitStore } from "./check-limit-store.ts";
 import { checkMachine } from "./check-machine.ts";
 import { checkTargets } from "./check-targets.ts";
 import { formatFinding, type Finding } from "./finding.ts";
@@ -26,9 +27,10 @@ export const doctorCommand: Command = {
   help: () => `Usage: sluice doctor [--config FILE] [--data-dir DIR] [--no-targets] [--json]
 
 Finds out why a gateway does not work, and what to do about it. Checks the configuration, the data
-directory, the disk, open files, a PostgreSQL server, the gateway if one is running, and each target: its credential,
-whether it can be reached, and whether it answers. It asks each target for up to 16 tokens. Run it as
-the user of the gateway and with its environment, because credentials depend on both.
+directory, the disk, open files, a PostgreSQL server, the server of limits.store, the gateway if one
+is running, and each target: its credential, whether it can be reached, and whether it answers. It
+asks each target for up to 16 tokens. Run it as the user of the gateway and with its environment,
+because credentials depend on both.
 
 Options:
   -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo)
@@ -75,6 +77,7 @@ async function examine({ chosen, asksTargets, tell }: Examination, io: CommandIo
   }
   tell(checkMachine(config));
   tell(await checkDatabase(config, io));
+  tell(await checkLimitStore(config, io));
   tell(await checkGateway(config.dataDir, chosen, io));
   if (asksTargets && path !== undefined) tell(await checkTargets(config, io));
 }

@@ -49,7 +49,7 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     reports: stores.reports,
     usage: stores.usage,
     // Refusals exist only in the memory of the gateway.
-    refusals: { find: () => undefined, list: () => [] },
+    refusals: { find: async () => undefined, list: async () => [] },
     clock,
     random,
     peppers,

@@ -12,7 +12,7 @@ import { listScope, requireVisible } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { apiForm, viewAs } from "../values/api-form.ts";
 
-/** The last refusals of each key with their reasons, kept in memory. */
+/** The last refusals of each key with their reasons. */
 export function refusalOperations({ refusals }: AdminServices): readonly Operation[] {
   return [
     defineOperation({
@@ -24,11 +24,12 @@ export function refusalOperations({ refusals }: AdminServices): readonly Operati
       ...permissions.read,
       query: refusalQuerySchema,
       answer: refusalsSchema,
-      run({ call, query }) {
+      async run({ call, query }) {
         const scope = listScope(call.principal, query.account_id);
         if (scope.isEmpty) return { data: [] };
         const filter = { keyId: query.key_id, accountId: scope.accountId };
-        return { data: refusals.list(filter, query.limit).map(viewRefusal) };
+        const found = await refusals.list(filter, query.limit);
+        return { data: found.map(viewRefusal) };
       },
     }),
     defineOperation({
@@ -40,8 +41,8 @@ export function refusalOperations({ refusals }: AdminServices): readonly Operati
       description: "`id` is the `x-request-id` of the refused request.",
       ...permissions.read,
       answer: refusalSchema,
-      run({ call, parameters }) {
-        const refusal = refusals.find(parameters["id"] ?? "");
+      async run({ call, parameters }) {
+        const refusal = await refusals.find(parameters["id"] ?? "");
         const owned = refusal && { refusal, accountId: refusal.explanation.accountId };
         return viewRefusal(requireVisible(owned, call.principal, "refusal").refusal);
       },

@@ -1,4 +1,3 @@
-import { RefusalLog } from "../../admission/refusals/refusal-log.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -19,6 +18,7 @@ import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
 import { ControlPlane, platformOf, type ControlPlaneOptions } from "../wiring/control-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
+import { KeptRefusals } from "./refusals/kept-refusals.ts";
 import { createOwnReplica, type ReplicaState } from "./replicas/own-replica.ts";
 import { Replicas } from "./replicas/replicas.ts";
 import type { Door } from "../wiring/door.ts";
@@ -66,7 +66,7 @@ export class ControlServer implements AsyncDisposable {
   readonly installation: Installation;
   readonly storage: Storage;
   readonly #options: ControlServerOptions;
-  readonly #refusals = new RefusalLog();
+  readonly #refusals: KeptRefusals;
   readonly #plane: ControlPlane;
   readonly #export: MetricsExport;
   readonly #replicas: Replicas;
@@ -78,6 +78,7 @@ export class ControlServer implements AsyncDisposable {
     const { config, clock, randomBytes, telemetry, onBootstrapToken } = options;
     this.#options = options;
     this.#config = config;
+    this.#refusals = new KeptRefusals(clock);
     this.installation = new Installation(config, { random: randomBytes, clock });
     const owner = this.installation;
     const settings = (): Config => this.#config;
@@ -142,6 +143,7 @@ export class ControlServer implements AsyncDisposable {
    */
   async begin(): Promise<void> {
     this.storage.start();
+    await this.#shareRefusals();
     this.#export.configure(this.#config.telemetry.otlp);
     await this.#plane.startBootstrap();
   }
@@ -167,8 +169,16 @@ export class ControlServer implements AsyncDisposable {
     await this.#export.stop();
     await this.#replicas.stop();
     await this.#plane.stop();
+    await this.#refusals.close();
     await this.storage.close();
     if (this.#listener !== undefined) this.#options.telemetry.events.stopped();
+  }
+
+  async #shareRefusals(): Promise<void> {
+    const { store } = this.#config.limits;
+    if (store === "memory") return;
+    const { openValkeyRefusals } = await import("../wiring/limits/open-valkey-refusals.ts");
+    this.#refusals.share(await openValkeyRefusals(store, this.#options.clock));
   }
 
   #createPort(): ControlPort {

@@ -47,6 +47,12 @@ export class StorageEvents {
     this.#logger.log("error", message, { store, reason });
   }
 
+  /** The store has forgotten what workers have admitted, and is being told. */
+  limitsLost(store: string): void {
+    const message = "the store of limits has lost its data; each worker restores what it knows";
+    this.#logger.log("error", message, { store });
+  }
+
   limitsShared(store: string): void {
     this.#logger.log("info", "the store of limits decides", { store });
   }

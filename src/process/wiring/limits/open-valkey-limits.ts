@@ -1,13 +1,11 @@
 import type { Config } from "../../../config/config.ts";
 import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
 import { connectValkey } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
-import { joinScripts } from "../../../store/coordinator/valkey/joins/join-scripts.ts";
-import { placeScripts } from "../../../store/coordinator/valkey/places/valkey-allotments.ts";
-import { Fleet, fleetScript } from "../../../store/coordinator/valkey/limits/fleet.ts";
-import { limitScripts } from "../../../store/coordinator/valkey/limits/scripts.ts";
+import { Fleet } from "../../../store/coordinator/valkey/fleet/fleet.ts";
 import { SharedLimits } from "../../../store/coordinator/valkey/limits/shared-limits.ts";
 import { limitStoreBounds } from "../build-services.ts";
 import { newSharedCoordinator } from "./shared-coordinator.ts";
+import { sharedScripts } from "./shared-scripts.ts";
 import type { SharedLimitParts, SharedLimitStore } from "./shared-limit-store.ts";
 
 type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
@@ -20,7 +18,7 @@ export function openValkeyLimits(
   const { clock, random, telemetry, ownWorkers } = parts;
   const address = parseValkeyUrl(url.reveal());
   if (address === undefined) throw new TypeError("limits.store was not checked");
-  const scripts = [...limitScripts, fleetScript, ...placeScripts, ...joinScripts];
+  const scripts = sharedScripts;
   const connection = connectValkey({ address, timeoutMs, clock, scripts, authorities });
   const { storage: events, metrics } = telemetry;
   const limits = new SharedLimits({
@@ -30,6 +28,8 @@ export function openValkeyLimits(
     ...limitStoreBounds,
     workers: () => fleet.workers,
     onError: (error) => events.limitsFailed(name, error),
+    isTrusted: () => fleet.isTrusted,
+    onLost: () => void fleet.check(),
   });
   const fleet = new Fleet({
     connection,
@@ -37,14 +37,21 @@ export function openValkeyLimits(
     ownWorkers,
     worker: crypto.randomUUID(),
     onBeat: () => limits.catchUp(),
+    onLoss() {
+      events.limitsLost(name);
+      limits.restore();
+    },
   });
   connection.onChange((reason) => {
-    if (reason !== undefined) return events.limitsAlone(name, reason);
-    events.limitsShared(name);
-    void limits.catchUp();
+    if (reason === undefined) events.limitsShared(name);
+    else {
+      fleet.away();
+      events.limitsAlone(name, reason);
+    }
+    void fleet.check();
   });
-  metrics.followLimits(() => !connection.isUp);
-  const coordinator = newSharedCoordinator(connection, { clock, ownWorkers });
+  metrics.followLimits(() => !connection.isUp || !fleet.isTrusted);
+  const coordinator = newSharedCoordinator(connection, { clock, fleet });
   return Object.assign(limits, {
     coordinator,
     async start(): Promise<void> {

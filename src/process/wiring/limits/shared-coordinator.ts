@@ -1,5 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
 import type { ValkeyConnection } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
+import type { Fleet } from "../../../store/coordinator/valkey/fleet/fleet.ts";
 import { ValkeyJoins } from "../../../store/coordinator/valkey/joins/valkey-joins.ts";
 import { ValkeyRouting } from "../../worker/coordination/allotted/valkey-routing.ts";
 import type { SharedCoordinator } from "./shared-limit-store.ts";
@@ -7,11 +8,10 @@ import type { SharedCoordinator } from "./shared-limit-store.ts";
 /** What workers of several gateways share besides limits. */
 export function newSharedCoordinator(
   connection: ValkeyConnection,
-  { clock, ownWorkers }: { readonly clock: Clock; readonly ownWorkers: number },
+  { clock, fleet }: { readonly clock: Clock; readonly fleet: Fleet },
 ): SharedCoordinator & { close(): Promise<void> } {
-  const options = { connection, clock, process: crypto.randomUUID() };
-  const routing = new ValkeyRouting({ ...options, ownWorkers });
-  const joins = new ValkeyJoins(options);
+  const routing = new ValkeyRouting({ connection, clock, fleet });
+  const joins = new ValkeyJoins({ connection, clock, process: fleet.worker });
   return {
     routing,
     joins,

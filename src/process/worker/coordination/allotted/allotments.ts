@@ -6,8 +6,6 @@ import { Allotment, type Demand } from "./allotment.ts";
 export interface AllotmentsOptions {
   readonly clock: Clock;
   readonly store: AllotmentStore;
-  /** Those of this gateway, which are known before the first answer. */
-  readonly fewestProcesses: number;
   /** Called between two beats, before allotments are prolonged. */
   readonly onBeat: () => void;
 }
@@ -27,8 +25,6 @@ const looksPerBeat = 4;
 export class Allotments {
   readonly #options: AllotmentsOptions;
   readonly #all = new Map<string, Allotment>();
-  /** Processes that shared the bounds when this was last known, sorted. */
-  #processes: readonly string[];
   #looks = 0;
   #sequence = 0;
   #cancel: () => void = () => undefined;
@@ -37,17 +33,14 @@ export class Allotments {
   constructor(options: AllotmentsOptions) {
     const { store } = options;
     this.#options = options;
-    this.#processes = [store.process];
     store.onNews(({ bound, is }) => {
       const allotment = this.#all.get(bound);
       if (is === "wanted") allotment?.wanted();
       else allotment?.free();
     });
     store.onChange(() => {
-      if (store.isUp) this.#greet();
       for (const allotment of this.#all.values()) allotment.storeChanged();
     });
-    this.#greet();
     this.#plan();
   }
 
@@ -70,9 +63,11 @@ export class Allotments {
 
   /** This process's part of a limit; the parts of all add up to it. */
   shareOf(limit: number): number {
-    const { store, fewestProcesses } = this.#options;
-    const number = this.#processes.indexOf(store.process) + 1;
-    return partOf(limit, { workers: Math.max(this.#processes.length, fewestProcesses), number });
+    return partOf(limit, this.#options.store.rank);
+  }
+
+  get processes(): number {
+    return this.#options.store.rank.workers;
   }
 
   /** Gives everything back. */
@@ -95,18 +90,6 @@ export class Allotments {
   #beat(): void {
     if (this.#isClosed) return;
     this.#options.onBeat();
-    this.#greet();
     for (const allotment of this.#all.values()) void allotment.beat();
-  }
-
-  /** While the store is unavailable, the last known processes count. */
-  #greet(): void {
-    const { store } = this.#options;
-    store.greet().then(
-      (processes) => {
-        if (processes.includes(store.process)) this.#processes = processes;
-      },
-      () => undefined,
-    );
   }
 }

@@ -17,7 +17,6 @@ import { PoolAllotments } from "./pool-allotments.ts";
 export interface PlaceAllotmentsOptions {
   readonly clock: Clock;
   readonly store: AllotmentStore;
-  readonly fewestProcesses: number;
 }
 
 /**
@@ -41,6 +40,10 @@ export class PlaceAllotments implements BoundParts {
   /** Call before anything else. */
   attach(capacity: Pick<Capacity, "partChanged" | "partUse">): void {
     this.#capacity = capacity;
+  }
+
+  get processes(): number {
+    return this.#all.processes;
   }
 
   ofPool(pool: Pool, whole: PoolBounds): PoolBounds {

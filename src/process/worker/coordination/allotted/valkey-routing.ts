@@ -4,6 +4,7 @@ import type { RoutingSettings } from "../../../../domain/routing-settings.ts";
 import { ConcurrencyLimit } from "../../../../routing/health/concurrency-limit.ts";
 import type { HealthHint } from "../../../../routing/health/target-health.ts";
 import type { ValkeyConnection } from "../../../../store/coordinator/valkey/connection/valkey-connection.ts";
+import type { Fleet } from "../../../../store/coordinator/valkey/fleet/fleet.ts";
 import { ValkeyAllotments } from "../../../../store/coordinator/valkey/places/valkey-allotments.ts";
 import type { RoutingSharing } from "../../../wiring/build-routing.ts";
 import { HealthChannel } from "./health-channel.ts";
@@ -12,10 +13,7 @@ import { PlaceAllotments } from "./place-allotments.ts";
 export interface ValkeyRoutingOptions {
   readonly connection: ValkeyConnection;
   readonly clock: Clock;
-  /** Unique among all processes and never used again. */
-  readonly process: string;
-  /** Workers of this gateway. */
-  readonly ownWorkers: number;
+  readonly fleet: Fleet;
 }
 
 /** What the workers of several gateways share about targets. */
@@ -24,14 +22,10 @@ export class ValkeyRouting implements RoutingSharing {
   readonly #allotments: PlaceAllotments;
   readonly #health: HealthChannel;
 
-  constructor({ connection, clock, process, ownWorkers }: ValkeyRoutingOptions) {
-    const store = new ValkeyAllotments({ connection, process });
-    const allotments = (this.#allotments = new PlaceAllotments({
-      clock,
-      store,
-      fewestProcesses: ownWorkers,
-    }));
-    this.#health = new HealthChannel({ connection, process });
+  constructor({ connection, clock, fleet }: ValkeyRoutingOptions) {
+    const store = new ValkeyAllotments({ connection, fleet });
+    const allotments = (this.#allotments = new PlaceAllotments({ clock, store }));
+    this.#health = new HealthChannel({ connection, process: fleet.worker });
     this.places = { parts: allotments, recall: (refused) => allotments.recall(refused) };
   }
 

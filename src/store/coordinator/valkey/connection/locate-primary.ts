@@ -5,14 +5,16 @@ import { listOf } from "./list-of.ts";
 import { connectTimeoutMs, newClient, type ServerSettings } from "./server-line.ts";
 import { ValkeyUnavailable } from "./valkey-errors.ts";
 
-/** Finds the server of an address: itself, or the primary that the first Sentinel to answer names. */
+/**
+ * Finds the server of an address: itself, the next one of a cluster each time, or the primary that
+ * the first Sentinel to answer names.
+ */
 export function locatePrimary(
   { topology, hosts, service }: ValkeyAddress,
   settings: ServerSettings,
   clock: Clock,
 ): () => Promise<HostAndPort> {
-  const [only] = hosts;
-  if (topology !== "sentinel" && only !== undefined) return () => Promise.resolve(only);
+  if (topology !== "sentinel") return inTurn(hosts);
   // Sentinels have users of their own, and no databases.
   const toSentinel = { ...settings, username: "", password: "", database: 0 };
   const deadlines = new Deadlines(clock, connectTimeoutMs / 2);
@@ -31,6 +33,15 @@ export function locatePrimary(
       }
     }
     throw new ValkeyUnavailable(`no Sentinel names the primary: ${problems.join("; ")}`);
+  };
+}
+
+function inTurn(hosts: readonly HostAndPort[]): () => Promise<HostAndPort> {
+  let turn = 0;
+  return async () => {
+    const host = hosts[turn++ % hosts.length];
+    if (host === undefined) throw new ValkeyUnavailable("no server is named");
+    return host;
   };
 }
 

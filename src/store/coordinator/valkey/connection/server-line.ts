@@ -1,14 +1,15 @@
 import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
+import { listOf } from "./list-of.ts";
 import { isReplaced, isWrongRequest, ValkeyUnavailable } from "./valkey-errors.ts";
 
 export interface ServerSettings {
   readonly username: string;
   readonly password: string;
   readonly database: number;
-  /** Undefined: without TLS. */
-  readonly tls: Bun.TLSOptions | undefined;
+  /** Undefined: without TLS; true: with the authorities of the system. */
+  readonly tls: Bun.TLSOptions | true | undefined;
 }
 
 export interface ServerLineOptions extends ServerSettings {
@@ -25,7 +26,7 @@ export interface ServerLineOptions extends ServerSettings {
 /** Failures in a row after which commands are no longer sent. */
 const mostFailures = 5;
 const firstProbeMs = 100;
-const longestProbeMs = 1_000;
+const longestProbeMs = 500;
 /** Nobody waits for a new connection, so it may take longer than a command. */
 export const connectTimeoutMs = 2_000;
 
@@ -134,6 +135,7 @@ export class ServerLine {
     const connected = client
       .connect()
       .then(() => client.send("PING", []))
+      .then(() => refuseReplica(client))
       .then(() => prepare(client));
     try {
       await new Deadlines(clock, connectTimeoutMs).within(connected, () => undefined);
@@ -146,6 +148,12 @@ export class ServerLine {
     };
     return client;
   }
+}
+
+/** A primary that became a replica answers, but refuses all decisions. Not all users may ask it. */
+async function refuseReplica(client: Bun.RedisClient): Promise<void> {
+  const role: unknown = await client.send("ROLE", []).catch(() => undefined);
+  if (listOf(role)[0] === "slave") throw new ValkeyUnavailable("it is a replica");
 }
 
 /** A client that neither reconnects nor keeps commands by itself. */

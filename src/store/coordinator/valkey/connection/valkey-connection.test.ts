@@ -57,6 +57,24 @@ describeWithValkey(() => {
     await until(() => connection.isUp);
   });
 
+  test("a primary that becomes a replica is away until it is a primary again", async () => {
+    await using server = await startValkey();
+    using connection = closing(await connectTo(server));
+    const changes: (string | undefined)[] = [];
+    connection.onChange((reason) => void changes.push(reason));
+    const write = scriptOf("write", "return redis.call('SET', KEYS[1], '1')");
+    await server.command("REPLICAOF", "127.0.0.1", "1");
+    await connection.run(write, ["k"], []).catch(() => undefined);
+    expect(connection.isUp).toBe(false);
+    // Several probes find a replica.
+    await Bun.sleep(700);
+    expect(changes.map((reason) => typeof reason)).toEqual(["string"]);
+    await server.command("REPLICAOF", "NO", "ONE");
+    await until(() => connection.isUp);
+    await connection.run(write, ["k"], []);
+    expect(changes.map((reason) => typeof reason)).toEqual(["string", "undefined"]);
+  });
+
   test("an error of a script is thrown and does not count as a failure", async () => {
     await using server = await startValkey();
     using connection = closing(await connectTo(server));

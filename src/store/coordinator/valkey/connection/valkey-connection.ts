@@ -148,7 +148,7 @@ async function load(client: Bun.RedisClient, scripts: readonly ValkeyScript[]): 
 
 function settingsOf({ address, authorities }: ValkeyConnectionOptions): ServerSettings {
   const { username, password, database, isTls } = address;
-  const tls = authorities === undefined ? {} : { ca: authorities };
+  const tls = authorities === undefined || { ca: authorities };
   return { username, password, database, tls: isTls ? tls : undefined };
 }
 

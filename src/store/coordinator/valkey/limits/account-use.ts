@@ -1,6 +1,11 @@
+import { AgingMap } from "../../../../domain/limits/aging-map.ts";
 import type { LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import { nameOf, type NamedScope } from "../../../../domain/limits/scope-use.ts";
-import { countedSlots, guaranteeSlots } from "../../../../domain/limits/slots.ts";
+import {
+  countedSlots,
+  guaranteeSlots,
+  longestGuaranteeSeconds,
+} from "../../../../domain/limits/slots.ts";
 import { heldTo } from "../../memory/scope-charge.ts";
 import { windowsOf } from "./scope-parameters.ts";
 
@@ -13,15 +18,21 @@ export interface OpenCall {
   readonly slot: number;
   readonly reserved: number;
   readonly overrun: number;
+  /** When Valkey last heard of the overrun, in this process's time. */
+  heldAtMs: number;
   charged: number;
   /** Whether this worker has admitted it, and Valkey has not been told yet. */
   isAlone: boolean;
 }
 
-/** What this worker has charged in one window, by slot in its own time. */
-export interface IncludedWindow {
+/** A window, and the limit beyond which its use is a debt. */
+export interface KnownWindow {
   readonly name: NamedScope;
   readonly limit: number;
+}
+
+/** What this worker has charged in one window, by slot in its own time. */
+export interface IncludedWindow extends KnownWindow {
   readonly debt: number;
   readonly amounts: Map<number, number>;
 }
@@ -37,23 +48,29 @@ export interface Inclusion {
 export class AccountUse {
   readonly tag: string;
   readonly calls = new Map<string, OpenCall>();
-  /** By the key of the window, as Valkey has told them. */
-  readonly epochs = new Map<string, string>();
+  /**
+   * As Valkey told it first; empty: unknown. Another one that it tells later does not replace it, so
+   * that the next request finds the loss.
+   */
+  epoch = "";
+  /** The windows in which this worker has used anything that may count, by their keys. */
+  readonly known: AgingMap<KnownWindow>;
   /** Charged by this worker alone, by the key of the window. */
   readonly alone = new Map<string, IncludedWindow>();
-  readonly #sending: Inclusion[] = [];
+  #sending: Inclusion | undefined;
   /** Corrections that Valkey has not received. */
   #notes: (() => Promise<void>)[] = [];
   /** Set while Valkey is told all that. */
   bringing: Promise<void> | undefined;
 
-  constructor(tag: string) {
+  constructor(tag: string, nowMs: number) {
     this.tag = tag;
+    this.known = new AgingMap(longestGuaranteeSeconds * 1_000, nowMs);
   }
 
   /** Whether Valkey has to be told something before it decides again. */
   get isBehind(): boolean {
-    return this.#sending.length > 0 || this.alone.size > 0 || this.#notes.length > 0;
+    return this.#sending !== undefined || this.alone.size > 0 || this.#notes.length > 0;
   }
 
   keep(note: () => Promise<void>): void {
@@ -72,33 +89,49 @@ export class AccountUse {
     }
   }
 
-  /** Prepares an inclusion; later corrections of its calls are notes. */
-  send(id: string, windows: Inclusion["windows"], calls: readonly OpenCall[]): void {
-    this.#sending.push({ id, windows, calls });
-    for (const call of calls) call.isAlone = false;
-  }
-
-  /** What to send next, again until `sent`: what was lost first, then what was charged alone. */
+  /** What to send next, again until `sent`. Later corrections of its calls are notes. */
   nextInclusion(newId: () => string): Inclusion | undefined {
-    if (this.#sending.length === 0 && this.alone.size > 0) {
+    if (this.#sending === undefined && this.alone.size > 0) {
       const calls = [...this.calls.values()].filter(({ isAlone }) => isAlone);
-      this.send(newId(), new Map(this.alone), calls);
-      this.alone.clear();
+      this.#send({ id: newId(), windows: new Map(this.alone), calls });
     }
-    return this.#sending[0];
+    return this.#sending;
   }
 
-  /** Replaces the first inclusion, which had no effect, by one of more use and of all calls. */
-  sendInstead(windows: Inclusion["windows"]): void {
-    const replaced = this.#sending.shift();
-    if (replaced === undefined) return;
+  /** Sends the epoch at least, so that Valkey tells whether it has lost what it knew. */
+  verify(id: string): void {
+    if (this.epoch === "" || this.#sending !== undefined || this.alone.size > 0) return;
+    this.#sending = { id, windows: new Map(), calls: [] };
+  }
+
+  /** Sends all that this worker has used, instead of what was to be sent, because Valkey lost it. */
+  sendAll(id: string, windows: Inclusion["windows"]): void {
     const calls = [...this.calls.values()];
-    for (const call of calls) call.isAlone = false;
-    this.#sending.unshift({ id: replaced.id, windows, calls });
+    this.#send(windows.size > 0 || calls.length > 0 ? { id, windows, calls } : undefined);
   }
 
-  sent(): void {
-    this.#sending.shift();
+  #send(inclusion: Inclusion | undefined): void {
+    this.#sending = inclusion;
+    this.alone.clear();
+    for (const call of inclusion?.calls ?? []) call.isAlone = false;
+  }
+
+  /** Valkey has charged what was to be sent. */
+  sent(epoch: string): void {
+    this.epoch ||= epoch;
+    this.#sending = undefined;
+  }
+
+  /** Notes what Valkey has charged for this worker. */
+  admitted(scopes: readonly LimitScope[], epoch: string): void {
+    this.epoch ||= epoch;
+    const { keys, scopes: ofWindows } = windowsOf(scopes);
+    for (const [index, key] of keys.entries()) this.#know(key, ofWindows[index]);
+  }
+
+  #know(key: string, scope: LimitScope | undefined): void {
+    if (scope === undefined || this.known.touch(key) !== undefined) return;
+    this.known.set(key, { name: nameOf(scope), limit: heldTo(scope) });
   }
 
   /** Notes what this worker has charged, or corrected, by itself. */
@@ -108,6 +141,7 @@ export class AccountUse {
       const key = keys[index];
       const amount = amounts[scope.unit];
       if (amount === 0 || key === undefined) continue;
+      this.#know(key, scope);
       const window = this.alone.get(key) ?? emptyWindow(scope);
       this.alone.set(key, window);
       forgetOld(window, slot);

@@ -1,10 +1,7 @@
-import type { LimitScope } from "../../../../domain/limits/limit-scope.ts";
-import { nameOf } from "../../../../domain/limits/scope-use.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import type { AccountUse, IncludedWindow, Inclusion } from "./account-use.ts";
-import { windowsOf } from "./scope-parameters.ts";
+import type { AccountUse, IncludedWindow, Inclusion, KnownWindow } from "./account-use.ts";
 import type { Shadow } from "./shadow.ts";
-import type { EpochOf, ValkeyLimits } from "./valkey-limits.ts";
+import type { ValkeyLimits } from "./valkey-limits.ts";
 
 export interface CatchUpParts {
   readonly valkey: ValkeyLimits;
@@ -52,38 +49,34 @@ export class CatchUp {
     });
   }
 
-  /**
-   * Prepares to tell Valkey all that this worker has used of lost windows, unless that has happened
-   * since they were asked for.
-   */
-  restore(account: AccountUse, lost: ReadonlyMap<string, LimitScope>, asked: Epochs): void {
-    const windows = new Map<string, IncludedWindow>();
-    for (const [key, scope] of lost) {
-      if (account.epochs.get(key) !== asked.get(key)) continue;
-      const all = this.#allUseOf(account, key, { name: nameOf(scope), limit: scope.limit });
-      if (all !== undefined) windows.set(key, all);
-    }
-    if (windows.size > 0) account.send(this.#newId(), windows, [...account.calls.values()]);
+  /** Prepares to ask Valkey whether it has lost what it knew of an account, and to restore that. */
+  verify(account: AccountUse): void {
+    account.verify(this.#newId());
     if (account.isBehind) this.#behind.add(account);
   }
 
-  /** All that this worker has used of a window that Valkey has lost. */
-  #allUseOf(
-    account: AccountUse,
-    key: string,
-    { name, limit }: Pick<IncludedWindow, "name" | "limit">,
-  ): IncludedWindow | undefined {
-    account.epochs.delete(key);
-    const use = this.#parts.shadow.usedIn(account.tag, name);
+  /**
+   * Prepares to tell Valkey all that this worker has used, because it does not know the epoch
+   * `asked` any more; unless that has happened since.
+   */
+  restore(account: AccountUse, asked: string): void {
+    if (account.epoch !== asked) return;
+    account.epoch = "";
+    const windows = new Map<string, IncludedWindow>();
+    for (const [key, window] of account.known.entries()) {
+      const use = this.#useOf(account, window);
+      if (use !== undefined) windows.set(key, use);
+    }
+    account.sendAll(this.#newId(), windows);
+    if (account.isBehind) this.#behind.add(account);
+  }
+
+  #useOf({ tag }: AccountUse, { name, limit }: KnownWindow): IncludedWindow | undefined {
+    const use = this.#parts.shadow.usedIn(tag, name);
     if (use === undefined) return undefined;
-    account.alone.delete(key);
     const used = use.amounts.map((amount, index) => [use.slot + index, amount] as const);
-    return {
-      name,
-      limit,
-      debt: use.debt,
-      amounts: new Map(used.filter(([, amount]) => amount !== 0)),
-    };
+    const amounts = new Map(used.filter(([, amount]) => amount !== 0));
+    return { name, limit, debt: use.debt, amounts };
   }
 
   /** Resolves when Valkey knows all about an account. */
@@ -102,46 +95,16 @@ export class CatchUp {
     this.#behind.delete(account);
   }
 
-  async #include(account: AccountUse, sending: Inclusion): Promise<void> {
-    const keys = [...sending.windows.keys()];
-    const epochOf: EpochOf = (key) => account.epochs.get(key) ?? "";
-    const { tag } = account;
+  async #include(account: AccountUse, inclusion: Inclusion): Promise<void> {
+    const { tag, epoch } = account;
     const { slot } = this.#parts.shadow;
-    const included = await this.#parts.valkey.include({ tag, inclusion: sending, slot, epochOf });
-    if (included.is === "included") {
-      for (const [index, key] of keys.entries()) {
-        account.epochs.set(key, included.epochs[index] ?? "");
-      }
-      return account.sent();
-    }
-    const windows = new Map(sending.windows);
-    for (const number of included.windows) {
-      const key = keys[number - 1] ?? "";
-      const window = windows.get(key);
-      const all = window && this.#allUseOf(account, key, window);
-      if (all !== undefined) windows.set(key, all);
-    }
-    account.sendInstead(windows);
+    const included = await this.#parts.valkey.include({ tag, inclusion, slot }, epoch);
+    if (included.is === "lost") return this.restore(account, epoch);
+    account.sent(included.epoch);
   }
 
   #newId(): string {
     this.#inclusions += 1;
     return `${this.#parts.valkey.process}.${this.#inclusions}`;
   }
-}
-
-type Epochs = ReadonlyMap<string, string>;
-
-/** Scopes of the numbers, from 1, of lost windows, by their keys. */
-export function lostScopes(
-  scopes: readonly LimitScope[],
-  numbers: readonly number[],
-): ReadonlyMap<string, LimitScope> {
-  const { keys, scopes: ofWindows } = windowsOf(scopes);
-  const lost = new Map<string, LimitScope>();
-  for (const number of numbers) {
-    const [key, scope] = [keys[number - 1], ofWindows[number - 1]];
-    if (key !== undefined && scope !== undefined) lost.set(key, scope);
-  }
-  return lost;
 }

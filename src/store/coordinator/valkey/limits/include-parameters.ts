@@ -1,5 +1,5 @@
 import type { Inclusion, OpenCall } from "./account-use.ts";
-import { callKey, includeKey, newSlotsOf, windowsOf } from "./scope-parameters.ts";
+import { callKey, epochKey, includeKey, newSlotsOf, windowsOf } from "./scope-parameters.ts";
 
 export interface IncludeRequest {
   readonly tag: string;
@@ -7,7 +7,6 @@ export interface IncludeRequest {
   /** The current slot in this process's time. */
   readonly slot: number;
   readonly reservationTtlMs: number;
-  readonly epochOf: (windowKey: string) => string;
 }
 
 /** The keys and parameters of `includeScript`, without those that all scripts begin with. */
@@ -15,13 +14,13 @@ export function includeParameters(request: IncludeRequest): {
   readonly keys: readonly [string, ...string[]];
   readonly parameters: readonly string[];
 } {
-  const { tag, inclusion, slot, reservationTtlMs, epochOf } = request;
+  const { tag, inclusion, slot, reservationTtlMs } = request;
   const { id, windows, calls } = inclusion;
   const numbers = new Map([...windows.keys()].map((key, index) => [key, index + 1]));
   // Slots of two clocks begin at different moments: the later one keeps the use at least as long.
   const ageOf = (since: number): number => Math.max(0, slot - since - 1);
   const parameters: (string | number)[] = [windows.size];
-  for (const [key, { name }] of windows) parameters.push(newSlotsOf(name), epochOf(key));
+  for (const { name } of windows.values()) parameters.push(newSlotsOf(name));
   for (const { limit, debt, amounts } of windows.values()) {
     parameters.push(limit, debt, amounts.size);
     for (const [since, amount] of amounts) parameters.push(ageOf(since), amount);
@@ -34,7 +33,7 @@ export function includeParameters(request: IncludeRequest): {
   }
   const callKeys = calls.map(({ callId }) => callKey(tag, callId));
   return {
-    keys: [includeKey(tag, id), ...windows.keys(), ...callKeys],
+    keys: [includeKey(tag, id), epochKey(tag), ...windows.keys(), ...callKeys],
     parameters: parameters.map(String),
   };
 }

@@ -18,13 +18,13 @@ export type Decided =
   | {
       readonly is: "admitted";
       readonly slot: number;
-      /** Of the windows, in their order. */
-      readonly epochs: readonly string[];
+      /** Of the account. */
+      readonly epoch: string;
       readonly state: LimitState;
     }
   | { readonly is: "refused"; readonly refusal: RefusedByLimit }
-  /** The numbers of the windows, from 1, that are not those the worker knows. */
-  | { readonly is: "lost"; readonly windows: readonly number[] };
+  /** The account's epoch is not the one that the worker knows. */
+  | { readonly is: "lost" };
 
 export interface AskedScopes {
   readonly scopes: readonly LimitScope[];
@@ -46,14 +46,14 @@ interface ToldWindow {
  * is for limits in memory.
  */
 export function readDecision(reply: unknown, asked: AskedScopes, random: () => number): Decided {
-  const [verdict, time, latest, ...told] = listOf(reply);
+  const [verdict, time, latest, epoch, ...told] = listOf(reply);
   const now = numberOf(time);
   const slot = numberOf(latest);
   switch (verdict) {
     case 0: {
       const charges = chargesOf(asked, told.map(admittedWindow), slot);
-      const epochs = told.map((window) => String(listOf(window)[0]));
-      return { is: "admitted", slot, epochs, state: stateOf(firstOf(charges), charges, now) };
+      const state = stateOf(firstOf(charges), charges, now);
+      return { is: "admitted", slot, epoch: String(epoch), state };
     }
     case 1: {
       const charges = chargesOf(asked, told.map(refusedWindow), slot);
@@ -63,20 +63,20 @@ export function readDecision(reply: unknown, asked: AskedScopes, random: () => n
       return { is: "refused", refusal };
     }
     case 2:
-      return { is: "lost", windows: told.map(numberOf) };
+      return { is: "lost" };
     default:
       throw new TypeError("Valkey has not answered with a decision");
   }
 }
 
-export function numberOf(value: unknown): number {
+function numberOf(value: unknown): number {
   if (typeof value !== "number") throw new TypeError("Valkey has not answered with a number");
   return value;
 }
 
 /** The whole sum stands in the newest slot that is used, which decides when all is free again. */
 function admittedWindow(told: unknown): ToldWindow {
-  const [, sum, debt, newest] = listOf(told);
+  const [sum, debt, newest] = listOf(told);
   return { debt: numberOf(debt), overrun: 0, amounts: [numberOf(newest), numberOf(sum)] };
 }
 

@@ -27,6 +27,10 @@ export function callKey(tag: string, callId: string): string {
   return `${prefix}:{${tag}}:call:${callId}`;
 }
 
+export function epochKey(tag: string): string {
+  return `${prefix}:{${tag}}:epoch`;
+}
+
 export function includeKey(tag: string, id: string): string {
   return `${prefix}:{${tag}}:included:${id}`;
 }
@@ -62,13 +66,9 @@ function findWindows(scopes: readonly LimitScope[]): RequestWindows {
 export function scopeParameters(
   scopes: readonly LimitScope[],
   { keys, scopes: ofWindows, numbers }: RequestWindows,
-  epochOf: (key: string) => string,
 ): string[] {
   const parameters = [String(keys.length)];
-  for (const [index, key] of keys.entries()) {
-    const scope = ofWindows[index];
-    parameters.push(epochOf(key), String(scope === undefined ? 0 : newSlotsOf(nameOf(scope))));
-  }
+  for (const scope of ofWindows) parameters.push(String(newSlotsOf(nameOf(scope))));
   parameters.push(String(scopes.length));
   for (const [index, scope] of scopes.entries()) {
     const { limit } = scope;

@@ -1,10 +1,16 @@
 import { scriptOf } from "../connection/valkey-connection.ts";
 import { windowScript } from "./window-script.ts";
 
+/** Longer than a window counts, and than a worker remembers what it admitted. */
+const epochLifeMs = 7_200_000;
+
 /**
  * One script for each decision. The parameters of a scope are five: the number of its window among
  * the keys, its counted slots, its limit, the limit beyond which its use is a debt, and the most
  * overrun. Requests are the unit of a window whose key ends with `r`.
+ *
+ * All windows of an account have its epoch, which outlives them. The caller says which epoch it
+ * knows. When that is gone, the server has lost what the caller has admitted.
  */
 const scopesScript = `
 local next = 1
@@ -13,21 +19,40 @@ local function take()
   return ARGV[next - 1]
 end
 
--- The windows of a list of scopes. Lost: the server has forgotten a window that the caller knows.
 local function openScopes(first)
-  local windows, scopes, lost = {}, {}, {}
+  local windows, scopes = {}, {}
   for i = 1, tonumber(take()) do
-    local key, epoch = KEYS[first + i - 1], take()
+    local key = KEYS[first + i - 1]
     windows[i] = open(key, tonumber(take()))
     windows[i].isRequests = string.sub(key, -1) == 'r'
-    if epoch ~= '' and windows[i].e ~= epoch then lost[#lost + 1] = i end
   end
   for i = 1, tonumber(take()) do
     local w = windows[tonumber(take())]
     scopes[i] = { w = w, counted = tonumber(take()), limit = tonumber(take()) }
     scopes[i].held, scopes[i].most = tonumber(take()), tonumber(take())
   end
-  return windows, scopes, lost
+  return windows, scopes
+end
+
+-- The epoch of the account: nil when it is not the one that the caller knows.
+local function findEpoch(key, known, new)
+  local epoch = redis.call('GET', key)
+  if epoch then return (known == '' or known == epoch) and epoch or nil end
+  if known ~= '' then return nil end
+  redis.call('SET', key, new, 'PX', ${epochLifeMs})
+  return new
+end
+
+-- Looks for it only where the windows do not tell.
+local function epochOf(windows, key, known, new)
+  local isTold = known ~= ''
+  for _, w in ipairs(windows) do isTold = isTold and w.e == known end
+  local epoch = isTold and known or findEpoch(key, known, new)
+  local first = windows[1]
+  if epoch and (first.isNew or math.floor(first.k / 600) < math.floor(slot / 600)) then
+    redis.call('PEXPIRE', key, ${epochLifeMs})
+  end
+  return epoch
 end
 
 local function bring(scopes)
@@ -35,18 +60,18 @@ local function bring(scopes)
 end
 
 local function refused(windows, epoch, lifetime)
-  local told = { 1, now, slot }
+  local told = { 1, now, slot, epoch }
   for _, w in ipairs(windows) do
     -- A payment or another period stays; a refusal changes nothing else.
-    if not w.isNew and (w.isPaid or w.isRecounted) then w:save(epoch, lifetime) end
+    if not w.isNew and (w.isPaid or w.isRecounted) then w:save(lifetime, epoch) end
     told[#told + 1] = w:told()
   end
   return told
 end
 
-local function admitted(windows)
-  local told = { 0, now, slot }
-  for _, w in ipairs(windows) do told[#told + 1] = { w.e, w.s, w.d, w:newestUsed() } end
+local function admitted(windows, epoch)
+  local told = { 0, now, slot, epoch }
+  for _, w in ipairs(windows) do told[#told + 1] = { w.s, w.d, w:newestUsed() } end
   return told
 end
 
@@ -60,99 +85,121 @@ local function isOver(scope, requests, tokens)
 end
 `;
 
-const base = windowScript + scopesScript;
+/** What the server remembers of a call until it is settled. */
+const recordScript = `
+local function recordOf(admittedAt, reserved, charged, overrun, expires, heldSince)
+  return string.format('%.0f:%.0f:%.0f:%.0f:%.0f:%.0f', admittedAt, reserved, charged, overrun,
+    expires, heldSince)
+end
+`;
+
+const base = windowScript + scopesScript + recordScript;
 
 export const acquireScript = scriptOf(
   "acquire",
   `${base}
-local epoch, lifetime = take(), tonumber(take())
+local new, lifetime, known = take(), tonumber(take()), take()
 local requests, tokens, overrun = tonumber(take()), tonumber(take()), tonumber(take())
-local windows, scopes, lost = openScopes(2)
-if #lost > 0 then return { 2, now, slot, unpack(lost) } end
+local windows, scopes = openScopes(3)
+local epoch = epochOf(windows, KEYS[1], known, new)
+if not epoch then return { 2, now, slot } end
 bring(scopes)
 for _, scope in ipairs(scopes) do
   if isOver(scope, requests, tokens) then return refused(windows, epoch, lifetime) end
-  if overrun > 0 and not scope.w.isRequests and scope.w.d + scope.w.o + overrun > scope.most then
+  local most = scope.w.d + scope.w:overrun() + overrun
+  if overrun > 0 and not scope.w.isRequests and most > scope.most then
     return refused(windows, epoch, lifetime)
   end
 end
 for _, w in ipairs(windows) do
   w:charge(w.isRequests and requests or tokens)
-  if overrun > 0 and not w.isRequests then w:openOverrun(overrun) end
-  w:save(epoch, lifetime)
+  if overrun > 0 and not w.isRequests then w:openOverrun(overrun, slot) end
+  w:save(lifetime, epoch)
 end
-local record = slot .. ':' .. tokens .. ':' .. tokens .. ':' .. overrun .. ':' .. (now + lifetime)
-redis.call('SET', KEYS[1], record, 'PX', lifetime + 60000)
-return admitted(windows)
+redis.call('SET', KEYS[2], recordOf(slot, tokens, tokens, overrun, now + lifetime, slot), 'PX',
+  lifetime + 60000)
+return admitted(windows, epoch)
 `,
 );
 
 export const countScript = scriptOf(
   "count",
   `${base}
-local epoch, lifetime = take(), tonumber(take())
-local windows, scopes, lost = openScopes(1)
-if #lost > 0 then return { 2, now, slot, unpack(lost) } end
+local new, lifetime, known = take(), tonumber(take()), take()
+local windows, scopes = openScopes(2)
+local epoch = epochOf(windows, KEYS[1], known, new)
+if not epoch then return { 2, now, slot } end
 bring(scopes)
 for _, scope in ipairs(scopes) do
   if isOver(scope, 1, 0) then return refused(windows, epoch, lifetime) end
 end
 for _, w in ipairs(windows) do
   if w.isRequests then w:charge(1) end
-  w:save(epoch, lifetime)
+  w:save(lifetime, epoch)
 end
-return admitted(windows)
+return admitted(windows, epoch)
 `,
 );
 
 export const uncountScript = scriptOf(
   "uncount",
   `${base}
-local epoch, lifetime, counted = take(), tonumber(take()), tonumber(take())
+local lifetime, counted = tonumber(take()), tonumber(take())
 local windows, scopes = openScopes(1)
 bring(scopes)
 for _, w in ipairs(windows) do
   if w.isRequests and not w.isNew and w:counts(counted) and w:at(counted) > 0 then
     w:change(counted, -1)
-    w:save(epoch, lifetime)
+    w:save(lifetime)
   end
 end
 return 0
 `,
 );
 
-/** Each corrects the windows of tokens of one call, of which the first key is the record. */
+/**
+ * Each corrects the windows of tokens of one call, of which the first key is the record. A window
+ * that has expired begins again, without an epoch.
+ */
 const callScript = `${base}
-local epoch, lifetime, used = take(), tonumber(take()), tonumber(take())
+local lifetime, used = tonumber(take()), tonumber(take())
 local record = redis.call('GET', KEYS[1])
 if not record then return 0 end
-local admittedAt, reserved, charged, overrun, expires =
-  string.match(record, '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
+local admittedAt, reserved, charged, overrun, expires, heldSince =
+  string.match(record, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
 admittedAt, reserved, charged = tonumber(admittedAt), tonumber(reserved), tonumber(charged)
-overrun, expires = tonumber(overrun), tonumber(expires)
+overrun, expires, heldSince = tonumber(overrun), tonumber(expires), tonumber(heldSince)
 
-local function correct(ended, by)
+local function correct(by)
+  local windows = {}
   for i = 2, #KEYS do
     local w = open(KEYS[i], tonumber(take()))
-    local held = tonumber(take())
+    w.held = tonumber(take())
+    windows[#windows + 1] = w
+  end
+  for _, w in ipairs(windows) do
     w:advance()
-    w:holdTo(held)
-    w:openOverrun(-ended)
+    w:holdTo(w.held)
+    w:openOverrun(-overrun, heldSince)
     by(w)
-    w:save(epoch, lifetime)
+    w:save(lifetime)
   end
 end
 `;
 
+/** With what is charged already, it only holds the overrun again. */
 export const useScript = scriptOf(
   "use",
   `${callScript}
-local more = used - charged
-if now >= expires or more <= 0 then return 0 end
-local ended = math.min(more, overrun)
-record = admittedAt .. ':' .. reserved .. ':' .. used .. ':' .. (overrun - ended) .. ':' .. expires
-redis.call('SET', KEYS[1], record, 'KEEPTTL')
-correct(ended, function(w) w:chargeMore(more) end)
+local more = math.max(0, used - charged)
+if now >= expires or more == 0 and overrun == 0 then return 0 end
+local left = math.max(0, overrun - more)
+correct(function(w)
+  w:openOverrun(left, slot)
+  if more > 0 then w:chargeMore(more) end
+end)
+redis.call('SET', KEYS[1], recordOf(admittedAt, reserved, charged + more, left, expires, slot),
+  'KEEPTTL')
 return 1
 `,
 );
@@ -166,7 +213,7 @@ if now >= expires or used < 0 then used = charged end
 local difference = used - charged
 if difference == 0 and overrun == 0 then return 1 end
 local ofSlot = math.max(difference, -reserved)
-correct(overrun, function(w)
+correct(function(w)
   if not w:adjust(admittedAt, ofSlot) and difference > 0 then w:chargeMore(difference) end
   if difference < ofSlot then w:refundAdded(ofSlot - difference, admittedAt) end
 end)
@@ -180,44 +227,37 @@ return 1
 export const includeScript = scriptOf(
   "include",
   `${base}
-local epoch, lifetime, count = take(), tonumber(take()), tonumber(take())
-local windows, told, lost = {}, { 0 }, { 2 }
-for i = 1, count do
-  windows[i] = open(KEYS[i + 1], tonumber(take()))
-  local epoch = take()
-  if epoch ~= '' and windows[i].e ~= epoch then lost[#lost + 1] = i end
-end
-if #lost > 1 then return lost end
-local isNew = redis.call('SET', KEYS[1], '1', 'PX', 600000, 'NX')
+local new, lifetime, known, count = take(), tonumber(take()), take(), tonumber(take())
+local epoch = findEpoch(KEYS[2], known, new)
+if not epoch then return { 2 } end
+redis.call('PEXPIRE', KEYS[2], ${epochLifeMs})
+local windows = {}
+for i = 1, count do windows[i] = open(KEYS[i + 2], tonumber(take())) end
+if not redis.call('SET', KEYS[1], '1', 'PX', 600000, 'NX') then return { 0, epoch } end
 for _, w in ipairs(windows) do
   w:advance()
   local limit, debt = tonumber(take()), tonumber(take())
   for _ = 1, tonumber(take()) do
     local age, amount = tonumber(take()), tonumber(take())
-    if isNew then w:change(math.min(slot - age, w.k), amount) end
+    w:change(math.min(slot - age, w.k), amount)
   end
-  if isNew and debt > 0 then
+  if debt > 0 then
     if w.l == math.huge then w.l = limit end
     w:chargeMore(debt)
   end
 end
-for i = count + 2, #KEYS do
+for i = count + 3, #KEYS do
   local age, reserved, charged, overrun = take(), take(), take(), tonumber(take())
   local remaining, ofWindows = tonumber(take()), tonumber(take())
-  local record = (slot - age) .. ':' .. reserved .. ':' .. charged .. ':' .. overrun
-  if isNew then
-    redis.call('SET', KEYS[i], record .. ':' .. (now + remaining), 'PX', remaining + 60000, 'NX')
-  end
+  local record = recordOf(slot - age, reserved, charged, overrun, now + remaining, slot)
+  local isNew = redis.call('SET', KEYS[i], record, 'PX', remaining + 60000, 'NX')
   for _ = 1, ofWindows do
     local w = windows[tonumber(take())]
-    if isNew then w:openOverrun(overrun) end
+    if isNew then w:openOverrun(overrun, slot) end
   end
 end
-for _, w in ipairs(windows) do
-  if isNew or not w.isNew then w:save(epoch, lifetime) end
-  told[#told + 1] = w.e
-end
-return told
+for _, w in ipairs(windows) do w:save(lifetime, epoch) end
+return { 0, epoch }
 `,
 );
 

@@ -4,16 +4,21 @@ import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../
 import { isTokenCount } from "../../memory/reservations.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { AccountUse, type AloneCharge, type OpenCall } from "./account-use.ts";
-import { CatchUp, lostScopes } from "./catch-up.ts";
+import { CatchUp } from "./catch-up.ts";
 import { limitsClosed } from "./limits-closed.ts";
 import type { Decided } from "./read-decision.ts";
-import { tagOf, windowsOf } from "./scope-parameters.ts";
+import { tagOf } from "./scope-parameters.ts";
 import { Shadow, type ShadowOptions } from "./shadow.ts";
-import { ValkeyLimits, type EpochOf, type ValkeyLimitsOptions } from "./valkey-limits.ts";
+import { ValkeyLimits, type ValkeyLimitsOptions } from "./valkey-limits.ts";
+import { holdAgainMs } from "./window-script.ts";
 
 export interface SharedLimitsOptions extends ShadowOptions, ValkeyLimitsOptions {
   /** Called when a script fails for another reason than the server: an error of the program. */
   readonly onError: (error: unknown) => void;
+  /** Whether Valkey knows what all workers have admitted. Default: always. */
+  readonly isTrusted?: () => boolean;
+  /** Called when Valkey seems to have lost what it knew. */
+  readonly onLost?: () => void;
 }
 
 /** Longer than use counts, except in the longest guarantees. */
@@ -33,6 +38,8 @@ export class SharedLimits implements LimitStore {
   readonly #accounts: AgingMap<AccountUse>;
   readonly #catchUp: CatchUp;
   readonly #calls = new Map<string, OpenCall>();
+  /** Those that may use more than they reserved, the one that was held first in front. */
+  readonly #overrunning = new Map<string, OpenCall>();
   /** The slots of requests here; Valkey's are in their own time. */
   readonly #counted = new WeakMap<CountedRequest, { slot: number; isAlone: boolean }>();
 
@@ -47,8 +54,8 @@ export class SharedLimits implements LimitStore {
 
   async count(scopes: readonly LimitScope[]): Promise<CountDecision> {
     const account = this.#accountOf(scopes);
-    const decided = await this.#decide(account, scopes, (epochOf) =>
-      this.#valkey.count(scopes, epochOf),
+    const decided = await this.#decide(account, scopes, (epoch) =>
+      this.#valkey.count(scopes, epoch),
     );
     if (decided?.is === "refused") return decided.refusal;
     if (decided === undefined) return this.#countAlone(account, scopes);
@@ -76,8 +83,8 @@ export class SharedLimits implements LimitStore {
     const { tokens, scopes } = request;
     if (!isTokenCount(tokens)) throw new RangeError(`cannot reserve ${tokens} tokens`);
     const account = this.#accountOf(scopes);
-    const decided = await this.#decide(account, scopes, (epochOf) =>
-      this.#valkey.acquire(request, epochOf),
+    const decided = await this.#decide(account, scopes, (epoch) =>
+      this.#valkey.acquire(request, epoch),
     );
     if (decided?.is === "refused") return decided.refusal;
     if (decided === undefined) return this.#acquireAlone(account, request);
@@ -103,6 +110,7 @@ export class SharedLimits implements LimitStore {
     const call = this.#calls.get(callId);
     if (call === undefined) return;
     this.#calls.delete(callId);
+    this.#overrunning.delete(callId);
     this.#shadow.settle(callId, tokens);
     const { account, scopes, slot, charged } = call;
     account.calls.delete(callId);
@@ -114,27 +122,48 @@ export class SharedLimits implements LimitStore {
     }
   }
 
-  /** Tells Valkey what it does not know yet about any account. */
+  /** Valkey has lost what it knew: prepares to tell it what this worker has used of all accounts. */
+  restore(): void {
+    for (const [, account] of this.#accounts.entries()) this.#catchUp.verify(account);
+  }
+
+  /** Tells Valkey what it does not know yet about any account, and which calls still run. */
   catchUp(): Promise<void> {
+    this.#holdAgain();
     return this.#catchUp.all();
+  }
+
+  /** Valkey forgets the overrun of calls of which it hears nothing. */
+  #holdAgain(): void {
+    const now = this.#options.clock.monotonic();
+    for (const [callId, call] of this.#overrunning) {
+      if (now < call.heldAtMs + holdAgainMs) return;
+      const { account, scopes, charged } = call;
+      call.heldAtMs = now;
+      this.#overrunning.delete(callId);
+      this.#overrunning.set(callId, call);
+      if (call.isAlone || account.isBehind) continue;
+      this.#catchUp.note(account, () => this.#valkey.use(callId, scopes, charged));
+    }
   }
 
   /** Undefined: this worker decides alone. */
   async #decide(
     account: AccountUse,
     scopes: readonly LimitScope[],
-    ask: (epochOf: EpochOf) => Promise<Decided>,
+    ask: (epoch: string) => Promise<Decided>,
   ) {
+    const { isTrusted = () => true, onLost = () => undefined } = this.#options;
     try {
-      for (let attempt = 0; attempt < mostAttempts; attempt++) {
+      for (let attempt = 0; attempt < mostAttempts && isTrusted(); attempt++) {
         await this.#catchUp.bring(account);
-        const asked = new Map(account.epochs);
-        const decided = await ask((key) => asked.get(key) ?? "");
-        if (decided.is !== "lost") {
-          if (decided.is === "admitted") noteEpochs(account, scopes, decided.epochs);
-          return decided;
-        }
-        this.#catchUp.restore(account, lostScopes(scopes, decided.windows), asked);
+        if (!isTrusted()) break;
+        const { epoch } = account;
+        const decided = await ask(epoch);
+        if (decided.is === "admitted") account.admitted(scopes, decided.epoch);
+        if (decided.is !== "lost") return decided;
+        this.#catchUp.restore(account, epoch);
+        if (account.isBehind) onLost();
       }
     } catch (error) {
       if (!(error instanceof ValkeyUnavailable)) this.#options.onError(error);
@@ -173,19 +202,31 @@ export class SharedLimits implements LimitStore {
     const { callId, scopes, tokens, mostTokens = tokens } = request;
     const overrun = Math.max(0, mostTokens - tokens);
     const { slot } = this.#shadow;
-    const call = { callId, account, scopes, slot, reserved: tokens, overrun, charged: tokens };
-    const open = { ...call, isAlone };
-    this.#calls.set(callId, open);
-    account.calls.set(callId, open);
+    const call: OpenCall = {
+      callId,
+      account,
+      scopes,
+      slot,
+      reserved: tokens,
+      overrun,
+      heldAtMs: this.#options.clock.monotonic(),
+      charged: tokens,
+      isAlone,
+    };
+    this.#calls.set(callId, call);
+    account.calls.set(callId, call);
+    if (overrun > 0) this.#overrunning.set(callId, call);
   }
 
   #accountOf([first]: readonly LimitScope[]): AccountUse {
     if (first === undefined) throw new RangeError("a limit request names at least one scope");
     const tag = tagOf(first);
-    this.#accounts.advance(this.#options.clock.monotonic());
+    const now = this.#options.clock.monotonic();
+    this.#accounts.advance(now);
     const known = this.#accounts.touch(tag);
+    known?.known.advance(now);
     if (known !== undefined) return known;
-    const account = new AccountUse(tag);
+    const account = new AccountUse(tag, now);
     this.#accounts.set(tag, account);
     return account;
   }
@@ -203,14 +244,4 @@ function once(note: () => Promise<void>): () => Promise<void> {
     isSent = true;
     await note();
   };
-}
-
-function noteEpochs(
-  account: AccountUse,
-  scopes: readonly LimitScope[],
-  epochs: readonly string[],
-): void {
-  for (const [index, key] of windowsOf(scopes).keys.entries()) {
-    account.epochs.set(key, epochs[index] ?? "");
-  }
 }

@@ -5,8 +5,15 @@ import { heldTo } from "../../memory/scope-charge.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { listOf } from "../connection/list-of.ts";
 import { includeParameters, type IncludeRequest } from "./include-parameters.ts";
-import { numberOf, readDecision, type AskedScopes, type Decided } from "./read-decision.ts";
-import { callKey, newSlotsOf, scopeParameters, tagOf, windowsOf } from "./scope-parameters.ts";
+import { readDecision, type AskedScopes, type Decided } from "./read-decision.ts";
+import {
+  callKey,
+  epochKey,
+  newSlotsOf,
+  scopeParameters,
+  tagOf,
+  windowsOf,
+} from "./scope-parameters.ts";
 import {
   acquireScript,
   countScript,
@@ -23,14 +30,9 @@ export interface ValkeyLimitsOptions {
 }
 
 export type Included =
-  | { readonly is: "included"; readonly epochs: readonly string[] }
-  /** The numbers of the windows, from 1, that are not those the worker knows. */
-  | { readonly is: "lost"; readonly windows: readonly number[] };
-
-/** The epochs of windows that a worker knows; an empty one is unknown. */
-export type EpochOf = (windowKey: string) => string;
-
-const unknownEpoch: EpochOf = () => "";
+  | { readonly is: "included"; readonly epoch: string }
+  /** The account's epoch is not the one that the worker knows. */
+  | { readonly is: "lost" };
 
 /**
  * The decisions about limits in Valkey, each in one round trip and in the server's time. All throw
@@ -47,23 +49,26 @@ export class ValkeyLimits {
     this.process = Math.floor(options.random() * 2 ** 52).toString(36);
   }
 
-  async count(scopes: readonly LimitScope[], epochOf: EpochOf): Promise<Decided> {
+  /** `epoch`: the one of the account that the worker knows; empty: it knows none. */
+  async count(scopes: readonly LimitScope[], epoch: string): Promise<Decided> {
     const windows = windowsOf(scopes);
     const { connection, random } = this.#options;
-    const parameters = [...this.#common(), ...scopeParameters(scopes, windows, epochOf)];
-    const reply = await connection.run(countScript, windows.keys, parameters);
+    const reply = await connection.run(
+      countScript,
+      [epochKeyOf(scopes), ...windows.keys],
+      [...this.#common(epoch), ...scopeParameters(scopes, windows)],
+    );
     const asked = { scopes, windows, demand: { requests: 1, tokens: 0 }, overrun: 0 };
     return readDecision(reply, asked, random);
   }
 
   async uncount({ scopes, slot }: CountedRequest): Promise<void> {
     const windows = windowsOf(scopes);
-    const ofScopes = scopeParameters(scopes, windows, unknownEpoch);
-    const parameters = [...this.#common(), String(slot), ...ofScopes];
+    const parameters = [this.#lifetime, String(slot), ...scopeParameters(scopes, windows)];
     await this.#options.connection.run(uncountScript, windows.keys, parameters);
   }
 
-  async acquire(request: LimitRequest, epochOf: EpochOf): Promise<Decided> {
+  async acquire(request: LimitRequest, epoch: string): Promise<Decided> {
     const { callId, scopes, tokens, mostTokens = tokens, counted } = request;
     const windows = windowsOf(scopes);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
@@ -74,12 +79,11 @@ export class ValkeyLimits {
       overrun: Math.max(0, mostTokens - tokens),
     };
     const amounts = [demand.requests, tokens, asked.overrun].map(String);
-    const ofScopes = scopeParameters(scopes, windows, epochOf);
     const { connection, random } = this.#options;
     const reply = await connection.run(
       acquireScript,
-      [callKeyOf(scopes, callId), ...windows.keys],
-      [...this.#common(), ...amounts, ...ofScopes],
+      [epochKeyOf(scopes), callKeyOf(scopes, callId), ...windows.keys],
+      [...this.#common(epoch), ...amounts, ...scopeParameters(scopes, windows)],
     );
     return readDecision(reply, asked, random);
   }
@@ -92,21 +96,29 @@ export class ValkeyLimits {
     await this.#correct(settleScript, { callId, scopes, tokens });
   }
 
-  /** Adds what a worker has admitted; adds nothing if the server has lost a window. */
-  async include(request: Omit<IncludeRequest, "reservationTtlMs">): Promise<Included> {
+  /** Adds what a worker has admitted; adds nothing if the server has lost the account. */
+  async include(
+    request: Omit<IncludeRequest, "reservationTtlMs">,
+    epoch: string,
+  ): Promise<Included> {
     const { connection, reservationTtlMs } = this.#options;
     const { keys, parameters } = includeParameters({ ...request, reservationTtlMs });
-    const reply = await connection.run(includeScript, keys, [...this.#common(), ...parameters]);
-    const [verdict, ...told] = listOf(reply);
-    return verdict === 0
-      ? { is: "included", epochs: told.map(String) }
-      : { is: "lost", windows: told.map(numberOf) };
+    const all = [...this.#common(epoch), ...parameters];
+    const [verdict, told] = listOf(await connection.run(includeScript, keys, all));
+    return verdict === 0 ? { is: "included", epoch: String(told) } : { is: "lost" };
   }
 
-  /** The parameters that all scripts begin with: the epoch of a new window, and its longest life. */
-  #common(): string[] {
+  /**
+   * The parameters of scripts that need an epoch: one for an account that has none, the longest
+   * life of a window, and the epoch that the worker knows.
+   */
+  #common(epoch: string): string[] {
     this.#epochs += 1;
-    return [`${this.process}.${this.#epochs}`, String(this.#options.reservationTtlMs)];
+    return [`${this.process}.${this.#epochs}`, this.#lifetime, epoch];
+  }
+
+  get #lifetime(): string {
+    return String(this.#options.reservationTtlMs);
   }
 
   async #correct(script: typeof useScript, call: CallUse): Promise<void> {
@@ -123,7 +135,7 @@ export class ValkeyLimits {
     await this.#options.connection.run(
       script,
       [callKeyOf(scopes, callId), ...ofTokens.map(({ key }) => key)],
-      [...this.#common(), String(tokens), ...parameters],
+      [this.#lifetime, String(tokens), ...parameters],
     );
   }
 }
@@ -132,6 +144,11 @@ interface CallUse {
   readonly callId: string;
   readonly scopes: readonly LimitScope[];
   readonly tokens: number;
+}
+
+function epochKeyOf([first]: readonly LimitScope[]): string {
+  if (first === undefined) throw new RangeError("a limit request names at least one scope");
+  return epochKey(tagOf(first));
 }
 
 function callKeyOf([first]: readonly LimitScope[], callId: string): string {

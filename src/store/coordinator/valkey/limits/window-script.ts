@@ -1,10 +1,18 @@
 /**
  * The window of a scope as a script sees it: `UsageWindow` (`domain/limits/window.ts`) in Lua, with
  * the same steps in the same order. The field `m` of its hash holds the newest slot `k`, the sum
- * `s`, the debt `d`, the open overrun `o`, the limit `l`, the counted and the kept slots `c` and
- * `K`, whether anything was added after admissions `A`, and the epoch `e`. The other fields are
- * amounts by slot and, prefixed with `a`, the added part. Only changed fields are written.
+ * `s`, the debt `d`, the open overrun `o` and `p` of this and of the previous generation `g`, the
+ * limit `l`, the counted and the kept slots `c` and `K`, whether anything was added after
+ * admissions `A`, and the epoch `e`. The other fields are amounts by slot and, prefixed with `a`,
+ * the added part. Only changed fields are written.
+ *
+ * Overrun that its worker does not hold again within a generation is forgotten at the end of the
+ * next one, because nobody settles the calls of a worker that has crashed.
  */
+const generationSlots = 120;
+/** How often a worker holds the overrun of its calls again: well within a generation. */
+export const holdAgainMs = (generationSlots * 1_000) / 2;
+
 export const windowScript = `
 local W = {}
 W.__index = W
@@ -20,17 +28,27 @@ local function open(key, counted)
   w.isNew = not found[1]
   w.m = found[1] or ''
   if w.isNew then
-    w.k, w.s, w.d, w.o, w.l, w.c, w.K, w.e = slot, 0, 0, 0, math.huge, counted, counted, ''
+    w.k, w.s, w.d, w.o, w.p, w.g, w.l, w.c, w.K, w.e =
+      slot, 0, 0, 0, 0, 0, math.huge, counted, counted, ''
   else
-    local k, s, d, o, l, c, K, A, e =
-      string.match(found[1], '^(%d+):(%d+):(%d+):(%d+):([%dinf]+):(%d+):(%d+):(%d):(.*)$')
+    local k, s, d, o, p, g, l, c, K, A, e = string.match(found[1],
+      '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):([%dinf]+):(%d+):(%d+):(%d):(.*)$')
     w.k, w.s, w.d, w.o = tonumber(k), tonumber(s), tonumber(d), tonumber(o)
+    w.p, w.g = tonumber(p), tonumber(g)
     w.l, w.c, w.K, w.A, w.e = tonumber(l), tonumber(c), tonumber(K), A == '1', e
   end
-  w.wasAt, w.owed = w.k, w.d > 0 or w.o > 0
+  w.wasAt, w.owed = w.k, w:owes()
   if w.k <= slot then w.amounts[slot] = tonumber(found[2] or 0) end
   if w.k > slot then slot = w.k end
   return w
+end
+
+local function generationOf(at)
+  return math.floor(at / ${generationSlots})
+end
+
+function W:owes()
+  return self.d > 0 or self.o + self.p > 0
 end
 
 -- Reads the amounts of slots that are not known yet: a few of them, or all of the window.
@@ -117,6 +135,14 @@ function W:advance()
     self:pay()
   end
   self:enter(slot)
+  local generation = generationOf(slot)
+  if generation > self.g then
+    self.o, self.p, self.g = 0, generation == self.g + 1 and self.o or 0, generation
+  end
+end
+
+function W:overrun()
+  return self.o + self.p
 end
 
 function W:holdTo(limit)
@@ -158,8 +184,11 @@ function W:change(at, difference)
   return true
 end
 
-function W:openOverrun(amount)
-  self.o = math.max(0, self.o + amount)
+-- Adds what a call may use beyond its charge; negative: what it could use, held since a slot.
+function W:openOverrun(amount, since)
+  local age = self.g - generationOf(since)
+  if age <= 0 then self.o = math.max(0, self.o + amount) end
+  if age == 1 then self.p = math.max(0, self.p + amount) end
 end
 
 function W:chargeMore(amount)
@@ -201,7 +230,7 @@ end
 
 -- What the gateway needs to explain a refusal: debt, overrun, then slots with their amounts.
 function W:told()
-  local told = { self.d, self.o }
+  local told = { self.d, self:overrun() }
   self:load(self.k - self.c + 1, self.k)
   for at = self.k - self.c + 1, self.k do
     local amount = self.amounts[at] or 0
@@ -214,10 +243,10 @@ function W:told()
 end
 
 -- A window that owes something is kept until its calls have ended; others as long as they count.
-function W:save(epoch, lifetime)
-  if self.isNew then self.e = epoch end
-  local m = string.format('%.0f:%.0f:%.0f:%.0f:%.0f:%d:%d:%d:%s', self.k, self.s, self.d, self.o,
-    self.l, self.c, self.K, self.A and 1 or 0, self.e)
+function W:save(lifetime, epoch)
+  self.e = epoch or self.e
+  local m = string.format('%.0f:%.0f:%.0f:%.0f:%.0f:%.0f:%.0f:%d:%d:%d:%s', self.k, self.s, self.d,
+    self.o, self.p, self.g, self.l, self.c, self.K, self.A and 1 or 0, self.e)
   local fields = {}
   if m ~= self.m then fields[1], fields[2] = 'm', m end
   for at, amount in pairs(self.changed) do
@@ -226,7 +255,7 @@ function W:save(epoch, lifetime)
   end
   if #self.gone > 0 then redis.call('HDEL', self.key, unpack(self.gone)) end
   if #fields > 0 then redis.call('HSET', self.key, unpack(fields)) end
-  local owes = self.d > 0 or self.o > 0
+  local owes = self:owes()
   if self.isNew or self.k ~= self.wasAt or owes ~= self.owed then
     redis.call('PEXPIRE', self.key, owes and lifetime or (self.K + 5) * 1000)
   end

@@ -147,13 +147,3 @@ if own.places < before then
 end
 return {own.places, fair}
 `;
-
-/** Notes a process and drops those that are gone. ARGV: the process, how long it lives in ms. */
-export const greetScript = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return redis.call('ZRANGE', KEYS[1], 0, -1)
-`;

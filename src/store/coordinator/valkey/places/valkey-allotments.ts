@@ -6,31 +6,32 @@ import type {
 } from "../../../allotments.ts";
 import { scriptOf, type ValkeyConnection } from "../connection/valkey-connection.ts";
 import { listOf } from "../connection/list-of.ts";
-import { allotScript, greetScript } from "./allot-script.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { allotScript } from "./allot-script.ts";
 
 export interface ValkeyAllotmentsOptions {
   readonly connection: ValkeyConnection;
-  /** Unique among all processes and never used again. */
-  readonly process: string;
+  readonly fleet: Pick<Fleet, "worker" | "workers" | "number">;
 }
 
 const allot = scriptOf("allot", allotScript);
-const greet = scriptOf("greet", greetScript);
-export const placeScripts = [allot, greet];
+export const placeScripts = [allot];
 const channel = "sluice:places";
-const processesKey = "sluice:places:processes";
-/** Longer than a process greets, several times over. */
-const processLifeMs = 5_000;
 
 /** Divides places with a script for each bound, under a key for each bound. */
 export class ValkeyAllotments implements AllotmentStore {
-  readonly process: string;
   readonly #connection: ValkeyConnection;
+  readonly #fleet: ValkeyAllotmentsOptions["fleet"];
   #stopHearing: () => void = () => undefined;
 
-  constructor({ connection, process }: ValkeyAllotmentsOptions) {
+  constructor({ connection, fleet }: ValkeyAllotmentsOptions) {
     this.#connection = connection;
-    this.process = process;
+    this.#fleet = fleet;
+  }
+
+  get rank() {
+    const { number, workers } = this.#fleet;
+    return { number, workers };
   }
 
   get isUp(): boolean {
@@ -43,20 +44,11 @@ export class ValkeyAllotments implements AllotmentStore {
     const reply = await this.#connection.run(
       allot,
       [keyOf(wish.bound)],
-      [this.process, channel, ...numbers.map(String)],
+      [this.#fleet.worker, channel, ...numbers.map(String)],
     );
     const [places, fair] = numbersOf(reply);
     if (places === undefined || fair === undefined) throw new Error("the wish came too late");
     return { places, fair: fair < 0 ? Infinity : fair };
-  }
-
-  async greet(): Promise<readonly string[]> {
-    const reply = await this.#connection.run(
-      greet,
-      [processesKey],
-      [this.process, String(processLifeMs)],
-    );
-    return listOf(reply).map(String).toSorted();
   }
 
   onNews(hear: (news: AllotmentNews) => void): void {
@@ -78,7 +70,7 @@ export class ValkeyAllotments implements AllotmentStore {
     const [is, key = "", ...processes] = message.split(" ");
     const bound = boundOf(key);
     if (bound === undefined) return undefined;
-    const isNamed = processes.includes(this.process);
+    const isNamed = processes.includes(this.#fleet.worker);
     if (is === "wanted") return isNamed ? undefined : { bound, is };
     return is === "free" && isNamed ? { bound, is } : undefined;
   }

@@ -1,6 +1,6 @@
-import { AgingMap } from "../../domain/limits/aging-map.ts";
-import { SlidingSum } from "../../domain/limits/sliding-sum.ts";
-import { countedSlots, slotAt, slotLifeMs, slotMs } from "../../domain/limits/slots.ts";
+import { AgingMap } from "../../../domain/limits/aging-map.ts";
+import { SlidingSum } from "../../../domain/limits/sliding-sum.ts";
+import { countedSlots, slotAt, slotLifeMs, slotMs } from "../../../domain/limits/slots.ts";
 
 /** An account's request for some of a pool's tokens per minute. */
 export interface ShareRequest {
@@ -20,7 +20,7 @@ const mostAccounts = 10_000;
  * a minute in its first second, so an account above its share must leave some to the others. It
  * must leave fewer as the time approaches when used tokens are free again, so no tokens go to
  * waste. Counts only what this process granted and decides only whose turn it is: the limit store
- * enforces the limit.
+ * enforces the limit. Where several processes grant, `SharedPoolTokens` asks it for the shares too.
  */
 export class AccountShares {
   readonly #all: SlidingSum;
@@ -36,10 +36,22 @@ export class AccountShares {
   /** Whether an account stays within its share, even if one more account arrived. */
   isLight({ accountId, tokens, tokensPerMinute }: ShareRequest, nowMs: number): boolean {
     this.#advance(nowMs);
-    const own = this.#accounts.peek(accountId);
-    const used = own?.sumAt(this.#slot) ?? 0;
-    const accounts = this.#accounts.size + (own === undefined ? 1 : 0);
-    return used + tokens <= tokensPerMinute / (accounts + 1);
+    const used = this.#accounts.peek(accountId)?.sumAt(this.#slot) ?? 0;
+    return used + tokens <= this.#shareOf(accountId, tokensPerMinute);
+  }
+
+  /** What an account may use without having to leave anything to others. */
+  shareOf(accountId: string, tokensPerMinute: number, nowMs: number): number {
+    this.#advance(nowMs);
+    return Math.floor(this.#shareOf(accountId, tokensPerMinute));
+  }
+
+  /** What an account must leave to others that has used that much, by when it comes back. */
+  keptBy(used: number, tokensPerMinute: number, nowMs: number): number {
+    this.#advance(nowMs);
+    const kept = Math.min(Math.ceil(tokensPerMinute * keptShare), used);
+    const untilBackMs = slotLifeMs(this.#all.slotFreeing(kept), nowMs);
+    return Math.floor(kept * Math.min(1, untilBackMs / countedMs));
   }
 
   /** How long the request must wait so that enough is left for the others; 0: it need not wait. */
@@ -73,6 +85,11 @@ export class AccountShares {
   adjust(accountId: string, difference: number, slot: number): void {
     this.#all.change(slot, difference);
     this.#accounts.peek(accountId)?.change(slot, difference);
+  }
+
+  #shareOf(accountId: string, tokensPerMinute: number): number {
+    const isKnown = this.#accounts.peek(accountId) !== undefined;
+    return tokensPerMinute / (this.#accounts.size + (isKnown ? 1 : 2));
   }
 
   #advance(nowMs: number): void {

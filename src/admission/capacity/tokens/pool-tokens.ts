@@ -1,39 +1,26 @@
-import type { Clock } from "../../domain/clock.ts";
-import type { LimitDecision, TokenLimits } from "../../store/store.ts";
+import type { LimitDecision } from "../../../store/store.ts";
 import { AccountShares } from "./account-shares.ts";
-import type { PlaceRequest } from "./place.ts";
+import type { PoolTokensOptions, Reservation } from "./reservation.ts";
+import { poolScope, SharedPoolTokens } from "./shared-pool-tokens.ts";
 
-/** Tokens of a pool's minute that are reserved for a call. */
-export interface Reservation {
-  /** Its id in the limit store. */
-  readonly id: string;
-  readonly accountId: string;
-  readonly tokens: number;
-  /** The second in which it was granted. */
-  slot: number | undefined;
-}
-
-type TokenWish = Pick<PlaceRequest, "accountId" | "tokens">;
-
-export interface PoolTokensOptions {
-  readonly clock: Pick<Clock, "monotonic">;
-  readonly limits: TokenLimits;
-  /** The store's scope of the tokens. */
-  readonly scopeId: string;
-}
+/** What a call asks for. */
+type TokenWish = Pick<Reservation, "accountId" | "tokens">;
 
 /** The tokens of a pool that are not reserved for guarantees. */
 export class PoolTokens {
   readonly #options: PoolTokensOptions;
   readonly #shares: AccountShares;
+  readonly #shared: SharedPoolTokens;
   #reservations = 0;
 
   constructor(options: PoolTokensOptions) {
     this.#options = options;
     this.#shares = new AccountShares(options.clock.monotonic());
+    this.#shared = new SharedPoolTokens(options, this.#shares);
   }
 
   isLight({ accountId, tokens }: TokenWish, tokensPerMinute: number): boolean {
+    if (this.#shared.yieldMs(accountId) > 0) return false;
     const now = this.#options.clock.monotonic();
     return this.#shares.isLight({ accountId, tokens, tokensPerMinute }, now);
   }
@@ -41,27 +28,28 @@ export class PoolTokens {
   /** How long a request has to wait so that enough is left for lighter accounts. */
   yieldMs({ accountId, tokens }: TokenWish, tokensPerMinute: number): number {
     const now = this.#options.clock.monotonic();
-    return this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
+    const waitMs = this.#shares.waitMs({ accountId, tokens, tokensPerMinute }, now);
+    return Math.max(waitMs, this.#shared.yieldMs(accountId));
   }
 
   /** Each has its own id: a call may ask several pools, and one pool several times. */
-  newReservation({ callId, accountId, tokens }: PlaceRequest): Reservation {
+  newReservation({
+    callId,
+    accountId,
+    tokens,
+  }: TokenWish & { readonly callId: string }): Reservation {
     this.#reservations += 1;
     const id = `${callId}/${this.#options.scopeId}/${this.#reservations}`;
     return { id, accountId, tokens, slot: undefined };
   }
 
   /** Errors are always rejections, so that giving back a place never throws. */
-  ask(
-    { id: callId, tokens }: Reservation,
-    tokensPerMinute: number,
-  ): LimitDecision | Promise<LimitDecision> {
-    const { limits, scopeId: id } = this.#options;
-    const scopes = [
-      { id, unit: "tokens", window: "minute", limit: tokensPerMinute, isShared: true },
-    ] as const;
+  ask(reservation: Reservation, tokensPerMinute: number): LimitDecision | Promise<LimitDecision> {
+    const { limits, scopeId, processes } = this.#options;
+    const { id: callId, tokens } = reservation;
     try {
-      return limits.acquire({ callId, scopes, tokens });
+      if (processes() > 1) return this.#shared.ask(reservation, tokensPerMinute);
+      return limits.acquire({ callId, scopes: [poolScope(scopeId, tokensPerMinute)], tokens });
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }

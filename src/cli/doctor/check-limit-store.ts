@@ -1,0 +1,110 @@
+import type { Config } from "../../config/config.ts";
+import { parseValkeyUrl } from "../../domain/addresses/valkey-address.ts";
+import { minuteScopes } from "../../domain/limits/limit-scope.ts";
+import { sharedScripts } from "../../process/wiring/limits/shared-scripts.ts";
+import {
+  inspectValkey,
+  type ValkeyFacts,
+} from "../../store/coordinator/valkey/connection/inspect-server.ts";
+import {
+  connectValkey,
+  type ValkeyConnection,
+} from "../../store/coordinator/valkey/connection/valkey-connection.ts";
+import { ValkeyLimits } from "../../store/coordinator/valkey/limits/valkey-limits.ts";
+import { type CommandIo, reasonOf } from "../command.ts";
+import type { Finding } from "./finding.ts";
+
+const subject = "limits";
+const timeoutMs = 5_000;
+const trips = 5;
+
+/** Whether the server of `limits.store` can be used. No findings for limits in memory. */
+export async function checkLimitStore(
+  { limits: { store } }: Pick<Config, "limits">,
+  { clock }: Pick<CommandIo, "clock">,
+): Promise<readonly Finding[]> {
+  if (store === "memory") return [];
+  const address = parseValkeyUrl(store.url.reveal());
+  if (address === undefined) throw new TypeError("limits.store was not checked");
+  const { authorities } = store;
+  const scripts = sharedScripts;
+  const connection = connectValkey({ address, timeoutMs, clock, scripts, authorities });
+  try {
+    await connection.open();
+    const facts = await inspectValkey(connection);
+    const found = checkFacts(facts, address.topology === "cluster");
+    if (found.length > 0) return found;
+    return [await checkDecision(connection, facts), await checkTrip(connection, store, clock)];
+  } catch (error) {
+    return [failed(`${store.name}: ${reasonOf(error)}`, adviceOnConnecting)];
+  } finally {
+    connection.close();
+  }
+}
+
+const adviceOnConnecting =
+  "check the address, the user and the password of limits.store, the authorities of limits.ca, " +
+  "firewalls, and that the server runs; `redis-cli` with the same settings must connect from here";
+
+function checkFacts(facts: ValkeyFacts, isCluster: boolean): readonly Finding[] {
+  const { shown, isNewEnough, isReplica, isOneOfCluster, eviction } = facts;
+  const findings: Finding[] = [];
+  if (!isNewEnough) {
+    const advice = "upgrade the server to Valkey 7.2 or Redis 7, or newer";
+    findings.push(failed(`${shown} is too old`, advice));
+  }
+  if (isReplica) {
+    const advice = "name the primary in limits.store, or the Sentinels that know it";
+    findings.push(failed("the server is a replica", advice));
+  }
+  if (isOneOfCluster && !isCluster) {
+    const advice = "write limits.store as valkey+cluster://, with some of its servers";
+    findings.push(failed("the server is one of a cluster", advice));
+  }
+  if (eviction !== undefined) {
+    const advice =
+      "set maxmemory-policy of the server to noeviction: a key that it evicts loses what was " +
+      "counted, and its owner may use its limit again";
+    findings.push(failed(`the server evicts keys (${eviction})`, advice));
+  }
+  return findings;
+}
+
+/** Makes one decision, which needs the rights of all. What it leaves expires in a minute. */
+async function checkDecision(
+  connection: ValkeyConnection,
+  { shown }: ValkeyFacts,
+): Promise<Finding> {
+  const limits = new ValkeyLimits({ connection, random: Math.random, reservationTtlMs: 60_000 });
+  const scopes = minuteScopes("doctor", { requestsPerMinute: 1e6, tokensPerMinute: 1e6 });
+  try {
+    await limits.acquire({ callId: crypto.randomUUID(), scopes, tokens: 1 }, "");
+    return { state: "ok", subject, text: `${shown} answers and decides` };
+  } catch (error) {
+    const advice = "give the user of limits.store the rights that docs/operations.md lists";
+    return failed(`the server does not decide: ${reasonOf(error)}`, advice);
+  }
+}
+
+/** The median: the first one also waits for the program. */
+async function checkTrip(
+  connection: ValkeyConnection,
+  { timeoutMs: mostMs }: { readonly timeoutMs: number },
+  clock: CommandIo["clock"],
+): Promise<Finding> {
+  const tripsMs: number[] = [];
+  while (tripsMs.length < trips) {
+    const startedAt = clock.monotonic();
+    await connection.send("sluice", "PING", []);
+    tripsMs.push(clock.monotonic() - startedAt);
+  }
+  const tripMs = tripsMs.toSorted((one, other) => one - other)[Math.floor(trips / 2)] ?? 0;
+  const text = `an answer of the server takes ${tripMs.toFixed(1)} ms`;
+  if (2 * tripMs <= mostMs) return { state: "ok", subject, text };
+  const advice = `put the server nearer, or raise limits.timeout (${mostMs} ms)`;
+  return { state: "warning", subject, text, advice };
+}
+
+function failed(text: string, advice: string): Finding {
+  return { state: "failed", subject, text, advice };
+}

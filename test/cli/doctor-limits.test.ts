@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { quietPort } from "../support/free-port.ts";
+import { startCluster, startWithTls, startWithUser, userRules } from "../support/valkey-forms.ts";
+import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
+import { otherAuthority } from "../support/tls-certificates.ts";
+import { runHere } from "./run-here.ts";
+import { createFolder, type SluiceFolder } from "./sluice-folder.ts";
+
+let folder: SluiceFolder;
+beforeAll(() => {
+  folder = createFolder({ isOffline: true });
+});
+afterAll(() => folder[Symbol.dispose]());
+
+interface Told {
+  readonly exitCode: number;
+  readonly text: string;
+}
+
+async function doctor(url: string, authorities?: string): Promise<Told> {
+  const ca = authorities === undefined ? "" : `, ca: ${JSON.stringify(authorities)}`;
+  const path = await folder.write(
+    "sluice.yaml",
+    `data_dir: ${folder.path}/data
+limits: { store: "${url}"${ca} }
+environments: [{ name: production, hosts: ["*"], models: ["*"] }]
+upstreams: { server: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: k } }
+models:
+  one: { kind: chat, context_window: 8000, max_output_tokens: 100, targets: [{ upstream: server, model: m }] }
+auth: { peppers: ["a pepper for tests that is long enough"] }
+`,
+  );
+  const { exitCode, output } = await runHere(["doctor", "--no-targets", "--config", path]);
+  return { exitCode, text: output.replaceAll(/\s+/g, " ") };
+}
+
+describeWithValkey(() => {
+  test("a good server is told to be so, also for a user that has only the listed rights", async () => {
+    await using form = await startWithUser();
+    const { exitCode, text } = await doctor(form.url);
+    expect(text).toMatch(/ok limits (Redis|Valkey) \S+ answers and decides/);
+    expect(text).toMatch(/limits an answer of the server takes [\d.]+ ms/);
+    expect(exitCode).toBe(0);
+  });
+
+  test("what is wrong with a server is told, with what to do", async () => {
+    const nobody = await doctor(`valkey://127.0.0.1:${quietPort()}`);
+    expect(nobody.text).toContain("FAILED limits valkey://127.0.0.1:");
+    expect(nobody.text).toContain("it cannot be reached, or refuses the user");
+    expect(nobody.exitCode).toBe(1);
+
+    await using user = await startWithUser();
+    const wrong = await doctor(user.url.replace("pass%20word", "hidden-one"));
+    expect(wrong.text).toContain("refuses the user, the password");
+    expect(wrong.text).not.toContain("hidden-one");
+
+    await using evicting = await startValkey(["--maxmemory", "100mb"]);
+    await evicting.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+    expect((await doctor(evicting.url)).text).toContain(
+      "the server evicts keys (allkeys-lru) To do: set maxmemory-policy",
+    );
+
+    await using replica = await startValkey(["--replicaof", "127.0.0.1", String(evicting.port)]);
+    expect((await doctor(replica.url)).text).toContain("the server is a replica To do: name");
+  });
+
+  test("missing rights and unknown authorities are told", async () => {
+    await using server = await startValkey();
+    const rules = userRules.replace(" +hset", "").split(" ");
+    await server.command("ACL", "SETUSER", "poor", "on", ">password", ...rules);
+    const poor = await doctor(server.url.replace("//", "//poor:password@"));
+    expect(poor.text).toMatch(/the server does not decide: .*can't run this command/);
+    await using tls = await startWithTls();
+    expect((await doctor(tls.url, otherAuthority)).text).toMatch(/FAILED limits .*certificate/i);
+    expect((await doctor(tls.url, tls.authorities)).exitCode).toBe(0);
+  });
+
+  test("a cluster is to be named as one", async () => {
+    await using cluster = await startCluster();
+    expect((await doctor(cluster.url)).exitCode).toBe(0);
+    const [first] = cluster.url.replace("valkey+cluster://", "").split(",");
+    const one = await doctor(`valkey://${first}`);
+    expect(one.text).toContain("the server is one of a cluster To do: write limits.store as");
+  });
+});

@@ -1,0 +1,137 @@
+import { expect, test } from "bun:test";
+import { systemClock } from "../../src/domain/clock.ts";
+import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
+import { ValkeyJoins } from "../../src/store/coordinator/valkey/joins/valkey-joins.ts";
+import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-limits.ts";
+import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
+import { startProcess, until } from "../support/allotted-world.ts";
+import {
+  startCluster,
+  startWithSentinel,
+  startWithTls,
+  startWithUser,
+  type ValkeyForm,
+} from "../support/valkey-forms.ts";
+import { connectTo, describeWithValkey } from "../support/valkey-server.ts";
+
+const limit = 40;
+
+describeWithValkey(() => {
+  test.each([
+    ["a user with few rights", startWithUser],
+    ["TLS", startWithTls],
+    ["three servers of a cluster", startCluster],
+    ["Sentinel", startWithSentinel],
+  ])("limits, places and joins are shared through %s", async (_form, start) => {
+    await using form = await start();
+    await checkLimits(form);
+    await checkPlaces(form);
+    await checkJoins(form);
+  });
+
+  test("when Sentinel has replaced the primary, nothing that it had told its replica is granted again", async () => {
+    await using form = await startWithSentinel();
+    const connection = await connectTo(form);
+    const [one, other] = [storeOver(connection), storeOver(connection)];
+    expect(await admittedBy(one, 30)).toBe(30);
+    while (Number(await form.primary.command("WAIT", "1", "1000")) < 1) await Bun.sleep(10);
+    // The WAIT of another connection says nothing of these writes; the offsets do.
+    await until(async () => (await offsetOf(form.primary)) <= (await offsetOf(form.replica)));
+    await form.primary.kill();
+    await until(() => !connection.isUp);
+    await until(() => connection.isUp);
+    expect((await admittedBy(other, limit)) + (await admittedBy(one, limit))).toBe(limit - 30);
+    connection.close();
+  });
+
+  test("wrong passwords and unknown authorities are named as possible reasons", async () => {
+    await using user = await startWithUser();
+    const wrong = await connectTo({ url: user.url.replace("pass%20word", "other") });
+    expect(await reasonOf(wrong)).toContain("refuses the user, the password or the certificates");
+    wrong.close();
+    await using tls = await startWithTls();
+    const unknown = await connectTo({ url: tls.url });
+    expect(unknown.isUp).toBe(false);
+    expect(await reasonOf(unknown)).toMatch(/certificate/i);
+    unknown.close();
+  });
+});
+
+async function offsetOf(server: { command(...words: [string, string]): Promise<unknown> }) {
+  const info = String(await server.command("INFO", "replication"));
+  return Number(/^(?:slave_repl_offset|master_repl_offset):(\d+)/m.exec(info)?.[1]);
+}
+
+async function reasonOf(connection: ValkeyConnection): Promise<string> {
+  return String(await connection.send("a", "PING", []).catch((error: unknown) => error));
+}
+
+let calls = 0;
+
+function storeOver(connection: ValkeyConnection): SharedLimits {
+  return new SharedLimits({
+    connection,
+    clock: systemClock,
+    random: Math.random,
+    reservationTtlMs: 600_000,
+    scopeLimit: 1_000,
+    workers: () => 2,
+    onError(error) {
+      throw error;
+    },
+  });
+}
+
+async function admittedBy(store: SharedLimits, count: number, key = "key"): Promise<number> {
+  const terms = { owner: `account of ${key}` };
+  const limits = { requestsPerMinute: limit, tokensPerMinute: 1_000_000 };
+  const scopes = minuteScopes(key, limits, terms);
+  const asked = Array.from({ length: count }, () =>
+    store.acquire({ callId: `call ${(calls += 1)}`, scopes, tokens: 1 }),
+  );
+  return (await Promise.all(asked)).filter(({ isAdmitted }) => isAdmitted).length;
+}
+
+/** Many keys, so that all servers of a cluster have some. */
+async function checkLimits(form: ValkeyForm): Promise<void> {
+  const connections = [await connectTo(form, form), await connectTo(form, form)];
+  const [one, other] = connections.map(storeOver);
+  if (one === undefined || other === undefined) throw new Error("two stores are needed");
+  for (const key of Array.from({ length: 12 }, (_, index) => `key ${index}`)) {
+    const admitted = await Promise.all([
+      admittedBy(one, limit, key),
+      admittedBy(other, limit, key),
+    ]);
+    expect(admitted.reduce((sum, each) => sum + each)).toBe(limit);
+  }
+  expect(connections.every(({ isUp }) => isUp)).toBe(true);
+  for (const connection of connections) connection.close();
+}
+
+async function checkPlaces(form: ValkeyForm): Promise<void> {
+  const { authorities } = form;
+  const options = { pool: { maxInFlight: 7 }, ...(authorities !== undefined && { authorities }) };
+  await using one = await startProcess(form, options);
+  await using other = await startProcess(form, options);
+  const asked = [one, other].flatMap((process) =>
+    Array.from({ length: 10 }, () => process.enter()),
+  );
+  expect((await Promise.all(asked)).filter((place) => place !== undefined).length).toBe(7);
+}
+
+async function checkJoins(form: ValkeyForm): Promise<void> {
+  const connections = [await connectTo(form, form), await connectTo(form, form)];
+  const [one, other] = connections.map(
+    (connection, index) =>
+      new ValkeyJoins({ connection, clock: systemClock, process: `process ${index}` }),
+  );
+  if (one === undefined || other === undefined) throw new Error("two processes are needed");
+  const request = { id: "repeated", requestDigest: "content" };
+  expect(await one.claim(request)).toBe("owner");
+  const waiting = other.claim(request);
+  await until(() => true);
+  one.release(request.id);
+  expect(await waiting).toBe("ended");
+  for (const joins of [one, other]) joins.close();
+  for (const connection of connections) connection.close();
+}
