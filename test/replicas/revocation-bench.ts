@@ -12,7 +12,7 @@ import { StackLoad } from "./stack-load.ts";
 /** What a receipt says: `replicas` of `of` gateways have the change. */
 export type Applied = z.infer<typeof changedKeySchema>["applied"];
 
-interface TestKey {
+export interface TestKey {
   readonly id: string;
   readonly secret: string;
 }
@@ -77,6 +77,13 @@ export class RevocationBench implements AsyncDisposable {
     return key;
   }
 
+  /** Several of them. A gateway that has the last one has all. */
+  async issueKeys(count: number): Promise<readonly TestKey[]> {
+    const keys: TestKey[] = [];
+    while (keys.length < count - 1) keys.push(await issueKey(this.stack, this.#applicationId));
+    return [...keys, await this.issueKey()];
+  }
+
   /** Revokes a key at one of the gateways. */
   async revoke(id: string, at: number): Promise<Applied> {
     const replica = this.stack.replica(at % this.stack.replicas.length);
@@ -84,11 +91,10 @@ export class RevocationBench implements AsyncDisposable {
   }
 
   /**
-   * Revokes a new key until the receipt says that all have applied it: a busy machine may outlast
-   * the first. Returns the statuses of calls that began after that.
+   * Revokes a key until the receipt says that all have applied it: a busy machine may outlast the
+   * first. Returns the statuses of calls that began after that.
    */
-  async revokeEverywhere(at: number): Promise<readonly number[]> {
-    const { id, secret } = await this.issueKey();
+  async revokeEverywhere({ id, secret }: TestKey, at: number): Promise<readonly number[]> {
     const watch = new SecretWatch(this.stack, secret);
     const beganAt = performance.now();
     while (!isComplete(await this.revoke(id, at))) await Bun.sleep(10);
@@ -125,9 +131,10 @@ export class RevocationBench implements AsyncDisposable {
     return { old, current };
   }
 
-  /** The most time that a revocation took since the last look. */
-  takeLongestMs(): number {
-    return Math.round(Math.max(...this.lastAcceptedMs.splice(0)));
+  /** The times of the revocations since the last look, shortest first. */
+  takeTimesMs(): readonly number[] {
+    const times = this.lastAcceptedMs.splice(0).map(Math.round);
+    return times.toSorted((one, other) => one - other);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -170,7 +170,7 @@ class UpgradeBench implements AsyncDisposable {
   }
 }
 
-const timeoutMs = 600_000;
+const timeoutMs = 1_800_000;
 
 testWithReplicas(
   "gateways are upgraded and rolled back one by one without a failed call",
