@@ -14,6 +14,8 @@ export interface CatchUpParts {
 
 /** Accounts about which Valkey is told at once. */
 const mostBringing = 100;
+/** Windows in one step, which other workers wait for. */
+const mostVerified = 100;
 
 /** Tells Valkey what a worker has admitted alone, and what Valkey has lost. */
 export class CatchUp {
@@ -54,13 +56,15 @@ export class CatchUp {
 
   /** Prepares to ask Valkey whether it has lost what it knew of an account, and to restore that. */
   verify(account: AccountUse): void {
-    const windows = new Map<string, IncludedWindow>();
-    for (const [key, { name, limit }] of account.known) {
-      windows.set(key, { name, limit, debt: 0, amounts: new Map() });
+    const all = [...account.known];
+    for (let first = 0; first < all.length; first += mostVerified) {
+      const windows = new Map<string, IncludedWindow>();
+      for (const [key, { name, limit }] of all.slice(first, first + mostVerified)) {
+        windows.set(key, { name, limit, debt: 0, amounts: new Map() });
+      }
+      account.send(this.#newId(), windows, []);
+      this.#behind.add(account);
     }
-    if (windows.size === 0) return;
-    account.send(this.#newId(), windows, []);
-    this.#behind.add(account);
   }
 
   /**
