@@ -149,7 +149,7 @@ export class Fleet {
     this.#isMemoryKnown = true;
     // A worker that starts has nothing to tell.
     if (memory === known || known === undefined) return;
-    this.#trustedFromMs = this.#options.clock.monotonic() + restoreMs - ageMs;
+    this.#trustedFromMs = this.#options.clock.monotonic() + restoreMs - Math.max(0, ageMs);
     this.#options.onLoss?.();
   }
 

@@ -44,6 +44,9 @@ export interface Inclusion {
   readonly calls: readonly OpenCall[];
 }
 
+/** Windows of one inclusion, for which other decisions wait. */
+const mostWindows = 100;
+
 /** What a worker knows about the limits of one account: of all keys with one hash tag. */
 export class AccountUse {
   readonly tag: string;
@@ -57,7 +60,8 @@ export class AccountUse {
   readonly known: AgingMap<KnownWindow>;
   /** Charged by this worker alone, by the key of the window. */
   readonly alone = new Map<string, IncludedWindow>();
-  #sending: Inclusion | undefined;
+  /** To be sent in this order. */
+  #sending: readonly Inclusion[] = [];
   /** Corrections that Valkey has not received. */
   #notes: (() => Promise<void>)[] = [];
   /** Set while Valkey is told all that. */
@@ -70,7 +74,7 @@ export class AccountUse {
 
   /** Whether Valkey has to be told something before it decides again. */
   get isBehind(): boolean {
-    return this.#sending !== undefined || this.alone.size > 0 || this.#notes.length > 0;
+    return this.#sending.length > 0 || this.alone.size > 0 || this.#notes.length > 0;
   }
 
   keep(note: () => Promise<void>): void {
@@ -91,35 +95,47 @@ export class AccountUse {
 
   /** What to send next, again until `sent`. Later corrections of its calls are notes. */
   nextInclusion(newId: () => string): Inclusion | undefined {
-    if (this.#sending === undefined && this.alone.size > 0) {
+    if (this.#sending.length === 0 && this.alone.size > 0) {
       const calls = [...this.calls.values()].filter(({ isAlone }) => isAlone);
-      this.#send({ id: newId(), windows: new Map(this.alone), calls });
+      this.#send([{ id: newId(), windows: new Map(this.alone), calls }]);
     }
-    return this.#sending;
+    return this.#sending[0];
   }
 
   /** Sends the epoch at least, so that Valkey tells whether it has lost what it knew. */
   verify(id: string): void {
-    if (this.epoch === "" || this.#sending !== undefined || this.alone.size > 0) return;
-    this.#sending = { id, windows: new Map(), calls: [] };
+    if (this.epoch === "" || this.#sending.length > 0 || this.alone.size > 0) return;
+    this.#sending = [{ id, windows: new Map(), calls: [] }];
   }
 
-  /** Sends all that this worker has used, instead of what was to be sent, because Valkey lost it. */
-  sendAll(id: string, windows: Inclusion["windows"]): void {
+  /**
+   * Sends all that this worker has used, instead of what was to be sent, because Valkey lost it. The
+   * windows of calls that still run go out last, together with these.
+   */
+  sendAll(newId: () => string, windows: Inclusion["windows"]): void {
     const calls = [...this.calls.values()];
-    this.#send(windows.size > 0 || calls.length > 0 ? { id, windows, calls } : undefined);
+    const ofCalls = new Set(calls.flatMap(({ scopes }) => windowsOf(scopes).keys));
+    const others = [...windows].filter(([key]) => !ofCalls.has(key));
+    const steps: Inclusion[] = [];
+    for (let first = 0; first < others.length; first += mostWindows) {
+      const some = new Map(others.slice(first, first + mostWindows));
+      steps.push({ id: newId(), windows: some, calls: [] });
+    }
+    const rest = new Map([...windows].filter(([key]) => ofCalls.has(key)));
+    if (calls.length > 0) steps.push({ id: newId(), windows: rest, calls });
+    this.#send(steps);
   }
 
-  #send(inclusion: Inclusion | undefined): void {
-    this.#sending = inclusion;
+  #send(steps: readonly Inclusion[]): void {
+    this.#sending = steps;
     this.alone.clear();
-    for (const call of inclusion?.calls ?? []) call.isAlone = false;
+    for (const call of steps.flatMap(({ calls }) => calls)) call.isAlone = false;
   }
 
-  /** Valkey has charged what was to be sent. */
-  sent(epoch: string): void {
+  /** Valkey has charged that; what replaced it meanwhile is still to be sent. */
+  sent(inclusion: Inclusion, epoch: string): void {
     this.epoch ||= epoch;
-    this.#sending = undefined;
+    this.#sending = this.#sending.filter((each) => each !== inclusion);
   }
 
   /** Notes what Valkey has charged for this worker. */

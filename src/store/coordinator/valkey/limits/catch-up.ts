@@ -67,7 +67,7 @@ export class CatchUp {
       const use = this.#useOf(account, window);
       if (use !== undefined) windows.set(key, use);
     }
-    account.sendAll(this.#newId(), windows);
+    account.sendAll(() => this.#newId(), windows);
     if (account.isBehind) this.#behind.add(account);
   }
 
@@ -100,7 +100,7 @@ export class CatchUp {
     const { slot } = this.#parts.shadow;
     const included = await this.#parts.valkey.include({ tag, inclusion, slot }, epoch);
     if (included.is === "lost") return this.restore(account, epoch);
-    account.sent(included.epoch);
+    account.sent(inclusion, included.epoch);
   }
 
   #newId(): string {

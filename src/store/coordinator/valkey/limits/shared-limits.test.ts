@@ -58,6 +58,25 @@ describeWithValkey(() => {
     expect(3 + admitted.reduce((sum, each) => sum + each, 0)).toBe(100);
   });
 
+  test("an account with many keys is restored as it was", async () => {
+    const [one] = await stores(1);
+    if (one === undefined) throw new Error("a store is needed");
+    const keys = Array.from({ length: 250 }, (_, index) => `key ${index}`);
+    const limits = { requestsPerMinute: limit, tokensPerMinute: 1_000_000 };
+    for (const id of keys) {
+      const ofBoth = [id, "account"].flatMap((name) =>
+        minuteScopes(name, limits, { owner: "account" }),
+      );
+      await one.acquire({ callId: `call of ${id}`, scopes: ofBoth, tokens: 3 });
+    }
+    const before = await chargedIn(server);
+    expect(before.size).toBe(2 * keys.length + 2);
+    await server.command("FLUSHALL");
+    one.restore();
+    await one.catchUp();
+    expect(await chargedIn(server)).toEqual(before);
+  });
+
   test("without the server each store grants its share once, and it is told of that", async () => {
     const all = await stores(2);
     for (const store of all) expect(await admittedBy(store, 200)).toBe(200);
@@ -113,6 +132,17 @@ const defaults = {
 
 function storeOver(connection: ValkeyConnection, workers: number): SharedLimits {
   return new SharedLimits({ ...defaults, connection, workers: () => workers });
+}
+
+/** The sums of all windows, by their keys. */
+async function chargedIn(server: ValkeyServer): Promise<ReadonlyMap<string, string>> {
+  const keys = await server.command("KEYS", "sluice:*:c:*");
+  const sums = new Map<string, string>();
+  for (const key of Array.isArray(keys) ? keys.map(String).toSorted() : []) {
+    const [, sum = ""] = String(await server.command("HGET", key, "m")).split(":");
+    sums.set(key, sum);
+  }
+  return sums;
 }
 
 let calls = 0;
