@@ -37,9 +37,7 @@ interface Asked<Taken = TakenPlaces> {
   readonly reservation: Reservation;
 }
 
-interface TakenTurn extends TakenPlaces {
-  readonly holder: QueueTurn;
-}
+type TakenTurn = TakenPlaces & { readonly holder: QueueTurn };
 
 /** One pool: the calls that hold its places, and the calls that wait for one. */
 export class PoolGate implements PlaceQueue {
