@@ -1,4 +1,5 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,9 +17,12 @@ export class OtherProgram implements Disposable {
   }
 
   /** Puts the sources of another one in the place of its own, as an update of a package does. */
-  replaceBy({ folder }: Pick<OtherProgram, "folder">): void {
-    rmSync(join(this.folder, "src"), { recursive: true, force: true });
-    for (const part of parts) cpSync(join(folder, part), join(this.folder, part), copying);
+  async replaceBy({ folder }: Pick<OtherProgram, "folder">): Promise<void> {
+    // The callers and the provider are in this process, and must not wait for the disk.
+    await rm(join(this.folder, "src"), { recursive: true, force: true });
+    for (const part of parts) {
+      await cp(join(folder, part), join(this.folder, part), { recursive: true });
+    }
   }
 
   [Symbol.dispose](): void {
@@ -28,13 +32,12 @@ export class OtherProgram implements Disposable {
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const parts = ["src", "package.json"];
-const copying = { recursive: true };
 const migrationsPath = "src/store/postgres/connection/migrations.ts";
 
 /** This version, as it was installed. */
-export function copyOfThis(): OtherProgram {
+export async function copyOfThis(): Promise<OtherProgram> {
   const copy = new OtherProgram();
-  copy.replaceBy({ folder: root });
+  await copy.replaceBy({ folder: root });
   return copy;
 }
 
@@ -44,16 +47,16 @@ export function schemaIn(folder: string): number {
 }
 
 /** A version with one more step of the schema, which no version has yet. */
-export function nextVersion(step: {
+export async function nextVersion(step: {
   readonly sql: string;
   /** Default: this version. */
   readonly of?: OtherProgram;
   /** Default: the schema of this version, whose programs can go on. */
   readonly compatibleSince?: number;
-}): OtherProgram {
+}): Promise<OtherProgram> {
   const { sql, of: before = { folder: root }, compatibleSince = schemaIn(root) } = step;
   const next = new OtherProgram();
-  next.replaceBy(before);
+  await next.replaceBy(before);
   const path = join(next.folder, migrationsPath);
   const added = `{ name: "next", sql: ${JSON.stringify(sql)}, compatibleSince: ${compatibleSince} }`;
   const steps = readFileSync(path, "utf8");

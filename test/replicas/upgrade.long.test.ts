@@ -38,6 +38,9 @@ const sharesAlone = "the store of limits does not answer";
 const addition =
   "CREATE TABLE regions (id text PRIMARY KEY); ALTER TABLE usage ADD COLUMN region text;";
 
+/** The simulated provider shares a process with the test, and the machine with others. */
+const patient = "timeouts: { connect: 5m, first_byte: 5m, idle: 5m }";
+
 /** Gateways under a load, each with a version of its own. */
 class UpgradeBench implements AsyncDisposable {
   readonly stack: ReplicaStack;
@@ -55,12 +58,12 @@ class UpgradeBench implements AsyncDisposable {
 
   static async create(older: OtherProgram, options: StackOptions = {}): Promise<UpgradeBench> {
     const installed = Array.from({ length: gateways }, () => new OtherProgram());
-    for (const program of installed) program.replaceBy(older);
+    for (const program of installed) await program.replaceBy(older);
     const stack = await ReplicaStack.create({
       replicas: gateways,
       program: (index) => installed[index]?.command ?? [],
       simulator: { tokensPerSecond: 20 },
-      models: (simulator) => twoModels(simulatorUpstream(simulator, "openai")),
+      models: (simulator) => twoModels(simulatorUpstream(simulator, "openai", patient)),
       settings: "shutdown: { pre_stop: 0s, drain_timeout: 10m }",
       ...options,
     });
@@ -83,11 +86,18 @@ class UpgradeBench implements AsyncDisposable {
     ];
     this.#key = shop;
     this.#loads.push(
-      new StackLoad({ url: stack.url, keys: [shop, bank], perSecond: 12, call: mixedCalls(20) }),
+      new StackLoad({
+        url: stack.url,
+        keys: [shop, bank],
+        perSecond: 12,
+        mostAtOnce: 64,
+        call: mixedCalls(20),
+      }),
       new StackLoad({
         url: stack.url,
         keys: [held],
         perSecond: 2,
+        mostAtOnce: 16,
         call: mixedCalls(1),
       }),
     );
@@ -106,7 +116,7 @@ class UpgradeBench implements AsyncDisposable {
       expect((await rest).endsWith("data: [DONE]\n\n")).toBe(true);
     }
     expect(await process.exited).toBe(0);
-    this.#installed[index]?.replaceBy(by);
+    await this.#installed[index]?.replaceBy(by);
     await this.start(index);
   }
 
@@ -117,13 +127,13 @@ class UpgradeBench implements AsyncDisposable {
 
   /** Replaces the processes of a gateway one by one, while nginx sends it calls. */
   async restart(index: number, by: OtherProgram): Promise<void> {
-    this.#installed[index]?.replaceBy(by);
+    await this.#installed[index]?.replaceBy(by);
     const { exitCode, errors } = await this.stack.sluiceAt(index, "restart");
     expect([exitCode, errors]).toEqual([0, "restarted\n"]);
   }
 
-  install(index: number, program: OtherProgram): void {
-    this.#installed[index]?.replaceBy(program);
+  async install(index: number, program: OtherProgram): Promise<void> {
+    await this.#installed[index]?.replaceBy(program);
   }
 
   /** How many steps of the schema the database has. */
@@ -175,8 +185,8 @@ const timeoutMs = 1_800_000;
 testWithReplicas(
   "gateways are upgraded and rolled back one by one without a failed call",
   async () => {
-    using current = copyOfThis();
-    using next = nextVersion({ sql: addition });
+    using current = await copyOfThis();
+    using next = await nextVersion({ sql: addition });
     await using bench = await UpgradeBench.create(current);
     const before = await bench.schema();
     await bench.replace(0, next);
@@ -195,18 +205,22 @@ testWithReplicas(
 testWithReplicas(
   "a command migrates under load, and a schema that older versions cannot use refuses only them",
   async () => {
-    using current = copyOfThis();
-    using next = nextVersion({ sql: addition });
+    using current = await copyOfThis();
+    using next = await nextVersion({ sql: addition });
     const changed = schemaIn(current.folder) + 2;
-    using later = nextVersion({ of: next, sql: "CREATE TABLE later ()", compatibleSince: changed });
+    using later = await nextVersion({
+      of: next,
+      sql: "CREATE TABLE later ()",
+      compatibleSince: changed,
+    });
     await using bench = await UpgradeBench.create(current);
     const { stack } = bench;
-    bench.install(0, next);
+    await bench.install(0, next);
     const due = await stack.sluiceAt(0, "migrate", "--check");
     expect(due.exitCode).toBe(3);
     expect(due.output).toEndWith(":\n  next\nGateways that use it now can go on.\n");
     expect((await stack.sluiceAt(0, "migrate")).exitCode).toBe(0);
-    bench.install(0, later);
+    await bench.install(0, later);
     const stopping = await stack.sluiceAt(0, "migrate", "--check");
     expect(stopping.exitCode).toBe(3);
     expect(stopping.output).toEndWith(
@@ -218,7 +232,7 @@ testWithReplicas(
     expect(String(refused)).toContain("was written by a newer version of Sluice");
     expect(String(refused)).toContain("Please install a newer version here.");
     expect(await bench.schema()).toBe(changed);
-    bench.install(1, later);
+    await bench.install(1, later);
     await bench.start(1);
     await bench.replace(2, later);
     await bench.replace(0, later);
@@ -237,7 +251,7 @@ testFromCommit(
   `gateways of the last commit with an older schema, ${commit?.slice(0, 8)}, are upgraded one by one`,
   async () => {
     using older = versionOf(commit ?? "");
-    using current = copyOfThis();
+    using current = await copyOfThis();
     // Older versions cannot share limits: each gateway grants them anew.
     await using bench = await UpgradeBench.create(older, { limits: "{ store: memory }" });
     expect(await bench.schema()).toBe(schemaIn(older.folder));
