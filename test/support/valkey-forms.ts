@@ -60,8 +60,9 @@ export async function startCluster(): Promise<ValkeyForm> {
   for (const [index, server] of servers.entries()) {
     const [first, last] = [index * 5_461, index === 2 ? 16_383 : (index + 1) * 5_461 - 1];
     await server.command("CLUSTER", "ADDSLOTSRANGE", String(first), String(last));
-    for (const { port } of servers)
+    for (const { port } of servers) {
       await server.command("CLUSTER", "MEET", "127.0.0.1", String(port));
+    }
   }
   for (const server of servers) {
     const isReady = async (): Promise<boolean> => {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { LimitDecision, TokenLimits } from "../../store/store.ts";
-import { AccountShares } from "./account-shares.ts";
-import { poolScope, SharedPoolTokens } from "./shared-pool-tokens.ts";
+import { AccountShares } from "./tokens/account-shares.ts";
+import { poolScope, SharedPoolTokens } from "./tokens/shared-pool-tokens.ts";
 import type { PlaceRequest } from "./place.ts";
 
 /** Tokens of a pool's minute that are reserved for a call. */

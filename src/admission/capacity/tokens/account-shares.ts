@@ -1,6 +1,6 @@
-import { AgingMap } from "../../domain/limits/aging-map.ts";
-import { SlidingSum } from "../../domain/limits/sliding-sum.ts";
-import { countedSlots, slotAt, slotLifeMs, slotMs } from "../../domain/limits/slots.ts";
+import { AgingMap } from "../../../domain/limits/aging-map.ts";
+import { SlidingSum } from "../../../domain/limits/sliding-sum.ts";
+import { countedSlots, slotAt, slotLifeMs, slotMs } from "../../../domain/limits/slots.ts";
 
 /** An account's request for some of a pool's tokens per minute. */
 export interface ShareRequest {

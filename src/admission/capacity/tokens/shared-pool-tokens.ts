@@ -1,8 +1,22 @@
-import type { LimitScope } from "../../domain/limits/limit-scope.ts";
-import { slotAt, slotMs } from "../../domain/limits/slots.ts";
-import type { LimitDecision } from "../../store/store.ts";
+import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import { slotAt, slotMs } from "../../../domain/limits/slots.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import type { LimitDecision, TokenLimits } from "../../../store/store.ts";
 import type { AccountShares } from "./account-shares.ts";
-import type { PoolTokensOptions, Reservation } from "./pool-tokens.ts";
+
+export interface SharedPoolTokensOptions {
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly limits: TokenLimits;
+  /** The store's scope of the tokens. */
+  readonly scopeId: string;
+}
+
+interface Asked {
+  /** Its id in the limit store. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly tokens: number;
+}
 
 /** The tokens of a pool; excess use expires with the second of its admission. */
 export function poolScope(id: string, limit: number): LimitScope {
@@ -15,13 +29,13 @@ export function poolScope(id: string, limit: number): LimitScope {
  * it leaves as much to the others as it does where one process grants all.
  */
 export class SharedPoolTokens {
-  readonly #options: PoolTokensOptions;
+  readonly #options: SharedPoolTokensOptions;
   readonly #shares: AccountShares;
   /** Accounts whose calls have to leave tokens to others in this slot. */
   readonly #yielding = new Set<string>();
   #slot = Number.NEGATIVE_INFINITY;
 
-  constructor(options: PoolTokensOptions, shares: AccountShares) {
+  constructor(options: SharedPoolTokensOptions, shares: AccountShares) {
     this.#options = options;
     this.#shares = shares;
   }
@@ -32,7 +46,7 @@ export class SharedPoolTokens {
     return this.#yielding.has(accountId) ? (this.#slot + 1) * slotMs - now : 0;
   }
 
-  async ask(reservation: Reservation, tokensPerMinute: number): Promise<LimitDecision> {
+  async ask(reservation: Asked, tokensPerMinute: number): Promise<LimitDecision> {
     const { accountId, tokens } = reservation;
     const share = this.#shares.shareOf(accountId, tokensPerMinute, this.#advance());
     let used = share;
@@ -51,7 +65,7 @@ export class SharedPoolTokens {
   }
 
   async #acquire(
-    { id: callId, accountId, tokens }: Reservation,
+    { id: callId, accountId, tokens }: Asked,
     limits: { readonly pool: number; readonly own: number },
   ): Promise<LimitDecision> {
     const { limits: store, scopeId } = this.#options;
