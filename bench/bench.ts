@@ -40,7 +40,7 @@ const comparedGroups = {
   memory: measureMemory,
   garbage: measureGarbage,
   workers: measureWorkers,
-  coordinator: measureCoordinator,
+  valkey: measureCoordinator,
   holds: measureHolds,
 } as const satisfies Record<string, (context: FigureContext) => Promise<readonly Figure[]>>;
 

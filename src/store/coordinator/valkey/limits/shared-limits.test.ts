@@ -3,6 +3,7 @@ import {
   contractReservationTtlMs,
   limitStoreContract,
 } from "../../../../../test/contracts/limit-store-contract.ts";
+import { ManualClock } from "../../../../../test/support/manual-clock.ts";
 import { steered, steeredBy } from "../../../../../test/support/steered-valkey.ts";
 import {
   connectTo,
@@ -103,6 +104,30 @@ describeWithValkey(() => {
     expect(await leftIn(other)).toBe(600_000);
     one.settle("alone", 100_000);
     expect(await leftIn(other)).toBe(900_000);
+  });
+
+  test("what calls of a crashed worker could still use is forgotten, and that of running ones is not", async () => {
+    await server.command("FLUSHALL");
+    const clock = new ManualClock({ monotonicMs: 1_000_000 });
+    const own = { connection: steeredBy(clock, connection), clock, reservationTtlMs: 600_000 };
+    const [crashed, running, other] = Array.from(
+      { length: 3 },
+      () => new SharedLimits({ ...defaults, ...own }),
+    );
+    if (crashed === undefined || running === undefined || other === undefined) return;
+    const terms = { owner: "account", overrunFactor: 3 };
+    const uncapped = minuteScopes("key", { requestsPerMinute: 100, tokensPerMinute: 1_000 }, terms);
+    const begin = (store: SharedLimits, callId: string, mostTokens: number) =>
+      store.acquire({ callId, scopes: uncapped, tokens: 0, mostTokens });
+    expect((await begin(crashed, "crashed", 2_000)).isAdmitted).toBe(true);
+    expect((await begin(running, "running", 1_000)).isAdmitted).toBe(true);
+    expect((await begin(other, "too many", 1)).isAdmitted).toBe(false);
+    for (let seconds = 0; seconds < 240; seconds += 1) {
+      clock.advance(1_000);
+      await running.catchUp();
+    }
+    expect((await begin(other, "too many", 2_001)).isAdmitted).toBe(false);
+    expect((await begin(other, "as many as the crashed", 2_000)).isAdmitted).toBe(true);
   });
 
   for (const random of [0, 0.5, 1]) {
