@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { startChild } from "../../bench/stand/child.ts";
 import { changedKeySchema } from "../../src/control/contract/keys.ts";
 import { replicasSchema } from "../../src/control/contract/replicas.ts";
@@ -26,8 +26,12 @@ const test = testWhere(
   "the servers are not installed, or network namespaces cannot be made here",
 );
 
+let made: NetworkNamespace | undefined;
+// Also after a test that took too long.
+afterAll(() => made?.[Symbol.dispose]());
+
 test("a gateway that is cut off serves the keys it knows, loses no call, and is named in receipts", async () => {
-  using namespace = new NetworkNamespace();
+  const namespace = (made = new NetworkNamespace());
   await using upstream = await startUpstream(namespace);
   await using stack = await ReplicaStack.create({
     replicas: 2,
