@@ -61,7 +61,9 @@ describeWithValkey(() => {
     );
 
     await using replica = await startValkey(["--replicaof", "127.0.0.1", String(evicting.port)]);
-    expect((await doctor(replica.url)).text).toContain("the server is a replica To do: name");
+    expect((await doctor(replica.url)).text).toContain(
+      "it is a replica To do: check the address (of a primary",
+    );
   });
 
   test("missing rights and unknown authorities are told", async () => {

@@ -52,16 +52,20 @@ export async function startWithTls(): Promise<ValkeyForm> {
 /** Three servers that divide the keys. */
 export async function startCluster(): Promise<ValkeyForm> {
   const servers: ValkeyServer[] = [];
+  // By default 10,000 above the other ports, where an outgoing connection may have one.
+  const busPorts = [quietPort(), quietPort(), quietPort()];
   const timeout = ["--cluster-node-timeout", "5000"];
-  while (servers.length < 3) {
-    const file = ["--cluster-config-file", `nodes-${servers.length}.conf`];
-    servers.push(await startValkey(["--cluster-enabled", "yes", ...file, ...timeout]));
+  for (const busPort of busPorts) {
+    const file = ["--cluster-config-file", `nodes-${busPort}.conf`];
+    const bus = ["--cluster-port", String(busPort)];
+    servers.push(await startValkey(["--cluster-enabled", "yes", ...bus, ...file, ...timeout]));
   }
   for (const [index, server] of servers.entries()) {
     const [first, last] = [index * 5_461, index === 2 ? 16_383 : (index + 1) * 5_461 - 1];
     await server.command("CLUSTER", "ADDSLOTSRANGE", String(first), String(last));
-    for (const { port } of servers) {
-      await server.command("CLUSTER", "MEET", "127.0.0.1", String(port));
+    for (const [other, { port }] of servers.entries()) {
+      const ports = [String(port), String(busPorts[other])];
+      await server.command("CLUSTER", "MEET", "127.0.0.1", ...ports);
     }
   }
   for (const server of servers) {

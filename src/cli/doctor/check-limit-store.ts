@@ -43,19 +43,16 @@ export async function checkLimitStore(
 }
 
 const adviceOnConnecting =
-  "check the address, the user and the password of limits.store, the authorities of limits.ca, " +
-  "firewalls, and that the server runs; `redis-cli` with the same settings must connect from here";
+  "check the address (of a primary, or of the Sentinels that know it), the user and the password " +
+  "of limits.store, the authorities of limits.ca, firewalls, and that the server runs; " +
+  "`redis-cli` with the same settings must connect from here";
 
 function checkFacts(facts: ValkeyFacts, isCluster: boolean): readonly Finding[] {
-  const { shown, isNewEnough, isReplica, isOneOfCluster, eviction } = facts;
+  const { shown, isNewEnough, isOneOfCluster, eviction } = facts;
   const findings: Finding[] = [];
   if (!isNewEnough) {
     const advice = "upgrade the server to Valkey 7.2 or Redis 7, or newer";
     findings.push(failed(`${shown} is too old`, advice));
-  }
-  if (isReplica) {
-    const advice = "name the primary in limits.store, or the Sentinels that know it";
-    findings.push(failed("the server is a replica", advice));
   }
   if (isOneOfCluster && !isCluster) {
     const advice = "write limits.store as valkey+cluster://, with some of its servers";

@@ -5,7 +5,6 @@ export interface ValkeyFacts {
   /** Such as `Redis 7.0.15`. */
   readonly shown: string;
   readonly isNewEnough: boolean;
-  readonly isReplica: boolean;
   readonly isOneOfCluster: boolean;
   /** Undefined: it keeps all keys, and refuses writes when its memory is full. */
   readonly eviction: string | undefined;
@@ -28,7 +27,6 @@ export async function inspectValkey(
   return {
     shown: `${valkey === undefined ? "Redis" : "Valkey"} ${version}`,
     isNewEnough: 100 * major + minor >= (valkey === undefined ? oldest.redis : oldest.valkey),
-    isReplica: read("role") === "slave",
     isOneOfCluster: read("redis_mode") === "cluster" || read("server_mode") === "cluster",
     eviction: policy === "noeviction" || read("maxmemory") === "0" ? undefined : policy,
   };
