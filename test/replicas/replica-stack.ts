@@ -203,7 +203,14 @@ export class ReplicaStack implements AsyncDisposable {
     const issued = ["keys", "create", "--application", "search", ...place, ...limits];
     const key = (await this.sluice(...issued)).trim();
     for (const { process } of this.#replicas) {
-      while ((await statusOf(process.dataUrl, key)) === 401) await Bun.sleep(50);
+      // Each of these calls reaches one of the workers by chance.
+      for (let accepted = 0; accepted < 16;) {
+        if ((await statusOf(process.dataUrl, key)) !== 401) accepted += 1;
+        else {
+          accepted = 0;
+          await Bun.sleep(50);
+        }
+      }
     }
     return key;
   }

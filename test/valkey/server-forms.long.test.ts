@@ -4,6 +4,7 @@ import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import { ValkeyJoins } from "../../src/store/coordinator/valkey/joins/valkey-joins.ts";
 import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-limits.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
+import { ValkeyRefusals } from "../../src/store/coordinator/valkey/refusals/valkey-refusals.ts";
 import { startProcess, until } from "../support/allotted-world.ts";
 import {
   startCluster,
@@ -16,6 +17,16 @@ import { connectTo, describeWithValkey } from "../support/valkey-server.ts";
 
 const limit = 40;
 
+async function checkRefusals(form: ValkeyForm): Promise<void> {
+  const refusals = new ValkeyRefusals(await connectTo(form, form));
+  const explanation = { rule: "pool_busy", summary: "The pool is busy.", keyId: "key" } as const;
+  const refusal = { id: "req_1", at: 1, status: 429, code: null, explanation };
+  await refusals.keep(refusal);
+  expect(await refusals.find("req_1")).toEqual(refusal);
+  expect(await refusals.list({}, 10)).toEqual([refusal]);
+  refusals.close();
+}
+
 describeWithValkey(() => {
   test.each([
     ["a user with few rights", startWithUser],
@@ -27,6 +38,7 @@ describeWithValkey(() => {
     await checkLimits(form);
     await checkPlaces(form);
     await checkJoins(form);
+    await checkRefusals(form);
   });
 
   test("when Sentinel has replaced the primary, nothing that it had told its replica is granted again", async () => {

@@ -19,6 +19,7 @@ export class KeptRefusals {
   #shared: RefusalStore | undefined;
   #waiting: Refusal[] = [];
   #cancel: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(clock: Pick<Clock, "schedule">) {
     this.#clock = clock;
@@ -26,7 +27,8 @@ export class KeptRefusals {
 
   /** Call once. Refusals of before stay with this gateway. */
   share(store: RefusalStore): void {
-    this.#shared = store;
+    if (this.#isClosed) store.close();
+    else this.#shared = store;
   }
 
   record(refusal: Refusal): void {
@@ -49,6 +51,7 @@ export class KeptRefusals {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#cancel?.();
     await this.#flush();
     this.#shared?.close();

@@ -15,17 +15,24 @@ export interface CommandLines {
 export class ClusterLines implements CommandLines {
   readonly #seeds: readonly HostAndPort[];
   readonly #newLine: (server: HostAndPort) => ServerLine;
+  readonly #onDropped: (name: string) => void;
   readonly #lines = new Map<string, ServerLine>();
   readonly #bySlot = Array.from<ServerLine | undefined>({ length: clusterSlots });
   #loading: Promise<void> | undefined;
 
-  constructor(seeds: readonly HostAndPort[], newLine: (server: HostAndPort) => ServerLine) {
+  /** `onDropped`: called with the name of a server that has no slots any more. */
+  constructor(
+    seeds: readonly HostAndPort[],
+    newLine: (server: HostAndPort) => ServerLine,
+    onDropped: (name: string) => void,
+  ) {
     this.#seeds = seeds;
     this.#newLine = newLine;
+    this.#onDropped = onDropped;
   }
 
   async open(): Promise<void> {
-    for (const seed of this.#seeds) await this.#lineTo(seed);
+    await Promise.all(this.#seeds.map((seed) => this.#lineTo(seed)));
     await this.#load();
   }
 
@@ -69,12 +76,24 @@ export class ClusterLines implements CommandLines {
       for (const { first, last, server } of ranges) {
         this.#bySlot.fill(await this.#lineTo(server), first, last + 1);
       }
+      this.#dropUnused();
       return;
     }
   }
 
+  /** A server that failed over is a replica now, or gone: it decides nothing. */
+  #dropUnused(): void {
+    const used = new Set(this.#bySlot);
+    for (const [name, line] of this.#lines) {
+      if (used.has(line)) continue;
+      line.close();
+      this.#lines.delete(name);
+      this.#onDropped(name);
+    }
+  }
+
   async #lineTo(server: HostAndPort): Promise<ServerLine> {
-    const name = `${server.host}:${server.port}`;
+    const name = nameOfServer(server);
     const known = this.#lines.get(name);
     if (known !== undefined) return known;
     const line = this.#newLine(server);
@@ -82,6 +101,10 @@ export class ClusterLines implements CommandLines {
     await line.open();
     return line;
   }
+}
+
+export function nameOfServer({ host, port }: HostAndPort): string {
+  return `${host}:${port}`;
 }
 
 interface SlotRange {

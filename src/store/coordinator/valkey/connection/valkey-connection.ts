@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort, ValkeyAddress } from "../../../../domain/addresses/valkey-address.ts";
-import { ClusterLines, type CommandLines } from "./cluster-lines.ts";
+import { ClusterLines, nameOfServer, type CommandLines } from "./cluster-lines.ts";
 import { locatePrimary } from "./locate-primary.ts";
 import { ServerLine, type ServerSettings } from "./server-line.ts";
 import { Subscriptions } from "./subscriptions.ts";
@@ -81,8 +81,10 @@ class RunningConnection implements ValkeyConnection {
     const locate = locatePrimary(address, settings, clock);
     this.#lines =
       address.topology === "cluster"
-        ? new ClusterLines(address.hosts, (server) =>
-            newLine(`${server.host}:${server.port}`, () => Promise.resolve(server)),
+        ? new ClusterLines(
+            address.hosts,
+            (server) => newLine(nameOfServer(server), () => Promise.resolve(server)),
+            (name) => this.#changed(name, undefined),
           )
         : oneLine(newLine("", locate));
     this.#subscriptions = new Subscriptions({ ...settings, clock, timeoutMs, locate });

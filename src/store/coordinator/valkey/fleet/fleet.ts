@@ -53,6 +53,8 @@ export class Fleet {
   #trustedFromMs = Number.NEGATIVE_INFINITY;
   #reports = 0;
   #beating: Promise<void> | undefined;
+  /** Whether the answer under way may be from before something that was noticed. */
+  #isAskedAgain = false;
   #stopHearing: () => void = () => undefined;
   #cancel: () => void = () => undefined;
   #isClosed = false;
@@ -93,9 +95,12 @@ export class Fleet {
 
   /** Reports now. */
   check(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#isAskedAgain = this.#beating !== undefined;
     this.#beating ??= this.#beat().finally(() => {
       this.#beating = undefined;
-      this.#checkLater();
+      if (this.#isAskedAgain) void this.check();
+      else this.#checkLater();
     });
     return this.#beating;
   }
@@ -137,7 +142,7 @@ export class Fleet {
       const [version, memory, ageMs, ...workers] = listOf(reply);
       this.#remember(String(memory), Number(ageMs));
       this.#count(String(version), workers.map(String));
-      await onBeat?.();
+      onBeat?.().catch(() => undefined);
     } catch {
       // The connection reports that it is down. Until then, the last known workers count.
     }
@@ -147,7 +152,7 @@ export class Fleet {
     const known = this.#memory;
     this.#memory = memory;
     this.#isMemoryKnown = true;
-    // A worker that starts has nothing to tell.
+    // A worker that starts cannot tell a server that has lost its memory from a new one.
     if (memory === known || known === undefined) return;
     this.#trustedFromMs = this.#options.clock.monotonic() + restoreMs - Math.max(0, ageMs);
     this.#options.onLoss?.();

@@ -81,12 +81,12 @@ export class AccountUse {
     this.#notes.push(note);
   }
 
-  /** Sends all kept corrections; keeps them when that fails. */
-  async sendNotes(): Promise<void> {
+  /** Sends all kept corrections by `send`; keeps them when that fails. */
+  async sendNotes(send: (note: () => Promise<void>) => Promise<void>): Promise<void> {
     const notes = this.#notes;
     this.#notes = [];
     try {
-      await Promise.all(notes.map((note) => note()));
+      await Promise.all(notes.map(send));
     } catch (error) {
       this.#notes.unshift(...notes);
       throw error;
@@ -127,9 +127,13 @@ export class AccountUse {
   }
 
   #send(steps: readonly Inclusion[]): void {
-    this.#sending = steps;
-    this.alone.clear();
     for (const call of steps.flatMap(({ calls }) => calls)) call.isAlone = false;
+    // As they are now: what they use until it is sent is a correction of its own.
+    this.#sending = steps.map((step) => ({
+      ...step,
+      calls: step.calls.map((call) => ({ ...call })),
+    }));
+    this.alone.clear();
   }
 
   /** Valkey has charged that; what replaced it meanwhile is still to be sent. */

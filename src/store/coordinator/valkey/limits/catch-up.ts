@@ -89,10 +89,25 @@ export class CatchUp {
   async #tell(account: AccountUse): Promise<void> {
     while (account.isBehind) {
       const sending = account.nextInclusion(() => this.#newId());
-      if (sending === undefined) await account.sendNotes();
-      else await this.#include(account, sending);
+      if (sending === undefined) {
+        await account.sendNotes((note) => this.#unlessWrong(note, () => undefined));
+      } else {
+        const drop = (): void => account.sent(sending, "");
+        await this.#unlessWrong(() => this.#include(account, sending), drop);
+      }
     }
     this.#behind.delete(account);
+  }
+
+  /** What the server refuses as wrong would be refused for ever: it is dropped, and reported. */
+  async #unlessWrong(send: () => Promise<void>, drop: () => void): Promise<void> {
+    try {
+      await send();
+    } catch (error) {
+      if (error instanceof ValkeyUnavailable) throw error;
+      this.#parts.onError(error);
+      drop();
+    }
   }
 
   async #include(account: AccountUse, inclusion: Inclusion): Promise<void> {

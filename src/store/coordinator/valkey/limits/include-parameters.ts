@@ -1,5 +1,6 @@
+import { countedSlots, guaranteeSlots } from "../../../../domain/limits/slots.ts";
 import type { Inclusion, OpenCall } from "./account-use.ts";
-import { callKey, epochKey, includeKey, newSlotsOf, windowsOf } from "./scope-parameters.ts";
+import { callKey, epochKey, includeKey, windowsOf } from "./scope-parameters.ts";
 
 export interface IncludeRequest {
   readonly tag: string;
@@ -20,7 +21,9 @@ export function includeParameters(request: IncludeRequest): {
   // Slots of two clocks begin at different moments: the later one keeps the use at least as long.
   const ageOf = (since: number): number => Math.max(0, slot - since - 1);
   const parameters: (string | number)[] = [windows.size];
-  for (const { name } of windows.values()) parameters.push(newSlotsOf(name));
+  for (const { name } of windows.values()) {
+    parameters.push(name.seconds === 0 ? countedSlots : guaranteeSlots(name.seconds));
+  }
   for (const { limit, debt, amounts } of windows.values()) {
     parameters.push(limit, debt, amounts.size);
     for (const [since, amount] of amounts) parameters.push(ageOf(since), amount);

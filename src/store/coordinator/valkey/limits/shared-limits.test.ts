@@ -14,6 +14,7 @@ import {
 import { systemClock } from "../../../../domain/clock.ts";
 import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
+import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { limitScripts } from "./scripts.ts";
 import { SharedLimits } from "./shared-limits.ts";
 
@@ -104,6 +105,48 @@ describeWithValkey(() => {
     expect(await leftIn(other)).toBe(600_000);
     one.settle("alone", 100_000);
     expect(await leftIn(other)).toBe(900_000);
+  });
+
+  test("what a call uses between a failed report and the next one is charged once", async () => {
+    await server.command("FLUSHALL");
+    const other = storeOver(connection, 1);
+    let isLost = false;
+    const failing: Pick<ValkeyConnection, "run"> = {
+      async run(script, keys, parameters) {
+        if (isLost) throw new ValkeyUnavailable("it does not answer");
+        return connection.run(script, keys, parameters);
+      },
+    };
+    const one = new SharedLimits({ ...defaults, connection: failing, workers: () => 1 });
+    isLost = true;
+    await one.acquire({ callId: "long", scopes, tokens: 10, mostTokens: 5_000 });
+    // The worker tries to tell of it, in vain.
+    await one.acquire({ callId: "short", scopes, tokens: 1 });
+    one.use("long", 3_000);
+    isLost = false;
+    await one.catchUp();
+    expect(await leftIn(other)).toBe(1_000_000 - 3_001);
+    one.settle("long", 4_000);
+    await one.catchUp();
+    expect(await leftIn(other)).toBe(1_000_000 - 4_001);
+  });
+
+  test("all of a long guarantee is restored, not only its last minute", async () => {
+    await server.command("FLUSHALL");
+    const clock = new ManualClock({ monotonicMs: 10_000_000 });
+    const own = { connection: steeredBy(clock, connection), clock };
+    const store = new SharedLimits({ ...defaults, ...own });
+    const guarantee = [
+      { id: "key", unit: "tokens", window: { seconds: 600 }, limit: 1_000, owner: "account" },
+    ] as const;
+    expect((await store.acquire({ callId: "a", scopes: guarantee, tokens: 900 })).isAdmitted).toBe(
+      true,
+    );
+    store.settle("a", 900);
+    clock.advance(300_000);
+    await server.command("FLUSHALL");
+    const more = await store.acquire({ callId: "b", scopes: guarantee, tokens: 200 });
+    expect(more.isAdmitted).toBe(false);
   });
 
   test("what calls of a crashed worker could still use is forgotten, and that of running ones is not", async () => {

@@ -124,7 +124,12 @@ export class SharedLimits implements LimitStore {
 
   /** Valkey has lost what it knew: prepares to tell it what this worker has used of all accounts. */
   restore(): void {
-    for (const [, account] of this.#accounts.entries()) this.#catchUp.verify(account);
+    const idle = Array.from(this.#calls.values(), ({ account }) => account);
+    const all = new Set([
+      ...Array.from(this.#accounts.entries(), ([, account]) => account),
+      ...idle,
+    ]);
+    for (const account of all) this.#catchUp.verify(account);
   }
 
   /** Tells Valkey what it does not know yet about any account, and which calls still run. */

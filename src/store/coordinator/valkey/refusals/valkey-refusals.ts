@@ -61,7 +61,8 @@ export class ValkeyRefusals implements RefusalStore {
   }
 
   async #newest(of: Group, key: string, { isAsked, limit }: Wanted): Promise<readonly Refusal[]> {
-    const ids = listOf(await this.#connection.send(key, "ZREVRANGE", [key, "0", "-1"])).map(String);
+    const range = [key, "0", "-1", "REV"];
+    const ids = listOf(await this.#connection.send(key, "ZRANGE", range)).map(String);
     const found: Refusal[] = [];
     for (let at = 0; at < ids.length && found.length < limit; at += batch) {
       found.push(...(await this.#read(of, ids.slice(at, at + batch))).filter(isAsked));
