@@ -225,6 +225,8 @@ export class LimitModel {
     const reservation = this.#reservations.get(callId);
     if (reservation === undefined || nowMs - reservation.atMs >= this.#reservationTtlMs) return;
     const more = Math.max(0, tokens - reservation.tokens);
+    const isForgotten = this.#overrunSlots !== Infinity && reservation.overrun > 0;
+    if (more === 0 && !isForgotten) return;
     reservation.tokens += more;
     reservation.overrun -= Math.min(more, reservation.overrun);
     reservation.heldIn = slotAt(nowMs);
@@ -242,6 +244,7 @@ export class LimitModel {
     const isInTime = nowMs - reservation.atMs < this.#reservationTtlMs;
     const slot = slotAt(nowMs);
     const change = isInTime ? tokens - reservation.tokens : 0;
+    if (change === 0 && reservation.overrun === 0) return;
     const difference = Math.max(change, -reservation.reserved);
     for (const { scope, charge } of reservation.charges) {
       const account = this.#account(scope, slot);
