@@ -2,7 +2,7 @@ import { afterAll, expect } from "bun:test";
 import { isComplete } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";
 import { FaultRun } from "./faults/fault-run.ts";
-import { createTenant, untilDecidedByServer, untilWhole } from "./faults/stack-admin.ts";
+import { createTenant, untilDecidedByServer, untilWhole } from "./faults/tenants.ts";
 import { ReplicaStack, testWithReplicas } from "./replica-stack.ts";
 import { untilStored } from "./stack-ledger.ts";
 import { mostAdmitted, StackLoad } from "./stack-load.ts";

@@ -2,21 +2,33 @@ import type { z } from "zod";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
 import type { Replica } from "./replica-stack.ts";
 
-/** One request of the control plane, as the operator of a gateway. Rejects unless it succeeds. */
-export async function askAt<Answer>(
+export type AdminRequest = readonly [method: string, path: string, body?: object];
+
+/** One request of the control plane, as the operator of a gateway. */
+export async function sendAdmin(
   { dataDir, process }: Replica,
-  schema: z.ZodType<Answer>,
-  [method, path, body]: readonly [method: string, path: string, body?: object],
-): Promise<Answer> {
+  ...[method, path, body]: AdminRequest
+): Promise<Response> {
   const local = await readLocalAccess(dataDir);
-  const authorization = `Bearer ${local?.token}`;
-  const headers = { authorization, "content-type": "application/json" };
-  const response = await fetch(`${process.adminUrl}/admin/v1${path}`, {
+  return fetch(`${process.adminUrl}/admin/v1${path}`, {
     method,
-    headers,
+    headers: { authorization: `Bearer ${local?.token}`, "content-type": "application/json" },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
+}
+
+/** What it answers. Rejects unless it succeeds. */
+export async function askAdmin(replica: Replica, ...request: AdminRequest): Promise<unknown> {
+  const response = await sendAdmin(replica, ...request);
   const answer: unknown = await response.json();
-  if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
-  return schema.parse(answer);
+  if (response.ok) return answer;
+  throw new Error(`${request[0]} ${request[1]}: ${JSON.stringify(answer)}`);
+}
+
+export async function askAt<Answer>(
+  replica: Replica,
+  schema: z.ZodType<Answer>,
+  request: AdminRequest,
+): Promise<Answer> {
+  return schema.parse(await askAdmin(replica, ...request));
 }

@@ -1,15 +1,13 @@
 import type { Config } from "../../config/config.ts";
 import { parseValkeyUrl } from "../../domain/addresses/valkey-address.ts";
 import { minuteScopes } from "../../domain/limits/limit-scope.ts";
+import { connectLimitStore } from "../../process/wiring/limits/connect-limit-store.ts";
 import { sharedScripts } from "../../process/wiring/limits/shared-scripts.ts";
 import {
   inspectValkey,
   type ValkeyFacts,
 } from "../../store/coordinator/valkey/connection/inspect-server.ts";
-import {
-  connectValkey,
-  type ValkeyConnection,
-} from "../../store/coordinator/valkey/connection/valkey-connection.ts";
+import type { ValkeyConnection } from "../../store/coordinator/valkey/connection/valkey-connection.ts";
 import { ValkeyLimits } from "../../store/coordinator/valkey/limits/valkey-limits.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import type { Finding } from "./finding.ts";
@@ -24,15 +22,12 @@ export async function checkLimitStore(
   { clock }: Pick<CommandIo, "clock">,
 ): Promise<readonly Finding[]> {
   if (store === "memory") return [];
-  const address = parseValkeyUrl(store.url.reveal());
-  if (address === undefined) throw new TypeError("limits.store was not checked");
-  const { authorities } = store;
-  const scripts = sharedScripts;
-  const connection = connectValkey({ address, timeoutMs, clock, scripts, authorities });
+  const connection = connectLimitStore(store, { timeoutMs, clock, scripts: sharedScripts });
   try {
     await connection.open();
     const facts = await inspectValkey(connection);
-    const found = checkFacts(facts, address.topology === "cluster");
+    const isCluster = parseValkeyUrl(store.url.reveal())?.topology === "cluster";
+    const found = checkFacts(facts, isCluster);
     if (found.length > 0) return found;
     return [await checkDecision(connection, facts), await checkTrip(connection, store, clock)];
   } catch (error) {

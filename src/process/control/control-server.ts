@@ -178,7 +178,7 @@ export class ControlServer implements AsyncDisposable {
     const { store } = this.#config.limits;
     if (store === "memory") return;
     const { openValkeyRefusals } = await import("../wiring/limits/open-valkey-refusals.ts");
-    this.#refusals.share(await openValkeyRefusals(store, this.#options.clock));
+    this.#refusals.share(openValkeyRefusals(store, this.#options.clock));
   }
 
   #createPort(): ControlPort {

@@ -32,7 +32,6 @@ export class Supervisor {
   readonly #ending = new AbortController();
   #settings: GatewaySettings | undefined;
   readonly #standby: Standby;
-  /** Limit that a worker asked for. */
   /** Arguments added to those of the command line. */
   #addresses: readonly string[] = [];
   #hasWorkers = false;

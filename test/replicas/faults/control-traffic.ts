@@ -1,6 +1,6 @@
 import { generateApiKey } from "../../../src/domain/keys/api-key.ts";
-import { readLocalAccess } from "../../../src/control/sign-in/bootstrap/local-access.ts";
 import type { Replica } from "../replica-stack.ts";
+import { sendAdmin } from "../stack-admin.ts";
 
 const pauseMs = 150;
 
@@ -46,13 +46,9 @@ async function note(counts: Map<string, number>, answer: Promise<string>): Promi
   counts.set(text, (counts.get(text) ?? 0) + 1);
 }
 
-async function createAccount({ dataDir, process }: Replica): Promise<string> {
-  const local = await readLocalAccess(dataDir);
-  const response = await fetch(`${process.adminUrl}/admin/v1/accounts`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${local?.token}`, "content-type": "application/json" },
-    body: JSON.stringify({ name: `Account ${crypto.randomUUID()}` }),
-  });
+async function createAccount(replica: Replica): Promise<string> {
+  const name = `Account ${crypto.randomUUID()}`;
+  const response = await sendAdmin(replica, "POST", "/accounts", { name });
   await response.text();
   return String(response.status);
 }

@@ -5,7 +5,7 @@ import { untilStored } from "../stack-ledger.ts";
 import type { ReplicaStack } from "../replica-stack.ts";
 import { ControlTraffic } from "./control-traffic.ts";
 import { FaultRun, type TenantLoad } from "./fault-run.ts";
-import { untilWhole } from "./stack-admin.ts";
+import { untilWhole } from "./tenants.ts";
 
 const aroundMs = isComplete ? 10_000 : 1_500;
 

@@ -4,7 +4,7 @@ import type { ScorecardLine } from "../../support/scorecard.ts";
 import type { ReplicaStack } from "../replica-stack.ts";
 import { untilStored } from "../stack-ledger.ts";
 import { mostAdmitted, StackLoad, type StackCall } from "../stack-load.ts";
-import { createTenant, type NewTenant, type Tenant } from "./stack-admin.ts";
+import { createTenant, type NewTenant, type Tenant } from "./tenants.ts";
 
 export interface TenantLoad extends NewTenant {
   readonly perSecond: number;

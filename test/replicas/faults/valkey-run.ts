@@ -2,7 +2,7 @@ import { isComplete } from "../../support/requirement.ts";
 import type { ScorecardLine } from "../../support/scorecard.ts";
 import type { ReplicaStack } from "../replica-stack.ts";
 import { FaultRun, type TenantLoad } from "./fault-run.ts";
-import { untilDecidedByServer, untilWhole } from "./stack-admin.ts";
+import { untilDecidedByServer, untilWhole } from "./tenants.ts";
 
 const aroundMs = isComplete ? 10_000 : 1_500;
 

@@ -1,25 +1,19 @@
-import type { Config } from "../../../config/config.ts";
-import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
-import { connectValkey } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
 import { Fleet } from "../../../store/coordinator/valkey/fleet/fleet.ts";
 import { SharedLimits } from "../../../store/coordinator/valkey/limits/shared-limits.ts";
 import { limitStoreBounds } from "../build-services.ts";
+import { connectLimitStore, type ValkeyStore } from "./connect-limit-store.ts";
 import { newSharedCoordinator } from "./shared-coordinator.ts";
 import { sharedScripts } from "./shared-scripts.ts";
 import type { SharedLimitParts, SharedLimitStore } from "./shared-limit-store.ts";
 
-type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
-
 /** The limits in the server of the configuration, and the worker's own share while it is away. */
 export function openValkeyLimits(
-  { url, name, timeoutMs, authorities }: ValkeyStore,
+  store: ValkeyStore,
   parts: SharedLimitParts & { readonly ownWorkers: number },
 ): SharedLimitStore {
   const { clock, random, telemetry, ownWorkers } = parts;
-  const address = parseValkeyUrl(url.reveal());
-  if (address === undefined) throw new TypeError("limits.store was not checked");
-  const scripts = sharedScripts;
-  const connection = connectValkey({ address, timeoutMs, clock, scripts, authorities });
+  const { name, timeoutMs } = store;
+  const connection = connectLimitStore(store, { timeoutMs, clock, scripts: sharedScripts });
   const { storage: events, metrics } = telemetry;
   const limits = new SharedLimits({
     connection,

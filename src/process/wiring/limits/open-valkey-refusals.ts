@@ -1,23 +1,15 @@
-import type { Config } from "../../../config/config.ts";
-import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import { connectValkey } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
 import { keepScript } from "../../../store/coordinator/valkey/refusals/keep-script.ts";
 import { ValkeyRefusals } from "../../../store/coordinator/valkey/refusals/valkey-refusals.ts";
 import type { RefusalStore } from "../../../store/refusal-store.ts";
+import { connectLimitStore, type ValkeyStore } from "./connect-limit-store.ts";
 
 /** Nobody waits for its answers but operators. */
 const timeoutMs = 1_000;
 
-/** On a connection of the control process, which workers do not use. */
-export async function openValkeyRefusals(
-  { url, authorities }: Exclude<Config["limits"]["store"], "memory">,
-  clock: Clock,
-): Promise<RefusalStore> {
-  const address = parseValkeyUrl(url.reveal());
-  if (address === undefined) throw new TypeError("limits.store was not checked");
-  const scripts = [keepScript];
-  const connection = connectValkey({ address, timeoutMs, clock, scripts, authorities });
-  await connection.open();
+/** On a connection of the control process, which workers do not use. Nothing waits until it is open. */
+export function openValkeyRefusals(store: ValkeyStore, clock: Clock): RefusalStore {
+  const connection = connectLimitStore(store, { timeoutMs, clock, scripts: [keepScript] });
+  void connection.open();
   return new ValkeyRefusals(connection);
 }

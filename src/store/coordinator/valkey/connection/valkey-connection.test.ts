@@ -57,7 +57,7 @@ describeWithValkey(() => {
     await until(() => connection.isUp);
   });
 
-  test("a primary that becomes a replica is away until it is a primary again", async () => {
+  test("a demoted primary counts as down until it is promoted again", async () => {
     await using server = await startValkey();
     using connection = closing(await connectTo(server));
     const changes: (string | undefined)[] = [];

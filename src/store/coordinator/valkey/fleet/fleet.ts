@@ -32,9 +32,10 @@ export interface FleetOptions {
 }
 
 /**
- * All workers of all gateways, and whether the server knows what they have admitted. How many they are decides what each may do alone, so the number
- * grows at once when a worker joins, and shrinks late: a server that has just lost its data names
- * only those that have reported to it since, and may be gone again before it hears of the others.
+ * All workers of all gateways, and whether the server knows what they have admitted. How many they
+ * are decides what each may do alone, so the number grows at once when a worker joins, and shrinks
+ * late: a server that has just lost its data names only those that have reported to it since, and
+ * may be gone again before it hears of the others.
  */
 export class Fleet {
   readonly #options: FleetOptions;

@@ -124,11 +124,9 @@ export class SharedLimits implements LimitStore {
 
   /** Valkey has lost what it knew: prepares to tell it what this worker has used of all accounts. */
   restore(): void {
-    const idle = Array.from(this.#calls.values(), ({ account }) => account);
-    const all = new Set([
-      ...Array.from(this.#accounts.entries(), ([, account]) => account),
-      ...idle,
-    ]);
+    const all = new Set(Array.from(this.#accounts.entries(), ([, account]) => account));
+    // Of accounts whose last request is long ago, too.
+    for (const { account } of this.#calls.values()) all.add(account);
     for (const account of all) this.#catchUp.verify(account);
   }
 

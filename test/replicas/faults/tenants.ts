@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { issuedKeySchema } from "../../../src/control/contract/keys.ts";
-import { readLocalAccess } from "../../../src/control/sign-in/bootstrap/local-access.ts";
+import { type Replica, type ReplicaStack, statusOf } from "../replica-stack.ts";
+import { askAdmin } from "../stack-admin.ts";
 import { embed } from "../stack-load.ts";
-import type { Replica, ReplicaStack } from "../replica-stack.ts";
 
 export interface NewTenant {
   readonly name: string;
@@ -40,30 +40,9 @@ export async function createTenant(stack: ReplicaStack, tenant: NewTenant): Prom
 /** Until all workers of a gateway accept a key: each new connection is that of the next one. */
 export async function untilKnown(url: string, key: string): Promise<void> {
   for (let known = 0; known < 4;) {
-    const response = await fetch(`${url}/v1/models`, {
-      headers: { authorization: `Bearer ${key}`, connection: "close" },
-    });
-    await response.text();
-    if (response.status === 200) known += 1;
+    if ((await statusOf(url, key)) === 200) known += 1;
     else await Bun.sleep(50);
   }
-}
-
-/** What the control plane of a gateway answers to the operator of its machine. */
-export async function askAdmin(
-  replica: Replica,
-  ...[method, path, body]: readonly [method: string, path: string, body?: object]
-): Promise<unknown> {
-  const local = await readLocalAccess(replica.dataDir);
-  const headers = { authorization: `Bearer ${local?.token}`, "content-type": "application/json" };
-  const response = await fetch(`${replica.process.adminUrl}/admin/v1${path}`, {
-    method,
-    headers,
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const answer: unknown = await response.json();
-  if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
-  return answer;
 }
 
 /** Whether a worker of a gateway decides about limits by itself. */
