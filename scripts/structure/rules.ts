@@ -31,7 +31,7 @@ export const rules: readonly Rule[] = [
   { from: /^src\/store\/postgres\//, may: [domain, store, /^src\/store\/repositories\//] },
   {
     from: /^src\/store\/coordinator\/valkey\//,
-    may: [domain, store, /^src\/store\/coordinator\/memory\//],
+    may: [domain, store, /^src\/store\/coordinator\/(?:memory|leases)\//],
   },
   { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },

@@ -32,6 +32,7 @@ interface LimitsWorkerOptions {
   readonly number: number;
   readonly skewMs: number;
   readonly workers: number;
+  readonly isLeasing: boolean;
 }
 
 /** A worker of a gateway, with a clock and a connection of its own. */
@@ -45,8 +46,10 @@ export class LimitsWorker {
   workers: number;
   isAlive = true;
   isCut = false;
+  /** Hears that the leases of an account are in the way. */
+  recall: (tag: string) => void = () => undefined;
 
-  constructor(time: ManualClock, { number, skewMs, workers }: LimitsWorkerOptions) {
+  constructor(time: ManualClock, { number, skewMs, workers, isLeasing }: LimitsWorkerOptions) {
     this.workers = workers;
     let draws = 0;
     this.clock = {
@@ -61,7 +64,14 @@ export class LimitsWorker {
       reservationTtlMs,
       scopeLimit: 1_000,
       workers: () => this.workers,
-      connection: { run: (...sent) => this.#send(...sent) },
+      isLeasing,
+      connection: {
+        run: (...sent) => this.#send(...sent),
+        subscribe: (_channel, listener) => {
+          this.recall = listener;
+          return () => undefined;
+        },
+      },
       onError(error) {
         throw error;
       },
@@ -83,6 +93,8 @@ export interface LimitsWorldOptions {
   readonly skewMs: number;
   /** Runs after each script, in the order of the server. */
   readonly onRun: (sent: SentScript, reply: unknown) => void;
+  /** Default: false, as each decision is then one of the server. */
+  readonly isLeasing?: boolean;
 }
 
 /**
@@ -123,9 +135,10 @@ export class LimitsWorld {
   start(): void {
     this.#started += 1;
     const number = this.#started;
+    const { isLeasing = false } = this.#options;
     const skewMs = number * this.#options.skewMs;
     const workers = this.living.length + 1;
-    this.workers.push(new LimitsWorker(this.clock, { number, skewMs, workers }));
+    this.workers.push(new LimitsWorker(this.clock, { number, skewMs, workers, isLeasing }));
   }
 
   /** A worker ends as a crash would. What it has sent may have reached the server. */

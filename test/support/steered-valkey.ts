@@ -11,9 +11,10 @@ import {
  */
 export function steeredBy(
   clock: Pick<Clock, "monotonic">,
-  connection: Pick<ValkeyConnection, "run">,
-): Pick<ValkeyConnection, "run"> {
+  connection: Pick<ValkeyConnection, "run"> & Partial<Pick<ValkeyConnection, "subscribe">>,
+): Pick<ValkeyConnection, "run" | "subscribe"> {
   return {
+    subscribe: (...of) => connection.subscribe?.(...of) ?? (() => undefined),
     run(script, keys, parameters) {
       const now = clock.monotonic();
       const time = [Math.floor(now / 1_000), Math.floor((now % 1_000) * 1_000)].map(String);

@@ -70,7 +70,8 @@ async function checkDecision(
   const limits = new ValkeyLimits({ connection, random: Math.random, reservationTtlMs: 60_000 });
   const scopes = minuteScopes("doctor", { requestsPerMinute: 1e6, tokensPerMinute: 1e6 });
   try {
-    await limits.acquire({ callId: crypto.randomUUID(), scopes, tokens: 1 }, "");
+    const known = { epoch: "", mayWait: false };
+    await limits.acquire({ callId: crypto.randomUUID(), scopes, tokens: 1 }, known);
     return { state: "ok", subject, text: `${shown} answers and decides` };
   } catch (error) {
     const advice = "give the user of limits.store the rights that docs/operations.md lists";

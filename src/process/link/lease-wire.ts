@@ -1,9 +1,11 @@
-import type { WireState } from "./limit-wire.ts";
+import type {
+  GrantedLease,
+  LeaseId,
+  LeaseRest,
+} from "../../store/coordinator/leases/lease-account.ts";
+import { stateFromWire, type WireState } from "./limit-wire.ts";
 
 /** Leases: what control has charged in advance for calls that a worker then admits by itself. */
-
-/** Control counts them for each worker. */
-export type LeaseId = number;
 
 /** Sent before the answer to the acquisition that asked for it. */
 export type WireLease = readonly [
@@ -38,3 +40,13 @@ export type WireRest = readonly [
   overrun: number,
   open: readonly WireLeasedCall[],
 ];
+
+export function leaseFromWire(lease: WireLease): GrantedLease {
+  const [id, account, slot, endsInMs, requests, tokens, overrun, state] = lease;
+  return { id, account, slot, endsInMs, requests, tokens, overrun, state: stateFromWire(state) };
+}
+
+export function restToWire({ id, requests, tokens, overrun, calls }: LeaseRest): WireRest {
+  const open = Array.from(calls, ([callId, call]) => [callId, call.tokens, call.overrun] as const);
+  return [id, requests, tokens, overrun, open];
+}

@@ -1,5 +1,6 @@
 import type { CountedRequest, LimitScope } from "../../domain/limits/limit-scope.ts";
 import type { LimitState } from "../../domain/limits/limit-state.ts";
+import type { LeaseWish } from "../../store/coordinator/leases/lease-account.ts";
 import type {
   CountDecision,
   LimitDecision,
@@ -90,9 +91,14 @@ export function countedFromWire([slot, scopes]: WireCounted): CountedRequest {
   return { scopes: scopesFromWire(scopes), slot };
 }
 
-export function requestToWire(request: LimitRequest, wish?: WireWish): WireLimitRequest {
+export function requestToWire(request: LimitRequest, wish?: LeaseWish): WireLimitRequest {
   const { callId, scopes, tokens, mostTokens = null, counted } = request;
-  return [callId, tokens, mostTokens, counted?.slot ?? null, scopesToWire(scopes), wish ?? null];
+  const wished = wish && wishToWire(wish);
+  return [callId, tokens, mostTokens, counted?.slot ?? null, scopesToWire(scopes), wished ?? null];
+}
+
+function wishToWire({ account, requests, tokens, overrun }: LeaseWish): WireWish {
+  return [account, requests, tokens, overrun];
 }
 
 export function requestFromWire(request: WireLimitRequest): LimitRequest {

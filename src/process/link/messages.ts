@@ -6,7 +6,8 @@ import type { Progress } from "../../ledger/spool/spool.ts";
 import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
 import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
-import type { LeaseId, WireLease, WireRest } from "./lease-wire.ts";
+import type { LeaseId } from "../../store/coordinator/leases/lease-account.ts";
+import type { WireLease, WireRest } from "./lease-wire.ts";
 import type { HeldLimits, TakenLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
 import type {
   WireAcquired,

@@ -1,10 +1,11 @@
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { slotMs } from "../../../domain/limits/slots.ts";
+import type { LeaseId } from "../../../store/coordinator/leases/lease-account.ts";
 import type { Lease } from "../../../store/coordinator/memory/lease.ts";
 import type { MemoryLimitStore } from "../../../store/coordinator/memory/limit-store.ts";
 import type { LimitDecision, RefusedByLimit } from "../../../store/store.ts";
-import type { LeaseId, WireLease, WireRest } from "../../link/lease-wire.ts";
+import type { WireLease, WireRest } from "../../link/lease-wire.ts";
 import { stateToWire, type WireWish } from "../../link/limit-wire.ts";
 import type { MemberLink } from "./member.ts";
 

@@ -54,7 +54,7 @@ export function openValkeyLimits(
       await fleet.start();
     },
     async close(): Promise<void> {
-      await limits.catchUp();
+      await limits.end();
       await coordinator.close();
       await fleet.close();
       connection.close();

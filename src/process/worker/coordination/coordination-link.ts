@@ -1,5 +1,6 @@
 import type { LinkLost } from "../../link/link-errors.ts";
-import type { LeaseId, WireLease } from "../../link/lease-wire.ts";
+import type { LeaseId } from "../../../store/coordinator/leases/lease-account.ts";
+import type { WireLease } from "../../link/lease-wire.ts";
 import type { WireUse, WireUsed } from "../../link/limit-use-wire.ts";
 import type { Link, Messages } from "../../link/link.ts";
 import type {

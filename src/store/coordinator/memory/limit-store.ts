@@ -3,6 +3,7 @@ import type { LimitState } from "../../../domain/limits/limit-state.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
 import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
 import type { NamedScope, ScopeUse } from "../../../domain/limits/scope-use.ts";
+import { isTokenCount } from "../../../domain/limits/token-count.ts";
 import type {
   CountDecision,
   LimitDecision,
@@ -11,7 +12,7 @@ import type {
   PastAdmission,
 } from "../../store.ts";
 import type { HandedOver, OpenCall } from "./handed-over.ts";
-import { isTokenCount, Reservations } from "./reservations.ts";
+import { Reservations } from "./reservations.ts";
 import { amountsOfLease, type Lease, type LeaseAmounts, type LeasedCall } from "./lease.ts";
 import { refusalFor } from "./refusals.ts";
 import { firstOf, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";

@@ -3,7 +3,7 @@ import { nameOf, type NamedScope, type ScopeUse } from "../../../domain/limits/s
 import { longestGuaranteeSeconds, slotAt } from "../../../domain/limits/slots.ts";
 import type { UsageWindow } from "../../../domain/limits/window.ts";
 import type { PastAdmission } from "../../store.ts";
-import { isTokenCount } from "./reservations.ts";
+import { isTokenCount } from "../../../domain/limits/token-count.ts";
 
 interface PastCharge {
   readonly slot: number;

@@ -2,9 +2,6 @@ import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import type { OpenCall } from "./handed-over.ts";
 import type { ScopeCharge } from "./scope-charge.ts";
 
-// Far above any model's answer, yet small enough that sums of a window stay exact integers.
-const largestTokenCount = 2 ** 40;
-
 export interface Reservation {
   readonly slot: number;
   /** Tokens charged in that slot, the most that it refunds. */
@@ -59,8 +56,4 @@ export class Reservations {
     this.#overrunning.delete(callId);
     return overrunning;
   }
-}
-
-export function isTokenCount(tokens: number): boolean {
-  return Number.isInteger(tokens) && tokens >= 0 && tokens <= largestTokenCount;
 }

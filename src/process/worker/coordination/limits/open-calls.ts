@@ -1,7 +1,7 @@
+import type { LeaseAccount } from "../../../../store/coordinator/leases/lease-account.ts";
 import type { LimitRequest } from "../../../../store/store.ts";
 import type { HeldCall, HeldNote } from "../../../link/limit-use-wire.ts";
 import { scopesToWire } from "../../../link/limit-wire.ts";
-import type { LeaseAccount } from "./lease-account.ts";
 
 interface OpenCall {
   readonly request: LimitRequest;

@@ -1,5 +1,7 @@
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import type { OpenCall } from "../../../../store/coordinator/memory/handed-over.ts";
+import type { LeaseId } from "../../../../store/coordinator/leases/lease-account.ts";
+import { Leases } from "../../../../store/coordinator/leases/leases.ts";
 import type { MemoryLimitStoreOptions } from "../../../../store/coordinator/memory/limit-store.ts";
 import type {
   CountDecision,
@@ -9,7 +11,7 @@ import type {
 } from "../../../../store/store.ts";
 import { LinkLost } from "../../../link/link-errors.ts";
 import type { HeldNote, WireUse, WireUsed } from "../../../link/limit-use-wire.ts";
-import type { LeaseId, WireLease } from "../../../link/lease-wire.ts";
+import { leaseFromWire, restToWire, type WireLease } from "../../../link/lease-wire.ts";
 import {
   countDecisionFromWire,
   countedToWire,
@@ -21,7 +23,6 @@ import type { HeldReport, LimitsState } from "../../../link/messages.ts";
 import type { CoordinationPart, CoordinationLink } from "../coordination-link.ts";
 import { Decider } from "../decider.ts";
 import { notDecided, throwNotDecided } from "../not-decided.ts";
-import { Leases } from "./leases.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OwnShare } from "./own-share.ts";
 import { SharedUse } from "./shared-use.ts";
@@ -66,7 +67,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
       clock,
       areWanted: options.isLeasing !== false,
       onEnded: (rests) => {
-        if (this.#decider.isLinked) link.tell("limits.returned", rests);
+        if (this.#decider.isLinked) link.tell("limits.returned", rests.map(restToWire));
       },
     });
     link.join(this);
@@ -128,7 +129,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
   }
 
   leased(lease: WireLease): void {
-    this.#leases.granted(lease);
+    this.#leases.granted(leaseFromWire(lease));
   }
 
   closing(): void {

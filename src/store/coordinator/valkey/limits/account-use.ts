@@ -6,6 +6,7 @@ import {
   guaranteeSlots,
   longestGuaranteeSeconds,
 } from "../../../../domain/limits/slots.ts";
+import type { LeaseAccount, LeaseId } from "../../leases/lease-account.ts";
 import { heldTo } from "../../memory/scope-charge.ts";
 import { windowsOf } from "./scope-parameters.ts";
 
@@ -23,6 +24,8 @@ export interface OpenCall {
   charged: number;
   /** Whether this worker has admitted it, and Valkey has not been told yet. */
   isAlone: boolean;
+  /** Undefined: nothing is leased for its scopes. */
+  readonly leaseAccount: LeaseAccount | undefined;
 }
 
 /** A window, and the limit beyond which its use is a debt. */
@@ -64,6 +67,8 @@ export class AccountUse {
   #sending: readonly Inclusion[] = [];
   /** Corrections that Valkey has not received. */
   #notes: (() => Promise<void>)[] = [];
+  /** What this worker may admit without asking Valkey. */
+  readonly leases = new Set<LeaseId>();
   /** Set while Valkey is told all that. */
   bringing: Promise<void> | undefined;
 

@@ -7,6 +7,8 @@ export interface CatchUpParts {
   readonly valkey: ValkeyLimits;
   readonly shadow: Shadow;
   readonly onError: (error: unknown) => void;
+  /** Called before an account is restored: Valkey has lost its leases. */
+  readonly forgetLeases: (account: AccountUse) => void;
 }
 
 /** Accounts about which Valkey is told at once. */
@@ -62,6 +64,7 @@ export class CatchUp {
   restore(account: AccountUse, asked: string): void {
     if (account.epoch !== asked) return;
     account.epoch = "";
+    this.#parts.forgetLeases(account);
     const windows = new Map<string, IncludedWindow>();
     for (const [key, window] of account.known.entries()) {
       const use = this.#useOf(account, window);

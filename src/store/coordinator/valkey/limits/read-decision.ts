@@ -1,7 +1,9 @@
 import type { LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import type { LimitState } from "../../../../domain/limits/limit-state.ts";
 import { UsageWindow } from "../../../../domain/limits/window.ts";
+import { slotMs } from "../../../../domain/limits/slots.ts";
 import type { RefusedByLimit } from "../../../store.ts";
+import type { GrantedLease } from "../../leases/lease-account.ts";
 import { refusalFor } from "../../memory/refusals.ts";
 import {
   firstOf,
@@ -23,6 +25,8 @@ export type Decided =
       readonly state: LimitState;
     }
   | { readonly is: "refused"; readonly refusal: RefusedByLimit }
+  /** Leases of workers are in the way, and on their way back. */
+  | { readonly is: "held" }
   /** The account's epoch is not the one that the worker knows. */
   | { readonly is: "lost" };
 
@@ -64,9 +68,32 @@ export function readDecision(reply: unknown, asked: AskedScopes, random: () => n
     }
     case 2:
       return { is: "lost" };
+    case 3:
+      return { is: "held" };
     default:
       throw new TypeError("Valkey has not answered with a decision");
   }
+}
+
+/** A lease, with what is left apart from it. */
+export type ChargedLease = Omit<GrantedLease, "id" | "account">;
+
+/** Reads the reply of `lease`; undefined: there is none. */
+export function readLease(reply: unknown, asked: AskedScopes): ChargedLease | undefined {
+  const [verdict, requests, tokens, overrun, decided] = listOf(reply);
+  if (verdict !== 0) return undefined;
+  const [, time, latest, , ...told] = listOf(decided);
+  const now = numberOf(time);
+  const slot = numberOf(latest);
+  const charges = chargesOf(asked, told.map(admittedWindow), slot);
+  return {
+    slot,
+    endsInMs: Math.min(slotMs, (slot + 1) * slotMs - now),
+    requests: numberOf(requests),
+    tokens: numberOf(tokens),
+    overrun: numberOf(overrun),
+    state: stateOf(firstOf(charges), charges, now),
+  };
 }
 
 function numberOf(value: unknown): number {

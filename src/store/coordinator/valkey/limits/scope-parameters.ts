@@ -31,6 +31,10 @@ export function epochKey(tag: string): string {
   return `${prefix}:{${tag}}:epoch`;
 }
 
+export function leaseKey(tag: string, id: string): string {
+  return `${prefix}:{${tag}}:lease:${id}`;
+}
+
 export function includeKey(tag: string, id: string): string {
   return `${prefix}:{${tag}}:included:${id}`;
 }

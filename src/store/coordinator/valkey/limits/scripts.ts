@@ -1,8 +1,9 @@
 import { scriptOf } from "../connection/valkey-connection.ts";
+import { leasesChannel } from "./leases-channel.ts";
 import { windowScript } from "./window-script.ts";
 
 /** Longer than a window counts, and than a worker remembers what it admitted. */
-const epochLifeMs = 7_200_000;
+export const epochLifeMs = 7_200_000;
 
 /**
  * One script for each decision. The parameters of a scope are five: the number of its window among
@@ -59,6 +60,17 @@ local function bring(scopes)
   for _, scope in ipairs(scopes) do scope.w:bring(scope.counted, scope.held) end
 end
 
+-- Whether to wait because leases are in the way. All workers hear that they have to give them back.
+local function waits(scope, epoch, lifetime)
+  local w = scope.w
+  if not w:isLent() then return false end
+  if w:press() then
+    w:save(lifetime, epoch)
+    redis.call('PUBLISH', '${leasesChannel}', string.match(KEYS[1], '^sluice:{(.*)}:epoch$'))
+  end
+  return true
+end
+
 local function refused(windows, epoch, lifetime)
   local told = { 1, now, slot, epoch }
   for _, w in ipairs(windows) do
@@ -93,21 +105,22 @@ local function recordOf(admittedAt, reserved, charged, overrun, expires, heldSin
 end
 `;
 
-const base = windowScript + scopesScript + recordScript;
+export const baseScript = windowScript + scopesScript + recordScript;
 
 export const acquireScript = scriptOf(
   "acquire",
-  `${base}
-local new, lifetime, known = take(), tonumber(take()), take()
+  `${baseScript}
+local new, lifetime, known, mayWait = take(), tonumber(take()), take(), take() == '1'
 local requests, tokens, overrun = tonumber(take()), tonumber(take()), tonumber(take())
 local windows, scopes = openScopes(3)
 local epoch = epochOf(windows, KEYS[1], known, new)
 if not epoch then return { 2, now, slot } end
 bring(scopes)
 for _, scope in ipairs(scopes) do
-  if isOver(scope, requests, tokens) then return refused(windows, epoch, lifetime) end
   local most = scope.w.d + scope.w:overrun() + overrun
-  if overrun > 0 and not scope.w.isRequests and most > scope.most then
+  if isOver(scope, requests, tokens)
+    or overrun > 0 and not scope.w.isRequests and most > scope.most then
+    if mayWait and waits(scope, epoch, lifetime) then return { 3, now, slot } end
     return refused(windows, epoch, lifetime)
   end
 end
@@ -124,14 +137,17 @@ return admitted(windows, epoch)
 
 export const countScript = scriptOf(
   "count",
-  `${base}
-local new, lifetime, known = take(), tonumber(take()), take()
+  `${baseScript}
+local new, lifetime, known, mayWait = take(), tonumber(take()), take(), take() == '1'
 local windows, scopes = openScopes(2)
 local epoch = epochOf(windows, KEYS[1], known, new)
 if not epoch then return { 2, now, slot } end
 bring(scopes)
 for _, scope in ipairs(scopes) do
-  if isOver(scope, 1, 0) then return refused(windows, epoch, lifetime) end
+  if isOver(scope, 1, 0) then
+    if mayWait and waits(scope, epoch, lifetime) then return { 3, now, slot } end
+    return refused(windows, epoch, lifetime)
+  end
 end
 for _, w in ipairs(windows) do
   if w.isRequests then w:charge(1) end
@@ -143,7 +159,7 @@ return admitted(windows, epoch)
 
 export const uncountScript = scriptOf(
   "uncount",
-  `${base}
+  `${baseScript}
 local lifetime, counted = tonumber(take()), tonumber(take())
 local windows, scopes = openScopes(1)
 bring(scopes)
@@ -161,7 +177,7 @@ return 0
  * Each corrects the windows of tokens of one call, of which the first key is the record. A window
  * that has expired begins again, without an epoch.
  */
-const callScript = `${base}
+const callScript = `${baseScript}
 local lifetime, used = tonumber(take()), tonumber(take())
 local record = redis.call('GET', KEYS[1])
 if not record then return 0 end
@@ -226,7 +242,7 @@ return 1
  */
 export const includeScript = scriptOf(
   "include",
-  `${base}
+  `${baseScript}
 local new, lifetime, known, count = take(), tonumber(take()), take(), tonumber(take())
 local epoch = findEpoch(KEYS[2], known, new)
 if not epoch then return { 2 } end
@@ -260,12 +276,3 @@ for _, w in ipairs(windows) do w:save(lifetime, epoch) end
 return { 0, epoch }
 `,
 );
-
-export const limitScripts = [
-  acquireScript,
-  countScript,
-  uncountScript,
-  useScript,
-  settleScript,
-  includeScript,
-];

@@ -15,7 +15,7 @@ import { systemClock } from "../../../../domain/clock.ts";
 import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import { limitScripts } from "./scripts.ts";
+import { limitScripts } from "./limit-scripts.ts";
 import { SharedLimits } from "./shared-limits.ts";
 
 const limit = 1_000;
@@ -39,9 +39,10 @@ describeWithValkey(() => {
     await server[Symbol.asyncDispose]();
   });
 
-  async function stores(count: number): Promise<readonly SharedLimits[]> {
+  async function stores(count: number, isLeasing = true): Promise<readonly SharedLimits[]> {
     await server.command("FLUSHALL");
-    return Array.from({ length: count }, () => storeOver(connection, count));
+    const terms = { connection, workers: () => count, isLeasing };
+    return Array.from({ length: count }, () => new SharedLimits({ ...defaults, ...terms }));
   }
 
   test("of 4,000 requests at once in each of three stores, exactly the limit is admitted", async () => {
@@ -51,7 +52,8 @@ describeWithValkey(() => {
   });
 
   test("after a loss of all data, the stores in use restore what they have admitted", async () => {
-    const all = await stores(3);
+    // With a lease, a store would not ask before it has ended.
+    const all = await stores(3, false);
     for (const store of all) expect(await admittedBy(store, 300)).toBe(300);
     await server.command("FLUSHALL");
     // Each restores its own use before it is granted anything.
@@ -108,10 +110,11 @@ describeWithValkey(() => {
   });
 
   test("what a call uses between a failed report and the next one is charged once", async () => {
-    await server.command("FLUSHALL");
-    const other = storeOver(connection, 1);
+    const [other] = await stores(1);
+    if (other === undefined) throw new Error("a store is needed");
     let isLost = false;
-    const failing: Pick<ValkeyConnection, "run"> = {
+    const failing: Pick<ValkeyConnection, "run" | "subscribe"> = {
+      subscribe: () => () => undefined,
       async run(script, keys, parameters) {
         if (isLost) throw new ValkeyUnavailable("it does not answer");
         return connection.run(script, keys, parameters);
@@ -178,9 +181,10 @@ describeWithValkey(() => {
       await server.command("FLUSHALL");
       return new SharedLimits({
         ...defaults,
-        connection: steeredBy(clock, connection),
+        // Stores of earlier tests, in another time, must not hear of the leases of this one.
+        connection: steeredBy(clock, { run: connection.run.bind(connection) }),
         clock,
-        random: () => random,
+        random: drawnAs(random),
         reservationTtlMs: contractReservationTtlMs,
       });
     });
@@ -198,8 +202,14 @@ const defaults = {
   },
 };
 
-function storeOver(connection: ValkeyConnection, workers: number): SharedLimits {
-  return new SharedLimits({ ...defaults, connection, workers: () => workers });
+/** The first draw names the process. */
+function drawnAs(random: number): () => number {
+  let isNamed = false;
+  return () => {
+    if (isNamed) return random;
+    isNamed = true;
+    return Math.random();
+  };
 }
 
 /** The sums of all windows, by their keys. */

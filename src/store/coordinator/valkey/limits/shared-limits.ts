@@ -1,30 +1,37 @@
 import { AgingMap } from "../../../../domain/limits/aging-map.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../../store.ts";
-import { isTokenCount } from "../../memory/reservations.ts";
+import { isTokenCount } from "../../../../domain/limits/token-count.ts";
+import type { LeaseAccount } from "../../leases/lease-account.ts";
+import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { AccountUse, type AloneCharge, type OpenCall } from "./account-use.ts";
 import { CatchUp } from "./catch-up.ts";
+import { leasesChannel } from "./leases-channel.ts";
 import { limitsClosed } from "./limits-closed.ts";
 import type { Decided } from "./read-decision.ts";
 import { tagOf } from "./scope-parameters.ts";
 import { Shadow, type ShadowOptions } from "./shadow.ts";
-import { ValkeyLimits, type ValkeyLimitsOptions } from "./valkey-limits.ts";
+import { mostRecalls, ValkeyLeases } from "./valkey-leases.ts";
+import { ValkeyLimits, type KnownEpoch, type ValkeyLimitsOptions } from "./valkey-limits.ts";
 import { holdAgainMs } from "./window-script.ts";
 
 export interface SharedLimitsOptions extends ShadowOptions, ValkeyLimitsOptions {
+  readonly connection: Pick<ValkeyConnection, "run" | "subscribe">;
   /** Called when a script fails for another reason than the server: an error of the program. */
   readonly onError: (error: unknown) => void;
   /** Whether Valkey knows what all workers have admitted. Default: always. */
   readonly isTrusted?: () => boolean;
   /** Called when Valkey seems to have lost what it knew. */
   readonly onLost?: () => void;
+  /** Whether to ask for leases. Default: true. */
+  readonly isLeasing?: boolean;
 }
 
 /** Longer than use counts, except in the longest guarantees. */
 const accountLifetimeMs = 300_000;
 /** After so many losses in one decision, the worker decides alone. */
-const mostAttempts = 3;
+const mostLosses = 3;
 
 /**
  * Limits that all workers of all gateways share in Valkey. Every admission is also counted here, so
@@ -37,6 +44,7 @@ export class SharedLimits implements LimitStore {
   readonly #shadow: Shadow;
   readonly #accounts: AgingMap<AccountUse>;
   readonly #catchUp: CatchUp;
+  readonly #leases: ValkeyLeases;
   readonly #calls = new Map<string, OpenCall>();
   /** Those that may use more than they reserved, the one that was held first in front. */
   readonly #overrunning = new Map<string, OpenCall>();
@@ -47,21 +55,23 @@ export class SharedLimits implements LimitStore {
     this.#options = options;
     this.#valkey = new ValkeyLimits(options);
     this.#shadow = new Shadow(options);
-    const { onError } = options;
-    this.#catchUp = new CatchUp({ valkey: this.#valkey, shadow: this.#shadow, onError });
+    const { clock, workers, onError, isLeasing = true } = options;
+    const valkey = this.#valkey;
+    const forgetLeases = (account: AccountUse): void => this.#leases.forget(account);
+    this.#catchUp = new CatchUp({ valkey, shadow: this.#shadow, onError, forgetLeases });
+    const note = this.#catchUp.note.bind(this.#catchUp);
+    const ofLeases = { valkey, clock, areWanted: isLeasing, workers, note, onError };
+    this.#leases = new ValkeyLeases(ofLeases);
+    options.connection.subscribe(leasesChannel, (tag) => {
+      const account = this.#accounts.peek(tag);
+      if (account !== undefined) this.#leases.recall(account);
+    });
     this.#accounts = new AgingMap(accountLifetimeMs, options.clock.monotonic());
   }
 
-  async count(scopes: readonly LimitScope[]): Promise<CountDecision> {
-    const account = this.#accountOf(scopes);
-    const decided = await this.#decide(account, scopes, (epoch) =>
-      this.#valkey.count(scopes, epoch),
-    );
-    if (decided?.is === "refused") return decided.refusal;
-    if (decided === undefined) return this.#countAlone(account, scopes);
-    const counted = { scopes, slot: decided.slot };
-    this.#counted.set(counted, { slot: this.#shadow.counted(scopes), isAlone: false });
-    return { isAdmitted: true, counted };
+  count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
+    const counted = this.#leases.count(scopes);
+    return counted === undefined ? this.#countUnleased(scopes) : this.#counts(counted);
   }
 
   uncount(counted: CountedRequest): void {
@@ -70,6 +80,7 @@ export class SharedLimits implements LimitStore {
     this.#counted.delete(counted);
     const { scopes } = counted;
     this.#shadow.uncount({ scopes, slot: here.slot });
+    if (this.#leases.uncount(counted)) return;
     const account = this.#accountOf(scopes);
     if (here.isAlone) {
       this.#chargeAlone(account, { scopes, slot: here.slot, requests: -1, tokens: 0 });
@@ -79,18 +90,12 @@ export class SharedLimits implements LimitStore {
     }
   }
 
-  async acquire(request: LimitRequest): Promise<LimitDecision> {
-    const { tokens, scopes } = request;
-    if (!isTokenCount(tokens)) throw new RangeError(`cannot reserve ${tokens} tokens`);
-    const account = this.#accountOf(scopes);
-    const decided = await this.#decide(account, scopes, (epoch) =>
-      this.#valkey.acquire(request, epoch),
-    );
-    if (decided?.is === "refused") return decided.refusal;
-    if (decided === undefined) return this.#acquireAlone(account, request);
+  acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision> {
+    const leased = this.#leases.acquire(request);
+    if (leased === undefined) return this.#acquireUnleased(request);
     this.#shadow.admitted(request);
-    this.#open(account, request, false);
-    return { isAdmitted: true, state: decided.state };
+    this.#open(this.#accountOf(request.scopes), request, { leaseAccount: leased.lease.account });
+    return { isAdmitted: true, state: leased.state };
   }
 
   use(callId: string, tokens: number): void {
@@ -100,10 +105,12 @@ export class SharedLimits implements LimitStore {
     const more = tokens - call.charged;
     if (more <= 0) return;
     call.charged = tokens;
-    const { account, scopes } = call;
+    const { account, scopes, leaseAccount } = call;
     if (call.isAlone) {
       this.#chargeAlone(account, { scopes, slot: this.#shadow.slot, requests: 0, tokens: more });
-    } else this.#catchUp.note(account, () => this.#valkey.use(callId, scopes, tokens));
+    } else if (!this.#leases.charge(leaseAccount, { callId, tokens, isFinal: false })) {
+      this.#catchUp.note(account, () => this.#valkey.use(callId, scopes, tokens));
+    }
   }
 
   settle(callId: string, tokens: number): void {
@@ -112,10 +119,11 @@ export class SharedLimits implements LimitStore {
     this.#calls.delete(callId);
     this.#overrunning.delete(callId);
     this.#shadow.settle(callId, tokens);
-    const { account, scopes, slot, charged } = call;
+    const { account, scopes, slot, charged, leaseAccount } = call;
     account.calls.delete(callId);
     const used = isTokenCount(tokens) ? tokens : -1;
     if (!call.isAlone) {
+      if (this.#leases.charge(leaseAccount, { callId, tokens, isFinal: true })) return;
       this.#catchUp.note(account, () => this.#valkey.settle(callId, scopes, used));
     } else if (used >= 0) {
       this.#chargeAlone(account, { scopes, slot, requests: 0, tokens: used - charged });
@@ -128,6 +136,12 @@ export class SharedLimits implements LimitStore {
     // Of accounts whose last request is long ago, too.
     for (const { account } of this.#calls.values()) all.add(account);
     for (const account of all) this.#catchUp.verify(account);
+  }
+
+  /** Gives all leases back and tells Valkey what it does not know yet. */
+  async end(): Promise<void> {
+    this.#leases.end();
+    await this.catchUp();
   }
 
   /** Tells Valkey what it does not know yet about any account, and which calls still run. */
@@ -154,17 +168,25 @@ export class SharedLimits implements LimitStore {
   async #decide(
     account: AccountUse,
     scopes: readonly LimitScope[],
-    ask: (epoch: string) => Promise<Decided>,
+    ask: (known: KnownEpoch) => Promise<Decided>,
   ) {
     const { isTrusted = () => true, onLost = () => undefined } = this.#options;
     try {
-      for (let attempt = 0; attempt < mostAttempts && isTrusted(); attempt++) {
+      let losses = 0;
+      let recalls = 0;
+      while (losses < mostLosses && isTrusted()) {
         await this.#catchUp.bring(account);
         if (!isTrusted()) break;
         const { epoch } = account;
-        const decided = await ask(epoch);
+        const decided = await ask({ epoch, mayWait: recalls < mostRecalls });
+        if (decided.is === "held") {
+          await this.#leases.recalled(account, recalls);
+          recalls += 1;
+          continue;
+        }
         if (decided.is === "admitted") account.admitted(scopes, decided.epoch);
         if (decided.is !== "lost") return decided;
+        losses += 1;
         this.#catchUp.restore(account, epoch);
         if (account.isBehind) onLost();
       }
@@ -175,6 +197,39 @@ export class SharedLimits implements LimitStore {
     }
     if (isClosed(scopes)) throw limitsClosed(undefined);
     return undefined;
+  }
+
+  async #countUnleased(scopes: readonly LimitScope[]): Promise<CountDecision> {
+    const account = this.#accountOf(scopes);
+    const decided = await this.#decide(account, scopes, (known) =>
+      this.#valkey.count(scopes, known),
+    );
+    if (decided?.is === "refused") return decided.refusal;
+    if (decided === undefined) return this.#countAlone(account, scopes);
+    return this.#counts({ scopes, slot: decided.slot });
+  }
+
+  /** Valkey has charged the request. */
+  #counts(counted: CountedRequest): CountDecision {
+    const slot = this.#shadow.counted(counted.scopes);
+    this.#counted.set(counted, { slot, isAlone: false });
+    return { isAdmitted: true, counted };
+  }
+
+  async #acquireUnleased(request: LimitRequest): Promise<LimitDecision> {
+    const { tokens, scopes } = request;
+    if (!isTokenCount(tokens)) throw new RangeError(`cannot reserve ${tokens} tokens`);
+    const account = this.#accountOf(scopes);
+    const decided = await this.#decide(account, scopes, (known) =>
+      this.#valkey.acquire(request, known),
+    );
+    if (decided?.is === "refused") return decided.refusal;
+    if (decided === undefined) return this.#acquireAlone(account, request);
+    this.#shadow.admitted(request);
+    const leaseAccount = this.#leases.accountOf(request);
+    this.#open(account, request, { leaseAccount });
+    this.#leases.ask(account, leaseAccount, scopes);
+    return { isAdmitted: true, state: decided.state };
   }
 
   #countAlone(account: AccountUse, scopes: readonly LimitScope[]): CountDecision {
@@ -192,7 +247,7 @@ export class SharedLimits implements LimitStore {
     const { scopes, tokens, counted } = request;
     const requests = counted === undefined ? 1 : 0;
     this.#chargeAlone(account, { scopes, slot: this.#shadow.slot, requests, tokens });
-    this.#open(account, request, true);
+    this.#open(account, request, { isAlone: true });
     return decision;
   }
 
@@ -201,10 +256,11 @@ export class SharedLimits implements LimitStore {
     this.#catchUp.mark(account);
   }
 
-  #open(account: AccountUse, request: LimitRequest, isAlone: boolean): void {
+  #open(account: AccountUse, request: LimitRequest, how: HowAdmitted): void {
     const { callId, scopes, tokens, mostTokens = tokens } = request;
     const overrun = Math.max(0, mostTokens - tokens);
     const { slot } = this.#shadow;
+    const { isAlone = false, leaseAccount } = how;
     const call: OpenCall = {
       callId,
       account,
@@ -215,6 +271,7 @@ export class SharedLimits implements LimitStore {
       heldAtMs: this.#options.clock.monotonic(),
       charged: tokens,
       isAlone,
+      leaseAccount,
     };
     this.#calls.set(callId, call);
     account.calls.set(callId, call);
@@ -233,6 +290,11 @@ export class SharedLimits implements LimitStore {
     this.#accounts.set(tag, account);
     return account;
   }
+}
+
+interface HowAdmitted {
+  readonly isAlone?: boolean;
+  readonly leaseAccount?: LeaseAccount | undefined;
 }
 
 function isClosed(scopes: readonly LimitScope[]): boolean {

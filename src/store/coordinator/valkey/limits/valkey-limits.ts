@@ -1,14 +1,23 @@
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import { nameOf } from "../../../../domain/limits/scope-use.ts";
 import type { LimitRequest } from "../../../store.ts";
+import type { LeaseId, LeaseRest, LeaseWish } from "../../leases/lease-account.ts";
 import { heldTo } from "../../memory/scope-charge.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { listOf } from "../connection/list-of.ts";
 import { includeParameters, type IncludeRequest } from "./include-parameters.ts";
-import { readDecision, type AskedScopes, type Decided } from "./read-decision.ts";
+import { giveBackScript, leaseScript } from "./lease-scripts.ts";
+import {
+  readDecision,
+  readLease,
+  type AskedScopes,
+  type ChargedLease,
+  type Decided,
+} from "./read-decision.ts";
 import {
   callKey,
   epochKey,
+  leaseKey,
   newSlotsOf,
   scopeParameters,
   tagOf,
@@ -28,6 +37,24 @@ export interface ValkeyLimitsOptions {
   readonly random: () => number;
   readonly reservationTtlMs: number;
 }
+
+/** What a worker knows of the account of a decision. */
+export interface KnownEpoch {
+  /** Empty: none. */
+  readonly epoch: string;
+  /** Whether to answer `held` instead of a refusal, as long as leases are in the way. */
+  readonly mayWait: boolean;
+}
+
+export interface AskedLease {
+  readonly id: LeaseId;
+  readonly scopes: readonly LimitScope[];
+  readonly wish: LeaseWish;
+  /** At most one of so many parts of what is left. */
+  readonly parts: number;
+}
+
+const noDemand = { requests: 0, tokens: 0 };
 
 export type Included =
   | { readonly is: "included"; readonly epoch: string }
@@ -49,14 +76,13 @@ export class ValkeyLimits {
     this.process = Math.floor(options.random() * 2 ** 52).toString(36);
   }
 
-  /** `epoch`: the one of the account that the worker knows; empty: it knows none. */
-  async count(scopes: readonly LimitScope[], epoch: string): Promise<Decided> {
+  async count(scopes: readonly LimitScope[], known: KnownEpoch): Promise<Decided> {
     const windows = windowsOf(scopes);
     const { connection, random } = this.#options;
     const reply = await connection.run(
       countScript,
       [epochKeyOf(scopes), ...windows.keys],
-      [...this.#common(epoch), ...scopeParameters(scopes, windows)],
+      [...this.#deciding(known), ...scopeParameters(scopes, windows)],
     );
     const asked = { scopes, windows, demand: { requests: 1, tokens: 0 }, overrun: 0 };
     return readDecision(reply, asked, random);
@@ -68,7 +94,7 @@ export class ValkeyLimits {
     await this.#options.connection.run(uncountScript, windows.keys, parameters);
   }
 
-  async acquire(request: LimitRequest, epoch: string): Promise<Decided> {
+  async acquire(request: LimitRequest, known: KnownEpoch): Promise<Decided> {
     const { callId, scopes, tokens, mostTokens = tokens, counted } = request;
     const windows = windowsOf(scopes);
     const demand = { requests: counted === undefined ? 1 : 0, tokens };
@@ -83,9 +109,50 @@ export class ValkeyLimits {
     const reply = await connection.run(
       acquireScript,
       [epochKeyOf(scopes), callKeyOf(scopes, callId), ...windows.keys],
-      [...this.#common(epoch), ...amounts, ...scopeParameters(scopes, windows)],
+      [...this.#deciding(known), ...amounts, ...scopeParameters(scopes, windows)],
     );
     return readDecision(reply, asked, random);
+  }
+
+  /** Charges what this worker may admit by itself. Undefined: too little is left. */
+  async lease(asked: AskedLease, epoch: string): Promise<ChargedLease | undefined> {
+    const { id, scopes, wish, parts } = asked;
+    const windows = windowsOf(scopes);
+    const amounts = [parts, wish.requests, wish.tokens, wish.overrun].map(String);
+    const reply = await this.#options.connection.run(
+      leaseScript,
+      [epochKeyOf(scopes), this.#leaseKeyOf(scopes, id), ...windows.keys],
+      [...this.#common(epoch), ...amounts, ...scopeParameters(scopes, windows)],
+    );
+    return readLease(reply, { scopes, windows, demand: noDemand, overrun: 0 });
+  }
+
+  /** `rest`: what no call has used; undefined: all. Changes nothing when it runs again. */
+  async giveBack(
+    id: LeaseId,
+    scopes: readonly LimitScope[],
+    rest: LeaseRest | undefined,
+  ): Promise<void> {
+    const { keys, scopes: ofWindows } = windowsOf(scopes);
+    const { requests = -1, tokens = -1, overrun = -1, calls = new Map() } = rest ?? {};
+    const parameters: (string | number)[] = [
+      this.#lifetime,
+      requests,
+      tokens,
+      overrun,
+      keys.length,
+    ];
+    for (const scope of ofWindows) parameters.push(newSlotsOf(nameOf(scope)), heldTo(scope));
+    const callKeys: string[] = [];
+    for (const [callId, call] of calls) {
+      callKeys.push(callKeyOf(scopes, callId));
+      parameters.push(call.tokens, call.overrun);
+    }
+    await this.#options.connection.run(
+      giveBackScript,
+      [this.#leaseKeyOf(scopes, id), ...keys, ...callKeys],
+      parameters.map(String),
+    );
   }
 
   async use(callId: string, scopes: readonly LimitScope[], tokens: number): Promise<void> {
@@ -117,6 +184,15 @@ export class ValkeyLimits {
     return [`${this.process}.${this.#epochs}`, this.#lifetime, epoch];
   }
 
+  /** Those of a decision. */
+  #deciding({ epoch, mayWait }: KnownEpoch): string[] {
+    return [...this.#common(epoch), mayWait ? "1" : "0"];
+  }
+
+  #leaseKeyOf(scopes: readonly LimitScope[], id: LeaseId): string {
+    return leaseKey(tagOfAll(scopes), `${this.process}.${id}`);
+  }
+
   get #lifetime(): string {
     return String(this.#options.reservationTtlMs);
   }
@@ -146,12 +222,15 @@ interface CallUse {
   readonly tokens: number;
 }
 
-function epochKeyOf([first]: readonly LimitScope[]): string {
-  if (first === undefined) throw new RangeError("a limit request names at least one scope");
-  return epochKey(tagOf(first));
+function epochKeyOf(scopes: readonly LimitScope[]): string {
+  return epochKey(tagOfAll(scopes));
 }
 
-function callKeyOf([first]: readonly LimitScope[], callId: string): string {
+function callKeyOf(scopes: readonly LimitScope[], callId: string): string {
+  return callKey(tagOfAll(scopes), callId);
+}
+
+function tagOfAll([first]: readonly LimitScope[]): string {
   if (first === undefined) throw new RangeError("a limit request names at least one scope");
-  return callKey(tagOf(first), callId);
+  return tagOf(first);
 }

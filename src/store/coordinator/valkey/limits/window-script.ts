@@ -6,10 +6,15 @@
  * admissions `A`, and the epoch `e`. The other fields are amounts by slot and, prefixed with `a`,
  * the added part. Only changed fields are written.
  *
+ * The field `L` is for leases: the slot of the last one, how many of that slot have not been given
+ * back, and the last slot in which there are none, because they were in the way of a request.
+ *
  * Overrun that its worker does not hold again within a generation is forgotten at the end of the
  * next one, because nobody settles the calls of a worker that has crashed.
  */
 const generationSlots = 120;
+/** How long a window waits for leases that have ended. */
+const returnSlots = 10;
 /** How often a worker holds the overrun of its calls again: well within a generation. */
 export const holdAgainMs = (generationSlots * 1_000) / 2;
 
@@ -23,7 +28,7 @@ local slot = math.floor(now / 1000)
 
 -- The slot never goes back: a window that has seen a later one moves all of the script to it.
 local function open(key, counted)
-  local found = redis.call('HMGET', key, 'm', slot)
+  local found = redis.call('HMGET', key, 'm', slot, 'L')
   local w = setmetatable({ key = key, amounts = {}, added = {}, changed = {}, gone = {} }, W)
   w.isNew = not found[1]
   w.m = found[1] or ''
@@ -36,6 +41,11 @@ local function open(key, counted)
     w.k, w.s, w.d, w.o = tonumber(k), tonumber(s), tonumber(d), tonumber(o)
     w.p, w.g = tonumber(p), tonumber(g)
     w.l, w.c, w.K, w.A, w.e = tonumber(l), tonumber(c), tonumber(K), A == '1', e
+  end
+  w.lentAt, w.lent, w.pressed = 0, 0, 0
+  if found[3] then
+    local at, lent, pressed = string.match(found[3], '^(%d+):(%d+):(%d+)$')
+    w.lentAt, w.lent, w.pressed = tonumber(at), tonumber(lent), tonumber(pressed)
   end
   w.wasAt, w.owed = w.k, w:owes()
   if w.k <= slot then w.amounts[slot] = tonumber(found[2] or 0) end
@@ -226,6 +236,36 @@ function W:newestUsed()
   local at = self.k
   while at > self.k - self.c + 1 and self:at(at) == 0 do at = at - 1 end
   return at
+end
+
+function W:putLeases()
+  self.changed.L = string.format('%.0f:%.0f:%.0f', self.lentAt, self.lent, self.pressed)
+end
+
+-- Counts a lease of this slot.
+function W:lend()
+  if self.lentAt ~= slot then self.lentAt, self.lent = slot, 0 end
+  self.lent = self.lent + 1
+  self:putLeases()
+end
+
+function W:takeBack(lentAt)
+  if self.lentAt ~= lentAt or self.lent == 0 then return end
+  self.lent = self.lent - 1
+  self:putLeases()
+end
+
+-- A lease that has ended may still be on its way back, unless its worker has crashed.
+function W:isLent()
+  return self.lent > 0 and self.lentAt >= slot - ${returnSlots}
+end
+
+-- The window gets no leases until the end of the next slot. True: it still got some.
+function W:press()
+  if self.pressed > slot then return false end
+  self.pressed = slot + 1
+  self:putLeases()
+  return true
 end
 
 -- What the gateway needs to explain a refusal: debt, overrun, then slots with their amounts.

@@ -1,20 +1,32 @@
-import type { Clock } from "../../../../domain/clock.ts";
-import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../../../domain/limits/limit-state.ts";
-import { countedSlots, slotMs } from "../../../../domain/limits/slots.ts";
-import { isTokenCount } from "../../../../store/coordinator/memory/reservations.ts";
-import type { LimitRequest } from "../../../../store/store.ts";
-import type { HeldNote } from "../../../link/limit-use-wire.ts";
-import type { LeaseId, WireLease, WireRest } from "../../../link/lease-wire.ts";
-import { stateFromWire, type WireWish } from "../../../link/limit-wire.ts";
-import { accountKey, LeaseAccount, type Lease } from "./lease-account.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import { countedSlots, slotMs } from "../../../domain/limits/slots.ts";
+import { isTokenCount } from "../../../domain/limits/token-count.ts";
+import type { LimitRequest } from "../../store.ts";
+import {
+  accountKey,
+  LeaseAccount,
+  type GrantedLease,
+  type Lease,
+  type LeaseId,
+  type LeaseRest,
+  type LeaseWish,
+} from "./lease-account.ts";
 
 export interface LeasesOptions {
   readonly clock: Clock;
   /** Whether to ask for leases. */
   readonly areWanted: boolean;
   /** Called with the unused rest of leases that have ended, and with their calls that still run. */
-  readonly onEnded: (rests: readonly WireRest[]) => void;
+  readonly onEnded: (rests: readonly LeaseRest[]) => void;
+}
+
+/** A call has used so many tokens; `isFinal`: and has ended. */
+export interface CallUse {
+  readonly callId: string;
+  readonly tokens: number;
+  readonly isFinal: boolean;
 }
 
 /** A call was admitted under a lease. */
@@ -44,7 +56,7 @@ const endDelayMs = 5;
 const leaseLimit = 10_000;
 const sweepIntervalMs = 1_000;
 
-/** What this worker may admit without asking control. */
+/** What this process may admit without asking, as it is charged already. */
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #leases = new Map<LeaseId, Lease>();
@@ -103,7 +115,7 @@ export class Leases {
    * Charges what a call has used to its lease, which gets back what a settled call did not use.
    * False for a call without a lease. If the lease is too small, or already over, it ends.
    */
-  note(account: LeaseAccount | undefined, { callId, tokens, isFinal }: HeldNote): boolean {
+  note(account: LeaseAccount | undefined, { callId, tokens, isFinal }: CallUse): boolean {
     const lease = account?.lease;
     const call = lease?.calls.get(callId);
     if (lease === undefined || call === undefined) return false;
@@ -131,22 +143,20 @@ export class Leases {
   }
 
   /** A lease to ask for together with an acquisition that is sent now; undefined: none. */
-  wish(account: LeaseAccount | undefined): WireWish | undefined {
+  wish(account: LeaseAccount | undefined): LeaseWish | undefined {
     if (!this.#options.areWanted || this.#leases.size >= leaseLimit) return undefined;
     const wish = account?.wish(this.#options.clock.monotonic());
-    // The rest of the lease is free again before control decides about the next one.
+    // The rest of the lease is free again before the next one is decided.
     if (wish !== undefined && account?.lease !== undefined) this.#end([account.lease]);
     return wish;
   }
 
-  granted(granted: WireLease): void {
-    const [id, number, slot, endsInMs, requests, tokens, overrun, state] = granted;
+  granted({ id, account: number, slot, endsInMs, state, ...amounts }: GrantedLease): void {
     const account = this.#byNumber.get(number);
     const askedAt = account?.askedAt;
     if (account === undefined || askedAt === undefined) {
-      return this.#options.onEnded([[id, requests, tokens, overrun, []]]);
+      return this.#options.onEnded([{ id, ...amounts, calls: new Map() }]);
     }
-    const amounts = { requests, tokens, overrun };
     account.lease = {
       id,
       account,
@@ -154,7 +164,7 @@ export class Leases {
       // The time starts with the request for the lease, so the lease ends before its slot does.
       endsAt: askedAt + endsInMs,
       startedAt: this.#options.clock.monotonic(),
-      state: stateFromWire(state),
+      state,
       granted: amounts,
       calls: new Map(),
       ...amounts,
@@ -168,12 +178,12 @@ export class Leases {
     this.#end([...this.#leases.values()]);
   }
 
-  /** Control demands these leases back. */
+  /** These leases are demanded back. */
   recall(ids: readonly LeaseId[]): void {
     this.#end(ids.map((id) => this.#leases.get(id)).filter((lease) => lease !== undefined));
   }
 
-  /** Another control process decides; it has counted all leases as used. */
+  /** Another process decides from now on; it has counted all leases as used. */
   forget(): void {
     for (const { account } of this.#leases.values()) account.lease = undefined;
     this.#leases.clear();
@@ -230,9 +240,8 @@ export class Leases {
   }
 }
 
-function restOf({ id, requests, tokens, overrun, calls }: Lease): WireRest {
-  const open = Array.from(calls, ([callId, call]) => [callId, call.tokens, call.overrun] as const);
-  return [id, requests, tokens, overrun, open];
+function restOf({ id, requests, tokens, overrun, calls }: Lease): LeaseRest {
+  return { id, requests, tokens, overrun, calls };
 }
 
 /** After a call under the lease. */

@@ -1,9 +1,32 @@
-import type { LimitScope } from "../../../../domain/limits/limit-scope.ts";
-import type { LimitState } from "../../../../domain/limits/limit-state.ts";
-import type { LeaseId } from "../../../link/lease-wire.ts";
-import type { WireWish } from "../../../link/limit-wire.ts";
+import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../../domain/limits/limit-state.ts";
 
-/** What calls may use in the rest of a slot, already charged by control. */
+/** Differs for each lease of a process. */
+export type LeaseId = number;
+
+/** What this process expects to admit within a second under the scopes of an account. */
+export interface LeaseWish extends Readonly<Amounts> {
+  /** The number of the account here. */
+  readonly account: number;
+}
+
+/** What was charged for a wish, with what is left apart from it. */
+export interface GrantedLease extends Readonly<Amounts> {
+  readonly id: LeaseId;
+  readonly account: number;
+  readonly slot: number;
+  /** When the slot ends, in milliseconds after the decision. */
+  readonly endsInMs: number;
+  readonly state: LimitState;
+}
+
+/** What no call used of a lease that has ended, and the calls that still run. */
+export interface LeaseRest extends Readonly<Amounts> {
+  readonly id: LeaseId;
+  readonly calls: ReadonlyMap<string, Readonly<LeasedCall>>;
+}
+
+/** What calls may use in the rest of a slot, already charged where all limits are decided. */
 export interface Lease extends Amounts {
   readonly id: LeaseId;
   readonly account: LeaseAccount;
@@ -63,7 +86,7 @@ export class LeaseAccount {
   }
 
   /** Undefined: a lease was already asked for, is large enough, or would save nothing. */
-  wish(nowMs: number): WireWish | undefined {
+  wish(nowMs: number): LeaseWish | undefined {
     const lease = this.leaseAt(nowMs);
     if (this.#askedAt !== undefined || (lease !== undefined && !isMostlyUsed(lease))) {
       return undefined;
@@ -73,7 +96,12 @@ export class LeaseAccount {
       Math.floor(growth * Math.max(this.#current[unit], this.#previous[unit]));
     if (wanted("requests") < fewestRequests) return undefined;
     this.#askedAt = nowMs;
-    return [this.number, wanted("requests"), wanted("tokens"), wanted("overrun")];
+    return {
+      account: this.number,
+      requests: wanted("requests"),
+      tokens: wanted("tokens"),
+      overrun: wanted("overrun"),
+    };
   }
 
   /** When the lease whose answer is pending was asked for; undefined: none is pending. */
@@ -107,9 +135,9 @@ export class LeaseAccount {
  */
 export function accountKey(scopes: readonly LimitScope[]): string | undefined {
   let key = "";
-  for (const { id, unit, limit, window } of scopes) {
-    if (window !== "minute") return undefined;
-    key += `${id} ${unit} ${limit} `;
+  for (const { id, unit, limit, window, owner = "", isShared = false } of scopes) {
+    if (window !== "minute" || isShared) return undefined;
+    key += `${id} ${unit} ${limit} ${owner} `;
   }
   return key;
 }

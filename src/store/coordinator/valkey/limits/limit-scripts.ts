@@ -1,0 +1,21 @@
+import { giveBackScript, leaseScript } from "./lease-scripts.ts";
+import {
+  acquireScript,
+  countScript,
+  includeScript,
+  settleScript,
+  uncountScript,
+  useScript,
+} from "./scripts.ts";
+
+/** All scripts about limits. */
+export const limitScripts = [
+  acquireScript,
+  countScript,
+  uncountScript,
+  useScript,
+  settleScript,
+  includeScript,
+  leaseScript,
+  giveBackScript,
+];
