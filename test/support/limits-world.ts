@@ -1,3 +1,4 @@
+import { ManualTimers } from "./manual-timers.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { steeredBy } from "./steered-valkey.ts";
 import type { Clock } from "../../src/domain/clock.ts";
@@ -10,6 +11,9 @@ import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-l
 import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
 
 export const reservationTtlMs = 600_000;
+/** All leases have ended by then. */
+const leaseEndMs = 1_200;
+const stepMs = 5;
 
 type Connection = Pick<ValkeyConnection, "run">;
 
@@ -33,6 +37,7 @@ interface LimitsWorkerOptions {
   readonly skewMs: number;
   readonly workers: number;
   readonly isLeasing: boolean;
+  readonly timers: ManualTimers;
 }
 
 /** A worker of a gateway, with a clock and a connection of its own. */
@@ -49,13 +54,14 @@ export class LimitsWorker {
   /** Hears that the leases of an account are in the way. */
   recall: (tag: string) => void = () => undefined;
 
-  constructor(time: ManualClock, { number, skewMs, workers, isLeasing }: LimitsWorkerOptions) {
+  constructor(time: ManualClock, options: LimitsWorkerOptions) {
+    const { number, skewMs, workers, isLeasing, timers } = options;
     this.workers = workers;
     let draws = 0;
     this.clock = {
       now: () => time.now(),
       monotonic: () => time.monotonic() + skewMs,
-      schedule: (run, delayMs) => time.schedule(run, delayMs),
+      schedule: (run, delayMs) => timers.schedule(run, delayMs),
     };
     this.limits = new SharedLimits({
       clock: this.clock,
@@ -104,6 +110,7 @@ export interface LimitsWorldOptions {
 export class LimitsWorld {
   readonly clock = new ManualClock({ monotonicMs: 1_000_000 });
   readonly workers: LimitsWorker[] = [];
+  readonly #timers = new ManualTimers();
   readonly #server: Connection;
   readonly #options: LimitsWorldOptions;
   #started = 0;
@@ -123,6 +130,17 @@ export class LimitsWorld {
     return this.clock.monotonic() - this.behindMs;
   }
 
+  /** Advances the time in small steps, as long as leases may end by it. */
+  advance(durationMs: number): void {
+    let left = durationMs;
+    while (left > 0) {
+      const step = durationMs - left < leaseEndMs ? Math.min(left, stepMs) : left;
+      left -= step;
+      this.clock.advance(step);
+      this.#timers.advance(step);
+    }
+  }
+
   get living(): readonly LimitsWorker[] {
     return this.workers.filter(({ isAlive }) => isAlive);
   }
@@ -138,7 +156,8 @@ export class LimitsWorld {
     const { isLeasing = false } = this.#options;
     const skewMs = number * this.#options.skewMs;
     const workers = this.living.length + 1;
-    this.workers.push(new LimitsWorker(this.clock, { number, skewMs, workers, isLeasing }));
+    const of = { number, skewMs, workers, isLeasing, timers: this.#timers };
+    this.workers.push(new LimitsWorker(this.clock, of));
   }
 
   /** A worker ends as a crash would. What it has sent may have reached the server. */
@@ -187,10 +206,17 @@ export class LimitsWorld {
     }
   }
 
+  /** What the server has published. */
+  #recall(epochKey: string): void {
+    const tag = epochKey.replace(/^.*\{(.*)\}.*$/, "$1");
+    for (const worker of this.living) if (!worker.isCut) worker.recall(tag);
+  }
+
   async #run(sent: SentScript): Promise<unknown> {
     const { script, keys, parameters } = sent;
     const reply = await this.#server.run(script, keys, parameters);
     this.#options.onRun(sent, reply);
+    if (Array.isArray(reply) && reply[0] === 3 && reply[3] === 1) this.#recall(keys[0]);
     return reply;
   }
 }

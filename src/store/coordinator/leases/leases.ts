@@ -138,7 +138,10 @@ export class Leases {
   }
 
   /** Undefined: nothing is leased for its scopes. */
-  accountOf({ scopes, counted }: LimitRequest): LeaseAccount | undefined {
+  accountOf({
+    scopes,
+    counted,
+  }: Pick<LimitRequest, "scopes" | "counted">): LeaseAccount | undefined {
     return counted instanceof LeasedRequest ? counted.lease.account : this.#accountOf(scopes);
   }
 

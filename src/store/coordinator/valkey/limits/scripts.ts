@@ -60,15 +60,14 @@ local function bring(scopes)
   for _, scope in ipairs(scopes) do scope.w:bring(scope.counted, scope.held) end
 end
 
--- Whether to wait because leases are in the way. All workers hear that they have to give them back.
-local function waits(scope, epoch, lifetime)
-  local w = scope.w
-  if not w:isLent() then return false end
-  if w:press() then
+-- Leases are in the way of a request: all workers hear that they have to give them back.
+local function held(w, epoch, lifetime)
+  local isNew = w:press()
+  if isNew then
     w:save(lifetime, epoch)
     redis.call('PUBLISH', '${leasesChannel}', string.match(KEYS[1], '^sluice:{(.*)}:epoch$'))
   end
-  return true
+  return { 3, now, slot, isNew and 1 or 0 }
 end
 
 local function refused(windows, epoch, lifetime)
@@ -120,7 +119,7 @@ for _, scope in ipairs(scopes) do
   local most = scope.w.d + scope.w:overrun() + overrun
   if isOver(scope, requests, tokens)
     or overrun > 0 and not scope.w.isRequests and most > scope.most then
-    if mayWait and waits(scope, epoch, lifetime) then return { 3, now, slot } end
+    if mayWait and scope.w:isLent() then return held(scope.w, epoch, lifetime) end
     return refused(windows, epoch, lifetime)
   end
 end
@@ -145,7 +144,7 @@ if not epoch then return { 2, now, slot } end
 bring(scopes)
 for _, scope in ipairs(scopes) do
   if isOver(scope, 1, 0) then
-    if mayWait and waits(scope, epoch, lifetime) then return { 3, now, slot } end
+    if mayWait and scope.w:isLent() then return held(scope.w, epoch, lifetime) end
     return refused(windows, epoch, lifetime)
   end
 end

@@ -206,6 +206,7 @@ export class SharedLimits implements LimitStore {
     );
     if (decided?.is === "refused") return decided.refusal;
     if (decided === undefined) return this.#countAlone(account, scopes);
+    this.#leases.ask(account, this.#leases.accountOf({ scopes }), scopes);
     return this.#counts({ scopes, slot: decided.slot });
   }
 

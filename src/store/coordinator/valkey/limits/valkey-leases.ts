@@ -58,8 +58,8 @@ export class ValkeyLeases {
     return this.#leases.acquire(request);
   }
 
-  /** The account of a call that Valkey has admitted; undefined: nothing is leased for its scopes. */
-  accountOf(request: LimitRequest): LeaseAccount | undefined {
+  /** Undefined: nothing is leased for these scopes. */
+  accountOf(request: Pick<LimitRequest, "scopes" | "counted">): LeaseAccount | undefined {
     return this.#leases.accountOf(request);
   }
 
