@@ -57,13 +57,20 @@ const step = fc.oneof(
     isCounted: fc.boolean(),
   }),
   // One caller after the other, as a busy key has them: most are admitted under a lease.
-  stepOf(8, "calls in turn", { worker, key, tokens, count: fc.integer({ min: 2, max: 30 }) }),
+  stepOf(8, "calls in turn", {
+    worker,
+    key,
+    tokens,
+    count: fc.integer({ min: 2, max: 30 }),
+    isCounted: fc.boolean(),
+  }),
   stepOf(5, "settle", { call: fc.nat(200), part: fc.double({ min: 0, max: 1, noNaN: true }) }),
   stepOf(2, "use", { call: fc.nat(200), part: fc.double({ min: 0, max: 1, noNaN: true }) }),
-  stepOf(1, "uncount", { call: fc.nat(200) }),
+  stepOf(3, "uncount", { call: fc.nat(200) }),
   stepOf(6, "deliver", { worker, count: fc.integer({ min: 1, max: 6 }) }),
   stepOf(4, "finish", {}),
   stepOf(4, "ask", { worker, key, tokens }),
+  stepOf(4, "ask for the rest", { worker, key }),
   stepOf(1, "crash", { worker, reached: fc.nat(5) }),
   stepOf(1, "join", {}),
 );
@@ -127,13 +134,15 @@ class History {
       case "use":
         return this.#use(this.#admitted[step.call % this.#admitted.length], step.part);
       case "uncount":
-        return this.#uncount(this.#admitted[step.call % this.#admitted.length]);
+        return this.#uncount(step.call);
       case "deliver":
         return this.#deliver(step);
       case "finish":
         return this.#finish();
       case "ask":
         return this.#check(step);
+      case "ask for the rest":
+        return this.#askForRest(step);
       case "crash": {
         const crashed = world.at(step.worker);
         if (crashed === undefined) return;
@@ -225,6 +234,8 @@ class History {
       if (!decision.isAdmitted) return decision;
       ({ counted } = decision);
       const atMs = this.#decidedAt(decided);
+      // A lease ends with its slot in the server's time.
+      expect(counted.slot).toBe(slotAt(atMs));
       const none = { reserved: 0, tokens: 0, isOpen: false };
       this.#admitted.push({ worker: by, callId, scopes, atMs, requests: 1, counted, ...none });
     }
@@ -259,7 +270,9 @@ class History {
     call.worker.limits.use(call.callId, Math.floor(part * call.reserved));
   }
 
-  #uncount(call: Admitted | undefined): void {
+  #uncount(index: number): void {
+    const counted = this.#admitted.filter((each) => each.counted !== undefined);
+    const call = counted[index % counted.length];
     if (call?.counted === undefined || !call.worker.isAlive) return;
     call.worker.limits.uncount(call.counted);
     call.counted = undefined;
@@ -298,6 +311,20 @@ class History {
     const demand = { requests: 1, tokens: asked.tokens };
     const isOver = scopes.some((scope) => this.#charged(scope) + demand[scope.unit] > scope.limit);
     expect(isOver).toBe(true);
+  }
+
+  async #askForRest({ worker: index, key: number }: StepOf<"ask for the rest">): Promise<void> {
+    await this.#finish();
+    const scopes = keys[number] ?? [];
+    const restOf = (scope: LimitScope): number => scope.limit - this.#charged(scope);
+    const [ofRequests, ofTokens] = [
+      scopes.filter(({ unit }) => unit === "requests").map(restOf),
+      scopes.filter(({ unit }) => unit === "tokens").map(restOf),
+    ];
+    if (this.#isTainted || Math.min(...ofRequests) < 1) return;
+    const asked = this.#ask({ worker: index, key: number, tokens: Math.min(...ofTokens) });
+    const decision = await this.#decided(asked);
+    if (decision !== undefined) expect(decision.isAdmitted).toBe(true);
   }
 }
 
