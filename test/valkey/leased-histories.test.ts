@@ -4,7 +4,6 @@ import {
   minuteScopes,
   type CountedRequest,
   type LimitScope,
-  type LimitUnit,
 } from "../../src/domain/limits/limit-scope.ts";
 import { countedSlots, slotAt, slotMs } from "../../src/domain/limits/slots.ts";
 import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
@@ -202,7 +201,7 @@ class History {
     return this.#admitted
       .filter(({ scopes }) => scopes.some((scope) => scope.id === id))
       .filter(({ atMs }) => slotAt(atMs) > oldest)
-      .reduce((sum, call) => sum + call[unit as LimitUnit], 0);
+      .reduce((sum, call) => sum + call[unit], 0);
   }
 
   async #ask(

@@ -98,7 +98,7 @@ async function admittedBy(store: SharedLimits, count: number, key = "key"): Prom
   const terms = { owner: `account of ${key}` };
   const limits = { requestsPerMinute: limit, tokensPerMinute: 1_000_000 };
   const scopes = minuteScopes(key, limits, terms);
-  const asked = Array.from({ length: count }, () =>
+  const asked = Array.from({ length: count }, async () =>
     store.acquire({ callId: `call ${(calls += 1)}`, scopes, tokens: 1 }),
   );
   return (await Promise.all(asked)).filter(({ isAdmitted }) => isAdmitted).length;

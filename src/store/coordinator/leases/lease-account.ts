@@ -1,4 +1,5 @@
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import { slotMs } from "../../../domain/limits/slots.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
 
 /** Differs for each lease of a process. */
@@ -65,6 +66,7 @@ export class LeaseAccount {
   readonly number: number;
   lease: Lease | undefined;
   #askedAt: number | undefined;
+  #quietUntil = Number.NEGATIVE_INFINITY;
   #second = Number.NEGATIVE_INFINITY;
   /** Use in this second and in the previous one. */
   #current: Amounts = nothing();
@@ -88,6 +90,7 @@ export class LeaseAccount {
   /** Undefined: a lease was already asked for, is large enough, or would save nothing. */
   wish(nowMs: number): LeaseWish | undefined {
     const lease = this.leaseAt(nowMs);
+    if (nowMs < this.#quietUntil) return undefined;
     if (this.#askedAt !== undefined || (lease !== undefined && !isMostlyUsed(lease))) {
       return undefined;
     }
@@ -112,6 +115,11 @@ export class LeaseAccount {
   /** The acquisition that carried a wish has been answered, or never will be. */
   answered(): void {
     this.#askedAt = undefined;
+  }
+
+  /** There was nothing to lease: the next wish waits for the next second. */
+  declined(nowMs: number): void {
+    this.#quietUntil = nowMs + slotMs;
   }
 
   isIdle(nowMs: number): boolean {

@@ -35,13 +35,13 @@ export class Shadow {
 
   /** Counts a request that Valkey has admitted; returns its slot here. */
   counted(scopes: readonly LimitScope[]): number {
-    this.#limits.count(scopes.map(withoutLimit));
+    this.#limits.count(withoutLimits(scopes));
     return this.#limits.slot;
   }
 
   /** Charges a call that Valkey has admitted. */
   admitted(request: LimitRequest): void {
-    this.#limits.acquire({ ...request, scopes: request.scopes.map(withoutLimit) });
+    this.#limits.acquire({ ...request, scopes: withoutLimits(request.scopes) });
   }
 
   count(scopes: readonly LimitScope[]): CountDecision {
@@ -58,7 +58,7 @@ export class Shadow {
   }
 
   uncount({ scopes, slot }: CountedRequest): void {
-    this.#limits.uncount({ scopes: scopes.map(withoutLimit), slot });
+    this.#limits.uncount({ scopes: withoutLimits(scopes), slot });
   }
 
   use(callId: string, tokens: number): void {
@@ -83,6 +83,15 @@ export class Shadow {
       limit: scope.limit < 1 ? scope.limit : Math.max(1, Math.floor(scope.limit / workers)),
     }));
   }
+}
+
+/** The scopes of a call are the same list from its count to its settlement. */
+const known = new WeakMap<readonly LimitScope[], readonly LimitScope[]>();
+
+function withoutLimits(scopes: readonly LimitScope[]): readonly LimitScope[] {
+  let unlimited = known.get(scopes);
+  if (unlimited === undefined) known.set(scopes, (unlimited = scopes.map(withoutLimit)));
+  return unlimited;
 }
 
 /** What was admitted elsewhere is charged whatever the limit. */

@@ -15,7 +15,7 @@ import { systemClock } from "../../../../domain/clock.ts";
 import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import { limitScripts } from "./limit-scripts.ts";
+import { limitScripts } from "./scripts/limit-scripts.ts";
 import { SharedLimits } from "./shared-limits.ts";
 
 const limit = 1_000;
@@ -227,7 +227,7 @@ let calls = 0;
 
 async function admittedBy(store: SharedLimits, requests: number): Promise<number> {
   const decisions = await Promise.all(
-    Array.from({ length: requests }, () =>
+    Array.from({ length: requests }, async () =>
       store.acquire({ callId: `call ${(calls += 1)}`, scopes, tokens: 1 }),
     ),
   );

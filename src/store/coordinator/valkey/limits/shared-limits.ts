@@ -2,19 +2,18 @@ import { AgingMap } from "../../../../domain/limits/aging-map.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../../store.ts";
 import { isTokenCount } from "../../../../domain/limits/token-count.ts";
-import type { LeaseAccount } from "../../leases/lease-account.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
-import { AccountUse, type AloneCharge, type OpenCall } from "./account-use.ts";
+import { AccountUse, type AloneCharge } from "./account-use.ts";
 import { CatchUp } from "./catch-up.ts";
-import { leasesChannel } from "./leases-channel.ts";
+import { leasesChannel } from "./scripts/leases-channel.ts";
 import { limitsClosed } from "./limits-closed.ts";
+import { OpenCalls, type Admission } from "./open-calls.ts";
 import type { Decided } from "./read-decision.ts";
 import { tagOf } from "./scope-parameters.ts";
 import { Shadow, type ShadowOptions } from "./shadow.ts";
 import { mostRecalls, ValkeyLeases } from "./valkey-leases.ts";
 import { ValkeyLimits, type KnownEpoch, type ValkeyLimitsOptions } from "./valkey-limits.ts";
-import { holdAgainMs } from "./window-script.ts";
 
 export interface SharedLimitsOptions extends ShadowOptions, ValkeyLimitsOptions {
   readonly connection: Pick<ValkeyConnection, "run" | "subscribe">;
@@ -45,9 +44,7 @@ export class SharedLimits implements LimitStore {
   readonly #accounts: AgingMap<AccountUse>;
   readonly #catchUp: CatchUp;
   readonly #leases: ValkeyLeases;
-  readonly #calls = new Map<string, OpenCall>();
-  /** Those that may use more than they reserved, the one that was held first in front. */
-  readonly #overrunning = new Map<string, OpenCall>();
+  readonly #calls: OpenCalls;
   /** The slots of requests here; Valkey's are in their own time. */
   readonly #counted = new WeakMap<CountedRequest, { slot: number; isAlone: boolean }>();
 
@@ -56,6 +53,7 @@ export class SharedLimits implements LimitStore {
     this.#valkey = new ValkeyLimits(options);
     this.#shadow = new Shadow(options);
     const { clock, workers, onError, isLeasing = true } = options;
+    this.#calls = new OpenCalls(clock);
     const valkey = this.#valkey;
     const forgetLeases = (account: AccountUse): void => this.#leases.forget(account);
     this.#catchUp = new CatchUp({ valkey, shadow: this.#shadow, onError, forgetLeases });
@@ -66,7 +64,7 @@ export class SharedLimits implements LimitStore {
       const account = this.#accounts.peek(tag);
       if (account !== undefined) this.#leases.recall(account);
     });
-    this.#accounts = new AgingMap(accountLifetimeMs, options.clock.monotonic());
+    this.#accounts = new AgingMap(accountLifetimeMs, clock.monotonic());
   }
 
   count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision> {
@@ -94,7 +92,7 @@ export class SharedLimits implements LimitStore {
     const leased = this.#leases.acquire(request);
     if (leased === undefined) return this.#acquireUnleased(request);
     this.#shadow.admitted(request);
-    this.#open(this.#accountOf(request.scopes), request, { leaseAccount: leased.lease.account });
+    this.#open(request, this.#accountOf(request.scopes), { leaseAccount: leased.lease.account });
     return { isAdmitted: true, state: leased.state };
   }
 
@@ -114,13 +112,10 @@ export class SharedLimits implements LimitStore {
   }
 
   settle(callId: string, tokens: number): void {
-    const call = this.#calls.get(callId);
+    const call = this.#calls.close(callId);
     if (call === undefined) return;
-    this.#calls.delete(callId);
-    this.#overrunning.delete(callId);
     this.#shadow.settle(callId, tokens);
     const { account, scopes, slot, charged, leaseAccount } = call;
-    account.calls.delete(callId);
     const used = isTokenCount(tokens) ? tokens : -1;
     if (!call.isAlone) {
       if (this.#leases.charge(leaseAccount, { callId, tokens, isFinal: true })) return;
@@ -134,7 +129,7 @@ export class SharedLimits implements LimitStore {
   restore(): void {
     const all = new Set(Array.from(this.#accounts.entries(), ([, account]) => account));
     // Of accounts whose last request is long ago, too.
-    for (const { account } of this.#calls.values()) all.add(account);
+    for (const account of this.#calls.accounts()) all.add(account);
     for (const account of all) this.#catchUp.verify(account);
   }
 
@@ -146,22 +141,12 @@ export class SharedLimits implements LimitStore {
 
   /** Tells Valkey what it does not know yet about any account, and which calls still run. */
   catchUp(): Promise<void> {
-    this.#holdAgain();
-    return this.#catchUp.all();
-  }
-
-  /** Valkey forgets the overrun of calls of which it hears nothing. */
-  #holdAgain(): void {
-    const now = this.#options.clock.monotonic();
-    for (const [callId, call] of this.#overrunning) {
-      if (now < call.heldAtMs + holdAgainMs) return;
-      const { account, scopes, charged } = call;
-      call.heldAtMs = now;
-      this.#overrunning.delete(callId);
-      this.#overrunning.set(callId, call);
-      if (call.isAlone || account.isBehind) continue;
+    // Valkey forgets the overrun of calls of which it hears nothing.
+    for (const { callId, account, scopes, charged, isAlone } of this.#calls.takeForgettable()) {
+      if (isAlone || account.isBehind) continue;
       this.#catchUp.note(account, () => this.#valkey.use(callId, scopes, charged));
     }
+    return this.#catchUp.all();
   }
 
   /** Undefined: this worker decides alone. */
@@ -228,7 +213,7 @@ export class SharedLimits implements LimitStore {
     if (decided === undefined) return this.#acquireAlone(account, request);
     this.#shadow.admitted(request);
     const leaseAccount = this.#leases.accountOf(request);
-    this.#open(account, request, { leaseAccount });
+    this.#open(request, account, { leaseAccount });
     this.#leases.ask(account, leaseAccount, scopes);
     return { isAdmitted: true, state: decided.state };
   }
@@ -248,7 +233,7 @@ export class SharedLimits implements LimitStore {
     const { scopes, tokens, counted } = request;
     const requests = counted === undefined ? 1 : 0;
     this.#chargeAlone(account, { scopes, slot: this.#shadow.slot, requests, tokens });
-    this.#open(account, request, { isAlone: true });
+    this.#open(request, account, { isAlone: true });
     return decision;
   }
 
@@ -257,26 +242,12 @@ export class SharedLimits implements LimitStore {
     this.#catchUp.mark(account);
   }
 
-  #open(account: AccountUse, request: LimitRequest, how: HowAdmitted): void {
-    const { callId, scopes, tokens, mostTokens = tokens } = request;
-    const overrun = Math.max(0, mostTokens - tokens);
-    const { slot } = this.#shadow;
-    const { isAlone = false, leaseAccount } = how;
-    const call: OpenCall = {
-      callId,
-      account,
-      scopes,
-      slot,
-      reserved: tokens,
-      overrun,
-      heldAtMs: this.#options.clock.monotonic(),
-      charged: tokens,
-      isAlone,
-      leaseAccount,
-    };
-    this.#calls.set(callId, call);
-    account.calls.set(callId, call);
-    if (overrun > 0) this.#overrunning.set(callId, call);
+  #open(
+    request: LimitRequest,
+    account: AccountUse,
+    { isAlone = false, leaseAccount }: Partial<Pick<Admission, "isAlone" | "leaseAccount">>,
+  ): void {
+    this.#calls.open(request, { account, slot: this.#shadow.slot, isAlone, leaseAccount });
   }
 
   #accountOf([first]: readonly LimitScope[]): AccountUse {
@@ -291,11 +262,6 @@ export class SharedLimits implements LimitStore {
     this.#accounts.set(tag, account);
     return account;
   }
-}
-
-interface HowAdmitted {
-  readonly isAlone?: boolean;
-  readonly leaseAccount?: LeaseAccount | undefined;
 }
 
 function isClosed(scopes: readonly LimitScope[]): boolean {

@@ -72,13 +72,13 @@ export class ValkeyLeases {
   ask(account: AccountUse, of: LeaseAccount | undefined, scopes: readonly LimitScope[]): void {
     const wish = this.#leases.wish(of);
     if (wish === undefined) return;
-    const { valkey, workers, note, onError } = this.#options;
+    const { valkey, clock, workers, note, onError } = this.#options;
     const id = (this.#lastId += 1);
     const parts = partsOfWorker * Math.max(1, workers());
     valkey
       .lease({ id, scopes, wish, parts }, account.epoch)
       .then((given) => {
-        if (given === undefined) return;
+        if (given === undefined) return of?.declined(clock.monotonic());
         this.#given.set(id, { account, scopes });
         account.leases.add(id);
         this.#leases.granted({ id, account: wish.account, ...given });

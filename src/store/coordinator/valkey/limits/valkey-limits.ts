@@ -6,7 +6,7 @@ import { heldTo } from "../../memory/scope-charge.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { listOf } from "../connection/list-of.ts";
 import { includeParameters, type IncludeRequest } from "./include-parameters.ts";
-import { giveBackScript, leaseScript } from "./lease-scripts.ts";
+import { giveBackScript, leaseScript } from "./scripts/lease-scripts.ts";
 import {
   readDecision,
   readLease,
@@ -30,7 +30,7 @@ import {
   settleScript,
   uncountScript,
   useScript,
-} from "./scripts.ts";
+} from "./scripts/call-scripts.ts";
 
 export interface ValkeyLimitsOptions {
   readonly connection: Pick<ValkeyConnection, "run">;
@@ -134,7 +134,7 @@ export class ValkeyLimits {
     rest: LeaseRest | undefined,
   ): Promise<void> {
     const { keys, scopes: ofWindows } = windowsOf(scopes);
-    const { requests = -1, tokens = -1, overrun = -1, calls = new Map() } = rest ?? {};
+    const { requests = -1, tokens = -1, overrun = -1, calls = [] } = rest ?? {};
     const parameters: (string | number)[] = [
       this.#lifetime,
       requests,

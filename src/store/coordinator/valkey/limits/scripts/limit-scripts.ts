@@ -6,7 +6,7 @@ import {
   settleScript,
   uncountScript,
   useScript,
-} from "./scripts.ts";
+} from "./call-scripts.ts";
 
 /** All scripts about limits. */
 export const limitScripts = [

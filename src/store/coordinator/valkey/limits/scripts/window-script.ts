@@ -1,3 +1,5 @@
+import { leasesOfWindow } from "./leases-of-window.ts";
+
 /**
  * The window of a scope as a script sees it: `UsageWindow` (`domain/limits/window.ts`) in Lua, with
  * the same steps in the same order. The field `m` of its hash holds the newest slot `k`, the sum
@@ -6,15 +8,10 @@
  * admissions `A`, and the epoch `e`. The other fields are amounts by slot and, prefixed with `a`,
  * the added part. Only changed fields are written.
  *
- * The field `L` is for leases: the slot of the last one, how many of that slot have not been given
- * back, and the last slot in which there are none, because they were in the way of a request.
- *
  * Overrun that its worker does not hold again within a generation is forgotten at the end of the
  * next one, because nobody settles the calls of a worker that has crashed.
  */
 const generationSlots = 120;
-/** How long a window waits for leases that have ended. */
-const returnSlots = 10;
 /** How often a worker holds the overrun of its calls again: well within a generation. */
 export const holdAgainMs = (generationSlots * 1_000) / 2;
 
@@ -42,11 +39,7 @@ local function open(key, counted)
     w.p, w.g = tonumber(p), tonumber(g)
     w.l, w.c, w.K, w.A, w.e = tonumber(l), tonumber(c), tonumber(K), A == '1', e
   end
-  w.lentAt, w.lent, w.pressed = 0, 0, 0
-  if found[3] then
-    local at, lent, pressed = string.match(found[3], '^(%d+):(%d+):(%d+)$')
-    w.lentAt, w.lent, w.pressed = tonumber(at), tonumber(lent), tonumber(pressed)
-  end
+  w:readLeases(found[3])
   w.wasAt, w.owed = w.k, w:owes()
   if w.k <= slot then w.amounts[slot] = tonumber(found[2] or 0) end
   if w.k > slot then slot = w.k end
@@ -238,36 +231,6 @@ function W:newestUsed()
   return at
 end
 
-function W:putLeases()
-  self.changed.L = string.format('%.0f:%.0f:%.0f', self.lentAt, self.lent, self.pressed)
-end
-
--- Counts a lease of this slot.
-function W:lend()
-  if self.lentAt ~= slot then self.lentAt, self.lent = slot, 0 end
-  self.lent = self.lent + 1
-  self:putLeases()
-end
-
-function W:takeBack(lentAt)
-  if self.lentAt ~= lentAt or self.lent == 0 then return end
-  self.lent = self.lent - 1
-  self:putLeases()
-end
-
--- A lease that has ended may still be on its way back, unless its worker has crashed.
-function W:isLent()
-  return self.lent > 0 and self.lentAt >= slot - ${returnSlots}
-end
-
--- The window gets no leases until the end of the next slot. True: it still got some.
-function W:press()
-  if self.pressed > slot then return false end
-  self.pressed = slot + 1
-  self:putLeases()
-  return true
-end
-
 -- What the gateway needs to explain a refusal: debt, overrun, then slots with their amounts.
 function W:told()
   local told = { self.d, self:overrun() }
@@ -300,4 +263,4 @@ function W:save(lifetime, epoch)
     redis.call('PEXPIRE', self.key, owes and lifetime or (self.K + 5) * 1000)
   end
 end
-`;
+${leasesOfWindow}`;

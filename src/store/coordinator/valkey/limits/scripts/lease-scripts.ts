@@ -1,5 +1,5 @@
-import { scriptOf } from "../connection/valkey-connection.ts";
-import { baseScript } from "./scripts.ts";
+import { scriptOf } from "../../connection/valkey-connection.ts";
+import { baseScript } from "./call-scripts.ts";
 
 /** Longer than its slot counts. */
 const leaseLifeMs = 600_000;

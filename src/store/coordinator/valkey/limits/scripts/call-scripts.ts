@@ -1,4 +1,4 @@
-import { scriptOf } from "../connection/valkey-connection.ts";
+import { scriptOf } from "../../connection/valkey-connection.ts";
 import { leasesChannel } from "./leases-channel.ts";
 import { windowScript } from "./window-script.ts";
 
