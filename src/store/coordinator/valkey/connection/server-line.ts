@@ -23,16 +23,19 @@ export interface ServerLineOptions extends ServerSettings {
   readonly onChange: (reason: string | undefined) => void;
 }
 
-/** Failures in a row after which commands are no longer sent. */
+/** Errors in a row after which commands are no longer sent. */
 const mostFailures = 5;
 const firstProbeMs = 100;
-const longestProbeMs = 500;
+const longestProbeMs = 250;
+/** After so many time-outs without a late answer, the connection is given up. */
+const mostTimeouts = 4;
 /** Nobody waits for a new connection, so it may take longer than a command. */
 export const connectTimeoutMs = 2_000;
 
 /**
  * The connection to one server with its breaker. While the server is unavailable, commands fail at
- * once, and one probe at a time tries to connect again. The client sends all commands of a turn
+ * once, and one probe at a time tries to connect again. While an answer is late, commands fail at
+ * once as well, so that no call waits for two of them. The client sends all commands of a turn
  * together.
  */
 export class ServerLine {
@@ -40,6 +43,8 @@ export class ServerLine {
   readonly #deadlines: Deadlines;
   #client: Bun.RedisClient | undefined;
   #failures = 0;
+  /** Commands whose answers are late. */
+  readonly #late = new Set<Promise<unknown>>();
   #probeMs = firstProbeMs;
   #reason = "not connected yet";
   #cancelProbe: () => void = () => undefined;
@@ -62,9 +67,10 @@ export class ServerLine {
   send(command: string, parameters: string[]): Promise<unknown> {
     const client = this.#client;
     if (client === undefined) return Promise.reject(new ValkeyUnavailable(this.#reason));
+    if (this.#late.size > 0) return Promise.reject(new ValkeyUnavailable("an answer is late"));
     const answer: Promise<unknown> = client.send(command, parameters);
     return this.#deadlines
-      .within(answer, (error) => this.#failed(client, error))
+      .within(answer, (error) => this.#awaitLate(client, answer, error))
       .then(
         (reply) => {
           this.#failures = 0;
@@ -78,6 +84,21 @@ export class ServerLine {
     this.#isClosed = true;
     this.#cancelProbe();
     this.#drop();
+  }
+
+  /** The answer may still come, or never. */
+  #awaitLate(client: Bun.RedisClient, answer: Promise<unknown>, error: ValkeyUnavailable): void {
+    if (client !== this.#client) return;
+    this.#late.add(answer);
+    answer.catch(() => undefined).finally(() => this.#late.delete(answer));
+    if (this.#late.size > 1) return;
+    const { clock, timeoutMs } = this.#options;
+    clock.schedule(
+      () => {
+        if (client === this.#client && this.#late.has(answer)) this.#goDown(error.message);
+      },
+      (mostTimeouts - 1) * timeoutMs,
+    );
   }
 
   #raise(client: Bun.RedisClient, error: unknown): never {
@@ -105,6 +126,7 @@ export class ServerLine {
   #drop(): void {
     const client = this.#client;
     this.#client = undefined;
+    this.#late.clear();
     client?.close();
   }
 

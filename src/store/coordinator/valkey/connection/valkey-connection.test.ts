@@ -4,6 +4,7 @@ import {
   describeWithValkey,
   startValkey,
 } from "../../../../../test/support/valkey-server.ts";
+import { nextTurn } from "../../../../domain/waiting/next-turn.ts";
 import { scriptOf, ValkeyUnavailable, type ValkeyConnection } from "./valkey-connection.ts";
 
 const echo = scriptOf("echo", "return {KEYS[1], tonumber(ARGV[1]), redis.call('TIME')[1] > '0'}");
@@ -52,9 +53,28 @@ describeWithValkey(() => {
     while (connection.isUp) {
       const error = await connection.run(echo, ["k"], ["1"]).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(ValkeyUnavailable);
+      await nextTurn();
     }
     server.signal("SIGCONT");
     await until(() => connection.isUp);
+  });
+
+  test("while an answer of a frozen server is late, other commands fail at once", async () => {
+    await using server = await startValkey();
+    using connection = closing(await connectTo(server, { timeoutMs: 400 }));
+    const changes: (string | undefined)[] = [];
+    connection.onChange((reason) => void changes.push(reason));
+    server.signal("SIGSTOP");
+    await connection.run(echo, ["k"], ["1"]).catch(() => undefined);
+    expect(connection.isUp).toBe(true);
+    const outcomes: string[] = [];
+    void connection.run(echo, ["k"], ["2"]).catch((error: unknown) => outcomes.push(String(error)));
+    await nextTurn();
+    expect(outcomes).toEqual(["ValkeyUnavailable: an answer is late"]);
+    server.signal("SIGCONT");
+    await until(() => connection.isUp);
+    const answered = async () => connection.run(echo, ["k"], ["3"]).catch(() => undefined);
+    while ((await answered()) === undefined) await Bun.sleep(10);
   });
 
   test("a demoted primary counts as down until it is promoted again", async () => {
