@@ -18,7 +18,10 @@ const scriptTerms = { scriptMs: 0.01, fieldMs: 0.0028, divisionMs: 0.0085, newsM
 const placesOfWorker = 10;
 const fromMs = 15_000;
 
-/** What the places of one pool cost the server, and what faults do to them. */
+/**
+ * What the places of one pool cost the server, and what faults do to them. One account makes half of
+ * all calls, nine accounts the other half.
+ */
 export function printPlaces({ seed, workers, decisionMs, settleMs }: PlacesRun): void {
   const terms = { ...scriptTerms, decisionMs, settleMs, networkMs: 0.25, timeoutMs: 50 };
   const optionsOf = (part: number, load: number, seconds: number): PlaceFleetOptions => {
@@ -32,10 +35,10 @@ export function printPlaces({ seed, workers, decisionMs, settleMs }: PlacesRun):
       "most/places",
       "over s",
       "unused",
-      "light p99 s",
+      "nine: p99 s",
       "longest s",
-      "light refused",
-      "others refused",
+      "nine: refused",
+      "one: refused",
       "scripts/s",
       "server busy",
       "no answer",
@@ -56,7 +59,7 @@ export function printPlaces({ seed, workers, decisionMs, settleMs }: PlacesRun):
     ["a third dies", { deathAtMs: fromMs }],
   ];
   printTable(
-    ["fault", "most/places", "over s", "low s", "low until s", "unused", "light refused"],
+    ["fault", "most/places", "over s", "low s", "low until s", "unused", "nine: refused"],
     faults.map(([name, fault]) => {
       const result = runPlaceFleet({ ...options, ...fault });
       const { most, overMs, lowMs, lowUntilMs, unused, light } = result;
