@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { quantile } from "../../../../bench/statistics.ts";
 import { runPlaceFleet, type PlaceFleetOptions } from "./place-fleet.ts";
 
 const terms = {
@@ -26,6 +27,14 @@ test("calls that want half of the places wait for no other call", () => {
   expect(result.most).toBeLessThanOrEqual(1);
   expect([result.heavy.refused, result.light.refused]).toEqual([0, 0]);
   expect(result.light.waits.at(-1)).toBeLessThan(100);
+});
+
+test.each([1, 2])("few places are left: workers hand them to each other; seed %i", (seed) => {
+  const result = runPlaceFleet({ ...fleet, seed, workers: 20, places: 200, load: 0.85 });
+  expect(result.most).toBeLessThanOrEqual(1);
+  expect([result.heavy.refused, result.light.refused]).toEqual([0, 0]);
+  expect(quantile(result.heavy.waits, 0.99)).toBeLessThan(50);
+  expect(quantile(result.light.waits, 0.99)).toBeLessThan(50);
 });
 
 describe("with half more calls than the places can serve", () => {
