@@ -16,7 +16,8 @@ export interface SharedServerOptions {
 }
 
 interface Command {
-  readonly serviceMs: number;
+  /** How long it takes; a function executes it as it begins. */
+  readonly serviceMs: number | (() => number);
   readonly run: () => void;
   readonly fail: () => void;
 }
@@ -28,6 +29,8 @@ export class SharedServer {
   #isBusy = false;
   /** Time spent executing. */
   busyMs = 0;
+  /** Executed. */
+  commands = 0;
   longestQueue = 0;
 
   constructor(options: SharedServerOptions) {
@@ -38,7 +41,10 @@ export class SharedServer {
     if (fault.kind !== "flushed") time.schedule(() => this.#next(), fault.untilMs);
   }
 
-  /** `run`: the effect of the command, at the end of its execution. `fail`: the connection is gone. */
+  /**
+   * `run`: the effect of the command, or its answer, at the end of its execution. `fail`: the
+   * connection is gone.
+   */
   arrive(command: Command): void {
     if (this.#isDown("killed")) {
       command.fail();
@@ -60,13 +66,16 @@ export class SharedServer {
     const command = this.#queue.shift();
     if (command === undefined) return;
     this.#isBusy = true;
-    this.busyMs += command.serviceMs;
+    const { serviceMs } = command;
+    const takesMs = typeof serviceMs === "number" ? serviceMs : serviceMs();
+    this.busyMs += takesMs;
+    this.commands += 1;
     this.#options.time.schedule(() => {
       this.#isBusy = false;
       if (this.#isDown("killed")) command.fail();
       else command.run();
       this.#next();
-    }, command.serviceMs);
+    }, takesMs);
   }
 
   #isDown(kind: "frozen" | "killed"): boolean {
