@@ -114,6 +114,54 @@ test("every runtime dependency has its reason in docs/decisions/dependencies.md"
   expect(Object.keys(dependencies).length).toBeLessThanOrEqual(15);
 });
 
+test("docs/observability.md has every event of the log, and no other", () => {
+  const section = read("docs/observability.md").split("\n### Events\n")[1]?.split("\n## ")[0] ?? "";
+  const documented = [...section.matchAll(/(`+)\s?(.*?)\s?\1/g)].map(([, , text = ""]) => text);
+  const inTables = section
+    .split("\n")
+    .filter((line) => line.startsWith("| "))
+    .flatMap((line) => [...line.matchAll(/(?:^|\| )(`+)\s?(.*?)\s?\1 +\|/g)])
+    .map(([, , text = ""]) => text);
+  const messages = eventFiles().flatMap(messagesIn);
+  expect(messages.length).toBeGreaterThan(70);
+  const isDocumented = (message: RegExp): boolean => documented.some((text) => message.test(text));
+  expect(messages.filter((message) => !isDocumented(message))).toEqual([]);
+  const isDefined = (text: string): boolean => messages.some((message) => message.test(text));
+  expect(inTables.filter((text) => !isDefined(text))).toEqual([]);
+});
+
+function eventFiles(): readonly string[] {
+  const root = new URL("..", import.meta.url).pathname;
+  return [
+    ...new Bun.Glob("src/telemetry/events/*-events.ts").scanSync(root),
+    "src/telemetry/events/events.ts",
+    "src/process/supervisor/run-supervisor.ts",
+    "src/process/supervisor/restart/restarts.ts",
+  ];
+}
+
+/** Texts of more than one word, and single words that are logged; some are part of a message. */
+function messagesIn(path: string): readonly RegExp[] {
+  const code = read(path).replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$|^import[\s\S]*?;$/gm, "");
+  const texts = [...code.matchAll(/"([^"\n]*)"|`([^`]*)`/g)].map(
+    ([, plain, filled]) => plain ?? filled,
+  );
+  const words = [...code.matchAll(/[lL]og\(\s*[^,]+,\s*"(\w+)"/g)].map(([, word]) => word);
+  return [...texts.filter((text = "") => text.includes(" ")), ...words]
+    .filter((text = "") => !partsOfMessages.includes(text))
+    .map(
+      (text = "") =>
+        new RegExp(
+          `^${text
+            .split(/\$\{\w+\}/)
+            .map((part) => RegExp.escape(part))
+            .join(".+")}$`,
+        ),
+    );
+}
+
+const partsOfMessages = ["the built-in demo", "a worker"];
+
 const documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
 documents.push(...new Bun.Glob("docs/**/*.md").scanSync(new URL("..", import.meta.url).pathname));
 
