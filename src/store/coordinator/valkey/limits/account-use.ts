@@ -69,6 +69,8 @@ export class AccountUse {
   #notes: (() => Promise<void>)[] = [];
   /** What this worker may admit without asking Valkey. */
   readonly leases = new Set<LeaseId>();
+  /** When they were last demanded back. */
+  recalledAtMs = Number.NEGATIVE_INFINITY;
   /** Set while Valkey is told all that. */
   bringing: Promise<void> | undefined;
 

@@ -15,6 +15,7 @@ import { systemClock } from "../../../../domain/clock.ts";
 import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
+import { leasesChannel } from "./scripts/leases-channel.ts";
 import { limitScripts } from "./scripts/limit-scripts.ts";
 import { SharedLimits } from "./shared-limits.ts";
 
@@ -132,6 +133,33 @@ describeWithValkey(() => {
     one.settle("long", 4_000);
     await one.catchUp();
     expect(await leftIn(other)).toBe(1_000_000 - 4_001);
+  });
+
+  test("a lease whose answer comes after its recall is given back", async () => {
+    const [other] = await stores(2);
+    if (other === undefined) throw new Error("a store is needed");
+    const { promise: recalled, resolve: recall } = Promise.withResolvers<void>();
+    const slow: Pick<ValkeyConnection, "run" | "subscribe"> = {
+      subscribe: (channel, listener) =>
+        connection.subscribe(channel, (message) => {
+          listener(message);
+          recall();
+        }),
+      async run(script, keys, parameters) {
+        const answer = await connection.run(script, keys, parameters);
+        if (script.name === "lease") await recalled;
+        return answer;
+      },
+    };
+    const one = new SharedLimits({ ...defaults, connection: slow, workers: () => 2 });
+    while (!String(await server.command("PUBSUB", "NUMSUB", leasesChannel)).endsWith(",1")) {
+      await Bun.sleep(5);
+    }
+    expect(await admittedBy(one, 1)).toBe(1);
+    // Busy enough for a lease.
+    expect(await admittedBy(one, 9)).toBe(9);
+    const rest = await other.acquire({ callId: "the rest", scopes, tokens: 1_000_000 - 10 });
+    expect(rest.isAdmitted).toBe(true);
   });
 
   test("all of a long guarantee is restored, not only its last minute", async () => {

@@ -75,10 +75,13 @@ export class ValkeyLeases {
     const { valkey, clock, workers, note, onError } = this.#options;
     const id = (this.#lastId += 1);
     const parts = partsOfWorker * Math.max(1, workers());
+    const askedAtMs = clock.monotonic();
+    const giveAllBack = (): void => note(account, () => valkey.giveBack(id, scopes, undefined));
     valkey
       .lease({ id, scopes, wish, parts }, account.epoch)
       .then((given) => {
         if (given === undefined) return of?.declined(clock.monotonic());
+        if (account.recalledAtMs >= askedAtMs) return giveAllBack();
         this.#given.set(id, { account, scopes });
         account.leases.add(id);
         this.#leases.granted({ id, account: wish.account, ...given });
@@ -86,14 +89,15 @@ export class ValkeyLeases {
       .catch((error: unknown) => {
         if (!(error instanceof ValkeyUnavailable)) onError(error);
         // Valkey may have charged it.
-        note(account, () => valkey.giveBack(id, scopes, undefined));
+        giveAllBack();
       })
       .finally(() => of?.answered());
   }
 
-  /** Gives back what this worker has of an account. */
-  recall({ leases }: AccountUse): void {
-    this.#leases.recall([...leases]);
+  /** Gives back what this worker has of an account, or is about to get. */
+  recall(account: AccountUse): void {
+    account.recalledAtMs = this.#options.clock.monotonic();
+    this.#leases.recall([...account.leases]);
   }
 
   /** Resolves when leases that were in the way of a request may have been given back. */
