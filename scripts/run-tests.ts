@@ -6,7 +6,8 @@
  * `npm run test:all` runs everything in larger sizes, one file after the other, and fails
  * where a program is missing; `npm run scorecard -- --all` measures the figures of
  * docs/reliability.md. Suites of what workers share run with several of them too: `npm test` some,
- * `npm run test:all` all, with two and with three. Arguments after the options are parts of file names: only those files run.
+ * `npm run test:all` all, with two and with three. Arguments after the options are parts of file
+ * names: only those files run. `--without=NAME` leaves out files with this part of a name.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -64,7 +65,12 @@ const choices = {
   ],
 } satisfies Record<string, readonly Part[]>;
 
-const [option = "--quick", ...filters] = process.argv.slice(2);
+const [option = "--quick", ...parts] = process.argv.slice(2);
+const exclusion = "--without=";
+const excluded = parts
+  .filter((part) => part.startsWith(exclusion))
+  .map((part) => part.slice(exclusion.length));
+const filters = parts.filter((part) => !part.startsWith(exclusion));
 process.exitCode = await main();
 
 async function main(): Promise<number> {
@@ -136,7 +142,7 @@ function filesOf({ isLong, suites = [""], without = [] }: Part): readonly string
   return [...new Bun.Glob("{bench,scripts,src,test}/**/*.test.ts").scanSync(".")]
     .filter((file) => file.endsWith(".long.test.ts") === isLong)
     .filter((file) => suites.some((suite) => file.includes(suite)))
-    .filter((file) => !without.some((other) => file.includes(other)))
+    .filter((file) => ![...without, ...excluded].some((other) => file.includes(other)))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
     .toSorted()
     .map((file) => `./${file}`);

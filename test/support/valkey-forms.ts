@@ -49,8 +49,12 @@ export async function startWithTls(): Promise<ValkeyForm> {
   };
 }
 
+export interface ClusterForm extends ValkeyForm {
+  readonly servers: readonly ValkeyServer[];
+}
+
 /** Three servers that divide the keys. */
-export async function startCluster(): Promise<ValkeyForm> {
+export async function startCluster(): Promise<ClusterForm> {
   const servers: ValkeyServer[] = [];
   // By default 10,000 above the other ports, where an outgoing connection may have one.
   const busPorts = [quietPort(), quietPort(), quietPort()];
@@ -78,6 +82,7 @@ export async function startCluster(): Promise<ValkeyForm> {
   const hosts = servers.map(({ port }) => `127.0.0.1:${port}`);
   return {
     url: `valkey+cluster://${hosts.join(",")}`,
+    servers,
     async [Symbol.asyncDispose]() {
       for (const server of servers) await server[Symbol.asyncDispose]();
     },

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "../../src/domain/clock.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import { ValkeyJoins } from "../../src/store/coordinator/valkey/joins/valkey-joins.ts";
+import { keySlot } from "../../src/store/coordinator/valkey/connection/key-slot.ts";
 import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-limits.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import { ValkeyRefusals } from "../../src/store/coordinator/valkey/refusals/valkey-refusals.ts";
@@ -39,6 +40,33 @@ describeWithValkey(() => {
     await checkPlaces(form);
     await checkJoins(form);
     await checkRefusals(form);
+  });
+
+  test("while a slot of a cluster moves, workers grant their shares, and nothing is lost", async () => {
+    await using form = await startCluster();
+    const connection = await connectTo(form);
+    const store = storeOver(connection);
+    expect(await admittedBy(store, 10)).toBe(10);
+    const slot = String(keySlot("{account of key}"));
+    const index = Math.floor(Number(slot) / 5_461);
+    const [source, target] = [form.servers[index], form.servers[(index + 1) % 3]];
+    if (source === undefined || target === undefined) throw new Error("a server is missing");
+    const [from, to] = [source, target].map((server) => server.command("CLUSTER", "MYID"));
+    await target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", String(await from));
+    await source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", String(await to));
+    // The server has the keys of the account, but not the one of a new call.
+    expect(await admittedBy(store, 5)).toBe(5);
+    expect(connection.isUp).toBe(true);
+    const keys = await source.command("CLUSTER", "GETKEYSINSLOT", slot, "1000");
+    for (const key of Array.isArray(keys) ? keys.map(String) : []) {
+      await source.command("MIGRATE", "127.0.0.1", String(target.port), key, "0", "5000");
+    }
+    for (const server of [target, source]) {
+      await server.command("CLUSTER", "SETSLOT", slot, "NODE", String(await to));
+    }
+    await store.catchUp();
+    expect(await admittedBy(store, limit)).toBe(limit - 15);
+    connection.close();
   });
 
   test("when Sentinel has replaced the primary, nothing that it had told its replica is granted again", async () => {

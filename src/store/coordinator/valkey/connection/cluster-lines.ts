@@ -2,7 +2,7 @@ import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts
 import { clusterSlots, keySlot } from "./key-slot.ts";
 import type { ServerLine } from "./server-line.ts";
 import { listOf } from "./list-of.ts";
-import { errorCode, ValkeyUnavailable } from "./valkey-errors.ts";
+import { errorCode, isMoving, ValkeyUnavailable } from "./valkey-errors.ts";
 
 /** Commands by the slot of a key. */
 export interface CommandLines {
@@ -47,14 +47,16 @@ export class ClusterLines implements CommandLines {
       return await line.send(command, parameters);
     } catch (error) {
       if (!line.isUp) void this.#load();
-      if (!isMoved(error)) throw error;
+      if (!isMoved(error)) throw notNow(error);
       await this.#load();
       const [, , place = ""] = error.message.split(" ");
       const next = errorCode(error) === "ASK" ? this.#lines.get(place) : this.#bySlot[slot];
       if (next === undefined) throw new ValkeyUnavailable(error.message);
       // Both go out in one turn on one connection, so nothing comes between them.
       if (errorCode(error) === "ASK") next.send("ASKING", []).catch(() => undefined);
-      return next.send(command, parameters);
+      return next.send(command, parameters).catch((again: unknown) => {
+        throw notNow(again);
+      });
     }
   }
 
@@ -126,6 +128,11 @@ function readRanges(reply: unknown): SlotRange[] {
   return ranges;
 }
 
+/** What a slot that moves has refused may be sent again. */
+function notNow(error: unknown): unknown {
+  return isMoving(error) ? new ValkeyUnavailable(error.message) : error;
+}
+
 function isMoved(error: unknown): error is Error {
-  return error instanceof Error && ["MOVED", "ASK"].includes(errorCode(error));
+  return isMoving(error) && errorCode(error) !== "TRYAGAIN";
 }

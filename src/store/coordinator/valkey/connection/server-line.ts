@@ -2,7 +2,7 @@ import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
 import { listOf } from "./list-of.ts";
-import { isReplaced, isWrongRequest, ValkeyUnavailable } from "./valkey-errors.ts";
+import { isMoving, isReplaced, isWrongRequest, ValkeyUnavailable } from "./valkey-errors.ts";
 
 export interface ServerSettings {
   readonly username: string;
@@ -103,6 +103,8 @@ export class ServerLine {
 
   #raise(client: Bun.RedisClient, error: unknown): never {
     if (error instanceof ValkeyUnavailable || isWrongRequest(error)) throw error;
+    // The server works; the cluster's lines find the other one.
+    if (isMoving(error)) throw error;
     const failure = new ValkeyUnavailable(messageOf(error));
     if (isReplaced(error)) this.#failures = mostFailures;
     this.#failed(client, failure);

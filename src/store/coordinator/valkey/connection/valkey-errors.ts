@@ -4,9 +4,11 @@ export class ValkeyUnavailable extends Error {
 }
 
 /** Error replies after which the server is asked for again: it may have been replaced. */
-const replacedCodes = ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"];
+const replacedCodes = ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN"];
 /** Error replies of a server that works, but not for this caller or not now. */
 const refusingCodes = ["OOM", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "NOREPLICAS", "BUSY"];
+/** Error replies while a slot of a cluster moves, or after it has moved. */
+const movingCodes = ["TRYAGAIN", "MOVED", "ASK"];
 
 export function errorCode(error: unknown): string {
   return error instanceof Error ? (/^[A-Z]+(?= |$)/.exec(error.message)?.[0] ?? "") : "";
@@ -16,10 +18,15 @@ export function isReplaced(error: unknown): boolean {
   return replacedCodes.includes(errorCode(error));
 }
 
+/** Whether the slot of the keys is on its way to another server, or there. */
+export function isMoving(error: unknown): error is Error {
+  return error instanceof Error && movingCodes.includes(errorCode(error));
+}
+
 /** Whether this is the answer of a server to a wrong request, so an error of the program. */
 export function isWrongRequest(error: unknown): boolean {
   if (!hasCode(error, "ERR_REDIS_SERVER_ERROR")) return false;
-  return !isReplaced(error) && !refusingCodes.includes(errorCode(error));
+  return !isReplaced(error) && !refusingCodes.includes(errorCode(error)) && !isMoving(error);
 }
 
 function hasCode(error: unknown, code: string): boolean {

@@ -13,6 +13,8 @@ import {
 } from "../../../../../test/support/valkey-server.ts";
 import { systemClock } from "../../../../domain/clock.ts";
 import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
+import type { LimitStore } from "../../../store.ts";
+import { createMemoryLimitStore } from "../../memory/limit-store.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { leasesChannel } from "./scripts/leases-channel.ts";
@@ -180,6 +182,30 @@ describeWithValkey(() => {
     expect(more.isAdmitted).toBe(false);
   });
 
+  test("an hour in debt is paid in one step, as it is in memory", async () => {
+    await server.command("FLUSHALL");
+    const clock = new ManualClock({ monotonicMs: 10_000_000 });
+    const own = { ...defaults, clock, random: () => 0, reservationTtlMs: 86_400_000 };
+    const shared = new SharedLimits({ ...own, connection: steeredBy(clock, connection) });
+    const window = { seconds: 3_600 };
+    const guarantee = [
+      { id: "key", unit: "tokens", window, limit: 3_600, owner: "account" },
+    ] as const;
+    const [told, expected] = await inTurn([shared, createMemoryLimitStore(own)], async (store) => {
+      for (let second = 1; second < window.seconds; second += 1) {
+        await store.acquire({ callId: "small", scopes: guarantee, tokens: 1 });
+        await store.settle("small", 1);
+        clock.advance(1_000);
+      }
+      await store.acquire({ callId: "large", scopes: guarantee, tokens: 0, mostTokens: 10_000 });
+      await store.settle("large", 7_000);
+      clock.advance(window.seconds * 1_000);
+      return store.acquire({ callId: "next", scopes: guarantee, tokens: 1 });
+    });
+    expect(told).toMatchObject({ isAdmitted: false, debt: expect.any(Number) });
+    expect(told).toEqual(expected);
+  });
+
   test("what calls of a crashed worker could still use is forgotten, and that of running ones is not", async () => {
     await server.command("FLUSHALL");
     const clock = new ManualClock({ monotonicMs: 1_000_000 });
@@ -238,6 +264,15 @@ function drawnAs(random: number): () => number {
     isNamed = true;
     return Math.random();
   };
+}
+
+async function inTurn<Result>(
+  stores: readonly LimitStore[],
+  run: (store: LimitStore) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (const store of stores) results.push(await run(store));
+  return results;
 }
 
 /** The sums of all windows, by their keys. */

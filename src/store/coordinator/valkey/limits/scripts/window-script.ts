@@ -245,6 +245,13 @@ function W:told()
   return told
 end
 
+-- Lua passes no more than some 8,000 values at once.
+local function callInParts(command, key, values)
+  for first = 1, #values, 1000 do
+    redis.call(command, key, unpack(values, first, math.min(first + 999, #values)))
+  end
+end
+
 -- A window that owes something is kept until its calls have ended; others as long as they count.
 function W:save(lifetime, epoch)
   self.e = epoch or self.e
@@ -256,8 +263,8 @@ function W:save(lifetime, epoch)
     fields[#fields + 1] = at
     fields[#fields + 1] = amount == true and self.amounts[at] or amount
   end
-  if #self.gone > 0 then redis.call('HDEL', self.key, unpack(self.gone)) end
-  if #fields > 0 then redis.call('HSET', self.key, unpack(fields)) end
+  callInParts('HDEL', self.key, self.gone)
+  callInParts('HSET', self.key, fields)
   local owes = self:owes()
   if self.isNew or self.k ~= self.wasAt or owes ~= self.owed then
     redis.call('PEXPIRE', self.key, owes and lifetime or (self.K + 5) * 1000)
