@@ -26,6 +26,8 @@ export interface RefusedAdmission {
 /** The numbers of the limit that refused. */
 interface BrokenLimit {
   readonly limit: number;
+  /** What this process grants of it. */
+  readonly granted: number;
   readonly used: number;
   readonly asked: number;
 }
@@ -68,13 +70,21 @@ function overrunRefusal(
 }
 
 function limitRefusal(refused: RefusedAdmission): GatewayError {
-  const { dimension, retryAfterMs, state, debt } = refused.decision;
+  const { dimension, retryAfterMs, state, debt, share } = refused.decision;
   const isTokens = dimension === "tokens";
   const limit = isTokens ? state.limitTokens : state.limitRequests;
-  const used = isTokens ? limit - state.remainingTokens + debt : limit - state.remainingRequests;
+  const granted = share ?? limit;
+  const used = isTokens
+    ? granted - state.remainingTokens + debt
+    : granted - state.remainingRequests;
   const asked = isTokens ? refused.askedTokens : 1;
   const subject = subjectOf(refused, isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");
-  const numbers = [`Limit ${limit}`, `Used ${used}`, ...(asked > 0 ? [`Requested ${asked}`] : [])];
+  const now = granted === limit ? "" : ` (for now ${granted}: the gateway's limits are degraded)`;
+  const numbers = [
+    `Limit ${limit}${now}`,
+    `Used ${used}`,
+    ...(asked > 0 ? [`Requested ${asked}`] : []),
+  ];
   const owed =
     isTokens && debt > 0 ? " Earlier calls exceeded the limit, and the excess counts." : "";
   const message =
@@ -86,7 +96,7 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
     message,
     type: dimension,
     headers: { ...rateLimitHeaders(state), ...retryHeaders(retryAfterMs) },
-    explanation: explain(refused, { limit, used, asked }),
+    explanation: explain(refused, { limit, granted, used, asked }),
   });
 }
 
@@ -111,7 +121,7 @@ function subjectOf({ request, guarantee, decision }: RefusedAdmission, ofPlan: s
 
 function explain(
   refused: RefusedAdmission,
-  { limit, used, asked }: BrokenLimit,
+  { limit, granted, used, asked }: BrokenLimit,
 ): RefusalExplanation {
   const { guarantee, decision, now } = refused;
   const { scopeId, dimension, freeAfterMs, slots, debt } = decision;
@@ -126,18 +136,23 @@ function explain(
     debtOf === 0
       ? ""
       : ` Calls before it used ${debtOf} tokens beyond the limit, which are paid first.`;
+  const degraded =
+    granted === limit
+      ? ""
+      : ` The limit is ${limit}; this worker grants its share, because what all workers use is ` +
+        "not known now. Look for `limits` in `sluice doctor` and in the log.";
   return {
     rule,
     summary:
       rule === "request_too_large"
         ? `The request asks for ${asked} tokens, more than the ${limit} of ` +
           `${wholeTime(guarantee)}${ofWhom}.`
-        : `The last ${seconds} s${ofWhom} hold ${used - debtOf} of ${limit} ${dimension}` +
-          `${wanted}.${owed}`,
+        : `The last ${seconds} s${ofWhom} hold ${used - debtOf} of ${granted} ${dimension}` +
+          `${wanted}.${owed}${degraded}`,
     ...modelOf(refused),
     window: {
       scopeId,
-      limit,
+      limit: granted,
       used,
       requested: asked,
       freeAt: freeAfterMs === undefined ? undefined : now + freeAfterMs,

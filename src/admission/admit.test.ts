@@ -13,6 +13,8 @@ import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Limits, Plan } from "../domain/limits/plan.ts";
 import { createMemoryLimitStore } from "../store/coordinator/memory/limit-store.ts";
+import { refusedByShare } from "../store/coordinator/memory/share-of-limits.ts";
+import { admissionRefusal } from "./admission-refusal.ts";
 import { admit, canEverFit, type AdmissionRequest } from "./admit.ts";
 import { countRequest } from "./count-request.ts";
 import { minuteScopes } from "../domain/limits/limit-scope.ts";
@@ -40,6 +42,25 @@ function setUp(limits: Partial<Limits>) {
   const refused = (tokens: number): Promise<GatewayError> => gatewayErrorOf(ask(tokens));
   return { ask, refused, clock, store, caller };
 }
+
+test("a refusal by a share of the limits names the share, in its message and its explanation", async () => {
+  const { store, caller, clock } = setUp({});
+  const scopesOf = (requestsPerMinute: number) =>
+    minuteScopes("key:key_a", { requestsPerMinute, tokensPerMinute: 1_000 });
+  for (const callId of ["a", "b"]) store.acquire({ callId, scopes: scopesOf(2), tokens: 1 });
+  const own = store.acquire({ callId: "c", scopes: scopesOf(2), tokens: 1 });
+  if (own.isAdmitted) throw new Error("the share is used up");
+  const decision = refusedByShare(own, { scopes: scopesOf(100), tokens: 1 });
+  const request = { call: callOf({ id: "req_1", caller }), model: modelOf() };
+  const now = clock.now();
+  const { message, explanation } = admissionRefusal({ request, decision, askedTokens: 1, now });
+  expect(message).toContain(
+    "Limit 100 (for now 2: the gateway's limits are degraded), Used 2, Requested 1.",
+  );
+  expect(explanation?.summary).toStartWith("The last 60 s hold 2 of 2 requests");
+  expect(explanation?.summary).toContain("The limit is 100; this worker grants its share");
+  expect(explanation?.window).toMatchObject({ limit: 2, used: 2 });
+});
 
 test("a refusal for tokens has the window's contents and the time at which the request would fit", async () => {
   const { ask, refused, clock } = setUp({});

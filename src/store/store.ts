@@ -142,6 +142,8 @@ export interface RefusedByLimit {
   readonly state: LimitState;
   /** Tokens used beyond the limit and not paid off yet. */
   readonly debt: number;
+  /** The part of the limit that this process grants while limits cannot be decided for all. */
+  readonly share?: number;
   /** The window of that id, oldest first, without empty slots. */
   readonly slots: readonly WindowSlot[];
 }

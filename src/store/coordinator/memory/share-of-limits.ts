@@ -11,9 +11,11 @@ const wholeBackMs = 2_000;
 /** The refusal by a share of the limits, with the figures of the whole limits. */
 export function refusedByShare(refusal: RefusedByLimit, asked: AskedOfShare): RefusedByLimit {
   const state = stateOfWhole(refusal.state, asked.scopes, refusal.scopeId);
-  if (refusal.retryAfterMs !== undefined || !fitsWhole(asked)) return { ...refusal, state };
+  const { limitRequests, limitTokens } = refusal.state;
+  const share = refusal.dimension === "tokens" ? limitTokens : limitRequests;
+  if (refusal.retryAfterMs !== undefined || !fitsWhole(asked)) return { ...refusal, state, share };
   const freeAfterMs = refusal.overrun === undefined ? wholeBackMs : undefined;
-  return { ...refusal, state, freeAfterMs, retryAfterMs: wholeBackMs };
+  return { ...refusal, state, share, freeAfterMs, retryAfterMs: wholeBackMs };
 }
 
 /** Callers see the limits of their plan, and what is left of the share. */
