@@ -1,5 +1,5 @@
 import { formatDuration } from "../duration.ts";
-import { cellOf, readPart, type ReplyRecord } from "../output/reply-fields.ts";
+import { cellOf, type ReplyRecord } from "../output/reply-fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const replicas: ResourceSpec = {
@@ -35,19 +35,4 @@ function stateOf(replica: ReplyRecord): string {
   const { live, ready, silent_ms: silentMs } = replica;
   if (live !== true) return `silent for ${formatDuration(Number(silentMs))}`;
   return ready === true ? "ready" : String(cellOf(replica, "not_ready"));
-}
-
-/** How many gateways have a change of keys; nothing if there is only this one. */
-export function receiptNotes(answer: ReplyRecord): readonly string[] {
-  const applied = readPart(answer, "applied");
-  if (applied === undefined) return [];
-  const [count, of, silent] = [applied["replicas"], applied["of"], applied["silent"]].map(Number);
-  if (count === 1 && of === 1 && silent === 0) return [];
-  const told = `${count} of ${of} replicas have applied it`;
-  const late = count === of ? `${told}.` : `${told}; see \`sluice replicas\`.`;
-  if (silent === 0) return [late];
-  return [
-    late,
-    `Warning: silent replicas: ${silent}. Each may accept keys until auth.snapshot_max_age is over.`,
-  ];
 }

@@ -2,6 +2,7 @@ import type { AdminRequestDetails } from "../client/admin-client.ts";
 import { CommandError, UsageError, type CommandIo } from "../command.ts";
 import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
+import { receiptNotes } from "../resources/receipt.ts";
 import { askYes, readPassword } from "../read-input.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { connectLate } from "./connect-late.ts";
@@ -71,12 +72,14 @@ async function requireFilters(call: VerbCall, answer: ReplyRecord): Promise<void
 }
 
 /** Prints an answer, for scripts or for people. */
-export function showAnswer(call: VerbCall, answer: ReplyRecord): number {
-  const { io, isJson, verb } = call;
+export async function showAnswer(call: VerbCall, answer: ReplyRecord): Promise<number> {
+  const { client, io, isJson, verb } = call;
   if (isJson) io.print(JSON.stringify(answer));
   else {
     show(call, answer);
     for (const note of verb.spec.notes?.(call, answer) ?? []) io.report(note);
+    const receipt = verb.spec.hasReceipt === true ? await receiptNotes(client, answer) : [];
+    for (const note of receipt) io.report(note);
   }
   return verb.spec.exitCode?.(answer) ?? exitCodes.ok;
 }

@@ -17,8 +17,8 @@ export const receiptFields = {
     .meta({ id: "Applied" })
     .optional()
     .describe(
-      "How many gateways had the change within a second. Absent if nobody can tell, and with an " +
-        "`Idempotency-Key`, whose responses are all equal.",
+      "How many gateways had the change within a second. A repeated request counts anew. Absent if " +
+        "nobody can tell.",
     ),
 };
 

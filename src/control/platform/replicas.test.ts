@@ -52,4 +52,9 @@ test("a revocation tells how many gateways apply it, also when it is repeated", 
     body: { revision: other.key.revision, disabled: true },
   });
   expect(stopped.applied).toEqual({ replicas: 3, of: 3, silent: 0 });
+  const again = await fixture.run(changedKeySchema, "updateKey", {
+    id: other.key.id,
+    body: { revision: stopped.revision, disabled: true },
+  });
+  expect(again).toEqual(stopped);
 });
