@@ -25,10 +25,12 @@ describeWithPostgres((databases) => {
     expect([401, 503]).toContain(await callWith(gateway, revoked));
     expect(await callWith(gateway, unknownKey())).toBe(503);
     const readiness = await fetch(`${gateway.dataUrl}/readyz`);
-    expect([readiness.status, await readiness.text()]).toEqual([
-      200,
-      "ready, degraded: the database cannot be read; known keys work\n",
-    ]);
+    const degraded = "ready, degraded: the database cannot be read; known keys work\n";
+    expect([readiness.status, await readiness.text()]).toEqual([200, degraded]);
+    await until(async () => {
+      const ofControl = await fetch(`${gateway.adminUrl}/readyz`);
+      return ofControl.status === 200 && (await ofControl.text()) === degraded;
+    });
     await server.start();
     await until(async () => (await callWith(gateway, revoked)) === 401);
     await until(async () => (await callWith(gateway, unknownKey())) === 401);

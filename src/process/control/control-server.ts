@@ -46,6 +46,8 @@ export interface ControlServerOptions {
   readonly countWaiting: () => number;
   /** Undefined when a data server can serve. */
   readonly whyNotReady: () => string | undefined;
+  /** What the gateway lacks although it can serve; undefined: nothing. */
+  readonly howDegraded: () => string | undefined;
   readonly portUse?: PortUse | undefined;
   /** A listener that is already open at the admin address. */
   readonly door?: Door | undefined;
@@ -242,8 +244,11 @@ export class ControlServer implements AsyncDisposable {
   }
 
   #routes(): RouteTable {
-    const { renderMetrics, whyNotReady } = this.#options;
+    const { renderMetrics, whyNotReady, howDegraded } = this.#options;
     const { routes: control } = this.#plane;
-    return new RouteTable(adminRoutes({ renderMetrics, whyNotReady, control }), "admin");
+    return new RouteTable(
+      adminRoutes({ renderMetrics, whyNotReady, howDegraded, control }),
+      "admin",
+    );
   }
 }
