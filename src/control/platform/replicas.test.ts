@@ -12,6 +12,8 @@ function replicaOf(id: string, more: Partial<Replica> = {}): Replica {
     startedAt: 0,
     configuredAt: 0,
     configDigest: "abc",
+    limitsDigest: "def",
+    pepperMarks: "one,two",
     keysEpoch: 7,
     workers: 2,
     adminUrl: "http://127.0.0.1:8081",

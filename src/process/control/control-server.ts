@@ -211,13 +211,23 @@ export class ControlServer implements AsyncDisposable {
     return new Replicas({
       store: this.storage.replicas,
       clock,
-      own: createOwnReplica({ folder, peppers, random, startedAt, state, adminUrl }),
+      own: createOwnReplica({
+        folder,
+        peppers,
+        limitStore: this.#config.limits.store,
+        random,
+        startedAt,
+        state,
+        adminUrl,
+      }),
       // Until then, a gateway that is cut off may still accept keys.
       keptMs: this.#config.auth.snapshotMaxAgeMs,
       reloadKeys,
       keepKeys: async (epoch) => this.storage.keyFile?.follow(epoch),
       onMessagesLost: (error) => events.keyMessagesLost(error),
       onMessagesBack: () => events.keyMessagesBack(),
+      onDifference: (text) => events.replicasDiffer(text),
+      onSame: () => events.replicasSame(),
     });
   }
 
