@@ -21,7 +21,8 @@ for a moment. If a new process does not start, the old ones continue. The comman
 processes serve.
 
 Options:
-  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml)
+  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
+                      /etc/sluice/sluice.yaml)
   --data-dir DIR      where it keeps its state, instead of the configured directory
 
 Exit code: 0 restarted, 1 not restarted, 2 wrong usage.`,

@@ -139,3 +139,15 @@ test("a running gateway is told to run, and one that was killed to have ended", 
   expect(ended.exitCode).toBe(1);
   expect(flat(ended.output)).toContain("is not running");
 });
+
+test("without a file and without a running demo, something is wrong", async () => {
+  using nothing = createFolder({ isOffline: false });
+  const { exitCode, output } = await nothing.run("doctor");
+  expect(exitCode).toBe(1);
+  const told = flat(output);
+  expect(told).toContain(
+    "FAILED configuration there is no sluice.yaml, nor /etc/sluice/sluice.yaml",
+  );
+  expect(told).toContain(`no demo runs in ${nothing.path}`);
+  expect(told).toContain("To do: name the file of the gateway with --config");
+});

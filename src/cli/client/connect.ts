@@ -25,7 +25,7 @@ export const connectionOptions = [
   ["--offline", "Work on the configured database, without a gateway."],
   [
     "-c, --config <file>",
-    "Configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo).",
+    "Configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else /etc/sluice/sluice.yaml, else the demo).",
   ],
   ["--data-dir <dir>", "Data directory, instead of the configured one (demo: ./data/demo)."],
 ] as const;
