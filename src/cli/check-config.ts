@@ -3,7 +3,7 @@ import { checkWarnings } from "../config/problems/warnings.ts";
 import { usualConfigPaths } from "../config/environment.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { readArguments, UsageError, type Command } from "./command.ts";
-import { readConfigFile } from "./serve/load-settings.ts";
+import { readConfigFile } from "./serve/read-config-file.ts";
 
 export const checkConfigCommand: Command = {
   name: "check-config",

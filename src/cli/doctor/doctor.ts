@@ -13,12 +13,8 @@ import {
   type Command,
   type CommandIo,
 } from "../command.ts";
-import {
-  loadSettings,
-  readConfigFile,
-  settingsOptions,
-  type SettingsArguments,
-} from "../serve/load-settings.ts";
+import { loadSettings, settingsOptions, type SettingsArguments } from "../serve/load-settings.ts";
+import { readConfigFile } from "../serve/read-config-file.ts";
 import { commandLine } from "../program.ts";
 import { checkDatabase } from "./check-database.ts";
 import { checkGateway } from "./check-gateway.ts";
