@@ -71,6 +71,7 @@ export const keys: ResourceSpec = {
       summary: "End one of two live secrets now, such as the old one after a rotation",
       argument: "secret",
       run: endSecret,
+      hasReceipt: true,
       examples: ["keys end-secret sk-slc_1a2B3c4D"],
     },
     ...switches("updateKey", {

@@ -1,4 +1,4 @@
-import type { AdminRequestDetails } from "../client/admin-client.ts";
+import { AdminRefusal, type AdminRequestDetails } from "../client/admin-client.ts";
 import { CommandError, UsageError, type CommandIo } from "../command.ts";
 import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
@@ -24,7 +24,20 @@ export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<
   await using client = connectLate(typed.options, io);
   const isJson = typed.options["json"] === true;
   const call = { ...typed, values, verb, client, io, isJson };
-  return await (spec.run ?? runOperation)(call);
+  try {
+    return await (spec.run ?? runOperation)(call);
+  } catch (error) {
+    throw withAdvice(error, spec);
+  }
+}
+
+/** Tells what to do while the gateway cannot reach its database. */
+function withAdvice(error: unknown, { hasReceipt = false }: Verb["spec"]): unknown {
+  if (!(error instanceof AdminRefusal) || error.code !== "storage_unavailable") return error;
+  const { status, code, message, param } = error;
+  const stop = hasReceipt ? " To stop a key meanwhile, refuse it in the proxy." : "";
+  const advice = "`sluice doctor` on a gateway looks for the cause.";
+  return new AdminRefusal({ status, code, message: `${message} ${advice}${stop}`, param });
 }
 
 /** Reads a password before the first request, from the source that the option names. */
