@@ -85,7 +85,7 @@ test("docs/api.md has every route of the route table, and no other", () => {
     ...dataRoutes({ services, settings: () => settings, sharing, whyNotReady, howDegraded }).map(
       (route) => ["data", route] as const,
     ),
-    ...adminRoutes({ renderMetrics, whyNotReady, control: [] }).map(
+    ...adminRoutes({ renderMetrics, whyNotReady, howDegraded, control: [] }).map(
       (route) => ["admin", route] as const,
     ),
   ];

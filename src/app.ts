@@ -71,6 +71,7 @@ class SingleProcess implements App {
       }),
       renderMetrics: () => telemetry.metrics.render(),
       whyNotReady: () => this.#data.whyNotReady(),
+      howDegraded: () => this.#data.facts.degraded,
       countWaiting: () => this.#waitingRows,
       processes: () => [this.#status],
     });

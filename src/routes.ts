@@ -38,6 +38,8 @@ export function dataRoutes(options: DataRouteOptions): readonly Route[] {
 export interface AdminRouteOptions {
   readonly renderMetrics: () => string | Promise<string>;
   readonly whyNotReady: () => string | undefined;
+  /** What a gateway that can serve lacks; undefined: nothing. */
+  readonly howDegraded: () => string | undefined;
   /** Everything below `/admin/v1`; `docs/admin-api.md` lists it. */
   readonly control: readonly Route[];
 }
@@ -46,11 +48,11 @@ const probe = { method: "GET", access: "public", answersAnyHost: true } as const
 
 /** Every path of the admin listener. */
 export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
-  const { renderMetrics, whyNotReady, control } = options;
+  const { renderMetrics, whyNotReady, howDegraded, control } = options;
   return [
     { method: "GET", path: "/metrics", access: "public", handle: createMetricsPage(renderMetrics) },
     { ...probe, path: "/healthz", handle: health },
-    { ...probe, path: "/readyz", handle: createReadiness(whyNotReady) },
+    { ...probe, path: "/readyz", handle: createReadiness(whyNotReady, howDegraded) },
     ...control,
   ];
 }

@@ -2,7 +2,7 @@ import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { CapacityClass } from "../domain/usage/usage.ts";
 import type { LimitState } from "../domain/limits/limit-state.ts";
-import type { LimitStore } from "../store/store.ts";
+import type { LimitDecision, LimitRequest, LimitStore } from "../store/store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import { guaranteeOf, type Guarantee } from "./guarantee.ts";
@@ -12,6 +12,7 @@ import {
   type ReservationRequest,
   type TokenReservation,
 } from "./reserve-tokens.ts";
+import { throwUndecided } from "./undecided-limits.ts";
 import type { Model } from "../domain/model.ts";
 
 /** The decision that a call may run: what was reserved, and in which class. */
@@ -34,15 +35,14 @@ export interface AdmissionServices {
 }
 
 /**
- * Reserves what a call needs, in its guarantee or else under the plan of the key, or throws 429 and
- * reserves nothing. A call within the guarantee costs the plan neither tokens nor a request.
+ * Reserves what a call needs, in its guarantee or else under the plan of the key, or throws 429 or
+ * 503 and reserves nothing. A call within the guarantee costs the plan neither tokens nor a request.
  */
 export async function admit(
   request: AdmissionRequest,
   services: AdmissionServices,
 ): Promise<Admission> {
   const { call, model } = request;
-  const { limits } = services;
   const guarantee = wantedGuarantee(request);
   const used = guarantee && (await tryGuarantee(request, guarantee, services));
   if (used !== undefined && "admission" in used) return used.admission;
@@ -54,7 +54,7 @@ export async function admit(
   const { tokens, mostTokens } = reservation;
   const { counted } = call;
   const scopes = counted?.scopes ?? planScopes(call);
-  const decision = await limits.acquire({ callId: call.id, scopes, tokens, mostTokens, counted });
+  const decision = await decisionOf(request, services, { scopes, tokens, mostTokens, counted });
   if (decision.isAdmitted) {
     const capacityClass = used === undefined ? "on-demand" : "spillover";
     return admissionOf(model, reservation, { capacityClass, state: decision.state });
@@ -96,17 +96,31 @@ async function tryGuarantee(
   services: AdmissionServices,
 ): Promise<{ readonly admission: Admission } | { readonly refused: RefusedAdmission }> {
   const { call, model } = request;
-  const { limits, clock } = services;
   const reservation = reservationUnder(guarantee.tokens, request);
   const { tokens, mostTokens } = reservation;
   const { scopes } = guarantee;
-  const decision = await limits.acquire({ callId: call.id, scopes, tokens, mostTokens });
+  const decision = await decisionOf(request, services, { scopes, tokens, mostTokens });
   if (!decision.isAdmitted) {
-    return { refused: { request, guarantee, decision, askedTokens: tokens, now: clock.now() } };
+    return {
+      refused: { request, guarantee, decision, askedTokens: tokens, now: services.clock.now() },
+    };
   }
   await uncount(call, services);
   const { state } = decision;
   return { admission: admissionOf(model, reservation, { capacityClass: "provisioned", state }) };
+}
+
+/** Throws 503 when nobody can decide. */
+async function decisionOf(
+  { call, model }: AdmissionRequest,
+  { limits }: AdmissionServices,
+  wanted: Omit<LimitRequest, "callId">,
+): Promise<LimitDecision> {
+  try {
+    return await limits.acquire({ callId: call.id, ...wanted });
+  } catch (error) {
+    return throwUndecided(error, model);
+  }
 }
 
 function admissionOf(

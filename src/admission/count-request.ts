@@ -7,6 +7,7 @@ import {
 import type { CountDecision, LimitStore } from "../store/store.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
+import { throwUndecided } from "./undecided-limits.ts";
 import { listingScopeId, planScopes, scopeTerms } from "./plan-scopes.ts";
 
 /** A request before its body is read. */
@@ -18,7 +19,8 @@ export interface CountServices {
 }
 
 /**
- * Counts a request of a key on arrival, independent of its outcome. Throws 429. Undefined: the plan
+ * Counts a request of a key on arrival, independent of its outcome. Throws 429, or 503 when nobody
+ * can decide. Undefined: the plan
  * has no request left, but the key has provisioned throughput, whose requests are not limited.
  */
 export function countRequest(
@@ -34,7 +36,9 @@ export function countRequest(
     throw admissionRefusal({ request: { call: request }, decision, askedTokens: 0, now });
   };
   const decision = services.limits.count(isCall ? planScopes(request) : listingScopes(request));
-  return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
+  return decision instanceof Promise
+    ? decision.then(countedOf, throwUndecided)
+    : countedOf(decision);
 }
 
 function listingScopes(request: ArrivingRequest) {

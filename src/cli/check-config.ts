@@ -1,15 +1,16 @@
 import { formatProblems, parseConfig } from "../config/load.ts";
 import { checkWarnings } from "../config/problems/warnings.ts";
+import { usualConfigPaths } from "../config/environment.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { readArguments, UsageError, type Command } from "./command.ts";
-import { readConfigFile } from "./serve/load-settings.ts";
+import { readConfigFile } from "./serve/read-config-file.ts";
 
 export const checkConfigCommand: Command = {
   name: "check-config",
   help: () => `Usage: sluice check-config [FILE] [--json]
 
 Checks a configuration file without starting anything. Without FILE: SLUICE_CONFIG, else
-./sluice.yaml.
+./sluice.yaml, else /etc/sluice/sluice.yaml.
 
 Options:
   --json   print {"ok": ..., "problems": [...], "warnings": [...]} instead of text
@@ -20,7 +21,9 @@ Exit code: 0 the file is good, 1 it has problems, 2 wrong usage.`,
     const [path = io.environment.configPath, ...others] = positionals;
     if (others.length > 0) throw new UsageError("name one file to check");
     if (path === undefined) {
-      throw new UsageError("name the file to check: there is no sluice.yaml in this directory");
+      throw new UsageError(
+        `name the file to check: there is no ${usualConfigPaths.join(", nor ")}`,
+      );
     }
     const env = io.environment.variables;
     const result = parseConfig(readConfigFile(path), { name: path, env });

@@ -8,7 +8,8 @@ import {
   type Command,
   type CommandIo,
 } from "./command.ts";
-import { loadSettings, settingsOptions } from "./serve/load-settings.ts";
+import { findDataDir } from "./client/find-data-dir.ts";
+import { settingsOptions } from "./serve/load-settings.ts";
 
 export const restartCommand: Command = {
   name: "restart",
@@ -21,7 +22,8 @@ for a moment. If a new process does not start, the old ones continue. The comman
 processes serve.
 
 Options:
-  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml)
+  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
+                      /etc/sluice/sluice.yaml)
   --data-dir DIR      where it keeps its state, instead of the configured directory
 
 Exit code: 0 restarted, 1 not restarted, 2 wrong usage.`,
@@ -31,7 +33,8 @@ Exit code: 0 restarted, 1 not restarted, 2 wrong usage.`,
 async function restart(args: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = readArguments(args, settingsOptions);
   if (positionals.length > 0) throw new UsageError(`restart does not take '${positionals[0]}'`);
-  const { dataDir } = loadSettings(values, io).config;
+  const advice = "Name the data directory of the running gateway with --data-dir DIR.";
+  const dataDir = await findDataDir(values, io, advice);
   const problem = await ask(resolve(dataDir));
   if (problem !== undefined) throw new CommandError(`not restarted: ${problem}`);
   io.report("restarted");
@@ -42,6 +45,8 @@ async function ask(dataDir: string): Promise<string | undefined> {
   try {
     return await askForRestart(restartSocketPath(dataDir));
   } catch {
-    throw new CommandError(`no gateway with a supervisor runs on ${dataDir}`);
+    throw new CommandError(
+      `no gateway with a supervisor runs on ${dataDir}; if one runs, name its --data-dir or --config`,
+    );
   }
 }

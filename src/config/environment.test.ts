@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "bun:test";
-import { readEnvironment } from "./environment.ts";
+import { findConfig, readEnvironment, usualConfigPaths } from "./environment.ts";
 
 const names = ["SLUICE_CONFIG", "SLUICE_ADMIN_URL", "SLUICE_ADMIN_TOKEN"] as const;
 const before = names.map((name) => process.env[name]);
@@ -59,4 +59,23 @@ test("sluice.yaml of the working directory is used, unless the environment names
     process.chdir(home);
     rmSync(folder, { recursive: true });
   }
+});
+
+test("without sluice.yaml, the file of the service is used", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-environment-"));
+  const [here, service] = [join(folder, "sluice.yaml"), join(folder, "service.yaml")];
+  try {
+    expect(findConfig([here, service])).toBeUndefined();
+    writeFileSync(service, "");
+    expect(findConfig([here, service])).toBe(service);
+    writeFileSync(here, "");
+    expect(findConfig([here, service])).toBe(here);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  const unit = readFileSync(
+    new URL("../../deploy/systemd/sluice.service", import.meta.url),
+    "utf8",
+  );
+  expect(unit).toContain(`--config ${usualConfigPaths[1]}`);
 });

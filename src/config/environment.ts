@@ -3,7 +3,7 @@ import { Secret } from "../domain/keys/secret.ts";
 
 /** The environment variables of the process. */
 export interface ProcessEnvironment {
-  /** Path of the configuration file: `SLUICE_CONFIG`, else `sluice.yaml` if there is one. */
+  /** Path of the configuration file: `SLUICE_CONFIG`, else the first of the usual ones there is. */
   readonly configPath: string | undefined;
   /** `SLUICE_ADMIN_URL`: admin address of the gateway that the command line uses. */
   readonly adminUrl: string | undefined;
@@ -27,11 +27,11 @@ export function readEnvironment(): ProcessEnvironment {
   };
 }
 
-/** The file of this name in the working directory is used unless another one is named. */
-const usualConfigPath = "sluice.yaml";
+/** Where the file is unless another one is named: the working directory, or that of the service. */
+export const usualConfigPaths = ["sluice.yaml", "/etc/sluice/sluice.yaml"] as const;
 
-function findConfig(): string | undefined {
-  return existsSync(usualConfigPath) ? usualConfigPath : undefined;
+export function findConfig(paths: readonly string[] = usualConfigPaths): string | undefined {
+  return paths.find((path) => existsSync(path));
 }
 
 function readText(value: string | undefined): string | undefined {

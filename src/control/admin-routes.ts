@@ -12,13 +12,13 @@ import {
   type OperationResult,
   type RunOperation,
 } from "./operation/run-operation.ts";
-import type { AdminServices } from "./services.ts";
+import type { RunServices } from "./services.ts";
 import { signInDescriptions } from "./sign-in/descriptions.ts";
 import { fromStorageError } from "./operation/storage-error.ts";
 
 /** The routes of all operations, and of the two documents that describe them. */
 export function adminApiRoutes(
-  services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
+  services: RunServices,
   operations: readonly Operation[],
 ): readonly Route[] {
   const run = createRunOperation(services);

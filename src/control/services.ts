@@ -49,6 +49,12 @@ export interface AdminServices {
   readonly replicas: () => Promise<readonly Replica[]>;
 }
 
+/** What running an operation needs beside the operation. */
+export type RunServices = Pick<
+  AdminServices,
+  "store" | "clock" | "random" | "peppers" | "onKeysChanged"
+>;
+
 /** The part of the configuration that the control plane checks against. */
 export interface Platform {
   readonly environments: readonly PlatformEnvironment[];

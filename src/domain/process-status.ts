@@ -12,6 +12,8 @@ export interface ProcessStatus {
 /** What a process reports about itself. Undefined: it has no such part. */
 export interface ProcessFacts {
   readonly pid: number;
+  /** What it lacks although it can serve; undefined: nothing. */
+  readonly degraded: string | undefined;
   /** Version of its program, which differs between processes while they are being replaced. */
   readonly version: string;
   /** When it took its role, in milliseconds since the epoch. */
@@ -34,4 +36,10 @@ export interface ProcessFacts {
    * When control loaded the configuration that the process uses, in milliseconds since the epoch.
    */
   readonly configuredAt: number;
+}
+
+/** What something lacks, from what its parts lack; each is named once. */
+export function joinLacks(lacks: readonly (string | undefined)[]): string | undefined {
+  const found = new Set(lacks.filter((lack) => lack !== undefined));
+  return found.size === 0 ? undefined : [...found].join("; ");
 }

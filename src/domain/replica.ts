@@ -11,6 +11,13 @@ export interface ReplicaFacts {
   readonly configuredAt: number;
   /** Equal for equal files; undefined without a file. */
   readonly configDigest: string | undefined;
+  /**
+   * `memory`, or equal for equal servers of limits. Undefined: of a version that does not tell, or
+   * the installation is not known yet.
+   */
+  readonly limitsDigest: string | undefined;
+  /** A mark of each of its peppers, the first in front, with commas. Undefined: as above. */
+  readonly pepperMarks: string | undefined;
   /** The newest change of keys that all its workers have; undefined while one is missing. */
   readonly keysEpoch: number | undefined;
   readonly workers: number;

@@ -8,7 +8,7 @@ export function health(): Reply {
 /** `GET /readyz`: the process accepts new calls. The reason for a 503 is for operators. */
 export function createReadiness(
   whyNotReady: () => string | undefined,
-  howDegraded: () => string | undefined = () => undefined,
+  howDegraded: () => string | undefined,
 ): () => Reply {
   return () => {
     const reason = whyNotReady();

@@ -10,6 +10,7 @@ export function ownFacts(loop?: LoopMeter): OwnFacts {
   const { longestMs = 0, p99Ms = 0 } = loop?.ofLastMinute ?? {};
   return {
     pid: process.pid,
+    degraded: undefined,
     version: packageJson.version,
     residentBytes: process.memoryUsage.rss(),
     loopDelayLongestMs: longestMs,

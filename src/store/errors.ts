@@ -48,10 +48,13 @@ export class WrongDatabase extends UnusableDatabase {
   override readonly name = "WrongDatabase";
   /** What is wrong with it, as a phrase that follows "the database". */
   readonly what: string;
+  /** What to do, in sentences. */
+  readonly advice: string;
 
   constructor(path: string, what: string, advice: string) {
     super(`the database ${path} ${what}. ${advice}`);
     this.what = what;
+    this.advice = advice;
   }
 }
 

@@ -22,6 +22,7 @@ beforeAll(async () => {
   routes = adminRoutes({
     renderMetrics: () => "",
     whyNotReady: () => undefined,
+    howDegraded: () => undefined,
     control,
   });
 }, 60_000);

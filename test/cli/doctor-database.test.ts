@@ -16,16 +16,33 @@ interface Told {
   readonly text: string;
 }
 
-async function sluice(url: string, ...command: readonly string[]): Promise<Told> {
+const usualAuth = 'auth: { peppers: ["a pepper for tests that is long enough"] }';
+
+interface Settings {
+  readonly auth?: string;
+  readonly migrate?: string;
+  /** Name of the data directory. */
+  readonly place?: string;
+}
+
+function sluice(url: string, ...command: readonly string[]): Promise<Told> {
+  return sluiceWith({}, url, ...command);
+}
+
+async function sluiceWith(
+  { auth = usualAuth, migrate = "auto", place }: Settings,
+  url: string,
+  ...command: readonly string[]
+): Promise<Told> {
   const path = await folder.write(
     "sluice.yaml",
-    `data_dir: ${folder.path}/${new URL(url).pathname.slice(1)}
-storage: { url: "${url}" }
+    `data_dir: ${folder.path}/${place ?? new URL(url).pathname.slice(1)}
+storage: { url: "${url}", migrate: ${migrate} }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams: { server: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: k } }
 models:
   one: { kind: chat, context_window: 8000, max_output_tokens: 100, targets: [{ upstream: server, model: m }] }
-auth: { peppers: ["a pepper for tests that is long enough"] }
+${auth}
 `,
   );
   const { exitCode, output } = await runHere([...command, "--config", path]);
@@ -77,6 +94,34 @@ describeWithPostgres((databases) => {
     const { exitCode, text } = await doctor(url.replace("sluice@", "guest@"));
     expect(exitCode).toBe(1);
     expect(text).toContain("FAILED database the user cannot create tables, or does not own them");
+  });
+
+  test("what a start refuses is told with what to do: pepper, installation, missing schema", async () => {
+    const url = await databases.server.createDatabase();
+    const examine = (settings: Settings, at = url) =>
+      sluiceWith(settings, at, "doctor", "--no-targets");
+    const missing = await examine({ migrate: "check" });
+    expect(missing.exitCode).toBe(1);
+    expect(missing.text).toContain("has no schema yet");
+    expect(missing.text).toContain("To do: run `sluice migrate`");
+    await sluice(url, "migrate");
+    expect((await examine({ migrate: "check" })).exitCode).toBe(0);
+
+    const peppers = 'auth: { peppers: ["another pepper for tests, long enough"] }';
+    for (const settings of [{ auth: peppers }, { auth: "", place: "second" }]) {
+      const { exitCode, text } = await examine(settings);
+      expect(exitCode).toBe(1);
+      expect(text).toMatch(/FAILED database the database postgres:\S+ was used with a/);
+      expect(text).toContain("Set auth.peppers to the list of the gateways that use this database");
+      expect(text).toContain("To do: ");
+      expect(text).not.toContain("--init");
+    }
+
+    const other = await databases.server.createDatabase();
+    const name = new URL(url).pathname.slice(1);
+    const lost = await examine({ place: name }, other);
+    expect(lost.text).toContain("is empty To do: ");
+    expect(lost.text).toContain("name another, empty data_dir");
   });
 
   test("a schema that is too new is told", async () => {

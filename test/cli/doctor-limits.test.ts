@@ -66,6 +66,17 @@ describeWithValkey(() => {
     );
   });
 
+  test("a server that would come back with older data is warned of", async () => {
+    await using server = await startValkey(["--save", "60 1", "--appendonly", "yes"]);
+    const { exitCode, text } = await doctor(server.url);
+    expect(exitCode).toBe(0);
+    expect(text).toContain('(save "60 1", appendonly yes) To do: set save "" and appendonly no');
+    expect(text).toContain("answers and decides");
+    await server.command("CONFIG", "SET", "save", "");
+    await server.command("CONFIG", "SET", "appendonly", "no");
+    expect((await doctor(server.url)).text).not.toContain("older data");
+  });
+
   test("missing rights and unknown authorities are told", async () => {
     await using server = await startValkey();
     const rules = userRules.replace(" +hset", "").split(" ");

@@ -139,3 +139,32 @@ test("a running gateway is told to run, and one that was killed to have ended", 
   expect(ended.exitCode).toBe(1);
   expect(flat(ended.output)).toContain("is not running");
 });
+
+test("without a file and without a running demo, something is wrong", async () => {
+  using nothing = createFolder({ isOffline: false });
+  const { exitCode, output } = await nothing.run("doctor");
+  expect(exitCode).toBe(1);
+  const told = flat(output);
+  expect(told).toContain(
+    "FAILED configuration there is no sluice.yaml, nor /etc/sluice/sluice.yaml",
+  );
+  expect(told).toContain(`no demo runs in ${nothing.path}`);
+  expect(told).toContain("To do: name the file of the gateway with --config");
+});
+
+test("a database or a pepper that a start refuses is told, with what to do", async () => {
+  const path = await configOf("good");
+  const state = `${folder.path}/state`;
+  await folder.write("state/installation", "inst_of_before\n");
+  const missing = await runHere(["doctor", "--no-targets", "--config", path]);
+  expect(missing.exitCode).toBe(1);
+  expect(flat(missing.output)).toContain(
+    `FAILED database the database ${state}/sluice.db is missing`,
+  );
+  expect(flat(missing.output)).toContain("start once with `serve --init`");
+  await folder.write("state/pepper", "too short\n");
+  const short = await runHere(["doctor", "--no-targets", "--config", path]);
+  expect(flat(short.output)).toContain(
+    "holds no pepper of 32 characters or more To do: correct it",
+  );
+});

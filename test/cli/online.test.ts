@@ -63,7 +63,11 @@ test("a new key works at once, a rotated one under both secrets, a revoked one n
   expect([(await call(first)).status, (await call(second)).status]).toEqual([200, 200]);
   await folder.run("keys", "rotate", id, "--compromised");
   expect([(await call(first)).status, (await call(second)).status]).toEqual([401, 401]);
-  await folder.run("keys", "revoke", id);
+  const revoked = await folder.run("keys", "revoke", id);
+  expect(revoked.errors).toContain("is revoked.\n1 of 1 replica has applied it.\n");
+  expect(await folder.json("keys", "revoke", id)).toMatchObject({
+    applied: { replicas: 1, of: 1, silent: 0 },
+  });
   const list = ["keys", "list", "--application", "demo", "--status", "inactive"];
   expect(idsOf(await folder.json(...list))).toContain(id);
 });

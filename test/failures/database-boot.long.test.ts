@@ -30,6 +30,10 @@ async function expectUnready(
   expect(await statusOf(`${dataUrl}/healthz`)).toBe(200);
   expect(await statusOf(`${dataUrl}/readyz`)).toBe(503);
   expect(await statusOf(`${adminUrl}/readyz`)).toBe(503);
+  for (const url of [dataUrl, adminUrl]) {
+    const readiness = await (await fetch(`${url}/readyz`)).text();
+    expect(readiness).toMatch(/not loaded yet: the database does not answer|has to be restored/);
+  }
   expect(await callWith(serving, key)).toBe(503);
   expect(await callWith(serving, unknownKey())).toBe(503);
   expect(await callWith(serving, "sk-slc_nonsense")).toBe(401);

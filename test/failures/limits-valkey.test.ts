@@ -1,4 +1,7 @@
 import { expect, test } from "bun:test";
+import { refusalSchema } from "../../src/control/contract/refusals.ts";
+import { statusSchema } from "../../src/control/contract/status.ts";
+import { eventually } from "./outage-gateway.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
 
@@ -28,8 +31,9 @@ describeWithValkey(() => {
     // Each worker grants at most its share, less what it has admitted before.
     const alone = await admittedOf(gateway, 60);
     expect(alone).toBeLessThanOrEqual(20 - Math.floor(20 / workers));
-    expect(await statusOf(gateway, strict.text)).toBe(503);
+    await expectClosed(gateway, strict.text);
     expect(await statusOf(gateway, other.text)).toBe(200);
+    await expectTold(gateway);
 
     await server.start();
     while (await isDegraded(gateway)) await Bun.sleep(20);
@@ -37,8 +41,44 @@ describeWithValkey(() => {
     expect(20 + alone + (await admittedOf(gateway, 60))).toBeLessThanOrEqual(2 * 20);
     expect(await statusOf(gateway)).toBe(429);
     expect(await statusOf(gateway, strict.text)).toBe(200);
+    await eventually("nothing is missing", async () => (await readinessOf(gateway)) === "ready\n");
   });
 });
+
+/** A refusal of a plan that grants nothing alone is explained, counted and logged. */
+async function expectClosed(gateway: TestGateway, key: string): Promise<void> {
+  const headers = { authorization: `Bearer ${key}` };
+  const refused = await gateway.post("/v1/chat/completions", ask, { headers });
+  await refused.text();
+  const id = refused.headers.get("x-request-id") ?? "";
+  expect(refused.status).toBe(503);
+  const path = `/admin/v1/refusals/${id}`;
+  await eventually("the refusal is known", async () => (await gateway.admin("GET", path)).ok);
+  const refusal = refusalSchema.parse(await (await gateway.admin("GET", path)).json());
+  expect(refusal.rule).toBe("limits_unavailable");
+  expect(refusal.key_id).toStartWith("key_");
+  expect(gateway.log.find((line) => line.includes(id))).toContain('"rule":"limits_unavailable"');
+  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  expect(page).toMatch(/^sluice_refusals_total\{rule="limits_unavailable"\} 1$/m);
+}
+
+/** Balancers go on sending calls; operators see what is missing. */
+async function expectTold(gateway: TestGateway): Promise<void> {
+  const lack = "limits.store cannot be asked; limits are not shared";
+  expect(await (await fetch(`${gateway.url}/readyz`)).text()).toBe("ready\n");
+  const degraded = `ready, degraded: ${lack}\n`;
+  await eventually("operators see it", async () => (await readinessOf(gateway)) === degraded);
+  await eventually("each worker says so", async () => {
+    const answer = await gateway.admin("GET", "/admin/v1/status");
+    const { data } = statusSchema.parse(await answer.json());
+    const serving = data.filter(({ process }) => process !== "control");
+    return serving.every(({ ready, degraded }) => ready && degraded === lack);
+  });
+}
+
+async function readinessOf({ adminUrl }: TestGateway): Promise<string> {
+  return (await fetch(`${adminUrl}/readyz`)).text();
+}
 
 async function statusOf(gateway: TestGateway, key = gateway.key): Promise<number> {
   const headers = { authorization: `Bearer ${key}` };

@@ -25,10 +25,17 @@ describeWithPostgres((databases) => {
     expect([401, 503]).toContain(await callWith(gateway, revoked));
     expect(await callWith(gateway, unknownKey())).toBe(503);
     const readiness = await fetch(`${gateway.dataUrl}/readyz`);
-    expect([readiness.status, await readiness.text()]).toEqual([
-      200,
-      "ready, degraded: the database cannot be read; known keys work\n",
-    ]);
+    const degraded = "ready, degraded: the database cannot be read; known keys work\n";
+    expect([readiness.status, await readiness.text()]).toEqual([200, degraded]);
+    await until(async () => {
+      const ofControl = await fetch(`${gateway.adminUrl}/readyz`);
+      return ofControl.status === 200 && (await ofControl.text()) === degraded;
+    });
+    const place = ["--config", folder.configPath];
+    const revoke = await runSluice(["keys", "revoke", "key_0123456789abcdef", "--yes", ...place]);
+    expect(revoke.exitCode).toBe(1);
+    expect(revoke.errors).toContain("`sluice doctor` on a gateway looks for the cause.");
+    expect(revoke.errors).toContain("To stop a key meanwhile, refuse it in the proxy.");
     await server.start();
     await until(async () => (await callWith(gateway, revoked)) === 401);
     await until(async () => (await callWith(gateway, unknownKey())) === 401);

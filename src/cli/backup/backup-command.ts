@@ -13,7 +13,8 @@ The gateway can run meanwhile. FOLDER appears only once the copy is complete and
 of auth.peppers is not copied. FOLDER contains secrets: keep it as safe as the data itself.
 
 Options:
-  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml)
+  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
+                      /etc/sluice/sluice.yaml)
   --data-dir DIR      where it keeps its state, instead of the configured directory
 
 Exit code: 0 backup created, 1 not created, 2 wrong usage.`,

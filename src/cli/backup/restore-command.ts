@@ -23,7 +23,8 @@ Options:
   --verify            only verify the backup
   --replace           move existing data aside
   --running           restore only the database, for a running gateway, which continues by itself
-  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml)
+  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
+                      /etc/sluice/sluice.yaml)
   --data-dir DIR      where it keeps its state, instead of the configured directory
 
 Exit code: 0 restored, 1 not restored, 2 wrong usage.`,

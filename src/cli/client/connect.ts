@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { errorCode } from "../../domain/errors/error-code.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { Config } from "../../config/config.ts";
-import { demoDataDir } from "../../config/demo.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
+import { findDataDir } from "./find-data-dir.ts";
 import { createHttpClient } from "./http-client.ts";
 import { commandLine } from "../program.ts";
 import { readTextFile } from "../read-input.ts";
@@ -25,7 +25,7 @@ export const connectionOptions = [
   ["--offline", "Work on the configured database, without a gateway."],
   [
     "-c, --config <file>",
-    "Configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo).",
+    "Configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else /etc/sluice/sluice.yaml, else the demo).",
   ],
   ["--data-dir <dir>", "Data directory, instead of the configured one (demo: ./data/demo)."],
 ] as const;
@@ -68,16 +68,13 @@ async function findGateway(chosen: ConnectionArguments, io: CommandIo): Promise<
     }
     return { url, token, advice: "Is the gateway running, and is this its admin address?" };
   }
-  const local = readLocalAccess(join(await dataDirOf(chosen, io), "admin-access.json"));
+  const local = readLocalAccess(
+    join(await findDataDir(chosen, io, howToName), "admin-access.json"),
+  );
   return { ...local, token: token ?? local.token };
 }
 
-async function dataDirOf(chosen: ConnectionArguments, io: CommandIo): Promise<string> {
-  const { "data-dir": named } = chosen;
-  if (named !== undefined) return named;
-  const isDemo = chosen.config === undefined && io.environment.configPath === undefined;
-  return isDemo ? demoDataDir : (await loadConfig(chosen, io)).dataDir;
-}
+const howToName = "Name the running gateway with --data-dir DIR, or with --url and --token-file.";
 
 /** Loads the modules of the configuration, which few commands need. */
 async function loadConfig(chosen: ConnectionArguments, io: CommandIo): Promise<Config> {

@@ -34,7 +34,8 @@ configuration. With \`storage.migrate: check\` a gateway leaves this to the comm
 Options:
   --check             only print the steps that would run
   --wait SECONDS      how long to wait for a database that is locked or not there yet (default: 60)
-  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml)
+  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
+                      /etc/sluice/sluice.yaml)
   --data-dir DIR      where it keeps its state, instead of the configured directory
 
 Exit code: 0 the schema is up to date, 1 it could not be updated, 2 wrong usage, 3 with --check: steps

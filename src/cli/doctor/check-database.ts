@@ -1,7 +1,17 @@
+import { existsSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
-import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
+import {
+  SchemaTooOld,
+  StorageUnavailable,
+  UnfinishedCopy,
+  UnusableDatabase,
+  WrongDatabase,
+} from "../../store/errors.ts";
+import { Installation } from "../../store/installation/installation.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
-import { stepsToRun } from "../../store/schema-version.ts";
+import { type SchemaCheck, stepsToRun } from "../../store/schema-version.ts";
+import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
+import { inspectSchema } from "../../store/sqlite/connection/schema-row.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import type { Finding } from "./finding.ts";
 
@@ -10,17 +20,22 @@ const oldestVersion = 140_000;
 /** Ends of keys, sessions and days of usage are compared with times of several gateways. */
 const wrongClockMs = 2_000;
 
-/** Whether the PostgreSQL server of a gateway can be used. No findings for SQLite. */
+type Services = Pick<CommandIo, "clock" | "random">;
+
+/** Whether a gateway with this configuration would start on its database. */
 export async function checkDatabase(
-  { storage }: Pick<Config, "storage">,
-  { clock }: Pick<CommandIo, "clock">,
+  config: Pick<Config, "storage" | "dataDir" | "auth">,
+  services: Services,
 ): Promise<readonly Finding[]> {
-  if (storage.backend === "sqlite") return [];
+  const { storage } = config;
+  const { clock } = services;
   try {
+    if (storage.backend === "sqlite") return checkFile(config, services);
     const facts = await inspectServer(storage.url.reveal(), () => clock.now());
+    const owner = checkOwner(config, services, () => facts);
     return [
       ...checkServer(facts),
-      checkSchema(facts, storage.migrates),
+      ...(owner.length > 0 ? owner : [checkSchema(facts.schema, storage.migrates)]),
       checkClock(facts),
       checkConnections(facts, storage.poolSize),
     ];
@@ -33,6 +48,38 @@ export async function checkDatabase(
 const adviceOnConnecting =
   "check the address, the user and the password of storage.url, firewalls, pg_hba.conf, and that " +
   "the server runs; `psql` with the same URL must connect from this machine";
+
+/** A database in a file; the machine's findings have the rest. */
+function checkFile(
+  config: Pick<Config, "storage" | "dataDir" | "auth">,
+  services: Services,
+): readonly Finding[] {
+  const { path, migrates } = config.storage;
+  const owner = checkOwner(config, services, () => ({ database: inspectDatabase(path) }));
+  if (owner.length > 0 || !existsSync(path)) return owner;
+  return [checkSchema(inspectSchema(path), migrates)];
+}
+
+/** Whether data directory, pepper and database belong together, as each start checks it. */
+function checkOwner(
+  config: Pick<Config, "storage" | "dataDir" | "auth">,
+  services: Services,
+  read: () => Partial<Pick<ServerFacts, "database" | "isUnfinishedCopy">>,
+): readonly Finding[] {
+  try {
+    const { database, isUnfinishedCopy = false } = read();
+    if (database === undefined) return [];
+    if (isUnfinishedCopy) throw new UnfinishedCopy(database.path);
+    new Installation(config, services).check(database);
+    return [];
+  } catch (error) {
+    if (error instanceof WrongDatabase) {
+      const { message, advice } = error;
+      return [failed(message.slice(0, -`. ${advice}`.length), advice)];
+    }
+    return [failed(reasonOf(error), "correct it: a gateway does not start before")];
+  }
+}
 
 function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts): Finding[] {
   const findings: Finding[] = [];
@@ -52,7 +99,7 @@ function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts):
   return findings;
 }
 
-function checkSchema({ schema }: ServerFacts, migrates: boolean): Finding {
+function checkSchema(schema: SchemaCheck | undefined, migrates: boolean): Finding {
   if (schema === undefined) {
     const advice =
       "make the user of storage.url the owner of the database and of all tables in its schema, " +
@@ -66,7 +113,8 @@ function checkSchema({ schema }: ServerFacts, migrates: boolean): Finding {
     return { state: "note", subject, text };
   } catch (error) {
     if (!(error instanceof UnusableDatabase)) throw error;
-    return failed(error.message, "bring both to one version: `sluice migrate --check`");
+    const isOlder = error instanceof SchemaTooOld;
+    return failed(error.message, isOlder ? "run `sluice migrate`" : "install that version here");
   }
 }
 

@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { CommandError, type CommandIo } from "../command.ts";
-import { cellOf, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import type { AdminClient } from "../client/admin-client.ts";
+import { replicaWarnings } from "../resources/replicas.ts";
 import { connect } from "../client/connect.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
 import { commandLine } from "../program.ts";
@@ -23,19 +25,33 @@ export async function checkGateway(
   try {
     await using client = await connect(local, { ...io, environment });
     const processes = readRecords(await client.request("GET", "/status"), "data");
+    const differing = await checkReplicas(client);
     const idle = processes.filter(({ ready }) => ready !== true);
-    if (idle.length > 0) return idle.map(notReady);
+    if (idle.length > 0) return [...idle.map(notReady), ...differing];
     return [
       {
         state: "ok",
         subject,
         text: `runs, and ${processes.length === 1 ? "its process is" : `all its ${processes.length} processes are`} ready`,
       },
+      ...differing,
     ];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const advice = `start it again with \`${commandLine("serve", chosen)}\``;
     return [{ state: "failed", subject, text: error.message, advice }];
+  }
+}
+
+/** Whether it fits together with the other gateways on its database. */
+async function checkReplicas(client: AdminClient): Promise<readonly Finding[]> {
+  try {
+    const warnings = replicaWarnings(readRecord(await client.request("GET", "/replicas")));
+    return warnings.map((text) => ({ state: "failed", subject: "gateways", text }));
+  } catch (error) {
+    // Without the database, which is among the findings.
+    if (error instanceof CommandError) return [];
+    throw error;
   }
 }
 

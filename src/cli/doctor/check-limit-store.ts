@@ -29,7 +29,11 @@ export async function checkLimitStore(
     const isCluster = parseValkeyUrl(store.url.reveal())?.topology === "cluster";
     const found = checkFacts(facts, isCluster);
     if (found.length > 0) return found;
-    return [await checkDecision(connection, facts), await checkTrip(connection, store, clock)];
+    return [
+      await checkDecision(connection, facts),
+      await checkTrip(connection, store, clock),
+      ...checkPersistence(facts),
+    ];
   } catch (error) {
     return [failed(`${store.name}: ${reasonOf(error)}`, adviceOnConnecting)];
   } finally {
@@ -60,6 +64,16 @@ function checkFacts(facts: ValkeyFacts, isCluster: boolean): readonly Finding[] 
     findings.push(failed(`the server evicts keys (${eviction})`, advice));
   }
   return findings;
+}
+
+/** A key could use again what the server has forgotten, and gateways cannot tell. */
+function checkPersistence({ persistence }: ValkeyFacts): readonly Finding[] {
+  if (persistence.length === 0) return [];
+  const text = `the server comes back with older data after a restart (${persistence.join(", ")})`;
+  const advice =
+    'set save "" and appendonly no: gateways restore what an empty server needs, but do not notice ' +
+    "that data are of minutes ago";
+  return [{ state: "warning", subject, text, advice }];
 }
 
 /** Makes one decision, which needs the rights of all. What it leaves expires in a minute. */

@@ -1,3 +1,7 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { demoDataDir } from "../../config/demo.ts";
+import { usualConfigPaths } from "../../config/environment.ts";
 import { formatProblems, parseConfig } from "../../config/load.ts";
 import type { Config } from "../../config/config.ts";
 import { checkWarnings } from "../../config/problems/warnings.ts";
@@ -9,12 +13,9 @@ import {
   type Command,
   type CommandIo,
 } from "../command.ts";
-import {
-  loadSettings,
-  readConfigFile,
-  settingsOptions,
-  type SettingsArguments,
-} from "../serve/load-settings.ts";
+import { loadSettings, settingsOptions, type SettingsArguments } from "../serve/load-settings.ts";
+import { readConfigFile } from "../serve/read-config-file.ts";
+import { commandLine } from "../program.ts";
 import { checkDatabase } from "./check-database.ts";
 import { checkGateway } from "./check-gateway.ts";
 import { checkLimitStore } from "./check-limit-store.ts";
@@ -33,7 +34,8 @@ asks each target for up to 16 tokens. Run it as the user of the gateway and with
 because credentials depend on both.
 
 Options:
-  -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo)
+  -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else
+                      /etc/sluice/sluice.yaml, else the demo)
   --data-dir DIR      where state is kept, instead of the configured directory
   --no-targets        send nothing to any provider
   --json              print {"ok": ..., "findings": [...]} instead of text
@@ -68,7 +70,7 @@ interface Examination {
 
 async function examine({ chosen, asksTargets, tell }: Examination, io: CommandIo): Promise<void> {
   const path = chosen.config ?? io.environment.configPath;
-  const read = checkConfiguration(path, io);
+  const read = path === undefined ? [checkDemo(chosen)] : checkConfiguration(path, io);
   tell(read);
   if (read.some(({ state }) => state === "failed")) return;
   const config = readSettings(chosen, io);
@@ -92,12 +94,23 @@ function readSettings(chosen: SettingsArguments, io: CommandIo): Config | Comman
   }
 }
 
-function checkConfiguration(path: string | undefined, io: CommandIo): readonly Finding[] {
-  const subject = "configuration";
-  if (path === undefined) {
-    const text = "there is no sluice.yaml here: the demo, whose provider is simulated";
-    return [{ state: "note", subject, text }];
+const subject = "configuration";
+
+/** Without a file there must at least be a demo: else the gateway's file is somewhere else. */
+function checkDemo({ "data-dir": dataDir = demoDataDir }: SettingsArguments): Finding {
+  const missing = `there is no ${usualConfigPaths.join(", nor ")}`;
+  if (existsSync(join(dataDir, "admin-access.json"))) {
+    const text = `${missing}: the demo, whose provider is simulated`;
+    return { state: "note", subject, text };
   }
+  const text = `${missing}, SLUICE_CONFIG is not set, and no demo runs in ${dataDir}`;
+  const advice =
+    "name the file of the gateway with --config, or run this in its folder; or start the demo " +
+    `with \`${commandLine("serve")}\``;
+  return { state: "failed", subject, text, advice };
+}
+
+function checkConfiguration(path: string, io: CommandIo): readonly Finding[] {
   const fix = `correct it; \`sluice check-config ${path}\` checks it again`;
   try {
     const source = { name: path, env: io.environment.variables };

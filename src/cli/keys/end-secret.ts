@@ -1,6 +1,6 @@
 import { readRecord, readText } from "../output/reply-fields.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
-import { receiptNotes } from "../resources/replicas.ts";
+import { receiptNotes } from "../resources/receipt.ts";
 import { entities, findEntity, readSecretName, titleOf } from "../verbs/entities.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
@@ -14,7 +14,7 @@ export async function endSecret({ argument, client, io, isJson }: VerbCall): Pro
   else {
     const title = titleOf(entities.key, key);
     io.report(`${secret} has ended. ${title} works with its other secret.`);
-    for (const note of receiptNotes(readRecord(answer))) io.report(note);
+    for (const note of await receiptNotes(client, readRecord(answer))) io.report(note);
   }
   return exitCodes.ok;
 }

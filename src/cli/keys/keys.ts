@@ -1,4 +1,3 @@
-import { receiptNotes } from "../resources/replicas.ts";
 import { switches } from "../verbs/switches.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 import { checkLeak } from "./check-leak.ts";
@@ -59,7 +58,7 @@ export const keys: ResourceSpec = {
       summary: "Give a key a new secret; the old one keeps working for a while",
       conflict: ["compromised", "overlap"],
       show: showRotatedKey,
-      notes: (_, answer) => receiptNotes(answer),
+      hasReceipt: true,
       examples: [
         "keys rotate key_0123456789abcdef",
         "keys rotate sk-slc_1a2B3c4D --overlap 7d > new-key",
@@ -72,17 +71,18 @@ export const keys: ResourceSpec = {
       summary: "End one of two live secrets now, such as the old one after a rotation",
       argument: "secret",
       run: endSecret,
+      hasReceipt: true,
       examples: ["keys end-secret sk-slc_1a2B3c4D"],
     },
     ...switches("updateKey", {
-      disable: ["Stop a key; it can be enabled again", "All gateways refuse it within a second."],
-      enable: ["Let a disabled key work again", "All gateways accept it within a second."],
+      disable: ["Stop a key; it can be enabled again"],
+      enable: ["Let a disabled key work again"],
     }),
     {
       name: "revoke",
       operation: "revokeKey",
-      done: "is revoked. All gateways refuse it within a second.",
-      notes: (_, answer) => receiptNotes(answer),
+      done: "is revoked.",
+      hasReceipt: true,
     },
     {
       name: "check-leak",

@@ -37,11 +37,8 @@ export const accounts: ResourceSpec = {
       ],
     },
     ...switches("updateAccount", {
-      disable: ["Stop all keys of an account", "All gateways refuse its keys within a second."],
-      enable: [
-        "Let a disabled account's keys work again",
-        "All gateways accept its keys within a second.",
-      ],
+      disable: ["Stop all keys of an account"],
+      enable: ["Let a disabled account's keys work again"],
     }),
     { name: "delete", operation: "deleteAccount", done: "is deleted." },
     {
@@ -90,11 +87,8 @@ export const applications: ResourceSpec = {
       examples: ["applications update app_0123456789abcdef --name search-service"],
     },
     ...switches("updateApplication", {
-      disable: ["Stop all keys of an application", "All gateways refuse its keys within a second."],
-      enable: [
-        "Let a disabled application's keys work again",
-        "All gateways accept its keys within a second.",
-      ],
+      disable: ["Stop all keys of an application"],
+      enable: ["Let a disabled application's keys work again"],
     }),
     {
       name: "delete",

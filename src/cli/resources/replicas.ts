@@ -1,13 +1,14 @@
 import { formatDuration } from "../duration.ts";
-import { cellOf, readPart, type ReplyRecord } from "../output/reply-fields.ts";
+import { cellOf, formatValue, type ReplyRecord } from "../output/reply-fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const replicas: ResourceSpec = {
   name: "replicas",
   about:
     "Shows each gateway on the database. KEYS is the number of the last change of keys that all its " +
-    "workers have, CONFIGURATION a digest that is equal for equal files. One that is silent for 10 s " +
-    "may have ended, or may be cut off from the database.",
+    "workers have, CONFIGURATION a digest that is equal for equal files, LIMITS one that is equal for " +
+    "equal servers of limits.store. One that is silent for 10 s may have ended, or may be cut off from " +
+    "the database.",
   defaultVerb: "list",
   verbs: [
     {
@@ -20,34 +21,29 @@ export const replicas: ResourceSpec = {
         "workers",
         { title: "KEYS", of: "keys_epoch" },
         { title: "CONFIGURATION", of: "config_digest" },
+        { title: "LIMITS", of: "limits_digest" },
         "configured_at",
         "admin_url",
       ],
       whenEmpty: "No gateway runs on this database.",
-      notes: (_, { config_differs: differs }) =>
-        differs === true ? ["Warning: the gateways have loaded different configurations."] : [],
+      notes: (_, answer) => [
+        ...replicaWarnings(answer).map((text) => `Warning: ${text}`),
+        ...(answer["config_differs"] === true
+          ? ["Warning: the gateways have loaded different configurations."]
+          : []),
+      ],
       examples: ["replicas", "replicas --json"],
     },
   ],
 };
 
+/** What gateways must have in common and have not; an older gateway does not tell. */
+export function replicaWarnings({ warnings }: ReplyRecord): readonly string[] {
+  return Array.isArray(warnings) ? warnings.map((text) => String(formatValue(text))) : [];
+}
+
 function stateOf(replica: ReplyRecord): string {
   const { live, ready, silent_ms: silentMs } = replica;
   if (live !== true) return `silent for ${formatDuration(Number(silentMs))}`;
   return ready === true ? "ready" : String(cellOf(replica, "not_ready"));
-}
-
-/** How many gateways have a change of keys; nothing if there is only this one. */
-export function receiptNotes(answer: ReplyRecord): readonly string[] {
-  const applied = readPart(answer, "applied");
-  if (applied === undefined) return [];
-  const [count, of, silent] = [applied["replicas"], applied["of"], applied["silent"]].map(Number);
-  if (count === 1 && of === 1 && silent === 0) return [];
-  const told = `${count} of ${of} replicas have applied it`;
-  const late = count === of ? `${told}.` : `${told}; see \`sluice replicas\`.`;
-  if (silent === 0) return [late];
-  return [
-    late,
-    `Warning: silent replicas: ${silent}. Each may accept keys until auth.snapshot_max_age is over.`,
-  ];
 }

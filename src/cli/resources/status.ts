@@ -14,7 +14,7 @@ const columns: readonly (string | Column)[] = [
   { title: "AGE", of: ({ age_ms }) => (typeof age_ms === "number" ? formatDuration(age_ms) : "-") },
   {
     title: "STATE",
-    of: (record) => (record["ready"] === true ? "ready" : cellOf(record, "not_ready")),
+    of: stateOf,
   },
   { title: "OPEN", of: "open_calls" },
   { title: "CALLS", of: "calls" },
@@ -28,6 +28,18 @@ const columns: readonly (string | Column)[] = [
 
 function nameOf(record: ReplyRecord): string {
   return `${cellOf(record, "process")} ${cellOf(record, "number")}`.replace(" -", "");
+}
+
+function stateOf(record: ReplyRecord): string | number {
+  if (record["ready"] !== true) return cellOf(record, "not_ready");
+  return typeof record["degraded"] === "string" ? "degraded" : "ready";
+}
+
+/** What processes that serve lack; a cell would be too narrow. */
+function lacks(processes: readonly ReplyRecord[]): readonly string[] {
+  return processes
+    .filter(({ ready, degraded }) => ready === true && typeof degraded === "string")
+    .map((each) => `${nameOf(each)} is degraded: ${cellOf(each, "degraded")}.`);
 }
 
 function inUnit(record: ReplyRecord, name: string, unit: number): string | number {
@@ -50,7 +62,10 @@ export const status: ResourceSpec = {
       operation: "getStatus",
       columns,
       whenEmpty: "Only a running gateway has processes.",
-      notes: (_, answer) => differences(readRecords(answer, "data")),
+      notes(_, answer) {
+        const processes = readRecords(answer, "data");
+        return [...lacks(processes), ...differences(processes)];
+      },
       run: showStatus,
       examples: ["status", "status --json"],
     },
@@ -62,7 +77,7 @@ const shownErrors = 5;
 
 async function showStatus(call: VerbCall): Promise<number> {
   const { client, isJson, io } = call;
-  const exitCode = showAnswer(call, readRecord(await client.request("GET", "/status")));
+  const exitCode = await showAnswer(call, readRecord(await client.request("GET", "/status")));
   if (isJson || client.isOffline) return exitCode;
   const { data } = readRecord(await client.request("GET", "/refusals", { query: { limit: 200 } }));
   const failed = readRecords({ data }, "data").filter(({ status: code }) => Number(code) >= 500);

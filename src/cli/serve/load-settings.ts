@@ -1,4 +1,3 @@
-import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { demoConfigText, demoDataDir } from "../../config/demo.ts";
@@ -6,8 +5,8 @@ import { formatProblems, parseConfig } from "../../config/load.ts";
 import { ProxyProblem, readProxies } from "../../config/proxies.ts";
 import type { Proxies } from "../../domain/upstream-settings.ts";
 import { listenAddress, type ListenAddress } from "../../settings/values.ts";
-import { oddKind } from "../../domain/chat/file-kind.ts";
-import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
+import { CommandError, UsageError, type CommandIo } from "../command.ts";
+import { readConfigFile } from "./read-config-file.ts";
 import { demoCredentials } from "../../simulator/bedrock/account/credential-book.ts";
 import type { Simulator } from "../../simulator/simulator.ts";
 
@@ -99,15 +98,4 @@ export function withDataDir(
       ? { ...config.storage, path: join(dataDir, "sluice.db") }
       : config.storage;
   return { ...config, dataDir, storage };
-}
-
-/** Refuses a FIFO, which can be read once, because workers and reloads read the file again. */
-export function readConfigFile(path: string): string {
-  try {
-    const odd = oddKind(statSync(path));
-    if (odd !== undefined) throw new CommandError(`${path}: is ${odd}; it must be a file`);
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw error instanceof CommandError ? error : unreadable(path, error);
-  }
 }

@@ -16,7 +16,8 @@ The gateway consists of a control process and workers. This process restarts tho
 writes a report of each crash to DIR/crashes. \`status\` shows the processes.
 
 Options:
-  -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else the demo)
+  -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else
+                      /etc/sluice/sluice.yaml, else the demo)
   --data HOST:PORT    address of the API, instead of the configured one
   --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured one
   --data-dir DIR      where state is kept, instead of the configured directory

@@ -1,7 +1,8 @@
-import type { AdminRequestDetails } from "../client/admin-client.ts";
+import { AdminRefusal, type AdminRequestDetails } from "../client/admin-client.ts";
 import { CommandError, UsageError, type CommandIo } from "../command.ts";
 import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
+import { receiptNotes } from "../resources/receipt.ts";
 import { askYes, readPassword } from "../read-input.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { connectLate } from "./connect-late.ts";
@@ -23,7 +24,20 @@ export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<
   await using client = connectLate(typed.options, io);
   const isJson = typed.options["json"] === true;
   const call = { ...typed, values, verb, client, io, isJson };
-  return await (spec.run ?? runOperation)(call);
+  try {
+    return await (spec.run ?? runOperation)(call);
+  } catch (error) {
+    throw withAdvice(error, spec);
+  }
+}
+
+/** Tells what to do while the gateway cannot reach its database. */
+function withAdvice(error: unknown, { hasReceipt = false }: Verb["spec"]): unknown {
+  if (!(error instanceof AdminRefusal) || error.code !== "storage_unavailable") return error;
+  const { status, code, message, param } = error;
+  const stop = hasReceipt ? " To stop a key meanwhile, refuse it in the proxy." : "";
+  const advice = "`sluice doctor` on a gateway looks for the cause.";
+  return new AdminRefusal({ status, code, message: `${message} ${advice}${stop}`, param });
 }
 
 /** Reads a password before the first request, from the source that the option names. */
@@ -71,12 +85,14 @@ async function requireFilters(call: VerbCall, answer: ReplyRecord): Promise<void
 }
 
 /** Prints an answer, for scripts or for people. */
-export function showAnswer(call: VerbCall, answer: ReplyRecord): number {
-  const { io, isJson, verb } = call;
+export async function showAnswer(call: VerbCall, answer: ReplyRecord): Promise<number> {
+  const { client, io, isJson, verb } = call;
   if (isJson) io.print(JSON.stringify(answer));
   else {
     show(call, answer);
     for (const note of verb.spec.notes?.(call, answer) ?? []) io.report(note);
+    const receipt = verb.spec.hasReceipt === true ? await receiptNotes(client, answer) : [];
+    for (const note of receipt) io.report(note);
   }
   return verb.spec.exitCode?.(answer) ?? exitCodes.ok;
 }

@@ -1,8 +1,7 @@
-import type { ReplyRecord } from "../output/reply-fields.ts";
-import { receiptNotes } from "../resources/replicas.ts";
 import type { VerbSpec } from "./verb.ts";
 
-type SwitchText = readonly [summary: string, effect: string];
+/** Without an effect, the answer tells which gateways have applied the change. */
+type SwitchText = readonly [summary: string, effect?: string];
 
 export interface SwitchTexts {
   readonly disable: SwitchText;
@@ -14,8 +13,8 @@ export function switches(operation: string, texts: SwitchTexts): VerbSpec[] {
   return (["disable", "enable"] as const).map((name) => {
     const [summary, effect] = texts[name];
     const fixed = { disabled: name === "disable" };
-    const done = `is ${name}d. ${effect}`;
-    const notes = (_: unknown, answer: ReplyRecord) => receiptNotes(answer);
-    return { name, operation, summary, fixed, only: [], done, notes };
+    const done = [`is ${name}d.`, ...(effect === undefined ? [] : [effect])].join(" ");
+    const hasReceipt = effect === undefined;
+    return { name, operation, summary, fixed, only: [], done, hasReceipt };
   });
 }

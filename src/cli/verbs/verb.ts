@@ -43,6 +43,8 @@ export interface VerbSpec {
   readonly show?: (call: VerbCall, answer: ReplyRecord) => void;
   /** Lines printed beside the answer. */
   readonly notes?: (call: VerbCall, answer: ReplyRecord) => readonly string[];
+  /** Whether the answer tells how many gateways have applied a change of keys. */
+  readonly hasReceipt?: boolean;
   readonly exitCode?: (answer: ReplyRecord) => number;
   /** Replaces the single request of the operation. */
   readonly run?: (call: VerbCall) => Promise<number>;

@@ -17,8 +17,8 @@ export const receiptFields = {
     .meta({ id: "Applied" })
     .optional()
     .describe(
-      "How many gateways had the change within a second. Absent if nobody can tell, and with an " +
-        "`Idempotency-Key`, whose responses are all equal.",
+      "How many gateways had the change within a second. A repeated request counts anew. Absent if " +
+        "nobody can tell.",
     ),
 };
 
@@ -42,6 +42,14 @@ const replicaSchema = z
       .string()
       .nullable()
       .describe("Equal for equal files. Null without a file, and with `--unsupervised`."),
+    limits_digest: z
+      .string()
+      .nullable()
+      .describe("`memory`, or equal for equal servers of `limits.store`. Null: it does not tell."),
+    pepper_marks: z
+      .string()
+      .nullable()
+      .describe("A mark of each of its peppers, the first in front. Null: it does not tell."),
     admin_url: z.string().describe("Address of its admin listener."),
   })
   .meta({ id: "Replica", description: "A gateway on the database." });
@@ -52,4 +60,7 @@ export const replicasSchema = z.object({
   config_differs: z
     .boolean()
     .describe("Whether live gateways have loaded different configurations."),
+  warnings: z
+    .array(z.string())
+    .describe("What live gateways must have in common and have not: limits, peppers."),
 });

@@ -9,6 +9,7 @@ export const processSchema = z
     number: z.int().nullable().describe("Number of a worker, from 1."),
     ready: z.boolean(),
     not_ready: z.string().nullable().describe("Why it cannot serve."),
+    degraded: z.string().nullable().describe("What it lacks although it can serve."),
     pid: z
       .int()
       .nullable()

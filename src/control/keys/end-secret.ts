@@ -24,6 +24,7 @@ export function endSecretOperation(keys: KeyOperations): Operation {
       const publicId = (parameters["public_id"] ?? "").replace(/^sk-slc_/, "");
       const secret = await changing.transaction.secrets.get(publicId);
       if (secret?.keyId !== key.id) throw notFound("secret of this key");
+      changing.touchesKeys();
       if (key.revokedAt === undefined && isLive(secret, changing.now)) {
         await requireAnother(changing, key);
         await endSecret(changing, { key, secret, verb: "end_secret" });

@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { z } from "zod";
 import { AdminFixture, holderOf, requestOf } from "../../../test/support/admin-fixture.ts";
 import type { ControlStore } from "../../store/control-store.ts";
 import { applicationSchema, issuedKeySchema, keySchema, rotatedKeySchema } from "../contract.ts";
+import { receiptFields } from "../contract/replicas.ts";
 import { adminOperations } from "../operations.ts";
 import { Passwords } from "../sign-in/guard/passwords.ts";
 import { createRunOperation } from "./run-operation.ts";
 
 const minuteMs = 60_000;
+const receiptSchema = z.object(receiptFields);
 
 let admin: AdminFixture;
 let applicationId: string;
@@ -78,6 +81,25 @@ test("a lost answer is replayed, also by a process started since", async () => {
   const replayed = await restarted(admin.operation("rotateKey"), requestOf(request));
   expect(replayed.body).toEqual(first.body);
   expect(await countSecrets()).toBe(2);
+});
+
+test("each answer under a key tells how many gateways have applied the change by then", async () => {
+  const receiptOf = async (operationId: string, body?: object): Promise<unknown> => {
+    const request = { id: keyId, key: operationId, ...(body !== undefined && { body }) };
+    return receiptSchema.parse((await admin.result(operationId, request)).body).applied;
+  };
+  for (const [operationId, body] of [
+    ["updateKey", { revision: 1, disabled: true }],
+    ["rotateKey", { compromised: true }],
+    ["revokeKey", undefined],
+  ] as const) {
+    admin.keysApplied = { replicas: 2, of: 3, silent: 1 };
+    expect(await receiptOf(operationId, body)).toEqual(admin.keysApplied);
+    admin.keysApplied = { replicas: 3, of: 3, silent: 0 };
+    expect(await receiptOf(operationId, body)).toEqual(admin.keysApplied);
+    admin.keysApplied = undefined;
+    expect(await receiptOf(operationId, body)).toBeUndefined();
+  }
 });
 
 test("an answer with a secret is not replayed after ten minutes, nor the change repeated", async () => {

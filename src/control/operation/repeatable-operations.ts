@@ -1,4 +1,6 @@
+import { z } from "zod";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { isObject } from "../../domain/json-object.ts";
 import { Once } from "../../idempotency/once.ts";
 import {
   namesOfReply,
@@ -9,7 +11,7 @@ import { openReply, sealReply } from "../../idempotency/seal.ts";
 import { SharedWork } from "../../idempotency/shared/shared-work.ts";
 import type { ControlView, StoredReply } from "../../store/control-store.ts";
 import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
-import type { AdminServices } from "../services.ts";
+import type { RunServices } from "../services.ts";
 
 const purpose = "replies that may be asked for again";
 
@@ -33,17 +35,15 @@ export interface Answered {
 /** The signal fires when no request waits for the answer any more. */
 type Work = (replies: ReplyKeeper, signal: AbortSignal) => Promise<unknown>;
 
-type Services = Pick<AdminServices, "store" | "clock" | "random" | "peppers">;
-
 /**
  * Runs a change once for all requests of one principal with one idempotency key, and stores its
  * answer in the transaction of the change. A failed request changed nothing and may be retried.
  */
 export class RepeatableOperations {
-  readonly #services: Services;
+  readonly #services: RunServices;
   readonly #once: Once<StoredReply, SharedWork<Answered>>;
 
-  constructor(services: Services) {
+  constructor(services: RunServices) {
     this.#services = services;
     this.#once = new Once({
       find: (names) => services.store.read((view) => this.#find(view, names)),
@@ -51,10 +51,10 @@ export class RepeatableOperations {
     });
   }
 
-  run(request: RepeatableRequest, work: Work): Promise<Answered> {
+  async run(request: RepeatableRequest, work: Work): Promise<Answered> {
     const names = namesOf(request, this.#services);
     const { signal } = request.call;
-    return this.#once.answer<Answered>({
+    const answered = await this.#once.answer<Answered>({
       names,
       begin: (onEnd) =>
         new SharedWork({
@@ -65,6 +65,19 @@ export class RepeatableOperations {
       open: (reply) => this.#open(reply, names),
       asReplayed: (answered) => ({ ...answered, isReplayed: true }),
     });
+    return this.#withReceipt(request.operation, answered);
+  }
+
+  /**
+   * The kept answer has no receipt, because other gateways apply the change after its transaction.
+   * Each repeat counts them anew.
+   */
+  async #withReceipt({ answer }: Operation, answered: Answered): Promise<Answered> {
+    const { body } = answered;
+    const isTold = answer instanceof z.ZodObject && "applied" in answer.shape;
+    if (!isTold || !isObject(body) || "applied" in body) return answered;
+    const applied = await this.#services.onKeysChanged().catch(() => undefined);
+    return applied === undefined ? answered : { ...answered, body: { ...body, applied } };
   }
 
   async #change(
@@ -130,7 +143,7 @@ export class RepeatableOperations {
 }
 
 /** Digests, because the key and the request may contain data that must not be stored. */
-function namesOf(request: RepeatableRequest, { peppers }: Services): AllRequestNames {
+function namesOf(request: RepeatableRequest, { peppers }: RunServices): AllRequestNames {
   const { key, operation, call, parameters, query, body } = request;
   const { userId, kind, role, accountId } = call.principal;
   // A principal whose scope changed counts as a different one, because it must not see the stored

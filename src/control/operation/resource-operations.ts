@@ -159,9 +159,7 @@ export class ResourceOperations<Each extends Kind, View> {
           const entity = await find(transaction, parameters["id"] ?? "", call.principal);
           return own.run({ changing, call, body, entity, parameters, show: show(transaction) });
         });
-        // All answers to an idempotency key are equal.
-        if (call.replies !== undefined || applied === undefined) return answer;
-        return Object.assign({}, answer, { applied });
+        return applied === undefined ? answer : Object.assign({}, answer, { applied });
       },
     });
   }
@@ -184,11 +182,12 @@ export class ResourceOperations<Each extends Kind, View> {
         const { changing, body, entity: before, show } = input;
         requireRevision(before, body.revision);
         const wanted = await own.wanted(input);
+        // Also a repeated change tells how many gateways have applied it.
+        changing.touchesKeys();
         // Without a difference, there is no new revision and no audit entry.
         if (isSameValue(before, wanted)) return show(before);
         const after = await own.store(changing.transaction, wanted);
         await changing.audit(changeOf(this.#resource.kind, "update", { before, after }));
-        changing.touchesKeys();
         return show(after);
       },
     });

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Operation, OperationCall } from "./operation.ts";
 import { createRunOperation, type RunOperation } from "./run-operation.ts";
-import type { AdminServices } from "../services.ts";
+import type { RunServices } from "../services.ts";
 
 export interface OfflineRequest {
   readonly method: string;
@@ -23,7 +23,7 @@ export type RunOffline = (request: OfflineRequest) => Promise<OfflineAnswer>;
 
 /** Runs requests of the control plane without a listener, for example for the command line. */
 export function createRunOffline(
-  services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
+  services: RunServices,
   operations: readonly Operation[],
 ): RunOffline {
   const run = createRunOperation(services);

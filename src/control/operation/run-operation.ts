@@ -3,7 +3,7 @@ import { Download } from "./download.ts";
 import { RepeatableOperations, type Answered } from "./repeatable-operations.ts";
 import { invalidField } from "./field-error.ts";
 import type { Operation, OperationInput } from "./operation.ts";
-import type { AdminServices } from "../services.ts";
+import type { RunServices } from "../services.ts";
 import { fromStorageError } from "./storage-error.ts";
 
 export interface OperationRequest extends OperationInput {
@@ -24,9 +24,7 @@ export type RunOperation = (
  * Runs operations, with or without HTTP: checks the permission, then runs once for each idempotency
  * key. Make one instance per process, because it tracks running requests.
  */
-export function createRunOperation(
-  services: Pick<AdminServices, "store" | "clock" | "random" | "peppers">,
-): RunOperation {
+export function createRunOperation(services: RunServices): RunOperation {
   const repeatable = new RepeatableOperations(services);
   return async (operation, request) => {
     checkPermission(operation, request);

@@ -12,6 +12,8 @@ function replicaOf(id: string, more: Partial<Replica> = {}): Replica {
     startedAt: 0,
     configuredAt: 0,
     configDigest: "abc",
+    limitsDigest: "def",
+    pepperMarks: "one,two",
     keysEpoch: 7,
     workers: 2,
     adminUrl: "http://127.0.0.1:8081",
@@ -52,4 +54,9 @@ test("a revocation tells how many gateways apply it, also when it is repeated", 
     body: { revision: other.key.revision, disabled: true },
   });
   expect(stopped.applied).toEqual({ replicas: 3, of: 3, silent: 0 });
+  const again = await fixture.run(changedKeySchema, "updateKey", {
+    id: other.key.id,
+    body: { revision: stopped.revision, disabled: true },
+  });
+  expect(again).toEqual(stopped);
 });

@@ -1,4 +1,5 @@
 import { isLive, type Replica } from "../../domain/replica.ts";
+import { replicaDifferences } from "../../domain/replica-differences.ts";
 import { replicasSchema, type ReplicaView } from "../contract/replicas.ts";
 import { defineOperation } from "../operation/define-operation.ts";
 import type { Operation } from "../operation/operation.ts";
@@ -24,7 +25,8 @@ export function replicaOperations({ replicas }: AdminServices): readonly Operati
       async run({ call }) {
         requireUnbound(call.principal);
         const found = await replicas();
-        return { data: found.map(viewReplica), config_differs: differs(found) };
+        const warnings = replicaDifferences(found).map(({ text }) => text);
+        return { data: found.map(viewReplica), config_differs: differs(found), warnings };
       },
     }),
   ];

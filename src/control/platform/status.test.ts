@@ -5,6 +5,7 @@ import { statusSchema } from "../contract/status.ts";
 
 const facts: ProcessFacts = {
   pid: 4711,
+  degraded: "limits are not shared",
   version: "1.2.3",
   startedAt: 0,
   residentBytes: 90_000_000,
@@ -32,6 +33,7 @@ test("each process is shown with what it said, one that is not there without", a
     number: 1,
     ready: true,
     not_ready: null,
+    degraded: "limits are not shared",
     pid: 4711,
     version: "1.2.3",
     started_at: new Date(now - 1_500).toISOString(),

@@ -54,6 +54,15 @@ export function nameOfValkey(url: string): string {
   return url.replace(/\/\/[^@/]*@/, "//");
 }
 
+/** Equal for settings that lead to the same data: neither the user nor the password. */
+export function identityOfValkey(url: string): string {
+  const address = parseValkeyUrl(url);
+  if (address === undefined) return nameOfValkey(url);
+  const { topology, hosts, service, database } = address;
+  const places = hosts.map(({ host, port }) => `${host.toLowerCase()}:${port}`).toSorted();
+  return [topology, places.join(","), service, database].join("/");
+}
+
 function topologyOf(text: string): ValkeyAddress["topology"] {
   const lower = text.toLowerCase();
   return lower === "sentinel" || lower === "cluster" ? lower : "single";

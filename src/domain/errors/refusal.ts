@@ -51,6 +51,7 @@ export const refusalRules = [
   "queue_full",
   "queue_deadline",
   "ledger_full",
+  "limits_unavailable",
   "draining",
   "overloaded",
   "upstream",

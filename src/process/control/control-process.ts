@@ -3,7 +3,7 @@ import { LoopMeter } from "../../admission/overload/loop-meter.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import { systemClock } from "../../domain/clock.ts";
-import type { ProcessStatus } from "../../domain/process-status.ts";
+import { joinLacks, type ProcessStatus } from "../../domain/process-status.ts";
 import type { PortUse } from "../../edge/listen.ts";
 import { Shutdown } from "../../edge/shutdown.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
@@ -82,6 +82,7 @@ export class ControlProcess implements AsyncDisposable {
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
+      howDegraded: () => joinLacks(this.#workers.states.map(({ degraded }) => degraded)),
       processes: () => [this.#status, ...this.#workers.statuses(this.#config.workers)],
       countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });

@@ -46,6 +46,8 @@ export interface ControlServerOptions {
   readonly countWaiting: () => number;
   /** Undefined when a data server can serve. */
   readonly whyNotReady: () => string | undefined;
+  /** What the gateway lacks although it can serve; undefined: nothing. */
+  readonly howDegraded: () => string | undefined;
   readonly portUse?: PortUse | undefined;
   /** A listener that is already open at the admin address. */
   readonly door?: Door | undefined;
@@ -209,13 +211,23 @@ export class ControlServer implements AsyncDisposable {
     return new Replicas({
       store: this.storage.replicas,
       clock,
-      own: createOwnReplica({ folder, peppers, random, startedAt, state, adminUrl }),
+      own: createOwnReplica({
+        folder,
+        peppers,
+        limitStore: this.#config.limits.store,
+        random,
+        startedAt,
+        state,
+        adminUrl,
+      }),
       // Until then, a gateway that is cut off may still accept keys.
       keptMs: this.#config.auth.snapshotMaxAgeMs,
       reloadKeys,
       keepKeys: async (epoch) => this.storage.keyFile?.follow(epoch),
       onMessagesLost: (error) => events.keyMessagesLost(error),
       onMessagesBack: () => events.keyMessagesBack(),
+      onDifference: (text) => events.replicasDiffer(text),
+      onSame: () => events.replicasSame(),
     });
   }
 
@@ -242,8 +254,11 @@ export class ControlServer implements AsyncDisposable {
   }
 
   #routes(): RouteTable {
-    const { renderMetrics, whyNotReady } = this.#options;
+    const { renderMetrics, whyNotReady, howDegraded } = this.#options;
     const { routes: control } = this.#plane;
-    return new RouteTable(adminRoutes({ renderMetrics, whyNotReady, control }), "admin");
+    return new RouteTable(
+      adminRoutes({ renderMetrics, whyNotReady, howDegraded, control }),
+      "admin",
+    );
   }
 }

@@ -25,6 +25,7 @@ import {
   startLimits,
   type LinkedLimits,
 } from "./linked-limits.ts";
+import { whyDegraded, whyNoKeys } from "./why-degraded.ts";
 import { whyNoTarget } from "./why-no-target.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
 import { buildHooks } from "../wiring/build-hooks.ts";
@@ -125,6 +126,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   get facts(): OwnFacts {
     return {
       ...ownFacts(this.#services.overload.loop),
+      degraded: whyDegraded(this.#keyRing, this.#limits),
       openCalls: this.openCalls,
       calls: this.#running.entered,
       spoolBytes: this.#options.ledger.spoolBytes,
@@ -160,8 +162,8 @@ export class DataServer implements DataPort, AsyncDisposable {
   whyNotReady(): string | undefined {
     const { ledger, shutdown, whyNotReady } = this.#options;
     if (shutdown.hasBegun) return "shutting down";
-    const keys = this.#keyRing.isLoaded ? undefined : "keys are not loaded yet";
-    return whyNotReady() ?? keys ?? ledger.whyNotReady() ?? whyNoTarget(this.#snapshot);
+    const known = whyNoKeys(this.#keyRing) ?? ledger.whyNotReady();
+    return whyNotReady() ?? known ?? whyNoTarget(this.#snapshot);
   }
 
   /** Ends the calls that still run, with the error that callers of a draining gateway get. */
@@ -203,19 +205,18 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   #createKeyRing(): KeyRing {
     const { control, clock, telemetry } = this.#options;
-    const { storage: events } = telemetry;
     return new KeyRing({
       store: control.keys,
       clock,
       intervalMs: keyPollMs(this.#options.config.storage),
-      onReloaded: () => events.keysReloaded(),
+      onReloaded: () => telemetry.storage.keysReloaded(),
       onChanged: () => {
         this.#running.endStale();
         this.#services.capacity.unitsChanged();
       },
       onReloadFailed: (error) => {
         // The loss of control is reported once.
-        if (!(error instanceof LinkLost)) events.keysReloadFailed(error);
+        if (!(error instanceof LinkLost)) telemetry.storage.keysReloadFailed(error);
       },
     });
   }
@@ -251,10 +252,9 @@ export class DataServer implements DataPort, AsyncDisposable {
 
   #listen(): Listener {
     const { control, telemetry, clock, randomBytes, shutdown } = this.#options;
-    const { listen, http } = this.#config;
     const { overload, count } = this.#services;
     return startListener({
-      address: listen.data,
+      address: this.#config.listen.data,
       routes: this.#routes(),
       edge: () => this.#edge,
       keyed: {
@@ -263,7 +263,7 @@ export class DataServer implements DataPort, AsyncDisposable {
         count,
         overload,
       },
-      idleTimeoutMs: http.idleTimeoutMs,
+      idleTimeoutMs: this.#config.http.idleTimeoutMs,
       events: telemetry.events,
       refusals: { record: (refusal) => control.recordRefusal(refusal) },
       clock,

@@ -23,7 +23,8 @@ class Bench {
 
   installation(...configured: readonly string[]): Installation {
     const auth = { peppers: configured.map((text) => new Secret(text)) };
-    return new Installation({ dataDir: this.dataDir, auth }, { random, clock });
+    const storage = { backend: "sqlite" } as const;
+    return new Installation({ dataDir: this.dataDir, auth, storage }, { random, clock });
   }
 
   connection(owner = this.installation()): SqliteConnection {

@@ -12,6 +12,8 @@ export interface InstallationSettings {
   readonly dataDir: string;
   /** The first digests, all verify. Empty: the pepper in the data directory. */
   readonly auth: { readonly peppers: readonly Secret[] };
+  /** Advice differs: `serve --init` and a single gateway are for databases in a file. */
+  readonly storage: { readonly backend: "sqlite" | "postgres" };
 }
 
 export interface InstallationServices {
@@ -31,11 +33,16 @@ export class Installation implements DatabaseOwner {
   readonly #clock: Pick<Clock, "now">;
   /** Whether the data directory was used before this process. */
   readonly #wasUsed: boolean;
+  readonly #isShared: boolean;
   #pepper: Pepper;
   #id: string | undefined;
 
-  constructor({ dataDir, auth }: InstallationSettings, { random, clock }: InstallationServices) {
+  constructor(
+    { dataDir, auth, storage }: InstallationSettings,
+    { random, clock }: InstallationServices,
+  ) {
     this.folder = new DataFolder(dataDir);
+    this.#isShared = storage.backend === "postgres";
     this.#random = random;
     this.#clock = clock;
     const [configured, ...older] = auth.peppers;
@@ -59,7 +66,8 @@ export class Installation implements DatabaseOwner {
     }
     if (this.hasWrongPepper(facts)) {
       const { source, isNew } = this.#pepper;
-      const what = isNew ? "a pepper that is gone" : `another pepper than that of ${source}`;
+      const gone = this.#isShared ? "a pepper that is not known here" : "a pepper that is gone";
+      const what = isNew ? gone : `another pepper than that of ${source}`;
       throw new WrongDatabase(facts.path, `was used with ${what}`, this.#pepperAdvice());
     }
   }
@@ -95,15 +103,25 @@ export class Installation implements DatabaseOwner {
   }
 
   #adviceFor(backup: string): string {
+    const startOver = this.#isShared
+      ? "name another, empty data_dir"
+      : "start once with `serve --init`";
     return (
       `${this.folder.path} belongs to a database that was used before. Restore that from ${backup}, ` +
-      "or correct storage.url or data_dir. To start over, start once with `serve --init`."
+      `or correct storage.url or data_dir. To start over, ${startOver}.`
     );
   }
 
   #pepperAdvice(): string {
     const { source, isNew } = this.#pepper;
     const missing = isNew ? `${source} is missing, and auth.peppers is not set. ` : "";
+    if (this.#isShared) {
+      return (
+        `${missing}Set auth.peppers to the list of the gateways that use this database, or restore the ` +
+        "pepper from a backup: without it no API key works. To give up all API keys instead, use a " +
+        "new database and an empty data_dir."
+      );
+    }
     return (
       `${missing}Restore the pepper from a backup, or name it in auth.peppers: without it no API key works. ` +
       "To give up all API keys instead, start once with `serve --init`."

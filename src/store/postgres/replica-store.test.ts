@@ -17,6 +17,8 @@ function factsOf(id: string, more: Partial<ReplicaFacts> = {}): ReplicaFacts {
     startedAt: 1_000,
     configuredAt: 2_000,
     configDigest: "abc",
+    limitsDigest: "def",
+    pepperMarks: "one,two",
     keysEpoch: 1,
     workers: 2,
     adminUrl: "http://127.0.0.1:8081",

@@ -59,8 +59,10 @@ export class PostgresReplicaStore implements ReplicaStore {
 }
 
 async function writeRow(queries: Queries, own: ReplicaFacts): Promise<void> {
-  const { id, configDigest = null, keysEpoch = null, notReady = null, ...others } = own;
-  const facts = { ...others, configDigest, keysEpoch, notReady, signedAt: serverTime };
+  const { id, configDigest = null, limitsDigest = null, pepperMarks = null, ...rest } = own;
+  const { keysEpoch = null, notReady = null, ...others } = rest;
+  const compared = { configDigest, limitsDigest, pepperMarks };
+  const facts = { ...others, ...compared, keysEpoch, notReady, signedAt: serverTime };
   await queries
     .insertInto("replicas")
     .values({ id, ...facts })
@@ -81,6 +83,8 @@ const columns = [
   "startedAt",
   "configuredAt",
   "configDigest",
+  "limitsDigest",
+  "pepperMarks",
   "keysEpoch",
   "workers",
   "adminUrl",

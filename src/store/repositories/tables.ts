@@ -51,6 +51,8 @@ export interface ReplicaRow {
   startedAt: number;
   configuredAt: number;
   configDigest: string | null;
+  limitsDigest: string | null;
+  pepperMarks: string | null;
   keysEpoch: number | null;
   workers: number;
   adminUrl: string;

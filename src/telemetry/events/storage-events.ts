@@ -91,6 +91,15 @@ export class StorageEvents {
     logRecovery(this.#logger, this.#messages, "changes of keys are announced again");
   }
 
+  /** Gateways on the database that must have something in common have not. */
+  replicasDiffer(what: string): void {
+    this.#logger.log("error", "the gateways on this database do not fit together", { what });
+  }
+
+  replicasSame(): void {
+    this.#logger.log("info", "the gateways on this database fit together again");
+  }
+
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */
   usageDropped({ ofErasedAccounts, tooOld }: DroppedUsage): void {
     if (ofErasedAccounts + tooOld === 0) return;

@@ -5,6 +5,7 @@ import {
   type Replica,
   type ReplicaFacts,
 } from "../../../domain/replica.ts";
+import { replicaDifferences } from "../../../domain/replica-differences.ts";
 import { Coalesced } from "../../../domain/waiting/coalesced.ts";
 import { hasSettledWithin } from "../../../domain/waiting/has-settled-within.ts";
 import { wait } from "../../../domain/waiting/wait.ts";
@@ -25,6 +26,9 @@ export interface ReplicasOptions {
   /** Called once when changes are no longer announced, and when they are again. */
   readonly onMessagesLost: (error: unknown) => void;
   readonly onMessagesBack: () => void;
+  /** Called once when gateways turn out to differ, and when none does any more. */
+  readonly onDifference: (text: string) => void;
+  readonly onSame: () => void;
 }
 
 const signIntervalMs = 1_000;
@@ -41,6 +45,7 @@ export class Replicas {
   readonly #stopping = new AbortController();
   readonly #signing: Coalesced<ReplicasSeen>;
   readonly #following = new Coalesced(() => this.#follow());
+  #differing: ReadonlySet<string> = new Set();
   #watch: ReplicaWatch | undefined;
   #woken = Promise.withResolvers<void>();
 
@@ -117,7 +122,10 @@ export class Replicas {
     while (!signal.aborted) {
       const seen = await this.#signing.run().catch(() => undefined);
       // A message may have been lost.
-      if (seen !== undefined) this.#keysChanged(seen.keysEpoch);
+      if (seen !== undefined) {
+        this.#keysChanged(seen.keysEpoch);
+        this.#compare(seen.replicas);
+      }
       await wait(signIntervalMs, signal, this.#options.clock);
     }
   }
@@ -125,6 +133,15 @@ export class Replicas {
   #keysChanged(epoch: number | undefined): void {
     if (epoch !== undefined && epoch === this.#options.own().keysEpoch) return;
     this.#following.run().catch(() => undefined);
+  }
+
+  #compare(replicas: readonly Replica[]): void {
+    const differences = replicaDifferences(replicas);
+    for (const { kind, text } of differences) {
+      if (!this.#differing.has(kind)) this.#options.onDifference(text);
+    }
+    if (this.#differing.size > 0 && differences.length === 0) this.#options.onSame();
+    this.#differing = new Set(differences.map(({ kind }) => kind));
   }
 
   async #follow(): Promise<void> {

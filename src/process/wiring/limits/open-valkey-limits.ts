@@ -44,10 +44,12 @@ export function openValkeyLimits(
     }
     void fleet.check();
   });
-  metrics.followLimits(() => !connection.isUp || !fleet.isTrusted);
+  const isAlone = (): boolean => !connection.isUp || !fleet.isTrusted;
+  metrics.followLimits(isAlone);
   const coordinator = newSharedCoordinator(connection, { clock, fleet });
   return Object.assign(limits, {
     coordinator,
+    isAlone,
     async start(): Promise<void> {
       await connection.open();
       if (!connection.isUp) events.limitsAlone(name, "it did not answer at the start");

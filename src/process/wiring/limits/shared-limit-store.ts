@@ -13,6 +13,8 @@ export interface SharedCoordinator {
 /** The limits of a worker that shares them with the workers of other gateways. */
 export interface SharedLimitStore extends LimitStore {
   readonly coordinator: SharedCoordinator;
+  /** Whether this worker decides alone, because the server does not answer or has lost its data. */
+  isAlone(): boolean;
   /** Connects; the worker serves calls even if that fails. */
   start(): Promise<void>;
   close(): Promise<void>;

@@ -1,7 +1,10 @@
 import type { Client } from "pg";
 import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable } from "../../errors.ts";
+import type { DatabaseFacts } from "../../installation.ts";
+import { progressTable } from "../../repositories/copy/copy-place.ts";
 import type { SchemaCheck } from "../../schema-version.ts";
+import { hasTable, readFacts } from "./installation-row.ts";
 import { migrations } from "./migrations.ts";
 import { createClient } from "./pool.ts";
 import { troubleOf } from "./postgres-trouble.ts";
@@ -11,6 +14,10 @@ import { readSchema } from "./prepare-database.ts";
 export interface ServerFacts {
   /** Undefined if the user may not create tables, or not change those that exist. */
   readonly schema: SchemaCheck | undefined;
+  /** What decides whether it is the right database; undefined: as above. */
+  readonly database: DatabaseFacts | undefined;
+  /** Whether a copy into it was interrupted. */
+  readonly isUnfinishedCopy: boolean;
   /** Of the server, such as 150018 for 15.18. */
   readonly version: number;
   readonly encoding: string;
@@ -66,6 +73,8 @@ export async function inspectServer(url: string, now: () => number): Promise<Ser
     return {
       ...facts,
       schema: hasRights ? { name, found: await readSchema(client), migrations } : undefined,
+      database: hasRights ? await readFacts(client, name) : undefined,
+      isUnfinishedCopy: await hasTable(client, progressTable),
       // The server's answer was made in the middle of the wait for it.
       aheadMs: serverNow - (askedAt + now()) / 2,
     };

@@ -1,7 +1,7 @@
 import type { Migration } from "../../schema-version.ts";
 import { compatibleVersions } from "../migrations/compatible-versions.ts";
 import { controlSchema } from "../migrations/control-schema.ts";
-import { replicas } from "../migrations/replicas.ts";
+import { replicaDifferences, replicas } from "../migrations/replicas.ts";
 import { replySchema } from "../migrations/reply-schema.ts";
 import { usageSchema } from "../migrations/usage-schema.ts";
 
@@ -18,4 +18,5 @@ export const migrations: readonly Migration[] = [
   // Programs from before this step refuse every newer schema.
   { name: "compatible-versions", sql: compatibleVersions, compatibleSince: 2 },
   { name: "replicas", sql: replicas, compatibleSince: 2 },
+  { name: "replica-differences", sql: replicaDifferences, compatibleSince: 2 },
 ];

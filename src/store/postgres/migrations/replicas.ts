@@ -19,3 +19,9 @@ export const replicas = `
     signed_at bigint NOT NULL
   );
 `;
+
+/** What gateways must have in common; NULL: of a version that does not tell. */
+export const replicaDifferences = `
+  ALTER TABLE replicas ADD COLUMN limits_digest ${text};
+  ALTER TABLE replicas ADD COLUMN pepper_marks ${text};
+`;

@@ -10,7 +10,7 @@ import { lateRows } from "../migrations/late-rows.ts";
 import { limitHistory } from "../migrations/limit-history.ts";
 import { provisionedPools } from "../migrations/provisioned-pools.ts";
 import { rareFilters } from "../migrations/rare-filters.ts";
-import { replicas } from "../migrations/replicas.ts";
+import { replicaDifferences, replicas } from "../migrations/replicas.ts";
 import { tokenParents } from "../migrations/token-parents.ts";
 import { cacheWrites, callRouting } from "../migrations/usage-columns.ts";
 import { usageRollups } from "../migrations/usage-rollups.ts";
@@ -43,6 +43,7 @@ const early = {
 export const migrations: readonly Migration[] = [
   ...Object.entries(early).map(([name, sql], index) => ({ name, sql, compatibleSince: index + 1 })),
   { name: "replicas", sql: replicas, compatibleSince: 17 },
+  { name: "replica-differences", sql: replicaDifferences, compatibleSince: 17 },
 ];
 
 /** The schema version from which the audit has seals. */

@@ -14,3 +14,9 @@ export const replicas = `
     signed_at INTEGER NOT NULL
   ) STRICT;
 `;
+
+/** What gateways must have in common. */
+export const replicaDifferences = `
+  ALTER TABLE replicas ADD COLUMN limits_digest TEXT;
+  ALTER TABLE replicas ADD COLUMN pepper_marks TEXT;
+`;

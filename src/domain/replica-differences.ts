@@ -1,0 +1,58 @@
+import { isLive, type Replica } from "./replica.ts";
+
+/** Something that gateways on one database must have in common, and have not. */
+export interface ReplicaDifference {
+  readonly kind: "limits-in-memory" | "limits-differ" | "peppers-differ";
+  /** What it means and what to do, for operators. */
+  readonly text: string;
+}
+
+/** Compares the gateways that give signs. Those of versions that do not tell are left out. */
+export function replicaDifferences(replicas: readonly Replica[]): readonly ReplicaDifference[] {
+  const live = replicas.filter(isLive);
+  return [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live)].filter(
+    (difference) => difference !== undefined,
+  );
+}
+
+const advice = "Set limits.store of all of them to the same server, and restart them.";
+
+function limitsInMemory(live: readonly Replica[]): ReplicaDifference | undefined {
+  const alone = live.filter(({ limitsDigest }) => limitsDigest === "memory");
+  if (alone.length === 0 || live.length === 1) return undefined;
+  const text =
+    `${live.length} gateways use this database, but limits are in the memory of ` +
+    `${namesOf(alone)}, which grants every plan in full by itself. ${advice}`;
+  return { kind: "limits-in-memory", text };
+}
+
+function limitsDiffer(live: readonly Replica[]): ReplicaDifference | undefined {
+  const byServer = Map.groupBy(
+    live.filter(({ limitsDigest = "memory" }) => limitsDigest !== "memory"),
+    ({ limitsDigest }) => limitsDigest,
+  );
+  if (byServer.size < 2) return undefined;
+  const places = [...byServer].map(([digest, those]) => `${digest} of ${namesOf(those)}`);
+  const text =
+    `limits.store names different servers (${places.join("; ")}), each of which grants every plan ` +
+    `in full. ${advice}`;
+  return { kind: "limits-differ", text };
+}
+
+/** While peppers are rotated, their order differs; each must know what another one may use. */
+function peppersDiffer(live: readonly Replica[]): ReplicaDifference | undefined {
+  const known = live.flatMap(({ pepperMarks }) => pepperMarks?.split(",")[0] ?? []);
+  const lacking = live.filter(({ pepperMarks }) => {
+    const own = pepperMarks?.split(",");
+    return own !== undefined && known.some((mark) => !own.includes(mark));
+  });
+  if (lacking.length === 0) return undefined;
+  const text =
+    `auth.peppers of ${namesOf(lacking)} lacks the first pepper of another gateway, so keys that ` +
+    "the other one issues or renews are refused there. Give all gateways the same list.";
+  return { kind: "peppers-differ", text };
+}
+
+function namesOf(replicas: readonly Replica[]): string {
+  return replicas.map(({ name, adminUrl }) => `${name} (${adminUrl})`).join(", ");
+}
