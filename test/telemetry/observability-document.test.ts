@@ -36,18 +36,6 @@ test.each(["docs/observability.md", "docs/operations.md", "docs/processes.md"])(
   },
 );
 
-test("the page quotes messages of the log as they are", async () => {
-  const root = new URL("../..", import.meta.url).pathname;
-  const sources = [...new Bun.Glob("src/{telemetry,process}/**/*.ts").scanSync(root)];
-  const texts = await Promise.all(sources.map((path) => Bun.file(`${root}${path}`).text()));
-  const code = texts.join("\n");
-  const messages = tableRows(page)
-    .filter(([level, ...rest]) => ["warn", "error"].includes(level ?? "") && rest.length === 1)
-    .map(([, message = ""]) => message.replaceAll(/^`+ ?| ?`+$/g, ""));
-  expect(messages).not.toEqual([]);
-  for (const message of messages) expect(code).toContain(`"${message}"`);
-});
-
 testNeeding("promtool")("promtool finds nothing wrong in the page of metrics", async () => {
   expect(await promtool(["check", "metrics"], {}, exposed)).toBeUndefined();
 });
