@@ -46,7 +46,7 @@ const tokens = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, ma
 
 const step = fc.oneof(
   stepOf(5, "wait", {
-    ms: fc.constantFrom(1, 5, 100, 300, 700, 999, 1_000, 7_000, 59_000, 61_000),
+    ms: fc.constantFrom(0.3, 0.8, 1, 5, 100, 300, 700, 999, 1_000, 7_000, 59_000, 61_000),
   }),
   stepOf(8, "call", {
     worker,

@@ -1,4 +1,5 @@
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
+import { partsOfWorker, pressedSlots } from "../../../domain/limits/lease-rules.ts";
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { slotMs } from "../../../domain/limits/slots.ts";
 import type { LeaseId } from "../../../store/coordinator/leases/lease-account.ts";
@@ -38,10 +39,6 @@ interface Asked<Decision, Answer> {
   readonly answer: (decision: Decision) => Answer;
 }
 
-/** A lease is at most the rest of a scope, divided by this and by the number of workers. */
-const partsOfWorker = 4;
-/** How long a scope gets no leases after a recall: until the end of the next slot. */
-const pressedSlots = 2;
 /** Longest wait for a worker to return leases. */
 const recallLimitMs = 250;
 /** Decisions that wait for leases; further ones are refused at once. */

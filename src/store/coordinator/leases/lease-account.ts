@@ -1,3 +1,4 @@
+import { fewestLeasedRequests } from "../../../domain/limits/lease-rules.ts";
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { slotMs } from "../../../domain/limits/slots.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
@@ -58,8 +59,6 @@ export interface Amounts {
 
 /** How much more is asked for than was used in a second. */
 const growth = 1.25;
-/** With fewer requests, a lease saves nothing. */
-const fewestRequests = 2;
 
 /** Calls of this worker under the same scopes. */
 export class LeaseAccount {
@@ -97,7 +96,7 @@ export class LeaseAccount {
     this.#advance(nowMs);
     const wanted = (unit: keyof Amounts): number =>
       Math.floor(growth * Math.max(this.#current[unit], this.#previous[unit]));
-    if (wanted("requests") < fewestRequests) return undefined;
+    if (wanted("requests") < fewestLeasedRequests) return undefined;
     this.#askedAt = nowMs;
     return {
       account: this.number,

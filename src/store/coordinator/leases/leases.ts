@@ -115,7 +115,7 @@ export class Leases {
    * Charges what a call has used to its lease, which gets back what a settled call did not use.
    * False for a call without a lease. If the lease is too small, or already over, it ends.
    */
-  note(account: LeaseAccount | undefined, { callId, tokens, isFinal }: CallUse): boolean {
+  charge(account: LeaseAccount | undefined, { callId, tokens, isFinal }: CallUse): boolean {
     const lease = account?.lease;
     const call = lease?.calls.get(callId);
     if (lease === undefined || call === undefined) return false;

@@ -1,3 +1,4 @@
+import { fewestLeasedRequests } from "../../../domain/limits/lease-rules.ts";
 import { overrunLimit, type Demand, type ScopeCharge } from "./scope-charge.ts";
 
 /** What is charged in one slot for calls that another process may admit in that slot. */
@@ -19,9 +20,6 @@ export interface LeasedCall {
   readonly overrun: number;
 }
 
-/** A lease of fewer requests saves nothing. */
-const fewestRequests = 2;
-
 /** At most one of `parts` of what each scope has left. Undefined: too little, or no lease at all. */
 export function amountsOfLease(
   charges: readonly ScopeCharge[],
@@ -41,5 +39,5 @@ export function amountsOfLease(
       overrun = Math.min(overrun, partOf(overrunLimit(scope) - window.overrun));
     }
   }
-  return requests < fewestRequests ? undefined : { requests, tokens, overrun };
+  return requests < fewestLeasedRequests ? undefined : { requests, tokens, overrun };
 }

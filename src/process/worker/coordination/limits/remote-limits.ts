@@ -230,7 +230,7 @@ export class RemoteLimits implements LimitStore, CoordinationPart {
       return;
     }
     const account = this.#calls.accountOf(callId);
-    if (isLinked && this.#leases.note(account, note)) {
+    if (isLinked && this.#leases.charge(account, note)) {
       // Control learns of the call when its lease ends before it.
       this.#calls.noteOwn(note);
       return;

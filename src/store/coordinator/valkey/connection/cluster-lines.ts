@@ -2,12 +2,15 @@ import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts
 import { clusterSlots, keySlot } from "./key-slot.ts";
 import type { ServerLine } from "./server-line.ts";
 import { listOf } from "./list-of.ts";
-import { errorCode, isMoving, ValkeyUnavailable } from "./valkey-errors.ts";
+import { errorCode, isMoving, notSent, ValkeyUnavailable } from "./valkey-errors.ts";
+
+/** A command, as for one server. */
+type Sent = Parameters<ServerLine["send"]>;
 
 /** Commands by the slot of a key. */
 export interface CommandLines {
   open(): Promise<void>;
-  send(key: string, command: string, parameters: string[]): Promise<unknown>;
+  send(key: string, ...sent: Sent): Promise<unknown>;
   close(): void;
 }
 
@@ -36,15 +39,15 @@ export class ClusterLines implements CommandLines {
     await this.#load();
   }
 
-  async send(key: string, command: string, parameters: string[]): Promise<unknown> {
+  async send(key: string, ...sent: Sent): Promise<unknown> {
     const slot = keySlot(key);
     const line = this.#bySlot[slot];
     if (line === undefined) {
       void this.#load();
-      throw new ValkeyUnavailable("the servers of the cluster are not known yet");
+      throw notSent("the servers of the cluster are not known yet");
     }
     try {
-      return await line.send(command, parameters);
+      return await line.send(...sent);
     } catch (error) {
       if (!line.isUp) void this.#load();
       if (!isMoved(error)) throw notNow(error);
@@ -54,7 +57,7 @@ export class ClusterLines implements CommandLines {
       if (next === undefined) throw new ValkeyUnavailable(error.message);
       // Both go out in one turn on one connection, so nothing comes between them.
       if (errorCode(error) === "ASK") next.send("ASKING", []).catch(() => undefined);
-      return next.send(command, parameters).catch((again: unknown) => {
+      return next.send(...sent).catch((again: unknown) => {
         throw notNow(again);
       });
     }

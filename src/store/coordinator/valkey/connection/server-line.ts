@@ -2,7 +2,13 @@ import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
 import { listOf } from "./list-of.ts";
-import { isMoving, isReplaced, isWrongRequest, ValkeyUnavailable } from "./valkey-errors.ts";
+import {
+  isMoving,
+  isReplaced,
+  isWrongRequest,
+  notSent,
+  ValkeyUnavailable,
+} from "./valkey-errors.ts";
 
 export interface ServerSettings {
   readonly username: string;
@@ -23,6 +29,11 @@ export interface ServerLineOptions extends ServerSettings {
   readonly onChange: (reason: string | undefined) => void;
 }
 
+export interface Urgency {
+  /** Whether to fail at once while another answer is late, because the caller can go on alone. */
+  readonly isDecision: boolean;
+}
+
 /** Errors in a row after which commands are no longer sent. */
 const mostFailures = 5;
 const firstProbeMs = 100;
@@ -34,7 +45,7 @@ export const connectTimeoutMs = 2_000;
 
 /**
  * The connection to one server with its breaker. While the server is unavailable, commands fail at
- * once, and one probe at a time tries to connect again. While an answer is late, commands fail at
+ * once, and one probe at a time tries to connect again. While an answer is late, decisions fail at
  * once as well, so that no call waits for two of them. The client sends all commands of a turn
  * together.
  */
@@ -64,10 +75,14 @@ export class ServerLine {
     await this.#probe();
   }
 
-  send(command: string, parameters: string[]): Promise<unknown> {
+  send(
+    command: string,
+    parameters: string[],
+    { isDecision }: Urgency = { isDecision: false },
+  ): Promise<unknown> {
     const client = this.#client;
-    if (client === undefined) return Promise.reject(new ValkeyUnavailable(this.#reason));
-    if (this.#late.size > 0) return Promise.reject(new ValkeyUnavailable("an answer is late"));
+    if (client === undefined) return Promise.reject(notSent(this.#reason));
+    if (isDecision && this.#late.size > 0) return Promise.reject(notSent("an answer is late"));
     const answer: Promise<unknown> = client.send(command, parameters);
     return this.#deadlines
       .within(answer, (error) => this.#awaitLate(client, answer, error))
@@ -91,11 +106,17 @@ export class ServerLine {
     if (client !== this.#client) return;
     this.#late.add(answer);
     answer.catch(() => undefined).finally(() => this.#late.delete(answer));
-    if (this.#late.size > 1) return;
+    if (this.#late.size === 1) this.#watchLate(client, answer, error);
+  }
+
+  #watchLate(client: Bun.RedisClient, answer: Promise<unknown>, error: ValkeyUnavailable): void {
     const { clock, timeoutMs } = this.#options;
     clock.schedule(
       () => {
-        if (client === this.#client && this.#late.has(answer)) this.#goDown(error.message);
+        if (client !== this.#client) return;
+        if (this.#late.has(answer)) return this.#goDown(error.message);
+        const [next] = this.#late;
+        if (next !== undefined) this.#watchLate(client, next, error);
       },
       (mostTimeouts - 1) * timeoutMs,
     );

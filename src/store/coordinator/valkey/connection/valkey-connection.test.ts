@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { HeldAnswers } from "../../../../../test/support/held-answers.ts";
 import {
   connectTo,
   describeWithValkey,
@@ -59,7 +60,7 @@ describeWithValkey(() => {
     await until(() => connection.isUp);
   });
 
-  test("while an answer of a frozen server is late, other commands fail at once", async () => {
+  test("while an answer of a frozen server is late, decisions fail at once", async () => {
     await using server = await startValkey();
     using connection = closing(await connectTo(server, { timeoutMs: 400 }));
     const changes: (string | undefined)[] = [];
@@ -68,13 +69,52 @@ describeWithValkey(() => {
     await connection.run(echo, ["k"], ["1"]).catch(() => undefined);
     expect(connection.isUp).toBe(true);
     const outcomes: string[] = [];
-    void connection.run(echo, ["k"], ["2"]).catch((error: unknown) => outcomes.push(String(error)));
+    const decision = scriptOf("decide", echo.text, { isDecision: true });
+    void connection
+      .run(decision, ["k"], ["2"])
+      .catch((error: unknown) => outcomes.push(String(error)));
+    const waiting = connection.run(echo, ["k"], ["2"]);
     await nextTurn();
     expect(outcomes).toEqual(["ValkeyUnavailable: an answer is late"]);
     server.signal("SIGCONT");
-    await until(() => connection.isUp);
+    expect(await waiting).toEqual(["k", 2, 1]);
     const answered = async () => connection.run(echo, ["k"], ["3"]).catch(() => undefined);
     while ((await answered()) === undefined) await Bun.sleep(10);
+  });
+
+  test("of two late answers, only one has to come for the connection to be given up", async () => {
+    await using server = await startValkey();
+    using relay = new HeldAnswers(server.port);
+    using connection = closing(await connectTo(relay, { timeoutMs: 100 }));
+    relay.hold();
+    const first = connection.run(echo, ["k"], ["1"]).catch(() => undefined);
+    await until(() => relay.held === 1);
+    const second = connection.run(echo, ["k"], ["2"]).catch(() => undefined);
+    await Promise.all([first, second]);
+    // The other one never comes: the connection is half open.
+    relay.passOne();
+    await until(() => !connection.isUp);
+    await until(() => connection.isUp);
+    expect(await connection.run(echo, ["k"], ["3"])).toEqual(["k", 3, 1]);
+  });
+
+  test("a half-open connection of subscriptions is replaced", async () => {
+    await using server = await startValkey();
+    using relay = new HeldAnswers(server.port);
+    using connection = closing(await connectTo(relay, { timeoutMs: 100 }));
+    using other = closing(await connectTo(server));
+    let heard = 0;
+    connection.subscribe("news", () => (heard += 1));
+    const tell = async (): Promise<void> => {
+      const before = heard;
+      while (heard === before) {
+        await other.publish("news", "a");
+        await Bun.sleep(20);
+      }
+    };
+    await tell();
+    relay.hold();
+    await tell();
   });
 
   test("a demoted primary counts as down until it is promoted again", async () => {

@@ -3,19 +3,23 @@ import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort, ValkeyAddress } from "../../../../domain/addresses/valkey-address.ts";
 import { ClusterLines, nameOfServer, type CommandLines } from "./cluster-lines.ts";
 import { locatePrimary } from "./locate-primary.ts";
-import { ServerLine, type ServerSettings } from "./server-line.ts";
+import { ServerLine, type ServerSettings, type Urgency } from "./server-line.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { errorCode, ValkeyUnavailable } from "./valkey-errors.ts";
 
 /** A script that the server runs as one step. */
-export interface ValkeyScript {
+export interface ValkeyScript extends Urgency {
   readonly name: string;
   readonly text: string;
   readonly digest: string;
 }
 
-export function scriptOf(name: string, text: string): ValkeyScript {
-  return { name, text, digest: createHash("sha1").update(text).digest("hex") };
+export function scriptOf(
+  name: string,
+  text: string,
+  { isDecision = false }: Partial<Urgency> = {},
+): ValkeyScript {
+  return { name, text, digest: createHash("sha1").update(text).digest("hex"), isDecision };
 }
 
 /** The connection of a process to Valkey or Redis. */
@@ -99,15 +103,16 @@ class RunningConnection implements ValkeyConnection {
   }
 
   run(
-    { text, digest }: ValkeyScript,
+    { text, digest, isDecision }: ValkeyScript,
     keys: readonly [string, ...string[]],
     parameters: readonly string[],
   ): Promise<unknown> {
     const [key] = keys;
     const rest = [String(keys.length), ...keys, ...parameters];
-    return this.#lines.send(key, "EVALSHA", [digest, ...rest]).catch((error: unknown) => {
+    const urgency = { isDecision };
+    return this.#lines.send(key, "EVALSHA", [digest, ...rest], urgency).catch((error: unknown) => {
       if (errorCode(error) !== "NOSCRIPT") throw error;
-      return this.#lines.send(key, "EVAL", [text, ...rest]);
+      return this.#lines.send(key, "EVAL", [text, ...rest], urgency);
     });
   }
 
@@ -157,7 +162,7 @@ function settingsOf({ address, authorities }: ValkeyConnectionOptions): ServerSe
 function oneLine(line: ServerLine): CommandLines {
   return {
     open: () => line.open(),
-    send: (_key, command, parameters) => line.send(command, parameters),
+    send: (_key, ...sent) => line.send(...sent),
     close: () => line.close(),
   };
 }

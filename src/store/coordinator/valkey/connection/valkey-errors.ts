@@ -1,6 +1,12 @@
 /** The server has not answered in time, cannot be reached, or cannot decide now. */
 export class ValkeyUnavailable extends Error {
   override readonly name = "ValkeyUnavailable";
+  /** False: the server has certainly not received the command. */
+  isSent = true;
+}
+
+export function notSent(reason: string): ValkeyUnavailable {
+  return Object.assign(new ValkeyUnavailable(reason), { isSent: false });
 }
 
 /** Error replies after which the server is asked for again: it may have been replaced. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { joinsContract } from "../../../../../test/contracts/joins-contract.ts";
+import { HeldAnswers } from "../../../../../test/support/held-answers.ts";
 import { SteppedClock } from "../../../../../test/support/stepped-clock.ts";
 import {
   connectTo,
@@ -22,6 +23,26 @@ describeWithValkey(() => {
     for (const close of closings) close();
     await server[Symbol.asyncDispose]();
   });
+  test("a claim that is released while another answer is late is free at once", async () => {
+    using relay = new HeldAnswers(server.port);
+    const timeoutMs = 200;
+    const [slow, fast] = [await connectTo(relay, { timeoutMs }), await connectTo(server)];
+    const [one, other] = [slow, fast].map(
+      (connection, index) =>
+        new ValkeyJoins({ connection, clock: systemClock, process: `late ${index}` }),
+    );
+    if (one === undefined || other === undefined) throw new Error("two processes are needed");
+    const request = { id: "late", requestDigest: "d" };
+    expect(await one.claim(request)).toBe("owner");
+    const repeated = other.claim(request);
+    relay.hold();
+    await slow.send("x", "PING", []).catch(() => undefined);
+    one.release(request.id);
+    relay.release();
+    expect(await repeated).toBe("ended");
+    for (const connection of [slow, fast]) connection.close();
+  });
+
   let processes = 0;
 
   async function start(clock: Pick<Clock, "schedule">) {

@@ -88,7 +88,8 @@ export function readLease(reply: unknown, asked: AskedScopes): ChargedLease | un
   const charges = chargesOf(asked, told.map(admittedWindow), slot);
   return {
     slot,
-    endsInMs: Math.min(slotMs, (slot + 1) * slotMs - now),
+    // The server's time is told in whole milliseconds, rounded down.
+    endsInMs: Math.min(slotMs, (slot + 1) * slotMs - now - 1),
     requests: numberOf(requests),
     tokens: numberOf(tokens),
     overrun: numberOf(overrun),

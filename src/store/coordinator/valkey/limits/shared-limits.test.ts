@@ -16,7 +16,8 @@ import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
 import type { LimitStore } from "../../../store.ts";
 import { createMemoryLimitStore } from "../../memory/limit-store.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
-import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
+import { nextTurn } from "../../../../domain/waiting/next-turn.ts";
+import { notSent, ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { leasesChannel } from "./scripts/leases-channel.ts";
 import { limitScripts } from "./scripts/limit-scripts.ts";
 import { SharedLimits } from "./shared-limits.ts";
@@ -162,6 +163,27 @@ describeWithValkey(() => {
     expect(await admittedBy(one, 9)).toBe(9);
     const rest = await other.acquire({ callId: "the rest", scopes, tokens: 1_000_000 - 10 });
     expect(rest.isAdmitted).toBe(true);
+  });
+
+  test("a request whose reversal could not be sent is reverted later", async () => {
+    await server.command("FLUSHALL");
+    let isLate = false;
+    const late: Pick<ValkeyConnection, "run" | "subscribe"> = {
+      subscribe: () => () => undefined,
+      run: async (...sent) => {
+        if (isLate) throw notSent("an answer is late");
+        return connection.run(...sent);
+      },
+    };
+    const store = new SharedLimits({ ...defaults, connection: late, isLeasing: false });
+    const decision = await store.count(scopes);
+    if (!decision.isAdmitted) throw new Error("there is room");
+    isLate = true;
+    store.uncount(decision.counted);
+    await nextTurn();
+    isLate = false;
+    await store.catchUp();
+    expect([...(await chargedIn(server)).values()]).toEqual(["0", "0"]);
   });
 
   test("all of a long guarantee is restored, not only its last minute", async () => {

@@ -55,7 +55,7 @@ export class SharedLimits implements LimitStore {
     const { clock, workers, onError, isLeasing = true } = options;
     this.#calls = new OpenCalls(clock);
     const valkey = this.#valkey;
-    const forgetLeases = (account: AccountUse): void => this.#leases.forget(account);
+    const forgetLeases = (account: AccountUse): void => this.#leases.lost(account);
     this.#catchUp = new CatchUp({ valkey, shadow: this.#shadow, onError, forgetLeases });
     const note = this.#catchUp.note.bind(this.#catchUp);
     const ofLeases = { valkey, clock, areWanted: isLeasing, workers, note, onError };
@@ -268,12 +268,17 @@ function isClosed(scopes: readonly LimitScope[]): boolean {
   return scopes.some(({ isClosedAlone = false }) => isClosedAlone);
 }
 
-/** Sent again, it would revert another request. */
+/** Received twice, it would revert another request. */
 function once(note: () => Promise<void>): () => Promise<void> {
   let isSent = false;
   return async () => {
     if (isSent) return;
     isSent = true;
-    await note();
+    try {
+      await note();
+    } catch (error) {
+      isSent = !(error instanceof ValkeyUnavailable) || error.isSent;
+      throw error;
+    }
   };
 }

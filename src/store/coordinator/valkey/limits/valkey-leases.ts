@@ -1,4 +1,5 @@
 import type { Clock } from "../../../../domain/clock.ts";
+import { partsOfWorker } from "../../../../domain/limits/lease-rules.ts";
 import type { CountedRequest, LimitScope } from "../../../../domain/limits/limit-scope.ts";
 import type { LimitRequest } from "../../../store.ts";
 import type { LeaseAccount, LeaseId, LeaseRest } from "../../leases/lease-account.ts";
@@ -23,8 +24,6 @@ interface GivenLease {
   readonly scopes: readonly LimitScope[];
 }
 
-/** A lease is at most the rest of a scope, divided by this and by the number of workers. */
-const partsOfWorker = 4;
 /** How long a request waits for leases that are in its way, each time that it asks again. */
 const recallWaitsMs = [5, 20, 75];
 export const mostRecalls = recallWaitsMs.length;
@@ -38,6 +37,7 @@ export class ValkeyLeases {
   readonly #leases: Leases;
   readonly #given = new Map<LeaseId, GivenLease>();
   #lastId = 0;
+  #hasEnded = false;
 
   constructor(options: ValkeyLeasesOptions) {
     this.#options = options;
@@ -65,11 +65,13 @@ export class ValkeyLeases {
 
   /** False for a call without a lease; see `Leases`. */
   charge(account: LeaseAccount | undefined, use: CallUse): boolean {
-    return this.#leases.note(account, use);
+    return this.#leases.charge(account, use);
   }
 
   /** After an admission by Valkey: asks it for a lease, if these scopes are busy. */
   ask(account: AccountUse, of: LeaseAccount | undefined, scopes: readonly LimitScope[]): void {
+    // An account without an epoch is about to be restored.
+    if (this.#hasEnded || account.epoch === "") return;
     const wish = this.#leases.wish(of);
     if (wish === undefined) return;
     const { valkey, clock, workers, note, onError } = this.#options;
@@ -81,7 +83,7 @@ export class ValkeyLeases {
       .lease({ id, scopes, wish, parts }, account.epoch)
       .then((given) => {
         if (given === undefined) return of?.declined(clock.monotonic());
-        if (account.recalledAtMs >= askedAtMs) return giveAllBack();
+        if (this.#hasEnded || account.recalledAtMs >= askedAtMs) return giveAllBack();
         this.#given.set(id, { account, scopes });
         account.leases.add(id);
         this.#leases.granted({ id, account: wish.account, ...given });
@@ -110,11 +112,12 @@ export class ValkeyLeases {
 
   /** Gives everything back. */
   end(): void {
+    this.#hasEnded = true;
     this.#leases.end();
   }
 
   /** Valkey has lost the account: there is nothing to give back. */
-  forget({ leases }: AccountUse): void {
+  lost({ leases }: AccountUse): void {
     for (const id of leases) this.#given.delete(id);
     this.#leases.recall([...leases]);
     leases.clear();

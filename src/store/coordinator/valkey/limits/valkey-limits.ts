@@ -197,7 +197,7 @@ export class ValkeyLimits {
     return String(this.#options.reservationTtlMs);
   }
 
-  async #correct(script: typeof useScript, call: CallUse): Promise<void> {
+  async #correct(script: typeof useScript, call: Correction): Promise<void> {
     const { callId, scopes, tokens } = call;
     const { keys, scopes: ofWindows } = windowsOf(scopes);
     const ofTokens = ofWindows.flatMap((scope, index) => {
@@ -216,7 +216,7 @@ export class ValkeyLimits {
   }
 }
 
-interface CallUse {
+interface Correction {
   readonly callId: string;
   readonly scopes: readonly LimitScope[];
   readonly tokens: number;

@@ -86,13 +86,17 @@ local function admitted(windows, epoch)
   return told
 end
 
+local function amountOf(scope, requests, tokens)
+  return scope.w.isRequests and requests or tokens
+end
+
 local function isOver(scope, requests, tokens)
-  local amount = tokens
-  if scope.w.isRequests then
-    if requests == 0 then return false end
-    amount = requests
-  end
-  return scope.w.s + scope.w.d + amount > scope.limit
+  if scope.w.isRequests and requests == 0 then return false end
+  return scope.w.s + scope.w.d + amountOf(scope, requests, tokens) > scope.limit
+end
+
+local function fitsEver(scope, requests, tokens)
+  return amountOf(scope, requests, tokens) <= scope.limit
 end
 `;
 
@@ -119,7 +123,9 @@ for _, scope in ipairs(scopes) do
   local most = scope.w.d + scope.w:overrun() + overrun
   if isOver(scope, requests, tokens)
     or overrun > 0 and not scope.w.isRequests and most > scope.most then
-    if mayWait and scope.w:isLent() then return held(scope.w, epoch, lifetime) end
+    if mayWait and scope.w:isLent() and fitsEver(scope, requests, tokens) then
+      return held(scope.w, epoch, lifetime)
+    end
     return refused(windows, epoch, lifetime)
   end
 end
@@ -132,6 +138,7 @@ redis.call('SET', KEYS[2], recordOf(slot, tokens, tokens, overrun, now + lifetim
   lifetime + 60000)
 return admitted(windows, epoch)
 `,
+  { isDecision: true },
 );
 
 export const countScript = scriptOf(
@@ -144,7 +151,9 @@ if not epoch then return { 2, now, slot } end
 bring(scopes)
 for _, scope in ipairs(scopes) do
   if isOver(scope, 1, 0) then
-    if mayWait and scope.w:isLent() then return held(scope.w, epoch, lifetime) end
+    if mayWait and scope.w:isLent() and fitsEver(scope, 1, 0) then
+      return held(scope.w, epoch, lifetime)
+    end
     return refused(windows, epoch, lifetime)
   end
 end
@@ -154,6 +163,7 @@ for _, w in ipairs(windows) do
 end
 return admitted(windows, epoch)
 `,
+  { isDecision: true },
 );
 
 export const uncountScript = scriptOf(

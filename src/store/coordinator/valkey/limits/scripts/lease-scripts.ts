@@ -1,10 +1,6 @@
+import { fewestLeasedRequests } from "../../../../../domain/limits/lease-rules.ts";
 import { scriptOf } from "../../connection/valkey-connection.ts";
 import { baseScript } from "./call-scripts.ts";
-
-/** Longer than its slot counts. */
-const leaseLifeMs = 600_000;
-/** A lease of fewer requests saves nothing. */
-const fewestRequests = 2;
 
 /**
  * Charges what a worker may admit by itself in this slot: at most one of `parts` of what each scope
@@ -33,7 +29,7 @@ for _, scope in ipairs(scopes) do
     overrun = math.min(overrun, partOf(scope.most - w.d - w:overrun()))
   end
 end
-if requests < ${fewestRequests} then return { 1 } end
+if requests < ${fewestLeasedRequests} then return { 1 } end
 for _, w in ipairs(windows) do
   w:charge(w.isRequests and requests or tokens)
   if overrun > 0 and not w.isRequests then w:openOverrun(overrun, slot) end
@@ -41,7 +37,7 @@ for _, w in ipairs(windows) do
   w:save(lifetime, epoch)
 end
 local given = string.format('%.0f:%.0f:%.0f:%.0f', slot, requests, tokens, overrun)
-redis.call('SET', KEYS[2], given, 'PX', ${leaseLifeMs})
+redis.call('SET', KEYS[2], given, 'PX', lifetime + 60000)
 return { 0, requests, tokens, overrun, admitted(windows, epoch) }
 `,
 );
