@@ -128,11 +128,11 @@ export class Allotment {
     void this.beat();
   }
 
-  /** Others want places. */
+  /** Others want places. Without an unused one, it answers as soon as a call ends. */
   wanted(): void {
     if (this.limit === Infinity || this.#places === 0) return;
     this.#fair = Math.min(this.#fair, this.#places);
-    void this.exchange();
+    if (this.#options.demand().used < this.#places) void this.exchange();
   }
 
   /** Others have given back places. */
