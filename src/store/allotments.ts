@@ -15,6 +15,8 @@ export interface AllotmentWish {
   readonly wantedFirst: number;
   /** Its weight: the accounts that hold or want places. */
   readonly accounts: number;
+  /** How many places it had when it asked. */
+  readonly allotted: number;
 }
 
 export interface Allotment {
@@ -22,12 +24,17 @@ export interface Allotment {
   readonly places: number;
   /** Its fair part: as calls end, it gives back what it has above it. Infinity: nobody waits. */
   readonly fair: number;
+  /** Whether the store did not know what the process had. Then it gave no more. */
+  readonly isLost: boolean;
 }
 
-/** What a process hears about a bound. `wanted`: some have too few places; `free`: ask now. */
+/**
+ * What a process hears about a bound. `wanted`: some have too few places; `free`: ask now; `lost`:
+ * nobody knows any more who has which.
+ */
 export interface AllotmentNews {
   readonly bound: string;
-  readonly is: "wanted" | "free";
+  readonly is: "wanted" | "free" | "lost";
 }
 
 /** How processes divide the places of a bound; together they never have more than its limit. */

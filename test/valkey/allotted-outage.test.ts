@@ -21,6 +21,21 @@ describeWithValkey(() => {
     expect(gateways.held).toBe(places);
   });
 
+  test("after a flush, gateways that all have places get no more of them", async () => {
+    await using server = await startValkey();
+    await using gateways = await startThree(server);
+    const each = gateways.all.flatMap((process) => [process, process, process]);
+    await Promise.all(each.map((process) => process.enter({}, { waitMs: 10_000 })));
+    expect(gateways.held).toBe(places);
+    // Then calls ask the server again.
+    await Bun.sleep(150);
+    await server.command("FLUSHALL");
+    expect(await fill(gateways)).toBe(0);
+    await Bun.sleep(150);
+    expect(await fill(gateways)).toBe(0);
+    expect(gateways.held).toBe(places);
+  });
+
   test.each(["killed", "frozen"])(
     "gateways serve within their parts while the server is %s",
     async (how) => {

@@ -10,7 +10,6 @@ export interface Share {
 /** What is divided, and among whom. */
 export interface Division<Entry extends Share> {
   readonly free: number;
-  readonly limit: number;
   readonly among: readonly Entry[];
   readonly wantOf: (entry: Entry) => number;
   /** Whether what each has counts; else all begin with nothing. */
@@ -20,11 +19,11 @@ export interface Division<Entry extends Share> {
 export interface Parts<Entry> {
   readonly got: ReadonlyMap<Entry, number>;
   readonly left: number;
-  /** Whether there was less than all want, which takes the server longer. */
+  /** Whether there was something, but less than all want: that takes the server longer. */
   readonly isScarce: boolean;
 }
 
-const halvings = 40;
+const nothing = { got: new Map(), left: 0, isScarce: false } as const;
 
 /**
  * The function `divide` of the script: the most even division, where each gets what lifts it to the
@@ -33,18 +32,22 @@ const halvings = 40;
 export function divide<Entry extends Share>(division: Division<Entry>): Parts<Entry> {
   const { free, among, wantOf } = division;
   const total = among.reduce((sum, entry) => sum + wantOf(entry), 0);
-  if (total > free) return divideScarce(division, total);
+  if (total > free) return free > 0 ? divideScarce(division) : nothing;
   const got = new Map(among.map((entry) => [entry, wantOf(entry)]));
   return { got, left: free - total, isScarce: false };
 }
 
-function divideScarce<Entry extends Share>(division: Division<Entry>, total: number): Parts<Entry> {
-  const { free, limit, among, wantOf, isOnTop } = division;
+function divideScarce<Entry extends Share>(division: Division<Entry>): Parts<Entry> {
+  const { free, wantOf, isOnTop } = division;
+  const among = division.among.filter((entry) => wantOf(entry) > 0);
   const baseOf = (entry: Entry): number => (isOnTop ? entry.places : 0);
   const liftTo = (level: number, entry: Entry): number =>
-    Math.max(0, Math.min(wantOf(entry), Math.floor(level * entry.accounts) - baseOf(entry)));
-  let [low, high] = [0, limit + total + 1];
-  for (let round = 0; round < halvings; round += 1) {
+    Math.max(0, Math.min(wantOf(entry), Math.floor(level * entry.accounts - baseOf(entry))));
+  const most = Math.max(...among.map(({ accounts }) => accounts));
+  const enoughFor = (entry: Entry): number => (baseOf(entry) + wantOf(entry)) / entry.accounts + 1;
+  let [low, high] = [0, Math.max(...among.map(enoughFor))];
+  // As fine as needed for each to get at most one of the rest.
+  while ((high - low) * most > 1) {
     const level = (low + high) / 2;
     let sum = 0;
     for (const entry of among) sum += liftTo(level, entry);

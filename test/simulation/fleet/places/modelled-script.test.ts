@@ -14,7 +14,7 @@ type Wish = Omit<AllotmentWish, "bound">;
 
 /** The script with a time that the test tells, and with news in a list. */
 const testable = allotScript
-  .replace("redis.call('TIME')", "{ARGV[10], ARGV[11]}")
+  .replace("redis.call('TIME')", "{ARGV[11], ARGV[12]}")
   .replaceAll("redis.call('PUBLISH', channel,", "redis.call('RPUSH', channel,");
 
 const limit = 30;
@@ -32,8 +32,8 @@ describeWithValkey(() => {
   });
 
   async function runThere(me: string, wish: Wish, now: number) {
-    const { sequence, used, kept, wanted, wantedFirst, accounts } = wish;
-    const numbers = [wish.limit, sequence, used, kept, wanted, wantedFirst, accounts];
+    const { sequence, used, kept, wanted, wantedFirst, accounts, allotted } = wish;
+    const numbers = [wish.limit, sequence, used, kept, wanted, wantedFirst, accounts, allotted];
     const time = [Math.floor(now / 1_000), (now % 1_000) * 1_000];
     const parameters = [me, "news", ...numbers, ...time].map(String);
     const reply: unknown = await client.send("EVAL", [testable, "1", "bound", ...parameters]);
@@ -61,6 +61,7 @@ describeWithValkey(() => {
         wanted,
         wantedFirst: random.chance(0.3) ? random.whole(0, wanted) : 0,
         accounts: random.whole(0, 4),
+        allotted: random.whole(0, 1),
       };
       const there = await runThere(me, wish, now);
       const here = model.run(me, wish, now);

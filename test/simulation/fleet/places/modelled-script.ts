@@ -1,4 +1,8 @@
-import { allotmentLifeMs, type AllotmentWish } from "../../../../src/store/allotments.ts";
+import {
+  allotmentLifeMs,
+  type AllotmentNews,
+  type AllotmentWish,
+} from "../../../../src/store/allotments.ts";
 import { divide, type Parts } from "./divide.ts";
 
 const wishLifeMs = 1_500;
@@ -20,13 +24,16 @@ interface Field {
 }
 
 export interface ToldNews {
-  readonly is: "wanted" | "free";
-  /** Who wants places, or who may get the free ones. */
+  readonly is: AllotmentNews["is"];
+  /** Who may get the free places, or who tells the others something. */
   readonly processes: readonly string[];
 }
 
 export interface ScriptAnswer {
-  /** Places and the fair part, -1 while nobody else waits; empty for a wish that comes late. */
+  /**
+   * Places, the fair part, -1 while nobody else waits, and 1 if what the process had was not known;
+   * empty for a wish that comes late.
+   */
   readonly reply: readonly number[];
   readonly news: readonly ToldNews[];
   /** What the time of the execution depends on. */
@@ -50,39 +57,35 @@ export class ModelledScript {
   }
 
   run(me: string, wish: Omit<AllotmentWish, "bound">, now: number): ScriptAnswer {
-    const { limit, sequence, used, kept, wanted, wantedFirst, accounts } = wish;
+    const { limit, sequence, used, kept, wanted, wantedFirst, accounts, allotted } = wish;
     const fields = this.#fields.size;
     const own = this.#endLate(me, now) ?? newField(me, now);
     if (own.sequence >= sequence) return { reply: [], news: [], fields, scarceDivisions: 0 };
+    // What it has was lost, and perhaps what others have: all tell that before any gets more.
+    const isLost = own.sequence < 0 && allotted > 0;
     const others = [...this.#fields.values()].filter((entry) => entry !== own);
     const held = others.reduce((sum, { places }) => sum + places, 0);
-
-    // What is in use stays, even above the limit: calls are never cut.
-    const before = own.places;
-    own.places = Math.max(used, Math.min(kept, limit - held));
-    if (own.places < before) own.since = now;
-    const isNews = wanted > own.wanted || now - own.toldAt >= repeatMs;
-    Object.assign(own, { wanted, first: wantedFirst, accounts: Math.max(accounts, 1), sequence });
     const among = [...others, own];
-
-    const free = Math.max(0, limit - held - own.places);
-    const onTop = { limit, among, isOnTop: true } as const;
-    const firsts = divide({ ...onTop, free, wantOf: ({ first }) => first });
-    const rest = divide({
-      ...onTop,
-      free: firsts.left,
-      wantOf: (each) => each.wanted - each.first,
-    });
-    const partOf = (entry: Field): number => partIn(firsts, entry) + partIn(rest, entry);
-    let grant = partOf(own);
+    const told = among.filter((entry) => entry.wanted > 0).map(({ toldAt }) => toldAt);
+    // What is in use stays, even above the limit: calls are never cut.
+    const places = Math.max(used, Math.min(kept, limit - held));
+    // Then others may get more than before, and those hear of it.
+    const isGiving = places < own.places || wanted < own.wanted;
+    const earlier = isGiving ? divideFree(among, limit) : undefined;
+    if (places < own.places) own.since = now;
+    Object.assign(own, { places, wanted, first: wantedFirst });
+    Object.assign(own, { accounts: Math.max(accounts, 1), sequence });
+    const free = divideFree(among, limit);
+    let grant = isLost ? 0 : free.partOf(own);
     // A few more, so that not every call has to ask.
-    if (wanted > 0 && grant === wanted) grant += Math.floor(rest.left / (4 * among.length));
+    const hasAll = wanted > 0 && grant === wanted && !isLost;
+    if (hasAll) grant += Math.floor(free.left / (4 * among.length));
     own.places += grant;
     own.wanted = Math.max(0, wanted - grant);
     own.first = Math.min(wantedFirst, own.wanted);
     if (grant > 0) own.since = now;
 
-    let scarceDivisions = (firsts.isScarce ? 1 : 0) + (rest.isScarce ? 1 : 0);
+    let scarceDivisions = free.scarceDivisions + (earlier?.scarceDivisions ?? 0);
     let fair = -1;
     const waiting = others.filter((entry) => entry.wanted > 0);
     if (waiting.length > 0) {
@@ -91,26 +94,30 @@ export class ModelledScript {
         entry === own ? used + wanted : entry.places + entry.wanted - entry.first;
       const parts = divide({
         free: Math.max(0, limit - firstsWait),
-        limit,
         among,
         wantOf: demandOf,
         isOnTop: false,
       });
       if (parts.isScarce) scarceDivisions += 1;
       fair = partIn(parts, own);
-      if (own.places > fair && now - own.since < turnMs) fair = Math.min(own.places, fair + 1);
+      const isItsTurn = now - own.since < turnMs * Math.max(1, fair);
+      if (own.places > fair && isItsTurn) fair = Math.min(own.places, fair + 1);
       if (grant > 0) fair = Math.max(fair, own.places);
     }
 
     const news: ToldNews[] = [];
-    if (own.wanted > 0 && isNews) {
+    // All have heard it from one that still waits, and give back what they do not use.
+    if (own.wanted > 0 && now - Math.max(0, ...told) >= repeatMs) {
       own.toldAt = now;
       news.push({ is: "wanted", processes: [me] });
     }
+    if (isLost && held === 0) news.push({ is: "lost", processes: [me] });
     this.#keep(own, now);
-    const winners = others.filter((entry) => partOf(entry) > 0).map(({ name }) => name);
-    if (own.places < before && winners.length > 0) news.push({ is: "free", processes: winners });
-    return { reply: [own.places, fair], news, fields, scarceDivisions };
+    if (earlier !== undefined) {
+      const winners = others.filter((entry) => free.partOf(entry) > earlier.partOf(entry));
+      if (winners.length > 0) news.push({ is: "free", processes: winners.map(({ name }) => name) });
+    }
+    return { reply: [own.places, fair, isLost ? 1 : 0], news, fields, scarceDivisions };
   }
 
   /** Forgets what has ended. */
@@ -131,6 +138,21 @@ export class ModelledScript {
     own.lifeEnd = now + allotmentLifeMs;
     this.#fields.set(own.name, own);
   }
+}
+
+/** What each would get of what is free, and what would be left. */
+function divideFree(among: readonly Field[], limit: number) {
+  const held = among.reduce((sum, { places }) => sum + places, 0);
+  const onTop = { among, isOnTop: true } as const;
+  const wantOf = ({ first }: Field): number => first;
+  const firsts = divide({ ...onTop, free: Math.max(0, limit - held), wantOf });
+  const restOf = ({ wanted, first }: Field): number => wanted - first;
+  const rest = divide({ ...onTop, free: firsts.left, wantOf: restOf });
+  return {
+    partOf: (entry: Field): number => partIn(firsts, entry) + partIn(rest, entry),
+    left: rest.left,
+    scarceDivisions: (firsts.isScarce ? 1 : 0) + (rest.isScarce ? 1 : 0),
+  };
 }
 
 function newField(name: string, now: number): Field {

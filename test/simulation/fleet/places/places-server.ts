@@ -62,9 +62,9 @@ export class PlacesServer {
     const dividedMs = fields * (fieldMs + divisionMs * scarceDivisions);
     const takesMs = scriptMs + dividedMs + news.length * this.#listeners.size * newsMs;
     for (const each of news) this.#tell(bound, each, takesMs);
-    const [places, fair] = reply;
+    const [places, fair, isLost] = reply;
     if (places === undefined || fair === undefined) return [undefined, takesMs];
-    return [{ places, fair: fair < 0 ? Infinity : fair }, takesMs];
+    return [{ places, fair: fair < 0 ? Infinity : fair, isLost: isLost === 1 }, takesMs];
   }
 
   /** All hear all news; each that is not concerned does nothing. */
@@ -72,7 +72,7 @@ export class PlacesServer {
     const { time, networkMs } = this.#options;
     this.told += this.#listeners.size;
     for (const [process, hear] of this.#listeners) {
-      if ((is === "wanted") === processes.includes(process)) continue;
+      if ((is !== "free") === processes.includes(process)) continue;
       time.schedule(() => hear({ bound, is }), takesMs + networkMs);
     }
   }

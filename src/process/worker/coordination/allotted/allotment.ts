@@ -4,6 +4,9 @@ import {
   type AllotmentStore,
   type Allotment as Granted,
 } from "../../../../store/allotments.ts";
+import { partOf } from "../places/worker-share.ts";
+import { ExchangePace } from "./exchange-pace.ts";
+import { HopefulCalls } from "./hopeful-calls.ts";
 
 /** What calls of this process hold of a bound, and what they wait for. */
 export interface Demand {
@@ -17,21 +20,17 @@ export interface Demand {
 
 export interface AllotmentOptions {
   readonly clock: Clock;
-  readonly store: Pick<AllotmentStore, "exchange" | "isUp">;
+  readonly store: Pick<AllotmentStore, "exchange" | "isUp" | "rank">;
   readonly bound: string;
   /** Numbers of wishes, each greater than all before. */
   readonly nextSequence: () => number;
   readonly demand: () => Demand;
   /** There are more or fewer places than before. */
   readonly onChanged: () => void;
-  /** This process's part of a limit while the store is unavailable. */
-  readonly shareOf: (limit: number) => number;
 }
 
 /** Longest wait of a call for places that other processes give back. */
 const askMs = 50;
-/** After a wait in vain, further calls do not wait. */
-const pauseMs = 100;
 /** How long a place that is new or whose call has ended stays unused while others want places. */
 const lingerMs = 20;
 /** How long a place is wanted for a call that could not wait for it. */
@@ -44,6 +43,7 @@ const missedMs = 1_000;
 export class Allotment {
   limit = Infinity;
   readonly #options: AllotmentOptions;
+  readonly #pace: ExchangePace;
   #places = 0;
   #fair = Infinity;
   #validUntil = Number.NEGATIVE_INFINITY;
@@ -56,17 +56,18 @@ export class Allotment {
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #missedUntil = Number.NEGATIVE_INFINITY;
   #isShort = false;
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Whether the last exchange failed. */
-  #hasFailed = false;
+  /** When the last exchange began. */
+  #askedAt = Number.NEGATIVE_INFINITY;
   /** Most places in use since the last beat. */
   #most = 0;
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
-  readonly #hopeful = new Set<() => void>();
+  readonly #hopeful: HopefulCalls;
 
   constructor(options: AllotmentOptions) {
-    this.#options = options;
+    const { clock, store } = (this.#options = options);
+    this.#pace = new ExchangePace({ clock, rank: () => store.rank });
+    this.#hopeful = new HopefulCalls(clock);
   }
 
   /** How many places no other process may use. */
@@ -80,7 +81,7 @@ export class Allotment {
     const own = Math.min(this.#places, this.#fair);
     if (!this.#isOut) return own;
     const isValid = this.#options.clock.monotonic() < this.#validUntil;
-    return Math.max(isValid ? own : 0, this.#options.shareOf(this.limit));
+    return Math.max(isValid ? own : 0, partOf(this.limit, this.#options.store.rank));
   }
 
   get hasRoom(): boolean {
@@ -125,20 +126,29 @@ export class Allotment {
   storeChanged(): void {
     if (this.limit === Infinity) return;
     this.#options.onChanged();
-    void this.beat();
+    this.#pace.wake();
+    this.#pace.inTurn(() => void this.beat());
   }
 
-  /** Others want places. */
+  /** Others want places. Without an unused one, it answers as soon as a call ends. */
   wanted(): void {
     if (this.limit === Infinity || this.#places === 0) return;
     this.#fair = Math.min(this.#fair, this.#places);
-    void this.exchange();
+    if (this.#hasUnused) this.#pace.inTurn(() => this.#hasUnused && void this.exchange());
+  }
+
+  /** The store has lost what it knew. All tell it what they have before it gives more. */
+  lost(): void {
+    if (!this.isUnused) this.#pace.inTurn(() => void this.exchange());
   }
 
   /** Others have given back places. */
   free(): void {
     this.#pausedUntil = Number.NEGATIVE_INFINITY;
-    if (this.#waiting > 0) void this.exchange();
+    // An exchange under way may just bring what calls wait for.
+    void (this.#current ?? Promise.resolve()).then(() => {
+      if (this.#waiting > 0 && this.#isShort) void this.exchange();
+    });
   }
 
   /** A call of this process has ended. */
@@ -157,17 +167,14 @@ export class Allotment {
     const { used } = this.#options.demand();
     const most = Math.max(this.#most, used);
     this.#most = used;
-    if (this.limit === Infinity || this.isUnused) return Promise.resolve();
+    if (this.limit === Infinity || this.isUnused || this.#isInVain) return Promise.resolve();
     this.#places = Math.min(this.#places, Math.max(used, Math.ceil(most * 1.25)));
     return this.exchange();
   }
 
   /** Asks again where calls wait, or calls that need no place were not counted yet. */
   look(): void {
-    const now = this.#options.clock.monotonic();
-    const isInVain = this.#isShort && now < this.#lookedAt + pauseMs;
-    if (this.limit === Infinity || this.#current !== undefined || isInVain) return;
-    this.#lookedAt = now;
+    if (this.limit === Infinity || this.#current !== undefined || this.#isInVain) return;
     // What it may use without the store changes with time.
     if (this.#isOut) this.#options.onChanged();
     if (this.#waiting > 0 || this.#options.demand().used > this.#places) void this.exchange();
@@ -181,13 +188,14 @@ export class Allotment {
 
   /** An exchange that begins now, or after the one under way. */
   exchange(): Promise<void> {
+    if (this.#pace.isResting && !this.#isClosed) return Promise.resolve();
     if (this.#current === undefined) {
       // Not before `#current` is set: what it gives back may let calls ask again.
       const run = Promise.resolve().then(() => this.#run());
       this.#current = run.finally(() => {
         this.#current = undefined;
         this.#options.onChanged();
-        for (const look of this.#hopeful) look();
+        this.#hopeful.look();
       });
       return this.#current;
     }
@@ -205,8 +213,17 @@ export class Allotment {
     return Math.max(demand().waiting + this.#asking, missed);
   }
 
+  get #hasUnused(): boolean {
+    return this.#options.demand().used < this.#places;
+  }
+
+  /** Whether it just got too little, and has no news since. */
+  get #isInVain(): boolean {
+    return this.#isShort && this.#options.clock.monotonic() < this.#askedAt + this.#pace.gapMs;
+  }
+
   get #isOut(): boolean {
-    return this.#hasFailed || !this.#options.store.isUp;
+    return this.#pace.hasFailed || !this.#options.store.isUp;
   }
 
   #returnLater(): void {
@@ -228,21 +245,22 @@ export class Allotment {
     const { clock, store, demand, bound, nextSequence } = this.#options;
     const { limit } = this;
     const { used, waitingFirst, accounts } = demand();
+    const allotted = this.#places;
     const kept = Math.max(used, Math.min(this.#hold(used), limit));
     const wanted = Math.max(0, Math.min(used + this.#waiting, limit) - kept);
     const wantedFirst = Math.min(waitingFirst + this.#askingFirst, wanted);
     this.#places = kept;
     // No call may take what is about to be given back.
     this.#options.onChanged();
-    const startedAt = clock.monotonic();
-    const wish = { bound, limit, used, kept, wanted, wantedFirst, accounts };
+    const startedAt = (this.#askedAt = clock.monotonic());
+    const wish = { bound, limit, used, kept, wanted, wantedFirst, accounts, allotted };
     try {
       const granted = await store.exchange({ ...wish, sequence: nextSequence() });
       this.#validUntil = startedAt + allotmentLifeMs;
-      this.#hasFailed = false;
+      this.#pace.answered();
       this.#granted(granted, kept + wanted);
     } catch {
-      this.#hasFailed = true;
+      this.#pace.failed();
     }
   }
 
@@ -254,7 +272,8 @@ export class Allotment {
     return this.#isLingering ? Math.min(this.#places, this.#fair) : used;
   }
 
-  #granted({ places, fair }: Granted, asked: number): void {
+  #granted({ places, fair, isLost }: Granted, asked: number): void {
+    if (isLost) this.#pace.lost();
     if (places > this.#places) {
       // The calls that asked take them in a later turn.
       this.#unusedAt = this.#options.clock.monotonic();
@@ -267,27 +286,9 @@ export class Allotment {
   }
 
   async #untilRoom(): Promise<void> {
-    const { clock } = this.#options;
     await this.exchange();
     if (this.hasRoom) return;
-    if (this.#isOut) {
-      this.#pausedUntil = clock.monotonic() + pauseMs;
-      return;
-    }
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        cancel();
-        this.#hopeful.delete(look);
-        resolve();
-      };
-      const look = (): void => {
-        if (this.hasRoom) end();
-      };
-      const cancel = clock.schedule(() => {
-        this.#pausedUntil = clock.monotonic() + pauseMs;
-        end();
-      }, askMs);
-      this.#hopeful.add(look);
-    });
+    if (!this.#isOut && (await this.#hopeful.wait(() => this.hasRoom, askMs))) return;
+    this.#pausedUntil = this.#options.clock.monotonic() + this.#pace.gapMs;
   }
 }

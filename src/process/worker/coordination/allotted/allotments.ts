@@ -35,8 +35,7 @@ export class Allotments {
     this.#options = options;
     store.onNews(({ bound, is }) => {
       const allotment = this.#all.get(bound);
-      if (is === "wanted") allotment?.wanted();
-      else allotment?.free();
+      allotment?.[is]();
     });
     store.onChange(() => {
       for (const allotment of this.#all.values()) allotment.storeChanged();
@@ -49,9 +48,8 @@ export class Allotments {
     const known = this.#all.get(bound);
     if (known !== undefined) return known;
     const { clock, store } = this.#options;
-    const shareOf = (limit: number): number => this.shareOf(limit);
     const nextSequence = (): number => (this.#sequence += 1);
-    const allotment = new Allotment({ clock, store, bound, shareOf, nextSequence, ...use });
+    const allotment = new Allotment({ clock, store, bound, nextSequence, ...use });
     this.#all.set(bound, allotment);
     return allotment;
   }

@@ -39,16 +39,16 @@ export class ValkeyAllotments implements AllotmentStore {
   }
 
   async exchange(wish: AllotmentWish): Promise<Allotment> {
-    const { limit, sequence, used, kept, wanted, wantedFirst, accounts } = wish;
-    const numbers = [limit, sequence, used, kept, wanted, wantedFirst, accounts];
+    const { limit, sequence, used, kept, wanted, wantedFirst, accounts, allotted } = wish;
+    const numbers = [limit, sequence, used, kept, wanted, wantedFirst, accounts, allotted];
     const reply = await this.#connection.run(
       allot,
       [keyOf(wish.bound)],
       [this.#fleet.worker, channel, ...numbers.map(String)],
     );
-    const [places, fair] = numbersOf(reply);
+    const [places, fair, isLost] = numbersOf(reply);
     if (places === undefined || fair === undefined) throw new Error("the wish came too late");
-    return { places, fair: fair < 0 ? Infinity : fair };
+    return { places, fair: fair < 0 ? Infinity : fair, isLost: isLost === 1 };
   }
 
   onNews(hear: (news: AllotmentNews) => void): void {
@@ -71,7 +71,7 @@ export class ValkeyAllotments implements AllotmentStore {
     const bound = boundOf(key);
     if (bound === undefined) return undefined;
     const isNamed = processes.includes(this.#fleet.worker);
-    if (is === "wanted") return isNamed ? undefined : { bound, is };
+    if (is === "wanted" || is === "lost") return isNamed ? undefined : { bound, is };
     return is === "free" && isNamed ? { bound, is } : undefined;
   }
 }
