@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { minuteScopes, type LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import type { LimitDecision } from "../../src/store/store.ts";
+import { keysOfHistory } from "../support/history-keys.ts";
+import { stepOf } from "../support/history-step.ts";
 import { LimitsWorld, type LimitsWorker, type SentScript } from "../support/limits-world.ts";
 import { sizeOf } from "../support/requirement.ts";
 import {
@@ -17,23 +19,7 @@ const plan = { requestsPerMinute: 24, tokensPerMinute: 600 };
 const ceiling = { requestsPerMinute: 36, tokensPerMinute: 900 };
 const windowMs = 60_000;
 
-/** Two keys share the ceiling of their account; the third has an account of its own. */
-const keys: readonly (readonly LimitScope[])[] = [
-  ...["key a", "key b"].map((id) => [
-    ...minuteScopes(id, plan, { owner: "shop" }),
-    ...minuteScopes("shop", ceiling, { owner: "shop" }),
-  ]),
-  minuteScopes("key c", plan, { owner: "key c" }),
-];
-
-function stepOf<Kind extends string, Fields extends object>(
-  weight: number,
-  kind: Kind,
-  fields: { [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> },
-) {
-  const arbitrary = fc.record({ kind: fc.constant(kind), ...fields });
-  return { weight, arbitrary: arbitrary as fc.Arbitrary<{ readonly kind: Kind } & Fields> };
-}
+const keys = keysOfHistory(plan, ceiling);
 
 const worker = fc.nat(7);
 const key = fc.nat(keys.length - 1);

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  minuteScopes,
-  type CountedRequest,
-  type LimitScope,
-} from "../../src/domain/limits/limit-scope.ts";
+import type { CountedRequest, LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
 import { windowsOf } from "../../src/store/coordinator/valkey/limits/scope-parameters.ts";
 import type { LimitDecision, LimitRequest } from "../../src/store/store.ts";
 import { LimitModel } from "../support/limit-model.ts";
+import { keysOfHistory } from "../support/history-keys.ts";
+import { stepOf } from "../support/history-step.ts";
 import {
   LimitsWorld,
   reservationTtlMs,
@@ -26,23 +24,7 @@ const windowMs = 60_000;
 /** See `window-script.ts`. */
 const overrunSlots = 120;
 
-/** Two keys share the ceiling of their account; the third has an account of its own. */
-const keys: readonly (readonly LimitScope[])[] = [
-  ...["key a", "key b"].map((id) => [
-    ...minuteScopes(id, plan, { owner: "shop", overrunFactor: 2 }),
-    ...minuteScopes("shop", ceiling, { owner: "shop", overrunFactor: 2 }),
-  ]),
-  minuteScopes("key c", plan, { owner: "key c", overrunFactor: 2 }),
-];
-
-function stepOf<Kind extends string, Fields extends object>(
-  weight: number,
-  kind: Kind,
-  fields: { [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> },
-) {
-  const arbitrary = fc.record({ kind: fc.constant(kind), ...fields });
-  return { weight, arbitrary: arbitrary as fc.Arbitrary<{ readonly kind: Kind } & Fields> };
-}
+const keys = keysOfHistory(plan, ceiling, { overrunFactor: 2 });
 
 const waits = [1, 300, 999, 1_000, 7_000, 30_000, 59_000, 59_999, 60_000, 60_001, 61_000, 66_000];
 const at = { worker: fc.nat(7), key: fc.nat(keys.length - 1) };
