@@ -74,6 +74,9 @@ const request = fc.record({
 const ordinary: readonly FuzzedRequest[] = [
   { method: "GET", path: "/v1/models", headers: [], hasKey: true, body: undefined },
   { method: "OPTIONS", path: "/v1/models", headers: [], hasKey: false, body: undefined },
+  { method: "GET", path: "/v1/models", headers: [], hasKey: false, body: undefined },
+  { method: "GET", path: "/v1/unknown", headers: [], hasKey: true, body: undefined },
+  { method: "PUT", path: "/v1/models", headers: [], hasKey: true, body: undefined },
 ];
 
 type FuzzedRequest = typeof request extends fc.Arbitrary<infer Value> ? Value : never;
