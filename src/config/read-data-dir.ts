@@ -5,8 +5,8 @@ import type { Environment } from "./text/placeholder.ts";
 import { parseYaml } from "./text/yaml-tree.ts";
 
 /**
- * Reads only `data_dir` of a configuration file, whatever is wrong with the rest: who looks for the
- * running gateway may lack its secrets. Undefined: the text is no YAML, or the value is unusable.
+ * Reads only `data_dir` of a configuration file, whatever is wrong with the rest: a command that
+ * looks for the running gateway may lack its secrets. Undefined: the text is no YAML, or the value is unusable.
  */
 export function readDataDir(text: string, environment: Environment): string | undefined {
   const yaml = parseYaml(text);

@@ -196,6 +196,16 @@ export class LimitsWorld {
     for (const message of worker.late.splice(0)) await this.#run(message);
   }
 
+  /** Delivers everything, also to those that wait for leases. `undecided`: of each open request. */
+  async finish(undecided: ReadonlyMap<string, LimitsWorker>): Promise<void> {
+    const isWaiting = (): boolean => [...undecided.values()].some(({ isAlive }) => isAlive);
+    await this.settle();
+    for (let times = 0; times < 40 && isWaiting(); times += 1) {
+      this.advance(5);
+      await this.settle();
+    }
+  }
+
   /** Delivers everything. */
   async settle(): Promise<void> {
     let isDone = false;

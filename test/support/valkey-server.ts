@@ -1,4 +1,4 @@
-import { describe } from "bun:test";
+import { afterAll, beforeAll, describe } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -61,6 +61,34 @@ export async function connectTo(
   });
   await connection.open();
   return connection;
+}
+
+/** A server for the tests of one block, with a connection to it. */
+export function valkeyOfTests(): {
+  readonly server: ValkeyServer;
+  readonly connection: ValkeyConnection;
+} {
+  const own: { server?: ValkeyServer; connection?: ValkeyConnection } = {};
+  beforeAll(async () => {
+    own.server = await startValkey();
+    own.connection = await connectTo(own.server);
+  });
+  afterAll(async () => {
+    own.connection?.close();
+    await own.server?.[Symbol.asyncDispose]();
+  });
+  const started = <Part>(part: Part | undefined): Part => {
+    if (part === undefined) throw new Error("the server starts before the first test");
+    return part;
+  };
+  return {
+    get server() {
+      return started(own.server);
+    },
+    get connection() {
+      return started(own.connection);
+    },
+  };
 }
 
 class LocalServer implements ValkeyServer {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CountedRequest, LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import { countedSlots, slotAt, slotMs } from "../../src/domain/limits/slots.ts";
@@ -9,12 +9,7 @@ import { keysOfHistory } from "../support/history-keys.ts";
 import { stepOf } from "../support/history-step.ts";
 import { LimitsWorld, type LimitsWorker, type SentScript } from "../support/limits-world.ts";
 import { sizeOf } from "../support/requirement.ts";
-import {
-  connectTo,
-  describeWithValkey,
-  startValkey,
-  type ValkeyServer,
-} from "../support/valkey-server.ts";
+import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
 
 const plan = { requestsPerMinute: 120, tokensPerMinute: 3_000 };
 const ceiling = { requestsPerMinute: 180, tokensPerMinute: 4_000 };
@@ -266,16 +261,8 @@ class History {
   }
 
   /** Everything arrives, also what waits for leases. */
-  async #finish(): Promise<void> {
-    await this.#world.settle();
-    for (let times = 0; times < 40 && this.#waiting > 0; times += 1) {
-      this.#world.advance(5);
-      await this.#world.settle();
-    }
-  }
-
-  get #waiting(): number {
-    return [...this.#undecided.values()].filter(({ isAlive }) => isAlive).length;
+  #finish(): Promise<void> {
+    return this.#world.finish(this.#undecided);
   }
 
   async #decided<Decision>(asked: Promise<Decision>): Promise<Decision> {
@@ -317,16 +304,7 @@ interface AskedCall {
 }
 
 describeWithValkey(() => {
-  let server: ValkeyServer;
-  let connection: ValkeyConnection;
-  beforeAll(async () => {
-    server = await startValkey();
-    connection = await connectTo(server);
-  });
-  afterAll(async () => {
-    connection.close();
-    await server[Symbol.asyncDispose]();
-  });
+  const valkey = valkeyOfTests();
 
   test("leases of several workers exceed no limit, and no call is refused because of them", async () => {
     let worst = 0;
@@ -334,8 +312,8 @@ describeWithValkey(() => {
     let recalls = 0;
     await fc.assert(
       fc.asyncProperty(history, async ({ steps, ...settings }) => {
-        await connection.send("any", "FLUSHALL", []);
-        const run = new History(connection, settings);
+        await valkey.connection.send("any", "FLUSHALL", []);
+        const run = new History(valkey.connection, settings);
         for (const each of steps) {
           await run.run(each);
           await nextTurn();

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import { LimitsWorld, type LimitsWorker } from "../support/limits-world.ts";
-import {
-  connectTo,
-  describeWithValkey,
-  startValkey,
-  type ValkeyServer,
-} from "../support/valkey-server.ts";
+import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
 
 const limit = 120;
 const scopes = minuteScopes(
@@ -53,20 +48,11 @@ class Callers {
 }
 
 describeWithValkey(() => {
-  let server: ValkeyServer;
-  let connection: ValkeyConnection;
-  beforeAll(async () => {
-    server = await startValkey();
-    connection = await connectTo(server);
-  });
-  afterAll(async () => {
-    connection.close();
-    await server[Symbol.asyncDispose]();
-  });
-  beforeEach(() => server.command("FLUSHALL"));
+  const valkey = valkeyOfTests();
+  beforeEach(() => valkey.server.command("FLUSHALL"));
 
   test("a lease of the previous second that is on its way back is waited for", async () => {
-    const callers = new Callers(connection, 3);
+    const callers = new Callers(valkey.connection, 3);
     const { world } = callers;
     const [slow, busy, last] = world.workers;
     if (slow === undefined || busy === undefined || last === undefined) throw new Error("three");
@@ -98,7 +84,7 @@ describeWithValkey(() => {
   });
 
   test("a lease ends before its second does, to a fraction of a millisecond", async () => {
-    const callers = new Callers(connection, 1);
+    const callers = new Callers(valkey.connection, 1);
     const { world } = callers;
     const [worker] = world.workers;
     if (worker === undefined) throw new Error("a worker is needed");

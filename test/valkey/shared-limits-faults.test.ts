@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
@@ -8,12 +8,7 @@ import { keysOfHistory } from "../support/history-keys.ts";
 import { stepOf } from "../support/history-step.ts";
 import { LimitsWorld, type LimitsWorker, type SentScript } from "../support/limits-world.ts";
 import { sizeOf } from "../support/requirement.ts";
-import {
-  connectTo,
-  describeWithValkey,
-  startValkey,
-  type ValkeyServer,
-} from "../support/valkey-server.ts";
+import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
 
 const plan = { requestsPerMinute: 24, tokensPerMinute: 600 };
 const ceiling = { requestsPerMinute: 36, tokensPerMinute: 900 };
@@ -162,16 +157,8 @@ class History {
   }
 
   /** Everything arrives, also what waits for leases. */
-  async #finish(): Promise<void> {
-    await this.#world.settle();
-    for (let times = 0; times < 40 && this.#waiting > 0; times += 1) {
-      this.#world.advance(5);
-      await this.#world.settle();
-    }
-  }
-
-  get #waiting(): number {
-    return [...this.#undecided.values()].filter(({ isAlive }) => isAlive).length;
+  #finish(): Promise<void> {
+    return this.#world.finish(this.#undecided);
   }
 
   /** How much more than a limit was admitted in any minute, in parts of what may be. */
@@ -316,23 +303,14 @@ function shareOf({ limit }: LimitScope, workers: number): number {
 }
 
 describeWithValkey(() => {
-  let server: ValkeyServer;
-  let connection: ValkeyConnection;
-  beforeAll(async () => {
-    server = await startValkey();
-    connection = await connectTo(server);
-  });
-  afterAll(async () => {
-    connection.close();
-    await server[Symbol.asyncDispose]();
-  });
+  const valkey = valkeyOfTests();
 
   test("outages, lost answers and lost data admit no more than the shares of workers, and twice the limit", async () => {
     let worst = 0;
     await fc.assert(
       fc.asyncProperty(history, async ({ steps, ...settings }) => {
-        await connection.send("any", "FLUSHALL", []);
-        const run = new History(connection, settings);
+        await valkey.connection.send("any", "FLUSHALL", []);
+        const run = new History(valkey.connection, settings);
         for (const each of steps) {
           await run.run(each);
           // What it has answered is noted at that time.

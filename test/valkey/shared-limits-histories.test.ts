@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CountedRequest, LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
@@ -14,9 +14,8 @@ import {
   type SentScript,
 } from "../support/limits-world.ts";
 import { sizeOf } from "../support/requirement.ts";
-import { connectTo, describeWithValkey, startValkey } from "../support/valkey-server.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
-import type { ValkeyServer } from "../support/valkey-server.ts";
+import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
 
 const plan = { requestsPerMinute: 12, tokensPerMinute: 320 };
 const ceiling = { requestsPerMinute: 18, tokensPerMinute: 480 };
@@ -329,23 +328,14 @@ class History {
 }
 
 describeWithValkey(() => {
-  let server: ValkeyServer;
-  let connection: ValkeyConnection;
-  beforeAll(async () => {
-    server = await startValkey();
-    connection = await connectTo(server);
-  });
-  afterAll(async () => {
-    connection.close();
-    await server[Symbol.asyncDispose]();
-  });
+  const valkey = valkeyOfTests();
 
   test("workers of several gateways count like one plain model, and no minute exceeds a limit", async () => {
     let worst = 0;
     await fc.assert(
       fc.asyncProperty(history, async ({ steps, ...settings }) => {
-        await connection.send("any", "FLUSHALL", []);
-        const run = new History(connection, settings);
+        await valkey.connection.send("any", "FLUSHALL", []);
+        const run = new History(valkey.connection, settings);
         for (const each of steps) {
           await run.run(each);
           // What it has answered is noted at that time.
