@@ -60,7 +60,13 @@ describeWithValkey(() => {
       return statuses.filter((status) => status === 200).length;
     };
     expect(await rush()).toBeGreaterThanOrEqual(places);
-    expect(upstream.takeMost()).toBe(places);
+    let most = upstream.takeMost();
+    // On a busy machine, a place may be on its way to another worker during a whole rush.
+    while (most < places) {
+      await rush();
+      most = upstream.takeMost();
+    }
+    expect(most).toBe(places);
 
     // Each worker reports once a second, and then knows of all.
     await Bun.sleep(2_500);
