@@ -157,7 +157,9 @@ async function checkAll(bench: ProcessBench, serving: ServingProcess): Promise<v
   const lines = serving.text().split("\n");
   const about = (what: string) => lines.filter((line) => line.includes(what)).length;
   expect(about("the spool cannot be written; calls are refused until it can")).toBe(1);
-  expect(about("the spool can be written again")).toBe(1);
+  // A killed process may take this line with it: it turns ready first.
+  const endedByItself = (await serving.exited) === 0;
+  if (endedByItself) expect(about("the spool can be written again")).toBe(1);
   expect(about("unhandled")).toBe(0);
   expect(about("usage is lost")).toBe(0);
 }
