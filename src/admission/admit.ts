@@ -2,7 +2,7 @@ import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { CapacityClass } from "../domain/usage/usage.ts";
 import type { LimitState } from "../domain/limits/limit-state.ts";
-import type { LimitDecision, LimitRequest, LimitStore } from "../store/store.ts";
+import type { LimitStore } from "../store/store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import { guaranteeOf, type Guarantee } from "./guarantee.ts";
@@ -12,7 +12,6 @@ import {
   type ReservationRequest,
   type TokenReservation,
 } from "./reserve-tokens.ts";
-import { throwUndecided } from "./undecided-limits.ts";
 import type { Model } from "../domain/model.ts";
 
 /** The decision that a call may run: what was reserved, and in which class. */
@@ -54,7 +53,13 @@ export async function admit(
   const { tokens, mostTokens } = reservation;
   const { counted } = call;
   const scopes = counted?.scopes ?? planScopes(call);
-  const decision = await decisionOf(request, services, { scopes, tokens, mostTokens, counted });
+  const decision = await services.limits.acquire({
+    callId: call.id,
+    scopes,
+    tokens,
+    mostTokens,
+    counted,
+  });
   if (decision.isAdmitted) {
     const capacityClass = used === undefined ? "on-demand" : "spillover";
     return admissionOf(model, reservation, { capacityClass, state: decision.state });
@@ -99,7 +104,7 @@ async function tryGuarantee(
   const reservation = reservationUnder(guarantee.tokens, request);
   const { tokens, mostTokens } = reservation;
   const { scopes } = guarantee;
-  const decision = await decisionOf(request, services, { scopes, tokens, mostTokens });
+  const decision = await services.limits.acquire({ callId: call.id, scopes, tokens, mostTokens });
   if (!decision.isAdmitted) {
     return {
       refused: { request, guarantee, decision, askedTokens: tokens, now: services.clock.now() },
@@ -108,19 +113,6 @@ async function tryGuarantee(
   await uncount(call, services);
   const { state } = decision;
   return { admission: admissionOf(model, reservation, { capacityClass: "provisioned", state }) };
-}
-
-/** Throws 503 when nobody can decide. */
-async function decisionOf(
-  { call, model }: AdmissionRequest,
-  { limits }: AdmissionServices,
-  wanted: Omit<LimitRequest, "callId">,
-): Promise<LimitDecision> {
-  try {
-    return await limits.acquire({ callId: call.id, ...wanted });
-  } catch (error) {
-    return throwUndecided(error, model);
-  }
 }
 
 function admissionOf(

@@ -7,7 +7,6 @@ import {
 import type { CountDecision, LimitStore } from "../store/store.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
-import { throwUndecided } from "./undecided-limits.ts";
 import { listingScopeId, planScopes, scopeTerms } from "./plan-scopes.ts";
 
 /** A request before its body is read. */
@@ -20,8 +19,8 @@ export interface CountServices {
 
 /**
  * Counts a request of a key on arrival, independent of its outcome. Throws 429, or 503 when nobody
- * can decide. Undefined: the plan
- * has no request left, but the key has provisioned throughput, whose requests are not limited.
+ * can decide. Undefined: the plan has no request left, but the key has provisioned throughput, whose
+ * requests are not limited.
  */
 export function countRequest(
   kind: RequestKind,
@@ -36,9 +35,7 @@ export function countRequest(
     throw admissionRefusal({ request: { call: request }, decision, askedTokens: 0, now });
   };
   const decision = services.limits.count(isCall ? planScopes(request) : listingScopes(request));
-  return decision instanceof Promise
-    ? decision.then(countedOf, throwUndecided)
-    : countedOf(decision);
+  return decision instanceof Promise ? decision.then(countedOf) : countedOf(decision);
 }
 
 function listingScopes(request: ArrivingRequest) {

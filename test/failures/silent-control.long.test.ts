@@ -40,6 +40,11 @@ test("calls are served again once control goes on", async () => {
   process.kill(serving.controlPid, "SIGCONT");
   await until("calls are served again", async () => (await call()) === 200);
   await until("that is reported", () => serving.text().includes("control answers again"));
+  const rule = /^sluice_refusals_total\{rule="limits_unavailable"\} [1-9]/m;
+  await until("the refusal has a rule", async () => {
+    const metrics = await fetch(`${serving.adminUrl}/metrics`);
+    return rule.test(await metrics.text());
+  });
 }, 120_000);
 
 test("a worker that does not answer is replaced, and then all connections are served", async () => {

@@ -8,6 +8,12 @@ export function notDecided(error: unknown): unknown {
     message: "The limits of your API key cannot be checked right now. Please retry your request.",
     headers: { "retry-after": "1" },
     cause: error,
+    explanation: {
+      rule: "limits_unavailable",
+      summary:
+        "The limits of the call could not be decided, because control does not answer. " +
+        "`sluice status` shows whether it runs.",
+    },
   });
 }
 

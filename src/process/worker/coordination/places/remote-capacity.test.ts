@@ -12,13 +12,14 @@ import { Capacity, type CapacityOptions } from "../../../../admission/capacity/c
 import type { EnterResult, Place } from "../../../../admission/capacity/place.ts";
 import { ConcurrencyLimit } from "../../../../routing/health/concurrency-limit.ts";
 import { PlaceCoordination } from "../../../control/coordination/place-coordination.ts";
+import { LinkLost } from "../../../link/link-errors.ts";
 import type { CoordinationLink } from "../coordination-link.ts";
 import { RemoteCapacity } from "./remote-capacity.ts";
 
 const target = targetOf("up");
 
 /** Control and two workers. */
-function start({ places = 100 } = {}) {
+function start({ places = 100, answersInTime = true } = {}) {
   const { clock, advance } = virtualClock();
   const snapshot = snapshotOf([upstreamOf("up", { maxInFlight: places })]);
   const options: CapacityOptions = {
@@ -35,7 +36,10 @@ function start({ places = 100 } = {}) {
     const way = new MemoryLink();
     const link: CoordinationLink = {
       ...way.link,
-      ask: (kind, body) => (messages.push(kind), way.link.ask(kind, body)),
+      ask: (kind, body) =>
+        answersInTime
+          ? (messages.push(kind), way.link.ask(kind, body))
+          : Promise.reject(new LinkLost("no answer in time")),
       tell: (kind, body) => (messages.push(kind), way.link.tell(kind, body)),
     };
     const own = new Capacity(options);
@@ -125,6 +129,15 @@ test("parts of a call find places that another worker has kept", async () => {
   end(placeOf(await one.enter("a")));
   const place = placeOf(await other.enter("b"));
   expect(await place.extend(4)).toBe(4);
+});
+
+test("a call whose place control does not decide is refused with a rule", async () => {
+  const { one } = start({ answersInTime: false });
+  const refusal = await Promise.resolve(one.enter("a")).catch((error: unknown) => error);
+  expect(refusal).toMatchObject({
+    code: "model_unavailable",
+    explanation: { rule: "limits_unavailable" },
+  });
 });
 
 test("a worker that hangs holds up a refusal for half a second, and no call after it", async () => {

@@ -8,5 +8,11 @@ export function limitsClosed(cause: unknown): GatewayError {
       "answer. Please retry your request.",
     headers: { "retry-after": "1" },
     cause,
+    explanation: {
+      rule: "limits_unavailable",
+      summary:
+        "The limits of the key could not be decided: the server of limits.store does not answer, " +
+        "and the plan has when_limits_unavailable: closed. `sluice status` shows its state.",
+    },
   });
 }
