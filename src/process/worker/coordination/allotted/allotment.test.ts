@@ -97,7 +97,8 @@ describe("others want places", () => {
 
 describe("a process whose calls wait", () => {
   test.each([
-    [4, 5],
+    [4, 25],
+    [40, 2],
     [100, 1],
   ])("of %d asks again %d times within half a second", (workers, times) => {
     const { allotment, demand, answers, after, begin } = worldOf({ number: 1, workers });

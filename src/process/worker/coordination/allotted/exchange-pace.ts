@@ -9,7 +9,7 @@ export interface ExchangePaceOptions {
 
 /** Between two exchanges of a process without news: for each process that there is, and its bounds. */
 const gapMsOfProcess = 5;
-const [shortestGapMs, longestGapMs] = [100, 900];
+const [shortestGapMs, longestGapMs] = [20, 900];
 /** For each process: all together exchange within this time. */
 const turnMsOfProcess = 2;
 const longestRestMs = 2_000;
