@@ -21,6 +21,15 @@ test("a refusal of a key holds for the rest of its second, and for no other key"
   expect(repeated.ofKey("call", caller, 6_000)).toBeUndefined();
 });
 
+test("a refusal of a key is not repeated once its `retry-after-ms` is over", () => {
+  const repeated = new RepeatedRefusals(openAi);
+  const headers = { "retry-after-ms": "300" };
+  const soon = new GatewayError("rate_limit_exceeded", { message: "Too many.", headers });
+  repeated.keepOfKey({ kind: "call", caller: usual }, soon, 5_100);
+  expect(repeated.ofKey("call", usual, 5_399)?.error).toBe(soon);
+  expect(repeated.ofKey("call", usual, 5_400)).toBeUndefined();
+});
+
 test("an address with many wrong keys in one second gets an answer that names none of them", () => {
   const repeated = new RepeatedRefusals(openAi);
   const answers = Array.from({ length: 30 }, () => repeated.ofAddress("192.0.2.1", 5_000));

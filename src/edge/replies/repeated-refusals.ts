@@ -10,7 +10,7 @@ export interface RefusedRequest {
   readonly caller: Caller;
 }
 
-/** Rate-limit windows advance once a second; until then a refusal remains valid. */
+/** For how long a refusal is repeated at most: rate-limit windows advance once a second. */
 const secondMs = 1_000;
 /** Wrong keys of one address in a second that get individual answers. */
 const wrongKeysASecond = 20;
@@ -40,7 +40,7 @@ export class RepeatedRefusals {
     const refused = this.#ofKeys.get(nameOf(kind, caller));
     const isSame =
       refused?.limits === caller.limits && refused.accountLimits === caller.accountLimits;
-    return isSame ? refused.prepared : undefined;
+    return isSame && nowMs < refused.untilMs ? refused.prepared : undefined;
   }
 
   /** Keeps the refusal of a key for its number of requests. */
@@ -50,7 +50,9 @@ export class RepeatedRefusals {
     const { limits, accountLimits } = refused.caller;
     const name = nameOf(refused.kind, refused.caller);
     const prepared = prepareRefusal(error, this.#dialect);
-    this.#ofKeys.set(name, { limits, accountLimits, prepared });
+    // The seconds of a server that shares limits begin at another time than those here.
+    const untilMs = nowMs + Number(error.headers["retry-after-ms"] ?? secondMs);
+    this.#ofKeys.set(name, { limits, accountLimits, prepared, untilMs });
   }
 
   /** Counts a wrong key of an address; returns the refusal to send once there are too many. */
@@ -72,6 +74,8 @@ export class RepeatedRefusals {
 
 interface RefusedKey extends Pick<Caller, "limits" | "accountLimits"> {
   readonly prepared: PreparedRefusal;
+  /** When the refusal says that there is room again. */
+  readonly untilMs: number;
 }
 
 function nameOf(kind: RequestKind, { key }: Caller): string {

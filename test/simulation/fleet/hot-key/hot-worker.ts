@@ -35,13 +35,17 @@ interface KeyHere {
   slot: number;
   /** When it last heard that leases are recalled. */
   recalledAtMs: number;
-  /** The second of its last refusal: it is repeated until that ends. */
+  /** The second of its last refusal, which is repeated until that ends, */
   refusedIn: number;
+  /** or until there is room again, as the refusal says. */
+  refusedUntilMs: number;
 }
 
 /** Leases are worth a script from this size on. */
 const leastLease = 4;
 const spare = 1.25;
+/** Waits of refusals are longer by up to this part. */
+const jitter = 0.1;
 
 /** A worker that asks the server about calls, or decides by itself while it has a lease. */
 export class HotWorker {
@@ -59,7 +63,7 @@ export class HotWorker {
   call(key: number, runMs: number): void {
     const { time } = this.#options;
     const here = this.#at(key);
-    if (here.refusedIn === here.second) {
+    if (here.refusedIn === here.second && time.now < here.refusedUntilMs) {
       this.#decided(key, { by: "memory", isAdmitted: false, askedAt: time.now });
     } else if (here.rest > 0 && time.now < here.untilMs) {
       here.rest -= 1;
@@ -77,20 +81,22 @@ export class HotWorker {
   }
 
   #ask(key: number, call: { askedAt: number; runMs: number; isAgain: boolean }): void {
-    const { server, time, terms } = this.#options;
+    const { server, time, terms, random } = this.#options;
     const { askedAt, runMs, isAgain } = call;
     this.#send(() =>
-      server.count(key, isAgain, (reply) =>
+      server.count(key, isAgain, (reply) => {
+        const waitMs = (slotMs - (time.now % slotMs)) * (1 + jitter * random.next());
         this.#reply(() => {
           if (reply === "recalled") {
             time.schedule(() => this.#ask(key, { ...call, isAgain: true }), terms.againMs);
           } else if (reply === "refused") {
             const here = this.#at(key);
             here.refusedIn = here.second;
+            here.refusedUntilMs = askedAt + waitMs;
             this.#decided(key, { by: "server", isAdmitted: false, askedAt });
           } else this.#acquire(key, { askedAt, runMs });
-        }),
-      ),
+        });
+      }),
     );
   }
 
@@ -194,4 +200,5 @@ const unknown = {
   slot: -1,
   recalledAtMs: Number.NEGATIVE_INFINITY,
   refusedIn: -1,
+  refusedUntilMs: 0,
 };
