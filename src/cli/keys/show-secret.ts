@@ -10,6 +10,9 @@ import {
 import { entities, titleOf } from "../verbs/entities.ts";
 import type { VerbCall } from "../verbs/verb.ts";
 
+const whenAccepted =
+  "Gateways accept it within a second, unless they are cut off from the database.";
+
 /** Prints only the new secret to standard output, so that it can be piped. */
 export function showIssuedKey({ io }: VerbCall, answer: ReplyRecord): void {
   io.print(readText(answer, "api_key"));
@@ -18,7 +21,7 @@ export function showIssuedKey({ io }: VerbCall, answer: ReplyRecord): void {
     `Key ${cellOf(key, "id")} for application '${cellOf(key, "application")}' ` +
       `on plan ${cellOf(key, "plan")} in ${cellOf(key, "environment")}.`,
   );
-  io.report("Store it now: it is not shown again. All gateways accept it within a second.");
+  io.report(`Store it now: it is not shown again. ${whenAccepted}`);
   warnOfStatus(io, key);
 }
 
@@ -26,8 +29,8 @@ export function showRotatedKey({ io }: VerbCall, answer: ReplyRecord): void {
   io.print(readText(answer, "api_key"));
   const key = readPart(answer, "key") ?? {};
   io.report(
-    `${titleOf(entities.key, key)} has a new secret, which works at once. Store it now: it is ` +
-      "not shown again.",
+    `${titleOf(entities.key, key)} has a new secret. Store it now: it is not shown again. ` +
+      whenAccepted,
   );
   const ended = formatValue(answer["ended"]);
   if (ended !== "-") io.report(`Ended: ${ended}`);
