@@ -1,4 +1,4 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { listProcessFolders } from "../../src/ledger/spool/process-folder.ts";
@@ -18,6 +18,7 @@ import {
   type ProcessBenchOptions,
 } from "../support/ledger-truth-process.ts";
 import { checkLedger, sumRows, type LedgerReport } from "../support/ledger-truth.ts";
+import { lockDatabase } from "../support/lock-database.ts";
 import { testNeeding, testWhere } from "../support/requirement.ts";
 import { runSluice, type ServingProcess } from "../support/sluice-process.ts";
 
@@ -38,10 +39,10 @@ testMounting("a full disk under spool and database turns calls away and loses no
 testMounting("a locked database fills the disk with the spool, and loses no call", async () => {
   using disk = mountDisk("320k");
   await suffer({ dataDir: disk.path }, (_, { database }) => {
-    const other = new Database(database);
+    let lock: Database | undefined;
     return {
-      begin: () => void other.run("BEGIN IMMEDIATE"),
-      end: () => other.close(),
+      begin: () => void (lock = lockDatabase(database)),
+      end: () => lock?.close(),
     };
   });
 });
@@ -56,10 +57,9 @@ testMounting(
       dataDir: disk.path,
     });
     await using serving = await bench.serve("--unsupervised");
-    using other = new Database(bench.database);
     const load = new Load(bench, serving);
     await until("calls end", () => bench.calls.length > 100);
-    other.run("BEGIN IMMEDIATE");
+    using lock = lockDatabase(bench.database);
     await until("readiness is false", async () => (await readiness(serving)).status === 503);
     await until("calls are turned away", () => turnedAway(bench) > 100);
     await load.stop();
@@ -68,7 +68,7 @@ testMounting(
     await until("readiness is true", async () => (await readiness(serving)).status === 200);
     serving.signal("SIGKILL");
     await serving.exited;
-    other.run("ROLLBACK");
+    lock.run("ROLLBACK");
     await using next = await bench.serve();
     await untilStored(next);
     next.signal("SIGTERM");

@@ -11,6 +11,7 @@ import {
 } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
 import { checkLedger, sumRows, type LedgerReport } from "../support/ledger-truth.ts";
+import { lockDatabase } from "../support/lock-database.ts";
 import type { ServingProcess } from "../support/sluice-process.ts";
 
 const streams = 50;
@@ -74,13 +75,12 @@ test("rows that the database refuses at the end are stored by the next start", a
   await makeShortCalls(serving);
   const streaming = openStreams(serving, twoSeconds);
   await until("the streams are open", () => bench.simulator.openCalls >= streams);
-  const other = new Database(bench.database);
-  other.run("BEGIN IMMEDIATE");
+  const lock = lockDatabase(bench.database);
   serving.signal("SIGTERM");
   await streaming;
   await serving.exited;
   expect(serving.text()).not.toContain("usage is lost");
-  other.close();
+  lock.close();
   expect(rowsStored()).toBe(0);
   await reconfigure("flush_interval: 1m", "flush_interval: 100ms");
   await using next = await bench.serve();
