@@ -66,15 +66,23 @@ describeWithValkey(() => {
     );
   });
 
-  test("a server that would come back with older data is warned of", async () => {
-    await using server = await startValkey(["--save", "60 1", "--appendonly", "yes"]);
-    const { exitCode, text } = await doctor(server.url);
+  test("a cluster whose servers would come back with older data is warned of", async () => {
+    await using cluster = await startCluster();
+    const persist = async (save: string, log: string): Promise<void> => {
+      for (const server of cluster.servers) {
+        await server.command("CONFIG", "SET", "save", save, "appendonly", log);
+      }
+    };
+    await persist("60 1", "yes");
+    const { exitCode, text } = await doctor(cluster.url);
     expect(exitCode).toBe(0);
     expect(text).toContain('(save "60 1", appendonly yes) To do: set save "" and appendonly no');
     expect(text).toContain("answers and decides");
-    await server.command("CONFIG", "SET", "save", "");
-    await server.command("CONFIG", "SET", "appendonly", "no");
-    expect((await doctor(server.url)).text).not.toContain("older data");
+    await persist("", "no");
+    expect((await doctor(cluster.url)).text).not.toContain("older data");
+    // Of one server, gateways notice it.
+    await using single = await startValkey(["--save", "60 1", "--appendonly", "yes"]);
+    expect((await doctor(single.url)).text).not.toContain("older data");
   });
 
   test("missing rights and unknown authorities are told", async () => {

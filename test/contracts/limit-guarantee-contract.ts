@@ -112,7 +112,7 @@ export function guaranteeContract(fixture: LimitStoreFixture): void {
 function guaranteeOf(id: string, tokensPerMinute: number, seconds = 60): Scopes {
   const limit = guaranteeLimit(tokensPerMinute, seconds);
   return [
-    { id, unit: "requests", window: { seconds }, limit: Infinity },
-    { id, unit: "tokens", window: { seconds }, limit },
+    { id, unit: "requests", window: { seconds }, limit: Infinity, owner: "contract" },
+    { id, unit: "tokens", window: { seconds }, limit, owner: "contract" },
   ];
 }

@@ -73,7 +73,7 @@ export class LimitStoreFixture {
 
 export function scopeOf(id: string, limits: Partial<Limits>, overrunFactor?: number): Scopes {
   const all = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000, ...limits };
-  return minuteScopes(id, all, { overrunFactor });
+  return minuteScopes(id, all, { overrunFactor, owner: "contract" });
 }
 
 export function waitOf(decision: LimitDecision): number {

@@ -40,9 +40,11 @@ test("no event is lost when control is killed, with a receiver that is there or 
   const stored = new Set(rows.map(({ id }) => id));
   expect(stored.size).toBeGreaterThan(100);
   const delivered = () => new Set(receiver.rows.map(({ id }) => id));
-  // What was stored while the gateway ended is delivered by the next one.
+  // The next one stores and delivers what had no time for that while the gateway ended.
   await using again = await gateway.restart();
-  await until(() => again.controlPid > 0 && delivered().size >= stored.size);
-  expect([...stored.difference(delivered())]).toEqual([]);
-  expect([...delivered().difference(stored)]).toEqual([]);
+  await until(() => stored.isSubsetOf(delivered()));
+  again.signal("SIGTERM");
+  await again.exited;
+  const all = new Set((await gateway.stopAndReadRows()).map(({ id }) => id));
+  expect([...delivered().difference(all)]).toEqual([]);
 }, 180_000);

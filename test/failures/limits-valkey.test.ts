@@ -3,7 +3,7 @@ import { refusalSchema } from "../../src/control/contract/refusals.ts";
 import { statusSchema } from "../../src/control/contract/status.ts";
 import { eventually } from "./outage-gateway.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
-import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
+import { describeWithValkey, startValkey, type ValkeyServer } from "../support/valkey-server.ts";
 
 const limits = { requestsPerMinute: 20, tokensPerMinute: 1_000_000 };
 const ask = { model: "chat-model", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
@@ -44,6 +44,36 @@ describeWithValkey(() => {
     await eventually("nothing is missing", async () => (await readinessOf(gateway)) === "ready\n");
   });
 });
+
+describeWithValkey(() => {
+  test("a server that starts with an older snapshot grants nothing again", async () => {
+    await using server = await startValkey();
+    await using gateway = await startGateway({
+      workers: 2,
+      sections: {
+        limits: `{ store: "${server.url}", timeout: 5s }`,
+        plans: "{ enterprise: { custom: true } }",
+      },
+      key: { limits },
+    });
+    expect(await admittedOf(gateway, 6)).toBe(6);
+    await server.command("SAVE");
+    await untilReported(server, Date.now());
+    expect(await admittedOf(gateway, 60)).toBe(14);
+    await server.kill();
+    while (!(await isDegraded(gateway))) await Bun.sleep(20);
+    await server.start();
+    while (await isDegraded(gateway)) await Bun.sleep(20);
+    expect(await admittedOf(gateway, 60)).toBe(0);
+    expect(gateway.log.join("\n")).toContain("the store of limits has lost its data");
+  });
+});
+
+/** All workers have reported since then. */
+async function untilReported(server: ValkeyServer, sinceMs: number): Promise<void> {
+  const before = ["sluice:{workers}", "-inf", String(sinceMs)] as const;
+  while (Number(await server.command("ZCOUNT", ...before)) > 0) await Bun.sleep(20);
+}
 
 /** A refusal of a plan that grants nothing alone is explained, counted and logged. */
 async function expectClosed(gateway: TestGateway, key: string): Promise<void> {

@@ -38,6 +38,7 @@ interface LimitsWorkerOptions {
   readonly workers: number;
   readonly isLeasing: boolean;
   readonly timers: ManualTimers;
+  readonly memorySince: number;
 }
 
 /** A worker of a gateway, with a clock and a connection of its own. */
@@ -51,12 +52,15 @@ export class LimitsWorker {
   workers: number;
   isAlive = true;
   isCut = false;
+  /** Since when the server remembers everything, as far as the worker has heard. */
+  memorySince: number;
   /** Hears that the leases of an account are in the way. */
   recall: (tag: string) => void = () => undefined;
 
   constructor(time: ManualClock, options: LimitsWorkerOptions) {
     const { number, skewMs, workers, isLeasing, timers } = options;
     this.workers = workers;
+    this.memorySince = options.memorySince;
     let draws = 0;
     this.clock = {
       now: () => time.now(),
@@ -70,6 +74,7 @@ export class LimitsWorker {
       reservationTtlMs,
       scopeLimit: 1_000,
       workers: () => this.workers,
+      memorySince: () => this.memorySince,
       isLeasing,
       connection: {
         run: (...sent) => this.#send(...sent),
@@ -114,6 +119,7 @@ export class LimitsWorld {
   readonly #server: Connection;
   readonly #options: LimitsWorldOptions;
   #started = 0;
+  #memorySince = 1;
   /** The server's clock may go back: another server has become the primary. */
   behindMs = 0;
 
@@ -156,7 +162,8 @@ export class LimitsWorld {
     const { isLeasing = false } = this.#options;
     const skewMs = number * this.#options.skewMs;
     const workers = this.living.length + 1;
-    const of = { number, skewMs, workers, isLeasing, timers: this.#timers };
+    const memorySince = this.#memorySince;
+    const of = { number, skewMs, workers, isLeasing, timers: this.#timers, memorySince };
     this.workers.push(new LimitsWorker(this.clock, of));
   }
 
@@ -172,8 +179,29 @@ export class LimitsWorld {
     for (const worker of this.living) if (!worker.isCut) worker.workers = this.living.length;
   }
 
+  /** The server has started with older data, without what was on its way to it. */
+  restarted(): void {
+    this.#memorySince = Math.max(this.now, this.#memorySince + 1);
+    for (const worker of this.living) {
+      worker.late.length = 0;
+      this.#failAll(worker);
+      this.hear(worker);
+    }
+  }
+
+  /** A worker that reaches the server hears whether it has lost its memory. */
+  hear(worker: LimitsWorker): void {
+    if (worker.isCut || worker.memorySince === this.#memorySince) return;
+    worker.memorySince = this.#memorySince;
+    worker.limits.restore();
+  }
+
   cut(worker: LimitsWorker): void {
     worker.isCut = true;
+    this.#failAll(worker);
+  }
+
+  #failAll(worker: LimitsWorker): void {
     for (const { fail } of worker.messages.splice(0)) fail(new ValkeyUnavailable("it was cut"));
   }
 

@@ -15,7 +15,7 @@ export interface ValkeyForm extends AsyncDisposable {
 export const userRules =
   "resetchannels &sluice:* resetkeys ~sluice:* -@all +@scripting +@connection +@pubsub +info " +
   "+time +cluster|slots +get +set +del +pexpire +hget +hmget +hgetall +hset +hdel +zadd +zrem " +
-  "+zcard +zrange +zremrangebyscore";
+  "+zcard +zrange +zscore +zremrangebyscore";
 
 export async function startWithUser(): Promise<ValkeyForm> {
   const rules = userRules.split(" ");

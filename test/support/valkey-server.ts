@@ -18,7 +18,7 @@ export interface ValkeyServer extends AsyncDisposable {
   readonly url: string;
   /** Freezes the server, or lets it go on. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
-  /** Ends the server as a crash would. Nothing is left when it starts again. */
+  /** Ends the server as a crash would. Only what `SAVE` has written is left when it starts again. */
   kill(): Promise<void>;
   start(): Promise<void>;
   /** Runs one command on a connection of its own. */

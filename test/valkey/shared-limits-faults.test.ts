@@ -4,6 +4,7 @@ import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
 import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import type { LimitDecision } from "../../src/store/store.ts";
+import { copyKeys } from "../support/copy-keys.ts";
 import { keysOfHistory } from "../support/history-keys.ts";
 import { stepOf } from "../support/history-step.ts";
 import { LimitsWorld, type LimitsWorker, type SentScript } from "../support/limits-world.ts";
@@ -13,6 +14,8 @@ import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";
 const plan = { requestsPerMinute: 24, tokensPerMinute: 600 };
 const ceiling = { requestsPerMinute: 36, tokensPerMinute: 900 };
 const windowMs = 60_000;
+/** The database of the server's snapshot. */
+const savedIn = 1;
 
 const keys = keysOfHistory(plan, ceiling);
 
@@ -44,6 +47,8 @@ const step = fc.oneof(
   stepOf(2, "heal-all", {}),
   stepOf(2, "obey-alone", { worker, key, tokens: fc.integer({ min: 0, max: 60 }) }),
   stepOf(1, "flush", {}),
+  stepOf(2, "save", {}),
+  stepOf(1, "go-back", {}),
   stepOf(1, "change-primary", { behindMs: fc.constantFrom(10, 999, 1_000, 5_000) }),
   stepOf(1, "crash", { worker, reached: fc.nat(5) }),
   stepOf(1, "join", {}),
@@ -79,7 +84,9 @@ class History {
   readonly #admitted: Admitted[] = [];
   readonly #undecided = new Map<string, LimitsWorker>();
   readonly #errors: unknown[] = [];
+  /** When the server lost data. */
   readonly #flushedAt: number[] = [];
+  #isSaved = false;
   /** Calls that the server has admitted. */
   readonly #decided = new Set<string>();
   #calls = 0;
@@ -123,8 +130,14 @@ class History {
         return this.#obeyAlone(step);
       case "flush":
         this.#flushedAt.push(world.clock.monotonic());
-        await this.#connection.send("any", "FLUSHALL", []);
+        await this.#connection.send("any", "FLUSHDB", []);
         return;
+      case "save":
+        this.#isSaved = true;
+        await copyKeys(this.#connection, { from: 0, to: savedIn });
+        return;
+      case "go-back":
+        return this.#goBack();
       case "change-primary":
         world.behindMs += step.behindMs;
         return;
@@ -142,6 +155,14 @@ class History {
       case "forget-scripts":
         await this.#connection.send("any", "SCRIPT", ["FLUSH"]);
     }
+  }
+
+  /** The server crashes, and starts with what was saved last. */
+  async #goBack(): Promise<void> {
+    if (!this.#isSaved) return;
+    this.#flushedAt.push(this.#world.clock.monotonic());
+    await copyKeys(this.#connection, { from: savedIn, to: 0 });
+    this.#world.restarted();
   }
 
   /** The server is there for all; no call waits for a decision. */
@@ -277,6 +298,7 @@ class History {
     if (isCut) return this.#world.cut(by);
     by.isCut = false;
     await this.#world.runLate(by);
+    this.#world.hear(by);
   }
 
   /** A worker that decides alone tells an honest wait as well. */

@@ -187,7 +187,7 @@ class History {
     const { now } = this.#world;
     const callId = keys.find((key) => key.includes(":call:"))?.replace(/^.*:call:/, "") ?? "";
     const scopes = this.#scopesOf.get(keys.filter((key) => /:[rt]$/.test(key)).join());
-    const [, amount = ""] = parameters;
+    const [, , amount = ""] = parameters;
     const verdict = Array.isArray(reply) ? reply[0] : undefined;
     switch (script.name) {
       case "acquire": {

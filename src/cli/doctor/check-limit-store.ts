@@ -8,6 +8,7 @@ import {
   type ValkeyFacts,
 } from "../../store/coordinator/valkey/connection/inspect-server.ts";
 import type { ValkeyConnection } from "../../store/coordinator/valkey/connection/valkey-connection.ts";
+import { fleetScript } from "../../store/coordinator/valkey/fleet/fleet-script.ts";
 import { ValkeyLimits } from "../../store/coordinator/valkey/limits/valkey-limits.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import type { Finding } from "./finding.ts";
@@ -32,7 +33,7 @@ export async function checkLimitStore(
     return [
       await checkDecision(connection, facts),
       await checkTrip(connection, store, clock),
-      ...checkPersistence(facts),
+      ...(isCluster ? checkPersistence(facts) : []),
     ];
   } catch (error) {
     return [failed(`${store.name}: ${reasonOf(error)}`, adviceOnConnecting)];
@@ -66,13 +67,13 @@ function checkFacts(facts: ValkeyFacts, isCluster: boolean): readonly Finding[] 
   return findings;
 }
 
-/** A key could use again what the server has forgotten, and gateways cannot tell. */
+/** In a cluster, gateways cannot tell of most servers that they have forgotten something. */
 function checkPersistence({ persistence }: ValkeyFacts): readonly Finding[] {
   if (persistence.length === 0) return [];
-  const text = `the server comes back with older data after a restart (${persistence.join(", ")})`;
+  const text = `servers come back with older data after a restart (${persistence.join(", ")})`;
   const advice =
-    'set save "" and appendonly no: gateways restore what an empty server needs, but do not notice ' +
-    "that data are of minutes ago";
+    'set save "" and appendonly no: gateways restore what an empty server needs, but in a cluster ' +
+    "do not notice that data are of minutes ago";
   return [{ state: "warning", subject, text, advice }];
 }
 
@@ -86,11 +87,19 @@ async function checkDecision(
   try {
     const known = { epoch: "", mayWait: false };
     await limits.acquire({ callId: crypto.randomUUID(), scopes, tokens: 1 }, known);
+    await reportTo(connection);
     return { state: "ok", subject, text: `${shown} answers and decides` };
   } catch (error) {
     const advice = "give the user of limits.store the rights that docs/operations.md lists";
     return failed(`the server does not decide: ${reasonOf(error)}`, advice);
   }
+}
+
+/** As a worker does each second, under other keys. */
+async function reportTo(connection: ValkeyConnection): Promise<void> {
+  const key = "sluice:{doctor}:workers";
+  const report = ["doctor", "5000", "sluice:doctor", "", "memory", "0", "0"];
+  await connection.run(fleetScript, [key, `${key}:state`], report);
 }
 
 /** The median: the first one also waits for the program. */

@@ -23,6 +23,7 @@ export function openValkeyLimits(
     workers: () => fleet.workers,
     onError: (error) => events.limitsFailed(name, error),
     isTrusted: () => fleet.isTrusted,
+    memorySince: () => fleet.memorySince,
     onLost: () => void fleet.check(),
   });
   const fleet = new Fleet({
@@ -31,6 +32,7 @@ export function openValkeyLimits(
     ownWorkers,
     worker: crypto.randomUUID(),
     onBeat: () => limits.catchUp(),
+    onError: (error) => events.limitsFailed(name, error),
     onLoss() {
       events.limitsLost(name);
       limits.restore();

@@ -163,3 +163,34 @@ test("a process whose places the store had lost tells it of them, and asks for n
   void allotment.exchange();
   expect(after(10)).toMatchObject([{ wanted: 5 }]);
 });
+
+describe("while all tell a store what they have that has lost it", () => {
+  test("a process uses its share, if nobody waited before", () => {
+    const { allotment, demand, answers, after, begin } = worldOf();
+    begin(10);
+    demand.used = 10;
+    answers({ places: 10, isLost: true });
+    allotment.lost();
+    after(20);
+    expect(allotment.places).toBe(25);
+    demand.used = 20;
+    after(700);
+    expect(allotment.hasRoom).toBe(false);
+    answers({});
+    void allotment.exchange();
+    expect(after(10)).toMatchObject([{ used: 20 }]);
+  });
+
+  test("a process of a full pool uses what it has", () => {
+    const { allotment, demand, answers, after, begin } = worldOf();
+    begin(10);
+    Object.assign(demand, { used: 10, waiting: 1 });
+    answers({ places: 10, fair: 10 });
+    void allotment.exchange();
+    after(20);
+    answers({ places: 10, isLost: true });
+    allotment.lost();
+    after(20);
+    expect(allotment.places).toBe(10);
+  });
+});

@@ -56,6 +56,8 @@ export class Allotment {
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #missedUntil = Number.NEGATIVE_INFINITY;
   #isShort = false;
+  /** Whether others left places free when the store lost what it knew. */
+  #wasRoomy = false;
   /** When the last exchange began. */
   #askedAt = Number.NEGATIVE_INFINITY;
   /** Most places in use since the last beat. */
@@ -79,7 +81,8 @@ export class Allotment {
   get places(): number {
     if (this.limit === Infinity) return Infinity;
     const own = Math.min(this.#places, this.#fair);
-    if (!this.#isOut) return own;
+    const isRestoring = this.#wasRoomy && this.#pace.isResting;
+    if (!this.#isOut && !isRestoring) return own;
     const isValid = this.#options.clock.monotonic() < this.#validUntil;
     return Math.max(isValid ? own : 0, partOf(this.limit, this.#options.store.rank));
   }
@@ -273,7 +276,10 @@ export class Allotment {
   }
 
   #granted({ places, fair, isLost }: Granted, asked: number): void {
-    if (isLost) this.#pace.lost();
+    if (isLost) {
+      this.#wasRoomy = this.#fair === Infinity;
+      this.#pace.lost();
+    }
     if (places > this.#places) {
       // The calls that asked take them in a later turn.
       this.#unusedAt = this.#options.clock.monotonic();

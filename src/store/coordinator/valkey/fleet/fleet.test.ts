@@ -6,6 +6,7 @@ import {
   startValkey,
 } from "../../../../../test/support/valkey-server.ts";
 import type { ValkeyServer } from "../../../../../test/support/valkey-server.ts";
+import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { Fleet } from "./fleet.ts";
 
 describeWithValkey(() => {
@@ -18,10 +19,13 @@ describeWithValkey(() => {
     const clock = Object.assign(new ManualTimers(), { monotonic: () => 0 });
     const connection = await connectTo(server);
     ending.push(() => connection.close());
-    const fleet = new Fleet({ connection, clock, worker, ownWorkers: 1 });
+    const noted = { lost: 0 };
+    const onLoss = (): void => void (noted.lost += 1);
+    const fleet = new Fleet({ connection, clock, worker, ownWorkers: 1, onLoss });
     await fleet.start();
-    return {
+    return Object.assign(noted, {
       fleet,
+      connection,
       /** The worker's next report has been answered. */
       async report(): Promise<void> {
         clock.advance(1_000);
@@ -29,7 +33,7 @@ describeWithValkey(() => {
         await connection.send("any", "PING", []);
         await Bun.sleep(1);
       },
-    };
+    });
   }
 
   test("a worker that joins counts at once, everywhere", async () => {
@@ -58,6 +62,39 @@ describeWithValkey(() => {
     }
   });
 
+  test("a server that starts with an older snapshot has lost its memory", async () => {
+    await using server = await startValkey();
+    const one = await join(server, "a");
+    const other = await join(server, "b");
+    await one.report();
+    await server.command("SAVE");
+    await other.report();
+    const { memorySince } = one.fleet;
+    expect(other.fleet.memorySince).toBe(memorySince);
+    await restart(server, [one, other]);
+    // It has all reports of this one.
+    await one.report();
+    expect(one.fleet.memorySince).toBe(memorySince);
+    await other.report();
+    expect(other.fleet.memorySince).toBeGreaterThan(memorySince);
+    expect([one.lost, other.lost]).toEqual([0, 1]);
+    await one.report();
+    expect(one.fleet.memorySince).toBe(other.fleet.memorySince);
+    expect([one.lost, other.lost]).toEqual([1, 1]);
+    expect([one.fleet.isTrusted, other.fleet.isTrusted]).toEqual([false, false]);
+  });
+
+  test("a server that starts with all that it knew has lost nothing", async () => {
+    await using server = await startValkey();
+    const one = await join(server, "a");
+    await one.report();
+    await server.command("SAVE");
+    const { memorySince } = one.fleet;
+    await restart(server, [one]);
+    for (let reports = 0; reports < 3; reports += 1) await one.report();
+    expect(one.fleet).toMatchObject({ memorySince, isTrusted: true });
+  });
+
   test("a worker that has ended counts for some more reports, and not for ever", async () => {
     await using server = await startValkey();
     const one = await join(server, "a");
@@ -70,6 +107,17 @@ describeWithValkey(() => {
     expect(one.fleet.workers).toBe(1);
   });
 });
+
+/** The server crashes and starts, with its last snapshot. */
+async function restart(
+  server: ValkeyServer,
+  workers: readonly { readonly connection: Pick<ValkeyConnection, "isUp"> }[],
+): Promise<void> {
+  await server.kill();
+  while (workers.some(({ connection }) => connection.isUp)) await Bun.sleep(5);
+  await server.start();
+  while (workers.some(({ connection }) => !connection.isUp)) await Bun.sleep(5);
+}
 
 async function listeners(server: ValkeyServer): Promise<number> {
   const reply = await server.command("PUBSUB", "NUMSUB", "sluice:joined");

@@ -1,6 +1,7 @@
 import type { Clock } from "../../../../domain/clock.ts";
 import { listOf } from "../connection/list-of.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
+import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { fleetScript, joinedChannel } from "./fleet-script.ts";
 
 /** A worker that has not reported for this long has ended, as far as the server knows. */
@@ -29,6 +30,8 @@ export interface FleetOptions {
   readonly onBeat?: () => Promise<void>;
   /** Runs before that when the server has lost what it knew. */
   readonly onLoss?: () => void;
+  /** The server refuses reports, such as for a right that the user lacks. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /**
@@ -49,6 +52,9 @@ export class Fleet {
   #all: readonly string[];
   /** The name of the server's memory; undefined until it has answered. */
   #memory: string | undefined;
+  #memorySince = 0;
+  /** The time of the last report that the server has answered, in its time. */
+  #reportedAt = 0;
   /** Whether the server has not been away since it was asked for that name. */
   #isMemoryKnown = false;
   #trustedFromMs = Number.NEGATIVE_INFINITY;
@@ -83,6 +89,11 @@ export class Fleet {
   /** Whether the server may decide: it is not about to be told what it has lost. */
   get isTrusted(): boolean {
     return this.#isMemoryKnown && this.#options.clock.monotonic() >= this.#trustedFromMs;
+  }
+
+  /** What the server knew before is void: it has lost some of it. In its time, in milliseconds. */
+  get memorySince(): number {
+    return this.#memorySince;
   }
 
   /** Reports this worker, and then each second. */
@@ -131,27 +142,39 @@ export class Fleet {
   }
 
   async #beat(): Promise<void> {
-    const { connection, onBeat } = this.#options;
+    const { connection, onBeat, onError } = this.#options;
     this.#reports += 1;
     const newMemory = `${this.worker}.${this.#reports}`;
     try {
       const reply = await connection.run(
         fleetScript,
         [fleetKey, stateKey],
-        [this.worker, String(lifetimeMs), joinedChannel, this.#version, newMemory],
+        [
+          this.worker,
+          String(lifetimeMs),
+          joinedChannel,
+          this.#version,
+          newMemory,
+          String(this.#reportedAt),
+          String(this.#memorySince),
+        ],
       );
-      const [version, memory, ageMs, ...workers] = listOf(reply);
-      this.#remember(String(memory), Number(ageMs));
+      const [version, memory, since, now, ...workers] = listOf(reply);
+      this.#reportedAt = Number(now);
+      this.#remember(String(memory), Number(since));
       this.#count(String(version), workers.map(String));
       onBeat?.().catch(() => undefined);
-    } catch {
+    } catch (error) {
       // The connection reports that it is down. Until then, the last known workers count.
+      if (!(error instanceof ValkeyUnavailable)) onError?.(error);
     }
   }
 
-  #remember(memory: string, ageMs: number): void {
+  #remember(memory: string, since: number): void {
     const known = this.#memory;
+    const ageMs = this.#reportedAt - since;
     this.#memory = memory;
+    this.#memorySince = since;
     this.#isMemoryKnown = true;
     // A worker that starts cannot tell a server that has lost its memory from a new one.
     if (memory === known || known === undefined) return;

@@ -83,7 +83,9 @@ export class SharedLimits implements LimitStore {
     if (here.isAlone) {
       this.#chargeAlone(account, { scopes, slot: here.slot, requests: -1, tokens: 0 });
     } else {
-      const uncount = once(() => this.#valkey.uncount(counted));
+      // Of an account that is being restored, with what was counted: under its new epoch.
+      const { epoch } = account;
+      const uncount = once(() => this.#valkey.uncount(counted, epoch || account.epoch));
       this.#catchUp.note(account, uncount);
     }
   }

@@ -6,6 +6,7 @@ import { heldTo } from "../../memory/scope-charge.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { listOf } from "../connection/list-of.ts";
 import { includeParameters, type IncludeRequest } from "./include-parameters.ts";
+import { includeScript } from "./scripts/include-script.ts";
 import { giveBackScript, leaseScript } from "./scripts/lease-scripts.ts";
 import {
   readDecision,
@@ -26,7 +27,6 @@ import {
 import {
   acquireScript,
   countScript,
-  includeScript,
   settleScript,
   uncountScript,
   useScript,
@@ -36,6 +36,8 @@ export interface ValkeyLimitsOptions {
   readonly connection: Pick<ValkeyConnection, "run">;
   readonly random: () => number;
   readonly reservationTtlMs: number;
+  /** What the server knew before is void; in its time, in ms. Default: nothing is. */
+  readonly memorySince?: () => number;
 }
 
 /** What a worker knows of the account of a decision. */
@@ -88,9 +90,11 @@ export class ValkeyLimits {
     return readDecision(reply, asked, random);
   }
 
-  async uncount({ scopes, slot }: CountedRequest): Promise<void> {
+  /** Under another epoch than this one, the windows do not have the request. */
+  async uncount({ scopes, slot }: CountedRequest, epoch: string): Promise<void> {
     const windows = windowsOf(scopes);
-    const parameters = [this.#lifetime, String(slot), ...scopeParameters(scopes, windows)];
+    const ofRequest = [this.#since, this.#lifetime, String(slot), epoch];
+    const parameters = [...ofRequest, ...scopeParameters(scopes, windows)];
     await this.#options.connection.run(uncountScript, windows.keys, parameters);
   }
 
@@ -136,6 +140,7 @@ export class ValkeyLimits {
     const { keys, scopes: ofWindows } = windowsOf(scopes);
     const { requests = -1, tokens = -1, overrun = -1, calls = [] } = rest ?? {};
     const parameters: (string | number)[] = [
+      this.#since,
       this.#lifetime,
       requests,
       tokens,
@@ -176,12 +181,14 @@ export class ValkeyLimits {
   }
 
   /**
-   * The parameters of scripts that need an epoch: one for an account that has none, the longest
-   * life of a window, and the epoch that the worker knows.
+   * The parameters of scripts that need an epoch: since when the server remembers everything, an
+   * epoch for an account that has none, the longest life of a window, and the epoch that the worker
+   * knows.
    */
   #common(epoch: string): string[] {
     this.#epochs += 1;
-    return [`${this.process}.${this.#epochs}`, this.#lifetime, epoch];
+    const since = this.#since;
+    return [since, `${this.process}.${this.#epochs}@${since}`, this.#lifetime, epoch];
   }
 
   /** Those of a decision. */
@@ -191,6 +198,10 @@ export class ValkeyLimits {
 
   #leaseKeyOf(scopes: readonly LimitScope[], id: LeaseId): string {
     return leaseKey(tagOfAll(scopes), `${this.process}.${id}`);
+  }
+
+  get #since(): string {
+    return String(this.#options.memorySince?.() ?? 0);
   }
 
   get #lifetime(): string {
@@ -211,7 +222,7 @@ export class ValkeyLimits {
     await this.#options.connection.run(
       script,
       [callKeyOf(scopes, callId), ...ofTokens.map(({ key }) => key)],
-      [this.#lifetime, String(tokens), ...parameters],
+      [this.#since, this.#lifetime, String(tokens), ...parameters],
     );
   }
 }

@@ -11,13 +11,21 @@ export const epochLifeMs = 7_200_000;
  * overrun. Requests are the unit of a window whose key ends with `r`.
  *
  * All windows of an account have its epoch, which outlives them. The caller says which epoch it
- * knows. When that is gone, the server has lost what the caller has admitted.
+ * knows. When that is gone, the server has lost what the caller has admitted. It also says since when
+ * the server remembers everything: what is older is void, and so are the windows of other epochs.
  */
 const scopesScript = `
 local next = 1
 local function take()
   next = next + 1
   return ARGV[next - 1]
+end
+
+local since = tonumber(take())
+
+local function isVoid(epoch)
+  local at = string.match(epoch, '@(%d+)$')
+  return at and tonumber(at) < since
 end
 
 local function openScopes(first)
@@ -38,17 +46,22 @@ end
 -- The epoch of the account: nil when it is not the one that the caller knows.
 local function findEpoch(key, known, new)
   local epoch = redis.call('GET', key)
-  if epoch then return (known == '' or known == epoch) and epoch or nil end
+  if epoch and not isVoid(epoch) then return (known == '' or known == epoch) and epoch or nil end
   if known ~= '' then return nil end
   redis.call('SET', key, new, 'PX', ${epochLifeMs})
   return new
 end
 
+local function belongTo(windows, epoch)
+  for _, w in ipairs(windows) do w:belongTo(epoch) end
+end
+
 -- Looks for it only where the windows do not tell.
 local function epochOf(windows, key, known, new)
-  local isTold = known ~= ''
+  local isTold = known ~= '' and not isVoid(known)
   for _, w in ipairs(windows) do isTold = isTold and w.e == known end
   local epoch = isTold and known or findEpoch(key, known, new)
+  if epoch and not isTold then belongTo(windows, epoch) end
   local first = windows[1]
   if epoch and (first.isNew or math.floor(first.k / 600) < math.floor(slot / 600)) then
     redis.call('PEXPIRE', key, ${epochLifeMs})
@@ -103,8 +116,19 @@ end
 /** What the server remembers of a call until it is settled. */
 const recordScript = `
 local function recordOf(admittedAt, reserved, charged, overrun, expires, heldSince)
-  return string.format('%.0f:%.0f:%.0f:%.0f:%.0f:%.0f', admittedAt, reserved, charged, overrun,
-    expires, heldSince)
+  return string.format('%.0f:%.0f:%.0f:%.0f:%.0f:%.0f:%.0f', admittedAt, reserved, charged, overrun,
+    expires, heldSince, since)
+end
+
+-- Nothing if there is none, or a void one.
+local function readRecord(key)
+  local record = redis.call('GET', key)
+  if not record then return nil end
+  local admittedAt, reserved, charged, overrun, expires, heldSince, writtenSince =
+    string.match(record, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
+  if tonumber(writtenSince) < since then return nil end
+  return tonumber(admittedAt), tonumber(reserved), tonumber(charged), tonumber(overrun),
+    tonumber(expires), tonumber(heldSince)
 end
 `;
 
@@ -169,11 +193,11 @@ return admitted(windows, epoch)
 export const uncountScript = scriptOf(
   "uncount",
   `${baseScript}
-local lifetime, counted = tonumber(take()), tonumber(take())
+local lifetime, counted, known = tonumber(take()), tonumber(take()), take()
 local windows, scopes = openScopes(1)
 bring(scopes)
 for _, w in ipairs(windows) do
-  if w.isRequests and not w.isNew and w:counts(counted) and w:at(counted) > 0 then
+  if w.isRequests and w.e == known and w:counts(counted) and w:at(counted) > 0 then
     w:change(counted, -1)
     w:save(lifetime)
   end
@@ -188,12 +212,8 @@ return 0
  */
 const callScript = `${baseScript}
 local lifetime, used = tonumber(take()), tonumber(take())
-local record = redis.call('GET', KEYS[1])
-if not record then return 0 end
-local admittedAt, reserved, charged, overrun, expires, heldSince =
-  string.match(record, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
-admittedAt, reserved, charged = tonumber(admittedAt), tonumber(reserved), tonumber(charged)
-overrun, expires, heldSince = tonumber(overrun), tonumber(expires), tonumber(heldSince)
+local admittedAt, reserved, charged, overrun, expires, heldSince = readRecord(KEYS[1])
+if not admittedAt then return 0 end
 
 local function correct(by)
   local windows = {}
@@ -243,45 +263,5 @@ correct(function(w)
   if difference < ofSlot then w:refundAdded(ofSlot - difference, admittedAt) end
 end)
 return 1
-`,
-);
-
-/**
- * Adds what a worker has admitted by itself, once: the first key remembers that. Ages are in slots.
- */
-export const includeScript = scriptOf(
-  "include",
-  `${baseScript}
-local new, lifetime, known, count = take(), tonumber(take()), take(), tonumber(take())
-local epoch = findEpoch(KEYS[2], known, new)
-if not epoch then return { 2 } end
-redis.call('PEXPIRE', KEYS[2], ${epochLifeMs})
-local windows = {}
-for i = 1, count do windows[i] = open(KEYS[i + 2], tonumber(take())) end
-if not redis.call('SET', KEYS[1], '1', 'PX', 600000, 'NX') then return { 0, epoch } end
-for _, w in ipairs(windows) do
-  w:advance()
-  local limit, debt = tonumber(take()), tonumber(take())
-  for _ = 1, tonumber(take()) do
-    local age, amount = tonumber(take()), tonumber(take())
-    w:change(math.min(slot - age, w.k), amount)
-  end
-  if debt > 0 then
-    if w.l == math.huge then w.l = limit end
-    w:chargeMore(debt)
-  end
-end
-for i = count + 3, #KEYS do
-  local age, reserved, charged, overrun = take(), take(), take(), tonumber(take())
-  local remaining, ofWindows = tonumber(take()), tonumber(take())
-  local record = recordOf(slot - age, reserved, charged, overrun, now + remaining, slot)
-  local isNew = redis.call('SET', KEYS[i], record, 'PX', remaining + 60000, 'NX')
-  for _ = 1, ofWindows do
-    local w = windows[tonumber(take())]
-    if isNew then w:openOverrun(overrun, slot) end
-  end
-end
-for _, w in ipairs(windows) do w:save(lifetime, epoch) end
-return { 0, epoch }
 `,
 );

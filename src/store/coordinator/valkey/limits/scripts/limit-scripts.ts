@@ -1,8 +1,8 @@
+import { includeScript } from "./include-script.ts";
 import { giveBackScript, leaseScript } from "./lease-scripts.ts";
 import {
   acquireScript,
   countScript,
-  includeScript,
   settleScript,
   uncountScript,
   useScript,

@@ -23,27 +23,42 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local slot = math.floor(now / 1000)
 
+function W:begin(counted)
+  self.isNew, self.m = true, ''
+  self.amounts, self.added, self.changed, self.gone = {}, {}, {}, {}
+  self.k, self.s, self.d, self.o, self.p, self.g, self.l, self.c, self.K, self.A, self.e =
+    slot, 0, 0, 0, 0, 0, math.huge, counted, counted, false, ''
+end
+
+function W:read(m)
+  self.isNew, self.m = false, m
+  self.amounts, self.added, self.changed, self.gone = {}, {}, {}, {}
+  local k, s, d, o, p, g, l, c, K, A, e = string.match(m,
+    '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):([%dinf]+):(%d+):(%d+):(%d):(.*)$')
+  self.k, self.s, self.d, self.o = tonumber(k), tonumber(s), tonumber(d), tonumber(o)
+  self.p, self.g = tonumber(p), tonumber(g)
+  self.l, self.c, self.K, self.A, self.e = tonumber(l), tonumber(c), tonumber(K), A == '1', e
+end
+
 -- The slot never goes back: a window that has seen a later one moves all of the script to it.
 local function open(key, counted)
   local found = redis.call('HMGET', key, 'm', slot, 'L')
-  local w = setmetatable({ key = key, amounts = {}, added = {}, changed = {}, gone = {} }, W)
-  w.isNew = not found[1]
-  w.m = found[1] or ''
-  if w.isNew then
-    w.k, w.s, w.d, w.o, w.p, w.g, w.l, w.c, w.K, w.e =
-      slot, 0, 0, 0, 0, 0, math.huge, counted, counted, ''
-  else
-    local k, s, d, o, p, g, l, c, K, A, e = string.match(found[1],
-      '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):([%dinf]+):(%d+):(%d+):(%d):(.*)$')
-    w.k, w.s, w.d, w.o = tonumber(k), tonumber(s), tonumber(d), tonumber(o)
-    w.p, w.g = tonumber(p), tonumber(g)
-    w.l, w.c, w.K, w.A, w.e = tonumber(l), tonumber(c), tonumber(K), A == '1', e
-  end
+  local w = setmetatable({ key = key, asked = counted }, W)
+  if found[1] then w:read(found[1]) else w:begin(counted) end
   w:readLeases(found[3])
   w.wasAt, w.owed = w.k, w:owes()
   if w.k <= slot then w.amounts[slot] = tonumber(found[2] or 0) end
   if w.k > slot then slot = w.k end
   return w
+end
+
+-- Of another epoch, the server has forgotten a part.
+function W:belongTo(epoch)
+  if self.isNew or self.e == '' or self.e == epoch then return end
+  redis.call('DEL', self.key)
+  self:begin(self.asked)
+  self:readLeases()
+  self.wasAt, self.owed, self.isLoaded = self.k, false, false
 end
 
 local function generationOf(at)
