@@ -68,6 +68,7 @@ class SingleProcess implements App {
         keysEpoch: this.#data.facts.keysGeneration,
         workers: 1,
         notReady: this.#data.whyNotReady(),
+        degraded: this.#data.facts.degraded,
       }),
       renderMetrics: () => telemetry.metrics.render(),
       whyNotReady: () => this.#data.whyNotReady(),

@@ -16,6 +16,7 @@ function replicaOf(name: string, more: Partial<Replica> = {}): Replica {
     workers: 2,
     adminUrl: `http://${name}:8081`,
     notReady: undefined,
+    degraded: undefined,
     silentMs: 0,
     ...more,
   };
@@ -50,6 +51,13 @@ test("peppers may differ in their order, but each gateway must know the first of
   expect(found?.text).toContain("auth.peppers of b (http://b:8081) lacks the first pepper");
   // The older one is only read.
   expect(kindsOf(replicaOf("a"), replicaOf("b", { pepperMarks: "new" }))).toEqual([]);
+});
+
+test("gateways of which one has a copy of the other's data directory are named", () => {
+  const [found] = replicaDifferences([replicaOf("a"), replicaOf("b", { id: "rep_a+5" })]);
+  expect(found?.kind).toBe("folder-copied");
+  expect(found?.text).toContain("(a (http://a:8081), b (http://b:8081))");
+  expect(kindsOf(replicaOf("a"), replicaOf("b", { id: "rep_b+5" }))).toEqual([]);
 });
 
 test("silent gateways, and those that do not tell, are not compared", () => {

@@ -1,8 +1,8 @@
-import { isLive, type Replica } from "./replica.ts";
+import { copyMark, isLive, type Replica } from "./replica.ts";
 
-/** Something that gateways on one database must have in common, and have not. */
+/** Something that gateways on one database must have in common and have not, or the reverse. */
 export interface ReplicaDifference {
-  readonly kind: "limits-in-memory" | "limits-differ" | "peppers-differ";
+  readonly kind: "limits-in-memory" | "limits-differ" | "peppers-differ" | "folder-copied";
   /** What it means and what to do, for operators. */
   readonly text: string;
 }
@@ -10,9 +10,8 @@ export interface ReplicaDifference {
 /** Compares the gateways that give signs. Those of versions that do not tell are left out. */
 export function replicaDifferences(replicas: readonly Replica[]): readonly ReplicaDifference[] {
   const live = replicas.filter(isLive);
-  return [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live)].filter(
-    (difference) => difference !== undefined,
-  );
+  const all = [limitsInMemory(live), limitsDiffer(live), peppersDiffer(live), folderCopied(live)];
+  return all.filter((difference) => difference !== undefined);
 }
 
 const advice = "Set limits.store of all of them to the same server, and restart them.";
@@ -51,6 +50,16 @@ function peppersDiffer(live: readonly Replica[]): ReplicaDifference | undefined 
     `auth.peppers of ${namesOf(lacking)} lacks the first pepper of another gateway, so keys that ` +
     "the other one issues or renews are refused there. Give all gateways the same list.";
   return { kind: "peppers-differ", text };
+}
+
+function folderCopied(live: readonly Replica[]): ReplicaDifference | undefined {
+  const byFolder = Map.groupBy(live, ({ id }) => id.split(copyMark)[0]);
+  const copies = [...byFolder.values()].filter(({ length }) => length > 1);
+  if (copies.length === 0) return undefined;
+  const text =
+    `data_dir of one gateway is a copy of another one's (${copies.map(namesOf).join("; ")}). Stop ` +
+    "the one with the copy, remove the file `replica` from its data_dir, and start it again.";
+  return { kind: "folder-copied", text };
 }
 
 function namesOf(replicas: readonly Replica[]): string {

@@ -1,6 +1,6 @@
 /** What a gateway tells the others on its database. Times are milliseconds since the epoch. */
 export interface ReplicaFacts {
-  /** Of its data directory. */
+  /** Of its data directory and host; with `copyMark` and a number if another gateway uses the same. */
   readonly id: string;
   /** Name of its host. */
   readonly name: string;
@@ -24,7 +24,12 @@ export interface ReplicaFacts {
   readonly adminUrl: string;
   /** Why it cannot serve; undefined when it can. */
   readonly notReady: string | undefined;
+  /** What it lacks although it can serve; undefined when nothing is missing. */
+  readonly degraded: string | undefined;
 }
+
+/** In the id of a gateway whose data directory was copied, before the time when it began. */
+export const copyMark = "+";
 
 /** A gateway, as the database knows it. */
 export interface Replica extends ReplicaFacts {

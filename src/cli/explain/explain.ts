@@ -31,7 +31,7 @@ async function explainRequest({ argument = "", client, io, isJson }: VerbCall): 
   }
   const refusal = await findOne(client, `/refusals/${argument}`);
   // A call refused because of its targets was attempted, so the ledger has its attempts.
-  const call = await findOne(client, `/usage/calls/${argument}`);
+  const call = await findCall(argument, { client, io, mayMiss: refusal !== undefined });
   if (refusal === undefined && call === undefined) throw new CommandError(unknown(client));
   if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));
   else {
@@ -42,11 +42,34 @@ async function explainRequest({ argument = "", client, io, isJson }: VerbCall): 
   return exitCodes.ok;
 }
 
+export interface CallSource {
+  readonly client: Pick<AdminClient, "request">;
+  readonly io: Pick<VerbCall["io"], "report">;
+  readonly mayMiss: boolean;
+}
+
+/** `mayMiss`: without the database, what is known already is worth more than its failure. */
+export async function findCall(
+  id: string,
+  { client, io, mayMiss }: CallSource,
+): Promise<ReplyRecord | undefined> {
+  try {
+    return await findOne(client, `/usage/calls/${id}`);
+  } catch (error) {
+    if (!mayMiss || !(error instanceof AdminRefusal) || error.status !== 503) throw error;
+    io.report("The ledger cannot be read now; if targets were tried, they are not shown.");
+    return undefined;
+  }
+}
+
 function explained(call: ReplyRecord, refusal: ReplyRecord | undefined): readonly string[] {
   return refusal === undefined ? [formatCall(call)] : formatRouting(call);
 }
 
-async function findOne(client: AdminClient, path: string): Promise<ReplyRecord | undefined> {
+async function findOne(
+  client: Pick<AdminClient, "request">,
+  path: string,
+): Promise<ReplyRecord | undefined> {
   try {
     return readRecord(await client.request("GET", path));
   } catch (error) {
@@ -58,6 +81,7 @@ async function findOne(client: AdminClient, path: string): Promise<ReplyRecord |
 function unknown({ isOffline }: AdminClient): string {
   return isOffline
     ? "no call has this id; only a running gateway knows what it refused (omit --offline)"
-    : "unknown request: it was not a call, was refused too long ago or before a restart, " +
-        "belongs to another gateway, or ended just now (try again in a second)";
+    : "unknown request: it was not a call, is not among the last 20 refusals of its key, was " +
+        "refused before a restart or by a gateway that does not share limits.store, or ended just " +
+        "now (try again in a second)";
 }

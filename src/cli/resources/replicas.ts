@@ -7,7 +7,7 @@ export const replicas: ResourceSpec = {
   about:
     "Shows each gateway on the database. KEYS is the number of the last change of keys that all its " +
     "workers have, CONFIGURATION a digest that is equal for equal files, LIMITS one that is equal for " +
-    "equal servers of limits.store. One that is silent for 10 s may have ended, or may be cut off from " +
+    "equal servers of limits.store. A gateway that is degraded serves and lacks something. One that is silent for 10 s may have ended, or may be cut off from " +
     "the database.",
   defaultVerb: "list",
   verbs: [
@@ -37,7 +37,7 @@ export const replicas: ResourceSpec = {
   ],
 };
 
-/** What gateways must have in common and have not; an older gateway does not tell. */
+/** What is wrong with the gateways; an older gateway does not tell. */
 export function replicaWarnings({ warnings }: ReplyRecord): readonly string[] {
   return Array.isArray(warnings) ? warnings.map((text) => String(formatValue(text))) : [];
 }
@@ -45,5 +45,6 @@ export function replicaWarnings({ warnings }: ReplyRecord): readonly string[] {
 function stateOf(replica: ReplyRecord): string {
   const { live, ready, silent_ms: silentMs } = replica;
   if (live !== true) return `silent for ${formatDuration(Number(silentMs))}`;
-  return ready === true ? "ready" : String(cellOf(replica, "not_ready"));
+  if (ready !== true) return String(cellOf(replica, "not_ready"));
+  return typeof replica["degraded"] === "string" ? "degraded" : "ready";
 }

@@ -31,6 +31,7 @@ const replicaSchema = z
     silent_ms: z.number().describe("Since its last sign."),
     ready: z.boolean(),
     not_ready: z.string().nullable().describe("Why it cannot serve."),
+    degraded: z.string().nullable().describe("What it lacks although it can serve."),
     started_at: timeSchema,
     workers: z.int(),
     keys_epoch: z
@@ -62,5 +63,8 @@ export const replicasSchema = z.object({
     .describe("Whether live gateways have loaded different configurations."),
   warnings: z
     .array(z.string())
-    .describe("What live gateways must have in common and have not: limits, peppers."),
+    .describe(
+      "What live gateways must have in common and have not (limits, peppers), must not share and do " +
+        "(a data directory), or lack although they can serve.",
+    ),
 });

@@ -18,6 +18,7 @@ function replicaOf(id: string, more: Partial<Replica> = {}): Replica {
     workers: 2,
     adminUrl: "http://127.0.0.1:8081",
     notReady: undefined,
+    degraded: undefined,
     silentMs: 0,
     ...more,
   };
@@ -38,6 +39,16 @@ test("gateways are shown with their signs, and different configurations are repo
   fixture.replicas = [replicaOf("rep_a"), replicaOf("rep_b", differing)];
   expect((await list()).config_differs).toBe(true);
   expect((await fixture.refusal("listReplicas", { as: auditor })).status).toBe(403);
+});
+
+test("a gateway that serves and lacks something is told, unless it is silent", async () => {
+  await using fixture = new AdminFixture();
+  const degraded = "limits.store cannot be asked; limits are not shared";
+  const silent = replicaOf("rep_b", { degraded, silentMs: 11_000 });
+  fixture.replicas = [replicaOf("rep_a", { degraded }), silent, replicaOf("rep_c")];
+  const { data, warnings } = await fixture.run(replicasSchema, "listReplicas");
+  expect(data.map((replica) => replica.degraded)).toEqual([degraded, degraded, null]);
+  expect(warnings).toEqual([`host (http://127.0.0.1:8081) is degraded: ${degraded}.`]);
 });
 
 test("a revocation tells how many gateways apply it, also when it is repeated", async () => {

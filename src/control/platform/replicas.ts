@@ -25,20 +25,29 @@ export function replicaOperations({ replicas }: AdminServices): readonly Operati
       async run({ call }) {
         requireUnbound(call.principal);
         const found = await replicas();
-        const warnings = replicaDifferences(found).map(({ text }) => text);
+        const differences = replicaDifferences(found).map(({ text }) => text);
+        const warnings = [...differences, ...found.flatMap(lackOf)];
         return { data: found.map(viewReplica), config_differs: differs(found), warnings };
       },
     }),
   ];
 }
 
-function viewReplica({ notReady, ...replica }: Replica): ReplicaView {
+function viewReplica({ notReady, degraded, ...replica }: Replica): ReplicaView {
   return {
     ...apiForm(replica),
     live: isLive(replica),
     ready: notReady === undefined,
     not_ready: notReady ?? null,
+    degraded: degraded ?? null,
   };
+}
+
+function lackOf(replica: Replica): readonly string[] {
+  const { name, adminUrl, degraded } = replica;
+  return degraded === undefined || !isLive(replica)
+    ? []
+    : [`${name} (${adminUrl}) is degraded: ${degraded}.`];
 }
 
 function differs(replicas: readonly Replica[]): boolean {

@@ -78,11 +78,12 @@ export class ControlProcess implements AsyncDisposable {
         keysEpoch: this.#workers.appliedEpoch(this.#config.workers),
         workers: this.#config.workers,
         notReady: this.#whyNotReady(),
+        degraded: this.#howDegraded(),
       }),
       renderMetrics: async () =>
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
-      howDegraded: () => joinLacks(this.#workers.states.map(({ degraded }) => degraded)),
+      howDegraded: () => this.#howDegraded(),
       processes: () => [this.#status, ...this.#workers.statuses(this.#config.workers)],
       countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });
@@ -225,6 +226,10 @@ export class ControlProcess implements AsyncDisposable {
     const { states } = this.#workers;
     if (states.some(({ notReady }) => notReady === undefined)) return undefined;
     return states[0]?.notReady ?? "no worker serves";
+  }
+
+  #howDegraded(): string | undefined {
+    return joinLacks(this.#workers.states.map(({ degraded }) => degraded));
   }
 
   #createTelemetry(log: LogSink, version: string | undefined): Telemetry {

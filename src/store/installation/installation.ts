@@ -118,8 +118,9 @@ export class Installation implements DatabaseOwner {
     if (this.#isShared) {
       return (
         `${missing}Set auth.peppers to the list of the gateways that use this database, or restore the ` +
-        "pepper from a backup: without it no API key works. To give up all API keys instead, use a " +
-        "new database and an empty data_dir."
+        "pepper from a backup: without it no API key works. If one gateway was started with a new " +
+        "pepper in front, all need that one, after the old one. To give up all API keys instead, use " +
+        "a new database and an empty data_dir."
       );
     }
     return (

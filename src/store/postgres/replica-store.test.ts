@@ -23,6 +23,7 @@ function factsOf(id: string, more: Partial<ReplicaFacts> = {}): ReplicaFacts {
     workers: 2,
     adminUrl: "http://127.0.0.1:8081",
     notReady: undefined,
+    degraded: undefined,
     ...more,
   };
 }

@@ -60,9 +60,10 @@ export class PostgresReplicaStore implements ReplicaStore {
 
 async function writeRow(queries: Queries, own: ReplicaFacts): Promise<void> {
   const { id, configDigest = null, limitsDigest = null, pepperMarks = null, ...rest } = own;
-  const { keysEpoch = null, notReady = null, ...others } = rest;
+  const { keysEpoch = null, notReady = null, degraded = null, ...others } = rest;
   const compared = { configDigest, limitsDigest, pepperMarks };
-  const facts = { ...others, ...compared, keysEpoch, notReady, signedAt: serverTime };
+  const state = { keysEpoch, notReady, degraded };
+  const facts = { ...others, ...compared, ...state, signedAt: serverTime };
   await queries
     .insertInto("replicas")
     .values({ id, ...facts })
@@ -89,6 +90,7 @@ const columns = [
   "workers",
   "adminUrl",
   "notReady",
+  "degraded",
 ] as const;
 
 async function readRows(queries: Queries): Promise<readonly Replica[]> {

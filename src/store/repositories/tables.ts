@@ -57,6 +57,7 @@ export interface ReplicaRow {
   workers: number;
   adminUrl: string;
   notReady: string | null;
+  degraded: string | null;
   /** By the clock of the database. */
   signedAt: number;
 }

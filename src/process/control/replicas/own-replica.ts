@@ -10,7 +10,7 @@ import { ownFacts } from "../../own-facts.ts";
 /** What changes while a control process runs. */
 export interface ReplicaState extends Pick<
   ReplicaFacts,
-  "configuredAt" | "keysEpoch" | "workers" | "notReady"
+  "configuredAt" | "keysEpoch" | "workers" | "notReady" | "degraded"
 > {
   /** The text of the configuration; undefined if there is no file. */
   readonly configText: string | undefined;

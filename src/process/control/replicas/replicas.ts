@@ -1,5 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
 import {
+  copyMark,
   countApplied,
   type KeysApplied,
   type Replica,
@@ -36,6 +37,8 @@ const signIntervalMs = 1_000;
 const receiptWaitMs = 1_000;
 /** Longest wait for the disk: a file with many keys is written anew now and then. */
 const keepWaitMs = 500;
+/** After so many signs, the other process is no successor of this one. */
+const mostOverwritten = 5;
 /** Interval between looks at the other gateways, in case that their messages are lost. */
 const lookIntervalMs = 200;
 
@@ -46,6 +49,8 @@ export class Replicas {
   readonly #signing: Coalesced<ReplicasSeen>;
   readonly #following = new Coalesced(() => this.#follow());
   #differing: ReadonlySet<string> = new Set();
+  /** Signs in a row over which another process has written. */
+  #overwritten = 0;
   #watch: ReplicaWatch | undefined;
   #woken = Promise.withResolvers<void>();
 
@@ -66,11 +71,11 @@ export class Replicas {
   }
 
   async stop(): Promise<void> {
-    const { store, own } = this.#options;
+    const { store } = this.#options;
     this.#stopping.abort();
     this.#watch?.stop();
     await this.#signing.idle();
-    if (this.#watch !== undefined) await store?.leave(own()).catch(() => undefined);
+    if (this.#watch !== undefined) await store?.leave(this.#own()).catch(() => undefined);
   }
 
   /** All gateways, as the database has them now. Throws `StorageUnavailable`. */
@@ -151,15 +156,30 @@ export class Replicas {
   }
 
   async #sign(): Promise<ReplicasSeen> {
-    const { store, own, keptMs, keepKeys, clock } = this.#options;
+    const { store, keptMs, keepKeys, clock } = this.#options;
     if (store === undefined || this.#stopping.signal.aborted) {
       throw new StorageUnavailable("this gateway does not sign");
     }
-    const facts = own();
+    const facts = this.#own();
     if (facts.keysEpoch !== undefined) {
       await hasSettledWithin(keepKeys(facts.keysEpoch), keepWaitMs, clock);
     }
-    return store.sign(facts, keptMs);
+    const seen = await store.sign(facts, keptMs);
+    const row = seen.replicas.find(({ id }) => id === facts.id);
+    const isOverwritten = row?.startedAt !== facts.startedAt;
+    // Once it has a row of its own, it keeps that.
+    if (!this.#isCopied) this.#overwritten = isOverwritten ? this.#overwritten + 1 : 0;
+    return seen;
+  }
+
+  /** A successor writes over the sign of a process that ends, and a copy over that of one that runs. */
+  get #isCopied(): boolean {
+    return this.#overwritten >= mostOverwritten;
+  }
+
+  #own(): ReplicaFacts {
+    const own = this.#options.own();
+    return this.#isCopied ? { ...own, id: `${own.id}${copyMark}${own.startedAt}` } : own;
   }
 
   #wake(): void {

@@ -20,8 +20,9 @@ export const replicas = `
   );
 `;
 
-/** What gateways must have in common; NULL: of a version that does not tell. */
+/** What gateways must have in common, NULL of a version that does not tell, and what one lacks. */
 export const replicaDifferences = `
   ALTER TABLE replicas ADD COLUMN limits_digest ${text};
   ALTER TABLE replicas ADD COLUMN pepper_marks ${text};
+  ALTER TABLE replicas ADD COLUMN degraded ${text};
 `;

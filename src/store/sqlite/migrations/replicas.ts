@@ -15,8 +15,9 @@ export const replicas = `
   ) STRICT;
 `;
 
-/** What gateways must have in common. */
+/** What gateways must have in common, and what one lacks. */
 export const replicaDifferences = `
   ALTER TABLE replicas ADD COLUMN limits_digest TEXT;
   ALTER TABLE replicas ADD COLUMN pepper_marks TEXT;
+  ALTER TABLE replicas ADD COLUMN degraded TEXT;
 `;
