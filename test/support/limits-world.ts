@@ -38,7 +38,7 @@ interface LimitsWorkerOptions {
   readonly workers: number;
   readonly isLeasing: boolean;
   readonly timers: ManualTimers;
-  readonly memorySince: number;
+  readonly validSince: number;
 }
 
 /** A worker of a gateway, with a clock and a connection of its own. */
@@ -53,14 +53,14 @@ export class LimitsWorker {
   isAlive = true;
   isCut = false;
   /** Since when the server remembers everything, as far as the worker has heard. */
-  memorySince: number;
+  validSince: number;
   /** Hears that the leases of an account are in the way. */
   recall: (tag: string) => void = () => undefined;
 
   constructor(time: ManualClock, options: LimitsWorkerOptions) {
     const { number, skewMs, workers, isLeasing, timers } = options;
     this.workers = workers;
-    this.memorySince = options.memorySince;
+    this.validSince = options.validSince;
     let draws = 0;
     this.clock = {
       now: () => time.now(),
@@ -74,7 +74,7 @@ export class LimitsWorker {
       reservationTtlMs,
       scopeLimit: 1_000,
       workers: () => this.workers,
-      memorySince: () => this.memorySince,
+      validSince: () => this.validSince,
       isLeasing,
       connection: {
         run: (...sent) => this.#send(...sent),
@@ -119,7 +119,7 @@ export class LimitsWorld {
   readonly #server: Connection;
   readonly #options: LimitsWorldOptions;
   #started = 0;
-  #memorySince = 1;
+  #validSince = 1;
   /** The server's clock may go back: another server has become the primary. */
   behindMs = 0;
 
@@ -162,8 +162,8 @@ export class LimitsWorld {
     const { isLeasing = false } = this.#options;
     const skewMs = number * this.#options.skewMs;
     const workers = this.living.length + 1;
-    const memorySince = this.#memorySince;
-    const of = { number, skewMs, workers, isLeasing, timers: this.#timers, memorySince };
+    const validSince = this.#validSince;
+    const of = { number, skewMs, workers, isLeasing, timers: this.#timers, validSince };
     this.workers.push(new LimitsWorker(this.clock, of));
   }
 
@@ -181,7 +181,7 @@ export class LimitsWorld {
 
   /** The server has started with older data, without what was on its way to it. */
   restarted(): void {
-    this.#memorySince = Math.max(this.now, this.#memorySince + 1);
+    this.#validSince = Math.max(this.now, this.#validSince + 1);
     for (const worker of this.living) {
       worker.late.length = 0;
       this.#failAll(worker);
@@ -191,8 +191,8 @@ export class LimitsWorld {
 
   /** A worker that reaches the server hears whether it has lost its memory. */
   hear(worker: LimitsWorker): void {
-    if (worker.isCut || worker.memorySince === this.#memorySince) return;
-    worker.memorySince = this.#memorySince;
+    if (worker.isCut || worker.validSince === this.#validSince) return;
+    worker.validSince = this.#validSince;
     worker.limits.restore();
   }
 

@@ -23,7 +23,7 @@ export function openValkeyLimits(
     workers: () => fleet.workers,
     onError: (error) => events.limitsFailed(name, error),
     isTrusted: () => fleet.isTrusted,
-    memorySince: () => fleet.memorySince,
+    validSince: () => fleet.validSince,
     onLost: () => void fleet.check(),
   });
   const fleet = new Fleet({

@@ -69,17 +69,17 @@ describeWithValkey(() => {
     await one.report();
     await server.command("SAVE");
     await other.report();
-    const { memorySince } = one.fleet;
-    expect(other.fleet.memorySince).toBe(memorySince);
+    const { validSince } = one.fleet;
+    expect(other.fleet.validSince).toBe(validSince);
     await restart(server, [one, other]);
     // It has all reports of this one.
     await one.report();
-    expect(one.fleet.memorySince).toBe(memorySince);
+    expect(one.fleet.validSince).toBe(validSince);
     await other.report();
-    expect(other.fleet.memorySince).toBeGreaterThan(memorySince);
+    expect(other.fleet.validSince).toBeGreaterThan(validSince);
     expect([one.lost, other.lost]).toEqual([0, 1]);
     await one.report();
-    expect(one.fleet.memorySince).toBe(other.fleet.memorySince);
+    expect(one.fleet.validSince).toBe(other.fleet.validSince);
     expect([one.lost, other.lost]).toEqual([1, 1]);
     expect([one.fleet.isTrusted, other.fleet.isTrusted]).toEqual([false, false]);
   });
@@ -89,10 +89,10 @@ describeWithValkey(() => {
     const one = await join(server, "a");
     await one.report();
     await server.command("SAVE");
-    const { memorySince } = one.fleet;
+    const { validSince } = one.fleet;
     await restart(server, [one]);
     for (let reports = 0; reports < 3; reports += 1) await one.report();
-    expect(one.fleet).toMatchObject({ memorySince, isTrusted: true });
+    expect(one.fleet).toMatchObject({ validSince, isTrusted: true });
   });
 
   test("a worker that has ended counts for some more reports, and not for ever", async () => {

@@ -52,7 +52,7 @@ export class Fleet {
   #all: readonly string[];
   /** The name of the server's memory; undefined until it has answered. */
   #memory: string | undefined;
-  #memorySince = 0;
+  #validSince = 0;
   /** The time of the last report that the server has answered, in its time. */
   #reportedAt = 0;
   /** Whether the server has not been away since it was asked for that name. */
@@ -91,9 +91,9 @@ export class Fleet {
     return this.#isMemoryKnown && this.#options.clock.monotonic() >= this.#trustedFromMs;
   }
 
-  /** What the server knew before is void: it has lost some of it. In its time, in milliseconds. */
-  get memorySince(): number {
-    return this.#memorySince;
+  /** What the server wrote before is void: it has gone back to older data. In its time, in ms. */
+  get validSince(): number {
+    return this.#validSince;
   }
 
   /** Reports this worker, and then each second. */
@@ -156,12 +156,13 @@ export class Fleet {
           this.#version,
           newMemory,
           String(this.#reportedAt),
-          String(this.#memorySince),
+          String(this.#validSince),
         ],
       );
-      const [version, memory, since, now, ...workers] = listOf(reply);
+      const [version, memory, ageMs, validSince, now, ...workers] = listOf(reply);
       this.#reportedAt = Number(now);
-      this.#remember(String(memory), Number(since));
+      this.#validSince = Number(validSince);
+      this.#remember(String(memory), Number(ageMs));
       this.#count(String(version), workers.map(String));
       onBeat?.().catch(() => undefined);
     } catch (error) {
@@ -170,11 +171,9 @@ export class Fleet {
     }
   }
 
-  #remember(memory: string, since: number): void {
+  #remember(memory: string, ageMs: number): void {
     const known = this.#memory;
-    const ageMs = this.#reportedAt - since;
     this.#memory = memory;
-    this.#memorySince = since;
     this.#isMemoryKnown = true;
     // A worker that starts cannot tell a server that has lost its memory from a new one.
     if (memory === known || known === undefined) return;

@@ -42,7 +42,7 @@ async function start(server: ValkeyServer, isLeasing: boolean) {
       scopeLimit: 1_000,
       workers: () => 3,
       isLeasing,
-      memorySince: () => memory.since,
+      validSince: () => memory.since,
       onError: (error) => void errors.push(error),
     });
   const [one, other] = [newStore(failing), newStore(connection)];

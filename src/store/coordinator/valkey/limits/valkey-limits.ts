@@ -36,8 +36,8 @@ export interface ValkeyLimitsOptions {
   readonly connection: Pick<ValkeyConnection, "run">;
   readonly random: () => number;
   readonly reservationTtlMs: number;
-  /** What the server knew before is void; in its time, in ms. Default: nothing is. */
-  readonly memorySince?: () => number;
+  /** What the server wrote before is void; in its time, in ms. Default: nothing is. */
+  readonly validSince?: () => number;
 }
 
 /** What a worker knows of the account of a decision. */
@@ -181,9 +181,8 @@ export class ValkeyLimits {
   }
 
   /**
-   * The parameters of scripts that need an epoch: since when the server remembers everything, an
-   * epoch for an account that has none, the longest life of a window, and the epoch that the worker
-   * knows.
+   * The parameters of scripts that need an epoch: since when data are valid, an epoch for an account
+   * that has none, the longest life of a window, and the epoch that the worker knows.
    */
   #common(epoch: string): string[] {
     this.#epochs += 1;
@@ -201,7 +200,7 @@ export class ValkeyLimits {
   }
 
   get #since(): string {
-    return String(this.#options.memorySince?.() ?? 0);
+    return String(this.#options.validSince?.() ?? 0);
   }
 
   get #lifetime(): string {

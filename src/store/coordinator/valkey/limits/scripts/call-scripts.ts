@@ -12,7 +12,7 @@ export const epochLifeMs = 7_200_000;
  *
  * All windows of an account have its epoch, which outlives them. The caller says which epoch it
  * knows. When that is gone, the server has lost what the caller has admitted. It also says since when
- * the server remembers everything: what is older is void, and so are the windows of other epochs.
+ * data are valid: what carries an earlier time is void, and so are the windows of other epochs.
  */
 const scopesScript = `
 local next = 1
