@@ -94,7 +94,7 @@ export class UsageError extends Error {
 
 /** A step failed for a reason that the operator can act on. */
 export class CommandError extends Error {
-  override readonly name = "CommandError";
+  override readonly name: string = "CommandError";
 }
 
 export function unreadable(path: string, error: unknown): CommandError {

@@ -10,6 +10,14 @@ export interface DatabaseFacts {
   readonly hasSecrets: boolean;
 }
 
+/** What can be read of a database, without changing it, before a gateway uses it. */
+export interface InspectedDatabase {
+  /** Undefined if the user may not read or change it. */
+  readonly database: DatabaseFacts | undefined;
+  /** Whether a copy into it was interrupted. */
+  readonly isUnfinishedCopy: boolean;
+}
+
 /** What the owning gateway writes into its database. */
 export interface DatabaseClaim {
   readonly installation: string;

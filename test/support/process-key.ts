@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { ensureApplication } from "../../src/control/accounts/ensure-application.ts";
 import { issueKey, type NewKey } from "../../src/control/keys/issue-key.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
+import { openDatabaseStores } from "../../src/process/wiring/database-stores.ts";
 import { platformOf } from "../../src/process/wiring/control-plane.ts";
 import { systemClock as clock } from "../../src/domain/clock.ts";
 import { Installation } from "../../src/store/installation/installation.ts";
-import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { unlimited } from "./gateway.ts";
 
 export type KeyPlan = Pick<NewKey, "plan" | "limits">;
@@ -47,8 +47,8 @@ export async function createKeysOfAccounts(
   const { config } = parsed;
   const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
   const owner = new Installation(config, { random, clock });
-  const stores = openStores(config.storage.path, clock, { owner, peppers: owner.peppers });
-  await using _ = stores.connection;
+  const stores = openDatabaseStores(config.storage, clock, { owner, peppers: owner.peppers });
+  await using _ = { [Symbol.asyncDispose]: () => stores.connection.close() };
   const services = {
     store: stores.control,
     clock,

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../../config/config.ts";
 import { FolderInUse, lockFolder, type FolderLock } from "../../ledger/spool/folder-lock.ts";
+import { hasSupervisor } from "../../process/supervisor/restart/restart-socket.ts";
 import { WrongDatabase } from "../../store/errors.ts";
 import { DataFolder } from "../../store/installation/data-folder.ts";
 import { Installation } from "../../store/installation/installation.ts";
@@ -35,7 +36,7 @@ export async function restoreBackup(options: RestoreOptions, io: CommandIo): Pro
   const verified = await verifyBackup(folder, config);
   const stamp = new Date(io.clock.now()).toISOString().replaceAll(/[-:.]/g, "");
   if (isRunning) {
-    requireGateway(config);
+    await requireGateway(config);
     requireSame(config, verified, io);
     const staged = await StagedBackup.copy({ config, folder, names: [parts.database] });
     return { ...verified, aside: await staged.putDatabase(stamp) };
@@ -62,29 +63,39 @@ function requireSame(config: Config, { facts }: VerifiedBackup, io: CommandIo): 
   }
 }
 
-function requireGateway({ dataDir }: Config): void {
+/** Without its control process a gateway does not lock the folder, but its workers serve. */
+async function requireGateway({ dataDir }: Config): Promise<void> {
+  if (await hasSupervisor(dataDir)) return;
   const { spoolPath, hasSpool } = new DataFolder(dataDir);
-  try {
-    if (hasSpool) lockFolder(spoolPath).release();
-  } catch (error) {
-    if (error instanceof FolderInUse) return;
-    throw error;
-  }
+  const lock = hasSpool ? lockUnlessInUse(spoolPath) : undefined;
+  if (hasSpool && lock === undefined) return;
+  lock?.release();
   throw new CommandError(`not restored: no gateway runs on ${dataDir}; leave out --running`);
 }
 
 async function lockData(dataDir: string): Promise<FolderLock> {
   const { spoolPath } = new DataFolder(dataDir);
   mkdirSync(spoolPath, { recursive: true, mode: 0o700 });
+  const lock = lockUnlessInUse(spoolPath);
+  if (lock === undefined) throw usedBy(await whoUses(dataDir));
+  if (!(await hasSupervisor(dataDir))) return lock;
+  lock.release();
+  throw usedBy(`the workers of a gateway are using the data directory ${dataDir}. Stop it.`);
+}
+
+function lockUnlessInUse(path: string): FolderLock | undefined {
   try {
-    return lockFolder(spoolPath);
+    return lockFolder(path);
   } catch (error) {
-    if (!(error instanceof FolderInUse)) throw error;
-    const who = await whoUses(dataDir);
-    throw new CommandError(
-      `not restored: ${who}\nTo replace only its database while it runs: --running.`,
-    );
+    if (error instanceof FolderInUse) return undefined;
+    throw error;
   }
+}
+
+function usedBy(who: string): CommandError {
+  return new CommandError(
+    `not restored: ${who}\nTo replace only its database while it runs: --running.`,
+  );
 }
 
 function requireRoom({ config, replaces }: RestoreOptions): void {

@@ -7,6 +7,7 @@ import type { AdminClient } from "./admin-client.ts";
 import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
 import { findDataDir } from "./find-data-dir.ts";
 import { createHttpClient } from "./http-client.ts";
+import { findLostControl } from "./lost-control.ts";
 import { commandLine } from "../program.ts";
 import { readTextFile } from "../read-input.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
@@ -48,14 +49,15 @@ export async function connect(chosen: ConnectionArguments, io: CommandIo): Promi
     const { createOfflineClient } = await import("./offline-client.ts");
     return createOfflineClient(await loadConfig(chosen, io), io);
   }
-  const { url, token, advice } = await findGateway(chosen, io);
-  return createHttpClient({ url, token, advice, random: io.random, signal: io.signal });
+  const gateway = await findGateway(chosen, io);
+  return createHttpClient({ ...gateway, random: io.random, signal: io.signal });
 }
 
 interface Gateway {
   readonly url: string;
   readonly token: Secret;
-  readonly advice: string;
+  /** Says more about a gateway that does not answer. */
+  readonly advise: () => Promise<string>;
 }
 
 async function findGateway(chosen: ConnectionArguments, io: CommandIo): Promise<Gateway> {
@@ -66,11 +68,10 @@ async function findGateway(chosen: ConnectionArguments, io: CommandIo): Promise<
     if (token === undefined) {
       throw new UsageError(`${url} needs a management token: --token-file or SLUICE_ADMIN_TOKEN`);
     }
-    return { url, token, advice: "Is the gateway running, and is this its admin address?" };
+    const advice = "Is the gateway running, and is this its admin address?";
+    return { url, token, advise: () => Promise.resolve(advice) };
   }
-  const local = readLocalAccess(
-    join(await findDataDir(chosen, io, howToName), "admin-access.json"),
-  );
+  const local = await readLocalAccess(await findDataDir(chosen, io, howToName));
   return { ...local, token: token ?? local.token };
 }
 
@@ -98,26 +99,42 @@ function checkUrl(text: string): void {
 }
 
 /** Reads the address and the token that a running gateway wrote to its data directory. */
-function readLocalAccess(path: string): Gateway {
-  const { url, token } = parseAccess(readAccessFile(path), path);
-  const advice =
+async function readLocalAccess(dataDir: string): Promise<Gateway> {
+  const path = join(dataDir, "admin-access.json");
+  const text = readAccessFile(path);
+  if (text === undefined) throw new CommandError(await whyNoAccess(dataDir, path));
+  const { url, token } = parseAccess(text, path);
+  const advise = async (): Promise<string> =>
+    (await adviceOnControl(dataDir)) ??
     `The gateway that wrote ${path} is not running. Start it with ` +
-    `\`${commandLine("serve")}\`, or add --offline to work on the database.`;
-  return { url, token: new Secret(token), advice };
+      `\`${commandLine("serve")}\`, or add --offline to work on the database.`;
+  return { url, token: new Secret(token), advise };
 }
 
-function readAccessFile(path: string): string {
+/** Undefined if there is no such file. */
+function readAccessFile(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw unreadable(path, error);
-    throw new CommandError(
-      `no gateway runs on this configuration (there is no ${path}).
+    return undefined;
+  }
+}
+
+async function whyNoAccess(dataDir: string, path: string): Promise<string> {
+  return (
+    (await adviceOnControl(dataDir)) ??
+    `no gateway runs on this configuration (there is no ${path}).
 Start it with \`${commandLine("serve")}\`. If one runs, name its --data-dir or
 --config, or, on another machine, its --url and --token-file; or add --offline to work on the
-database.`,
-    );
-  }
+database.`
+  );
+}
+
+/** Undefined if no gateway runs on the data directory. */
+async function adviceOnControl(dataDir: string): Promise<string | undefined> {
+  const lost = await findLostControl(dataDir);
+  return lost === undefined ? undefined : `The gateway ${lost.text}.\nTo do: ${lost.advice}.`;
 }
 
 function parseAccess(text: string, path: string): { url: string; token: string } {

@@ -71,7 +71,7 @@ function clientOf(url: string, signal = new AbortController().signal): AdminClie
     token: new Secret("slc-mgt_secret"),
     random: (target) => crypto.getRandomValues(target),
     signal,
-    advice: "Start it.",
+    advise: () => Promise.resolve("Start it."),
   });
 }
 

@@ -18,8 +18,13 @@ export interface HttpClientOptions {
   readonly random: RandomBytes;
   /** Aborts when the command is asked to end. */
   readonly signal: AbortSignal;
-  /** A sentence of advice for a gateway that does not answer. */
-  readonly advice: string;
+  /** Sentences about a gateway that does not answer, for a person. */
+  readonly advise: () => Promise<string>;
+}
+
+/** The gateway cannot be reached, or answers too late. */
+export class NoAnswer extends CommandError {
+  override readonly name = "NoAnswer";
 }
 
 /** Enough for verifying a long audit, the slowest request. */
@@ -88,8 +93,8 @@ async function attempt<Result>(
   } catch (error) {
     if (error instanceof CommandError || options.signal.aborted) throw error;
     if (times > 1) return attempt(options, times - 1, request);
-    const { url, advice } = options;
-    throw new CommandError(`no answer from ${url} (${reasonOf(error)}). ${advice}`);
+    const { url, advise } = options;
+    throw new NoAnswer(`no answer from ${url} (${reasonOf(error)}). ${await advise()}`);
   }
 }
 

@@ -1,17 +1,16 @@
-import { existsSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
 import {
   SchemaTooOld,
   StorageUnavailable,
-  UnfinishedCopy,
   UnusableDatabase,
   WrongDatabase,
 } from "../../store/errors.ts";
+import type { InspectedDatabase } from "../../store/installation.ts";
 import { Installation } from "../../store/installation/installation.ts";
+import { refuseOthers } from "../../store/installation/refuse-others.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
 import { type SchemaCheck, stepsToRun } from "../../store/schema-version.ts";
-import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
-import { inspectSchema } from "../../store/sqlite/connection/schema-row.ts";
+import { inspectFile } from "../../store/sqlite/connection/inspect-file.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import type { Finding } from "./finding.ts";
 
@@ -32,7 +31,7 @@ export async function checkDatabase(
   try {
     if (storage.backend === "sqlite") return checkFile(config, services);
     const facts = await inspectServer(storage.url.reveal(), () => clock.now());
-    const owner = checkOwner(config, services, () => facts);
+    const owner = checkOwner(config, services, facts);
     return [
       ...checkServer(facts),
       ...(owner.length > 0 ? owner : [checkSchema(facts.schema, storage.migrates)]),
@@ -55,30 +54,34 @@ function checkFile(
   services: Services,
 ): readonly Finding[] {
   const { path, migrates } = config.storage;
-  const owner = checkOwner(config, services, () => ({ database: inspectDatabase(path) }));
-  if (owner.length > 0 || !existsSync(path)) return owner;
-  return [checkSchema(inspectSchema(path), migrates)];
+  try {
+    const facts = inspectFile(path);
+    const owner = checkOwner(config, services, facts);
+    if (owner.length > 0 || facts.database.state === "missing") return owner;
+    return [checkSchema(facts.schema, migrates)];
+  } catch (error) {
+    return [preventsStart(error)];
+  }
 }
 
 /** Whether data directory, pepper and database belong together, as each start checks it. */
 function checkOwner(
   config: Pick<Config, "storage" | "dataDir" | "auth">,
   services: Services,
-  read: () => Partial<Pick<ServerFacts, "database" | "isUnfinishedCopy">>,
+  facts: InspectedDatabase,
 ): readonly Finding[] {
   try {
-    const { database, isUnfinishedCopy = false } = read();
-    if (database === undefined) return [];
-    if (isUnfinishedCopy) throw new UnfinishedCopy(database.path);
-    new Installation(config, services).check(database);
+    refuseOthers(facts, new Installation(config, services));
     return [];
   } catch (error) {
-    if (error instanceof WrongDatabase) {
-      const { message, advice } = error;
-      return [failed(message.slice(0, -`. ${advice}`.length), advice)];
-    }
-    return [failed(reasonOf(error), "correct it: a gateway does not start before")];
+    if (!(error instanceof WrongDatabase)) return [preventsStart(error)];
+    const { message, advice } = error;
+    return [failed(message.slice(0, -`. ${advice}`.length), advice)];
   }
+}
+
+function preventsStart(error: unknown): Finding {
+  return failed(reasonOf(error), "correct it: a gateway does not start before");
 }
 
 function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts): Finding[] {

@@ -5,6 +5,8 @@ import { cellOf, readRecord, readRecords, type ReplyRecord } from "../output/rep
 import type { AdminClient } from "../client/admin-client.ts";
 import { replicaWarnings } from "../resources/replicas.ts";
 import { connect } from "../client/connect.ts";
+import { NoAnswer } from "../client/http-client.ts";
+import { findLostControl } from "../client/lost-control.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
 import { commandLine } from "../program.ts";
 import type { Finding } from "./finding.ts";
@@ -18,6 +20,8 @@ export async function checkGateway(
   io: CommandIo,
 ): Promise<Finding[]> {
   if (!existsSync(join(dataDir, "admin-access.json"))) {
+    const lost = await findLostControl(dataDir);
+    if (lost !== undefined) return [{ state: "failed", subject, ...lost }];
     return [{ state: "note", subject, text: "none is running with this configuration" }];
   }
   const local = { ...chosen, url: undefined, tokenFile: undefined, isOffline: false };
@@ -38,6 +42,8 @@ export async function checkGateway(
     ];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
+    const lost = error instanceof NoAnswer ? await findLostControl(dataDir) : undefined;
+    if (lost !== undefined) return [{ state: "failed", subject, ...lost }];
     const advice = `start it again with \`${commandLine("serve", chosen)}\``;
     return [{ state: "failed", subject, text: error.message, advice }];
   }

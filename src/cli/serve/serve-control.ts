@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { printBootstrap, startError } from "./start-messages.ts";
 import type { Config } from "../../config/config.ts";
+import { checkStart } from "../../process/control/check-start.ts";
 import { ControlProcess } from "../../process/control/control-process.ts";
 import { buildDoor, type Door } from "../../process/wiring/door.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
@@ -32,11 +33,12 @@ export async function serveControl(
   io: CommandIo,
 ): Promise<number> {
   const initial = loadSettings(args, io, { known });
+  if (portUse === "successor") await checkBeforehand(initial.config, io);
   const socket = tellSettings(initial, supervisor);
   await using begun = await beginGateway(initial, args, io);
   const { config, settings, isDemo } = begun;
   const asked = untilAsked(io.signal);
-  await using door = portUse === "successor" ? openDoor(config) : undefined;
+  await using door = portUse === "successor" ? await openDoor(config, io) : undefined;
   if (door !== undefined) {
     supervisor.tellWaiting();
     await Promise.race([asked, supervisor.mayTakeOver]);
@@ -66,6 +68,15 @@ export async function serveControl(
   return exitCodes.ok;
 }
 
+/** While the process before still serves: it continues if this one cannot start. */
+async function checkBeforehand(config: Config, io: CommandIo): Promise<void> {
+  try {
+    await checkStart(config, io);
+  } catch (error) {
+    throw await startError(error, config, io);
+  }
+}
+
 /** Returns the path of the socket for workers. */
 function tellSettings({ config, path }: Settings, supervisor: SupervisorLink): string {
   const { logLevel, logFormat } = config.telemetry;
@@ -85,8 +96,13 @@ function tellSettings({ config, path }: Settings, supervisor: SupervisorLink): s
 }
 
 /** Listens on the admin address while the previous process still has the data directory. */
-function openDoor({ listen, http }: Config): Door {
-  return buildDoor({ address: listen.admin, idleTimeoutMs: http.idleTimeoutMs });
+async function openDoor(config: Config, io: CommandIo): Promise<Door> {
+  const { listen, http } = config;
+  try {
+    return buildDoor({ address: listen.admin, idleTimeoutMs: http.idleTimeoutMs });
+  } catch (error) {
+    throw await startError(error, config, io);
+  }
 }
 
 interface ControlStart {

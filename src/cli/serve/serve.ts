@@ -1,7 +1,8 @@
 import type { Beginning } from "../../process/supervisor/messages.ts";
-import type { Command, CommandIo } from "../command.ts";
+import { CommandError, UsageError, type Command, type CommandIo } from "../command.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
 import { readServeArguments } from "./serve-options.ts";
+import { StartError } from "./start-messages.ts";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -33,11 +34,37 @@ Exit code: 0 ended as requested, 1 could not start, 2 wrong usage.`,
   run: (args, io) => serve(args, io),
 };
 
-/** Runs a process of the gateway in its role; `known` are settings that were read on standby. */
+interface RoleContext {
+  readonly io: CommandIo;
+  /** Settings that were read on standby. */
+  readonly known: Settings | undefined;
+}
+
+/** Runs a process of the gateway in its role. Tells the supervisor why it does not start. */
 export async function serveAs(
+  beginning: Pick<Beginning, "role" | "portUse">,
+  args: readonly string[],
+  context: RoleContext,
+): Promise<number> {
+  try {
+    return await serveIn(beginning, args, context);
+  } catch (error) {
+    const reason = reasonToTell(error);
+    if (reason !== undefined) context.io.supervisor?.tellNotStarted(reason);
+    throw error;
+  }
+}
+
+/** Undefined for exceptions, whose message may quote a prompt. */
+function reasonToTell(error: unknown): string | undefined {
+  if (error instanceof StartError) return error.reason;
+  return error instanceof CommandError || error instanceof UsageError ? error.message : undefined;
+}
+
+async function serveIn(
   { role, portUse }: Pick<Beginning, "role" | "portUse">,
   args: readonly string[],
-  { io, known }: { readonly io: CommandIo; readonly known: Settings | undefined },
+  { io, known }: RoleContext,
 ): Promise<number> {
   const values = readServeArguments(args);
   const { supervisor } = io;

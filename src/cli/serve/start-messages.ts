@@ -39,18 +39,30 @@ or on this machine:
 `);
 }
 
+/** Why a start failed. The message may be a line of the log. */
+export class StartError extends CommandError {
+  readonly reason: string;
+
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
 /** The error for a failed start, as a line of the log if the log is JSON. */
 export async function startError(
   error: unknown,
   config: LogForm & Pick<Config, "dataDir">,
   io: CommandIo,
-): Promise<CommandError> {
+): Promise<StartError> {
   const reason = await startFailure(error, config.dataDir);
-  if (config.telemetry.logFormat === "text") return new CommandError(reason);
+  const { logFormat } = config.telemetry;
+  if (logFormat === "text") return new StartError(reason, `cannot start: ${reason}`);
   let line = "";
-  const fields = { reason: reason.replace(/^cannot start: /, "") };
-  loggerOf(config, io.clock, (written) => (line = written)).log("error", "cannot start", fields);
-  return new CommandError(line);
+  loggerOf(config, io.clock, (written) => (line = written)).log("error", "cannot start", {
+    reason,
+  });
+  return new StartError(reason, line);
 }
 
 function loggerOf({ telemetry }: LogForm, clock: Clock, write: (line: string) => void): Logger {
@@ -60,14 +72,14 @@ function loggerOf({ telemetry }: LogForm, clock: Clock, write: (line: string) =>
 
 /** Why the start failed. */
 async function startFailure(error: unknown, dataDir: string): Promise<string> {
-  if (error instanceof FolderInUse) return `cannot start: ${await whoUses(dataDir)}`;
+  if (error instanceof FolderInUse) return whoUses(dataDir);
   if (isAbout(error, dataDir)) {
     return (
-      `cannot start: the data directory ${dataDir} cannot be used (${causeOf(error)}).\n` +
+      `the data directory ${dataDir} cannot be used (${causeOf(error)}).\n` +
       "Let the user of the gateway write there, or name another: --data-dir, or `data_dir`."
     );
   }
-  return `cannot start: ${reasonOf(error)}${adviceFor(error)}`;
+  return `${reasonOf(error)}${adviceFor(error)}`;
 }
 
 /** Whether an operation on a file of the data directory failed. */

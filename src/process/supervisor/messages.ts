@@ -50,6 +50,8 @@ export type ChildMessage =
   | { readonly kind: "started"; readonly addresses: readonly string[] }
   /** Answers a ping. */
   | { readonly kind: "pong" }
+  /** The process ends before it serves, for this reason. */
+  | { readonly kind: "not-started"; readonly reason: string }
   /** An uncaught exception ends the worker. */
   | ({ readonly kind: "failure"; readonly residentBytes: number } & FailureFacts);
 
@@ -75,7 +77,7 @@ export interface Beginning {
 
 /** Both ends run the same version and nothing else uses the channel, so the kind is proof enough. */
 export function isChildMessage(value: unknown): value is ChildMessage {
-  return isOfKind(value, ["settings", "waiting", "started", "pong", "failure"]);
+  return isOfKind(value, ["settings", "waiting", "started", "pong", "not-started", "failure"]);
 }
 
 export function isSupervisorMessage(value: unknown): value is SupervisorMessage {

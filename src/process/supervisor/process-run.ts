@@ -16,6 +16,8 @@ export interface RunPlan {
 export interface Place {
   readonly role: Role;
   run: ProcessRun | undefined;
+  /** How often a process has been replaced after its end. */
+  restarts: number;
 }
 
 /** State of one process in a place of the gateway. */
@@ -34,6 +36,8 @@ export class ProcessRun {
   /** Whether another process has taken its place. */
   isReplaced = false;
   failure: WorkerFailure | undefined;
+  /** Why it ended before it served, as it said itself. */
+  whyNotStarted: string | undefined;
   heartbeat: Heartbeat | undefined;
   /** Resolve when it listens, and when it serves. */
   readonly listening = Promise.withResolvers<void>();

@@ -40,10 +40,9 @@ export class Replacement {
    */
   async replace(place: Place): Promise<string | undefined> {
     const { run: before, role } = place;
-    // A place without a process is about to get one, with the program on disk.
-    if (before === undefined) return undefined;
+    if (before === undefined) return this.#fill(place);
     const next = await this.#beginNext(before);
-    if (next.hasEnded || next.worker === undefined) return `no new ${role.kind} process starts`;
+    if (next.hasEnded || next.worker === undefined) return whyNoneStarts(next);
     if (place.run !== before) {
       next.worker.kill();
       return undefined;
@@ -60,7 +59,17 @@ export class Replacement {
       next.worker.tell("take-over");
     }
     const end = await next.settled;
-    return end === undefined ? undefined : `the new ${role.kind} process ended before it served`;
+    if (end === undefined) return undefined;
+    return withReason(`the new ${role.kind} process ended before it served`, next);
+  }
+
+  /** Starts a process now where the last one has ended and the next one would start later. */
+  async #fill(place: Place): Promise<string | undefined> {
+    const { role, restarts } = place;
+    const run = this.#options.begin({ role, portUse: "another", restarts });
+    place.run = run;
+    await this.#inTime(run, run.settled);
+    return run.hasServed ? undefined : whyNoneStarts(run);
   }
 
   /** Tells a process to leave. Resolves when it has ended. */
@@ -79,11 +88,29 @@ export class Replacement {
 
   /** Resolves when it listens or has ended. */
   async #beginNext({ role, restarts }: ProcessRun): Promise<ProcessRun> {
-    const { clock, begin } = this.#options;
-    const next = begin({ role, portUse: "successor", restarts });
-    const stopWaiting = clock.schedule(() => next.worker?.kill(), longestStartMs);
-    await Promise.race([next.listening.promise, next.ended]);
-    stopWaiting();
+    const next = this.#options.begin({ role, portUse: "successor", restarts });
+    await this.#inTime(next, Promise.race([next.listening.promise, next.ended]));
     return next;
   }
+
+  /** Kills the process if it takes too long. */
+  async #inTime(run: ProcessRun, started: Promise<unknown>): Promise<void> {
+    const kill = (): void => {
+      run.whyNotStarted ??= `it did not start within ${longestStartMs / 1000} s`;
+      run.worker?.kill();
+    };
+    const stopWaiting = this.#options.clock.schedule(kill, longestStartMs);
+    await started;
+    stopWaiting();
+  }
+}
+
+function whyNoneStarts(run: ProcessRun): string {
+  return withReason(`no new ${run.role.kind} process starts`, run);
+}
+
+function withReason(what: string, { whyNotStarted }: ProcessRun): string {
+  return whyNotStarted === undefined
+    ? `${what}; the log of the gateway may have the reason`
+    : `${what}: ${whyNotStarted}`;
 }

@@ -20,6 +20,8 @@ export interface SupervisorLink {
   tellWaiting(): void;
   /** Reports that the process serves. */
   tellStarted(addresses: readonly string[]): void;
+  /** Reports why the process ends before it serves. */
+  tellNotStarted(reason: string): void;
   /** Reports an uncaught exception, which ends the process. */
   tellFailure(thrown: unknown): void;
 }
@@ -64,6 +66,7 @@ export function connectToSupervisor({ onSignal, endNow }: LinkOptions): Supervis
     tellSettings: (settings) => tell({ kind: "settings", ...settings }),
     tellWaiting: () => tell({ kind: "waiting" }),
     tellStarted: (addresses) => tell({ kind: "started", addresses }),
+    tellNotStarted: (reason) => tell({ kind: "not-started", reason }),
     tellFailure(thrown) {
       const residentBytes = process.memoryUsage.rss();
       tell({ kind: "failure", residentBytes, ...failureFacts(thrown) });

@@ -279,17 +279,50 @@ describe("a gateway that is restarted", () => {
   });
 
   test.each([
-    ["control", "no new control process starts"],
-    ["worker", "no new worker process starts"],
+    ["control", "no new control process starts: the port is taken"],
+    ["worker", "no new worker process starts: the port is taken"],
   ] as const)("goes on with the %s that it has if no new one starts", async (kind, problem) => {
     const stage = new Stage();
     const both = await stage.serving();
     const restarted = stage.supervisor.restart();
     if (kind === "worker") await stage.replaceControl();
-    (await stage.in(kind, 2)).end(1);
+    const next = await stage.in(kind, 2);
+    next.say({ kind: "not-started", reason: "the port is taken" });
+    next.end(1);
     expect(await restarted).toBe(problem);
     expect(both[kind].told).toEqual([]);
     expect(stage.crashes).toEqual([]);
+    expect(await stage.end()).toBe(0);
+  });
+
+  test("points to its log if a new process does not say why it ends", async () => {
+    const stage = new Stage();
+    await stage.serving();
+    const restarted = stage.supervisor.restart();
+    (await stage.in("control", 2)).end(1);
+    expect(await restarted).toContain("the log of the gateway may have the reason");
+    expect(await stage.end()).toBe(0);
+  });
+
+  test("starts control at once where it would be tried again later, and says why it fails", async () => {
+    const stage = new Stage();
+    const { control, worker } = await stage.serving();
+    control.end("SIGKILL");
+    await stage.until(() => stage.crashes.length === 1);
+    const failing = stage.supervisor.restart();
+    const second = await stage.in("control", 2);
+    expect(second.beginning?.portUse).toBe("another");
+    second.say({ kind: "not-started", reason: "the schema is old" });
+    second.end(1);
+    expect(await failing).toBe("no new control process starts: the schema is old");
+    const restarted = stage.supervisor.restart();
+    const third = await stage.in("control", 3);
+    third.say({ kind: "waiting" });
+    await stage.until(() => third.told.includes("take-over"));
+    third.serve();
+    (await stage.in("worker", 2)).serve();
+    expect(await restarted).toBeUndefined();
+    expect(worker.told).toEqual(["replaced"]);
     expect(await stage.end()).toBe(0);
   });
 

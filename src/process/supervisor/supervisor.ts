@@ -113,7 +113,7 @@ export class Supervisor {
   }
 
   #keep(role: Role): void {
-    const place: Place = { role, run: undefined };
+    const place: Place = { role, run: undefined, restarts: 0 };
     this.#places.push(place);
     this.#kept.push(this.#keepOne(place));
   }
@@ -122,8 +122,8 @@ export class Supervisor {
   async #keepOne(place: Place): Promise<void> {
     const { role } = place;
     const backOff = new BackOff();
-    let restarts = 0;
     while (!this.#ending.signal.aborted && this.#places.includes(place)) {
+      const { restarts } = place;
       const run = (place.run ??= this.#begin({ role, portUse: this.#portUseOf(role), restarts }));
       const end = await Promise.race([run.ended, run.replaced.promise]);
       // Another process has the place, or none is needed there.
@@ -132,7 +132,7 @@ export class Supervisor {
       const nextStartMs = this.#isFinal(run, end) ? undefined : backOff.after(this.#uptimeOf(run));
       this.#report(run, end, nextStartMs);
       if (nextStartMs === undefined) return this.#endWith(end);
-      restarts += 1;
+      place.restarts += 1;
       await wait(nextStartMs, this.#ending.signal, this.#options.clock);
     }
   }
@@ -253,6 +253,9 @@ export class Supervisor {
         return;
       case "pong":
         return run.heartbeat?.answered();
+      case "not-started":
+        run.whyNotStarted = message.reason;
+        return;
       case "failure":
         run.failure = message;
         return;

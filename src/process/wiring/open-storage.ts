@@ -1,8 +1,6 @@
-import { statSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
 import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { oddKind } from "../../domain/chat/file-kind.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { DigestRenewal } from "../../keys/digest-renewal.ts";
@@ -15,6 +13,7 @@ import type { DatabaseOwner } from "../../store/installation.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
 import type { ReplicaStore } from "../../store/replicas.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
+import { refuseOddFiles } from "../../store/sqlite/refuse-odd-files.ts";
 import type { KeyFile } from "../../store/disk/key-file.ts";
 import { openKeyFile } from "../../store/disk/open-key-file.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
@@ -219,19 +218,6 @@ function withReplies(
       return (await control.prune(limits, limit)) + (await replies.prune(before(), limit));
     },
   };
-}
-
-/**
- * Checks the database file and the files SQLite keeps beside it. Fails at once, since a FIFO would
- * block SQLite and nothing replaces odd files meanwhile.
- */
-function refuseOddFiles(path: string): void {
-  for (const ending of ["", "-journal", "-wal", "-shm"]) {
-    const stats = statSync(`${path}${ending}`, { throwIfNoEntry: false });
-    const odd = stats === undefined ? undefined : oddKind(stats);
-    if (odd === undefined) continue;
-    throw new Error(`storage.url leads to ${path}${ending}, which is ${odd}; it must be a file`);
-  }
 }
 
 function throwUnlessUnavailable(error: unknown): void {

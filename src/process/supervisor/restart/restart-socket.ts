@@ -38,6 +38,19 @@ export function listenForRestarts(
   });
 }
 
+/** Whether the supervisor of a gateway runs on this data directory. */
+export async function hasSupervisor(dataDir: string): Promise<boolean> {
+  try {
+    await connectToSocket(restartSocketPath(dataDir), (channel) => {
+      channel.close();
+      return { received: () => undefined, drained: () => undefined, ended: () => undefined };
+    });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Resolves when the gateway has restarted, or to the reason why not. Rejects when no supervisor
  * listens.

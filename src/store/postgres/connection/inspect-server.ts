@@ -1,7 +1,7 @@
 import type { Client } from "pg";
 import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable } from "../../errors.ts";
-import type { DatabaseFacts } from "../../installation.ts";
+import type { InspectedDatabase } from "../../installation.ts";
 import { progressTable } from "../../repositories/copy/copy-place.ts";
 import type { SchemaCheck } from "../../schema-version.ts";
 import { hasTable, readFacts } from "./installation-row.ts";
@@ -11,13 +11,9 @@ import { troubleOf } from "./postgres-trouble.ts";
 import { readSchema } from "./prepare-database.ts";
 
 /** What decides whether a gateway can use a server. */
-export interface ServerFacts {
+export interface ServerFacts extends InspectedDatabase {
   /** Undefined if the user may not create tables, or not change those that exist. */
   readonly schema: SchemaCheck | undefined;
-  /** What decides whether it is the right database; undefined: as above. */
-  readonly database: DatabaseFacts | undefined;
-  /** Whether a copy into it was interrupted. */
-  readonly isUnfinishedCopy: boolean;
   /** Of the server, such as 150018 for 15.18. */
   readonly version: number;
   readonly encoding: string;

@@ -74,7 +74,8 @@ export function inspectDatabase(path: string): DatabaseFacts {
   return readFacts(database, path);
 }
 
-function isCopy(database: Database): boolean {
+/** Whether a copy into the database was interrupted. */
+export function isCopy(database: Database): boolean {
   const tables = database.query<unknown, [string]>("SELECT 1 FROM sqlite_schema WHERE name = ?");
   return tables.get(progressTable) !== null;
 }

@@ -1,0 +1,28 @@
+import type { Config } from "../../config/config.ts";
+import { StorageUnavailable } from "../../store/errors.ts";
+import { Installation, type InstallationServices } from "../../store/installation/installation.ts";
+import { refuseOthers } from "../../store/installation/refuse-others.ts";
+import { stepsToRun } from "../../store/schema-version.ts";
+import { inspectStorage } from "../wiring/inspect-storage.ts";
+
+/**
+ * Checks what a start of control checks: pepper, installation and schema. Changes nothing, because
+ * another process is using them. Throws `UnusableDatabase`. A database that is away passes, because
+ * a start waits for it.
+ */
+export async function checkStart(
+  config: Pick<Config, "storage" | "dataDir" | "auth">,
+  services: InstallationServices,
+): Promise<void> {
+  const { storage } = config;
+  const owner = new Installation(config, services);
+  const facts = await inspectStorage(storage, services.clock).catch(passUnavailable);
+  if (facts === undefined) return;
+  refuseOthers(facts, owner);
+  if (facts.schema !== undefined) stepsToRun(facts.schema, storage.migrates);
+}
+
+function passUnavailable(error: unknown): undefined {
+  if (!(error instanceof StorageUnavailable)) throw error;
+  return undefined;
+}

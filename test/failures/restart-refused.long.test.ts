@@ -1,0 +1,170 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { migrations } from "../../src/store/sqlite/connection/migrations.ts";
+import { copyOfThis, type OtherProgram } from "../replicas/other-programs.ts";
+import { until } from "../support/ledger-truth-process.ts";
+import { describeWithPostgres } from "../support/postgres-databases.ts";
+import { createKeyOf } from "../support/process-key.ts";
+import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { callWith, makeProcessFolder, statusOf, type ProcessFolder } from "./outage-process.ts";
+
+/** Restarts that would fail by what a start checks, and a gateway whose control cannot start. */
+
+let folder: ProcessFolder;
+let program: OtherProgram;
+let serving: ServingProcess;
+let key: string;
+
+async function serve(storageUrl?: string): Promise<void> {
+  program = await copyOfThis();
+  folder = makeProcessFolder(storageUrl === undefined ? {} : { storageUrl });
+  key = await createKeyOf(folder.configPath);
+  serving = await startServing(["--config", folder.configPath], {}, program.command);
+}
+
+async function end(): Promise<void> {
+  await serving[Symbol.asyncDispose]();
+  await folder[Symbol.asyncDispose]();
+  program[Symbol.dispose]();
+}
+
+function edit(path: string, from: string, to: string): void {
+  const text = readFileSync(path, "utf8");
+  expect(text).toContain(from);
+  writeFileSync(path, text.replace(from, to));
+}
+
+/** Adds a step to the schema of the program on disk. */
+function addStep(): void {
+  const path = join(program.folder, "src/store/sqlite/connection/migrations.ts");
+  const step = `  { name: "next", sql: "CREATE TABLE regions (id text)", compatibleSince: 17 },\n];`;
+  edit(path, "\n];", `\n${step}`);
+}
+
+const pids = (): readonly number[] => [serving.controlPid, serving.workerPid];
+
+function run(...commandLine: readonly string[]) {
+  return runSluice([...commandLine, "--config", folder.configPath], {}, program.command);
+}
+
+async function restart(): Promise<readonly [number, string]> {
+  const { exitCode, errors } = await run("restart");
+  return [exitCode, errors];
+}
+
+/** Checks that the command says why, and that everything goes on as it was. */
+async function expectRefused(reason: string): Promise<void> {
+  const before = pids();
+  const [exitCode, errors] = await restart();
+  expect(errors).toStartWith("not restarted: no new control process starts: ");
+  expect(errors).toContain(reason);
+  expect([exitCode, pids()]).toEqual([1, before]);
+  expect(await statusOf(`${serving.adminUrl}/metrics`)).toBe(200);
+  expect(await callWith(serving, key)).toBe(200);
+  expect((await run("status")).exitCode).toBe(0);
+}
+
+describe("with a database in a file", () => {
+  beforeEach(() => serve());
+  afterEach(end);
+
+  test("a restart without the steps of the schema that the new program needs is refused", async () => {
+    const known = migrations.length;
+    edit(folder.configPath, "storage: {", "storage: { migrate: check,");
+    addStep();
+    await expectRefused(`has the schema ${known}, and this version needs ${known + 1}`);
+    // The check itself changes no schema, also where a start would.
+    edit(folder.configPath, "migrate: check,", "");
+    edit(folder.configPath, "models:\n", "modls: {}\nmodels:\n");
+    await expectRefused("modls");
+    using database = new Database(folder.databasePath, { readonly: true });
+    expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: known });
+    edit(folder.configPath, "modls: {}\n", "");
+    expect(await restart()).toEqual([0, "restarted\n"]);
+    expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: known + 1 });
+    expect(await callWith(serving, key)).toBe(200);
+  }, 90_000);
+
+  test("a restart with another pepper or another installation's database is refused", async () => {
+    const pepper = "a pepper for tests that is long enough";
+    edit(folder.configPath, pepper, `another ${pepper}`);
+    await expectRefused("was used with another pepper than that of auth.peppers");
+    edit(folder.configPath, `another ${pepper}`, pepper);
+    const other = `${folder.databasePath}-other`;
+    {
+      using database = new Database(folder.databasePath, { readonly: true });
+      writeFileSync(other, database.serialize());
+      using copy = new Database(other);
+      copy.run("UPDATE installation SET id = 'inst_other'");
+    }
+    edit(folder.configPath, folder.databasePath, other);
+    await expectRefused("belongs to another installation");
+  }, 90_000);
+
+  test("commands say that control does not answer while workers serve, until it is back", async () => {
+    const good = `${folder.configPath}.good`;
+    copyFileSync(folder.configPath, good);
+    edit(folder.configPath, "a pepper for", "another pepper for");
+    process.kill(serving.controlPid, "SIGKILL");
+    await until("control is refused", () => serving.text().includes("was used with another"));
+    const { workerPid } = serving;
+    // The first file of access is left by the process that was killed.
+    for (const isLeft of [true, false]) {
+      if (!isLeft) rmSync(join(folder.dataDir, "admin-access.json"));
+      for (const command of ["status", "replicas", "doctor"]) {
+        const { exitCode, output, errors } = await run(command);
+        expect([command, exitCode]).toEqual([command, 1]);
+        const told = `${output}${errors}`.replaceAll(/\s+/g, " ");
+        expect(told).toContain("runs, but its control process does not answer");
+        expect(told).toContain("To do: read the reason at the end of the gateway's log");
+        expect(told).not.toMatch(/none is running|no gateway runs|is not running/);
+      }
+    }
+    expect(await callWith(serving, key)).toBe(200);
+    const [exitCode, errors] = await restart();
+    expect([exitCode, serving.workerPid]).toEqual([1, workerPid]);
+    expect(errors).toContain("was used with another pepper");
+    copyFileSync(good, folder.configPath);
+    expect(await restart()).toEqual([0, "restarted\n"]);
+    expect((await run("status")).exitCode).toBe(0);
+    expect(serving.workerPid).not.toBe(workerPid);
+  }, 90_000);
+
+  test("a backup is restored under workers that serve without control, but not in their place", async () => {
+    const backup = `${folder.databasePath}-backup`;
+    expect((await run("backup", backup)).exitCode).toBe(0);
+    rmSync(folder.databasePath);
+    process.kill(serving.controlPid, "SIGKILL");
+    await until("control is refused", () => serving.text().includes("sluice.db is missing"));
+    const { exitCode, errors } = await run("restore", backup, "--replace");
+    expect(exitCode).toBe(1);
+    expect(errors).toContain("not restored: the workers of a gateway are using the data directory");
+    expect(await callWith(serving, key)).toBe(200);
+    expect((await run("restore", backup, "--running")).exitCode).toBe(0);
+    expect(await restart()).toEqual([0, "restarted\n"]);
+    expect(await callWith(serving, key)).toBe(200);
+    expect((await run("status")).exitCode).toBe(0);
+  }, 90_000);
+});
+
+describeWithPostgres((databases) => {
+  test("a restart while the database is away succeeds, as a start does", async () => {
+    const { server } = databases;
+    await serve(await server.createDatabase());
+    try {
+      await until("the key is known", async () => (await callWith(serving, key)) === 200);
+      const before = pids();
+      await server.kill();
+      expect(await restart()).toEqual([0, "restarted\n"]);
+      expect(pids().some((pid) => before.includes(pid))).toBe(false);
+      expect(await callWith(serving, key)).toBe(200);
+      await server.start();
+      edit(folder.configPath, "a pepper for", "another pepper for");
+      await expectRefused("was used with another pepper");
+    } finally {
+      await end();
+    }
+  }, 90_000);
+});
