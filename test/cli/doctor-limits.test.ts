@@ -46,13 +46,23 @@ describeWithValkey(() => {
   test("what is wrong with a server is told, with what to do", async () => {
     const nobody = await doctor(`valkey://127.0.0.1:${quietPort()}`);
     expect(nobody.text).toContain("FAILED limits valkey://127.0.0.1:");
-    expect(nobody.text).toContain("it cannot be reached, or refuses the user");
+    expect(nobody.text).toContain("the connection was refused To do: start the server");
     expect(nobody.exitCode).toBe(1);
 
     await using user = await startWithUser();
     const wrong = await doctor(user.url.replace("pass%20word", "hidden-one"));
-    expect(wrong.text).toContain("refuses the user, the password");
+    expect(wrong.text).toMatch(/WRONGPASS .* To do: correct the user and the password/);
     expect(wrong.text).not.toContain("hidden-one");
+
+    const name = await doctor("valkey://no-such-host.invalid");
+    expect(name.text).toMatch(/host was not found .* To do: correct the host/);
+
+    await using frozen = await startValkey();
+    frozen.signal("SIGSTOP");
+    expect((await doctor(frozen.url)).text).toMatch(/no answer within .* is not stuck/);
+    frozen.signal("SIGCONT");
+    const encrypted = await doctor(frozen.url.replace("valkey", "valkeys"));
+    expect(encrypted.text).toContain("only without TLS To do: write limits.store as valkeys://");
 
     await using evicting = await startValkey(["--maxmemory", "100mb"]);
     await evicting.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
@@ -62,7 +72,7 @@ describeWithValkey(() => {
 
     await using replica = await startValkey(["--replicaof", "127.0.0.1", String(evicting.port)]);
     expect((await doctor(replica.url)).text).toContain(
-      "it is a replica To do: check the address (of a primary",
+      "it is a replica To do: check the address in limits.store: of a primary",
     );
   });
 
@@ -91,6 +101,10 @@ describeWithValkey(() => {
     await server.command("ACL", "SETUSER", "poor", "on", ">password", ...rules);
     const poor = await doctor(server.url.replace("//", "//poor:password@"));
     expect(poor.text).toMatch(/the server does not decide: .*can't run this command/);
+    const blind = userRules.replace(" +info", "").split(" ");
+    await server.command("ACL", "SETUSER", "blind", "on", ">password", ...blind);
+    const uninformed = await doctor(server.url.replace("//", "//blind:password@"));
+    expect(uninformed.text).toMatch(/NOPERM .*'info'.* To do: give the user .* the rights/);
     await using tls = await startWithTls();
     expect((await doctor(tls.url, otherAuthority)).text).toMatch(/FAILED limits .*certificate/i);
     expect((await doctor(tls.url, tls.authorities)).exitCode).toBe(0);

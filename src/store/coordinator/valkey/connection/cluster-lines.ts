@@ -2,7 +2,8 @@ import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts
 import { clusterSlots, keySlot } from "./key-slot.ts";
 import type { ServerLine } from "./server-line.ts";
 import { listOf } from "./list-of.ts";
-import { errorCode, isMoving, notSent, ValkeyUnavailable } from "./valkey-errors.ts";
+import type { ConnectionProblem } from "./connection-problem.ts";
+import { errorCode, isMoving, notSent, problemOf, ValkeyUnavailable } from "./valkey-errors.ts";
 
 /** A command, as for one server. */
 type Sent = Parameters<ServerLine["send"]>;
@@ -22,6 +23,8 @@ export class ClusterLines implements CommandLines {
   readonly #lines = new Map<string, ServerLine>();
   readonly #bySlot = Array.from<ServerLine | undefined>({ length: clusterSlots });
   #loading: Promise<void> | undefined;
+  /** Why the last server that was asked for the slots did not tell. */
+  #refusal: ConnectionProblem | undefined;
 
   /** `onDropped`: called with the name of a server that has no slots any more. */
   constructor(
@@ -44,7 +47,7 @@ export class ClusterLines implements CommandLines {
     const line = this.#bySlot[slot];
     if (line === undefined) {
       void this.#load();
-      throw notSent("the servers of the cluster are not known yet");
+      throw this.#unknownSlot();
     }
     try {
       return await line.send(...sent);
@@ -63,6 +66,13 @@ export class ClusterLines implements CommandLines {
     }
   }
 
+  /** Says why: no server can be asked, or one refuses to tell. */
+  #unknownSlot(): ValkeyUnavailable {
+    const lines = [...this.#lines.values()];
+    const problem = lines.some(({ isUp }) => isUp) ? this.#refusal : lines[0]?.problem;
+    return notSent(problem?.text ?? "the servers of the cluster are not known yet", problem?.kind);
+  }
+
   close(): void {
     for (const line of this.#lines.values()) line.close();
   }
@@ -75,7 +85,10 @@ export class ClusterLines implements CommandLines {
 
   async #readSlots(): Promise<void> {
     for (const line of [...this.#lines.values()].filter(({ isUp }) => isUp)) {
-      const reply = await line.send("CLUSTER", ["SLOTS"]).catch(() => null);
+      const reply = await line.send("CLUSTER", ["SLOTS"]).catch((error: unknown) => {
+        this.#refusal = problemOf(error);
+        return null;
+      });
       const ranges = readRanges(reply);
       if (ranges.length === 0) continue;
       for (const { first, last, server } of ranges) {
