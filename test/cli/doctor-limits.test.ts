@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { quietPort } from "../support/free-port.ts";
 import { startCluster, startWithTls, startWithUser, userRules } from "../support/valkey-forms.ts";
 import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
+import { until } from "../support/ledger-truth-process.ts";
+import { startServing } from "../support/sluice-process.ts";
 import { otherAuthority } from "../support/tls-certificates.ts";
 import { runHere } from "./run-here.ts";
 import { createFolder, type SluiceFolder } from "./sluice-folder.ts";
@@ -18,10 +20,19 @@ interface Told {
 }
 
 async function doctor(url: string, authorities?: string): Promise<Told> {
+  return examine(await configure(url, authorities));
+}
+
+async function examine(path: string): Promise<Told> {
+  const { exitCode, output } = await runHere(["doctor", "--no-targets", "--config", path]);
+  return { exitCode, text: output.replaceAll(/\s+/g, " ") };
+}
+
+function configure(url: string, authorities?: string, place = folder): Promise<string> {
   const ca = authorities === undefined ? "" : `, ca: ${JSON.stringify(authorities)}`;
-  const path = await folder.write(
+  return place.write(
     "sluice.yaml",
-    `data_dir: ${folder.path}/data
+    `data_dir: ${place.path}/data
 limits: { store: "${url}"${ca} }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams: { server: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: k } }
@@ -30,9 +41,17 @@ models:
 auth: { peppers: ["a pepper for tests that is long enough"] }
 `,
   );
-  const { exitCode, output } = await runHere(["doctor", "--no-targets", "--config", path]);
-  return { exitCode, text: output.replaceAll(/\s+/g, " ") };
 }
+
+test("a running gateway without its server of limits is told to be degraded, and by what", async () => {
+  using own = createFolder({ isOffline: false });
+  const path = await configure(`valkey://127.0.0.1:${quietPort()}`, undefined, own);
+  const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  await using _gateway = await startServing(["--config", path, ...anyPort]);
+  const lack = "degraded: limits.store cannot be asked; limits are not shared To do: what is wrong";
+  await until("doctor tells it", async () => (await examine(path)).text.includes(lack));
+  expect((await examine(path)).text).toContain(`warning gateway worker 1 is ${lack}`);
+});
 
 describeWithValkey(() => {
   test("a good server is told to be so, also for a user that has only the listed rights", async () => {
