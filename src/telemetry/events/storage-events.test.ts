@@ -32,7 +32,7 @@ test("a database outage logs one line at its start and one at its end, not one p
   ]);
 });
 
-test("the lines on limits and on the database tell each new reason, and how long it lasted", () => {
+test("the lines on limits, the database and its gateways tell each new reason, and how long it lasted", () => {
   const { clock, events, logged } = start();
   events.limitsShared("valkey");
   events.limitsAlone("valkey", "the connection was closed");
@@ -43,6 +43,9 @@ test("the lines on limits and on the database tell each new reason, and how long
   events.databaseFailed("a write", new Error("database is locked"));
   clock.advance(700);
   events.databaseRecovered();
+  events.replicasDiffer("peppers");
+  clock.advance(900);
+  events.replicasSame();
   expect(logged()).toEqual([
     expect.not.objectContaining({ afterMs: expect.anything() }),
     expect.objectContaining({ level: "error", reason: "the connection was closed" }),
@@ -50,6 +53,8 @@ test("the lines on limits and on the database tell each new reason, and how long
     expect.objectContaining({ level: "info", store: "valkey", afterMs: 1_000 }),
     expect.objectContaining({ level: "error", what: "a write" }),
     expect.objectContaining({ level: "info", afterMs: 700 }),
+    expect.objectContaining({ level: "error", what: "peppers" }),
+    expect.objectContaining({ level: "info", afterMs: 900 }),
   ]);
 });
 

@@ -15,6 +15,7 @@ export class StorageEvents {
   readonly #logger: Logger;
   readonly #database: Outage;
   readonly #alone: Outage;
+  readonly #replicas: Outage;
   readonly #keys: Outage;
   readonly #keyFile: Outage;
   readonly #messages: Outage;
@@ -27,6 +28,7 @@ export class StorageEvents {
     this.#logger = logger;
     this.#database = new Outage(clock);
     this.#alone = new Outage(clock);
+    this.#replicas = new Outage(clock);
     this.#keys = new Outage(clock);
     this.#keyFile = new Outage(clock);
     this.#messages = new Outage(clock);
@@ -102,11 +104,12 @@ export class StorageEvents {
 
   /** Gateways on the database that must have something in common have not. */
   replicasDiffer(what: string): void {
+    this.#replicas.failed();
     this.#logger.log("error", "the gateways on this database do not fit together", { what });
   }
 
   replicasSame(): void {
-    this.#logger.log("info", "the gateways on this database fit together again");
+    logRecovery(this.#logger, this.#replicas, "the gateways on this database fit together again");
   }
 
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */
