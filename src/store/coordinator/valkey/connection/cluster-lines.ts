@@ -15,26 +15,32 @@ export interface CommandLines {
   close(): void;
 }
 
+export interface ClusterObserver {
+  /** Called with the name of a server that has no slots any more. */
+  readonly onDropped: (name: string) => void;
+  /** Called with the reason when no server tells which one has which keys; undefined: one did. */
+  readonly onSlots: (reason: string | undefined) => void;
+}
+
 /** The servers of a cluster. A key's server is asked; when it says that another has the key, that. */
 export class ClusterLines implements CommandLines {
   readonly #seeds: readonly HostAndPort[];
   readonly #newLine: (server: HostAndPort) => ServerLine;
-  readonly #onDropped: (name: string) => void;
+  readonly #observer: ClusterObserver;
   readonly #lines = new Map<string, ServerLine>();
   readonly #bySlot = Array.from<ServerLine | undefined>({ length: clusterSlots });
   #loading: Promise<void> | undefined;
   /** Why the last server that was asked for the slots did not tell. */
   #refusal: ConnectionProblem | undefined;
 
-  /** `onDropped`: called with the name of a server that has no slots any more. */
   constructor(
     seeds: readonly HostAndPort[],
     newLine: (server: HostAndPort) => ServerLine,
-    onDropped: (name: string) => void,
+    observer: ClusterObserver,
   ) {
     this.#seeds = seeds;
     this.#newLine = newLine;
-    this.#onDropped = onDropped;
+    this.#observer = observer;
   }
 
   async open(): Promise<void> {
@@ -95,8 +101,13 @@ export class ClusterLines implements CommandLines {
         this.#bySlot.fill(await this.#lineTo(server), first, last + 1);
       }
       this.#dropUnused();
+      this.#refusal = undefined;
+      this.#observer.onSlots(undefined);
       return;
     }
+    // What was known before still leads somewhere.
+    const isUnknown = this.#bySlot.every((line) => line === undefined);
+    if (isUnknown && this.#refusal !== undefined) this.#observer.onSlots(this.#refusal.text);
   }
 
   /** A server that failed over is a replica now, or gone: it decides nothing. */
@@ -106,7 +117,7 @@ export class ClusterLines implements CommandLines {
       if (used.has(line)) continue;
       line.close();
       this.#lines.delete(name);
-      this.#onDropped(name);
+      this.#observer.onDropped(name);
     }
   }
 

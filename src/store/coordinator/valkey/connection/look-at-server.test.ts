@@ -1,7 +1,12 @@
 import { expect, test } from "bun:test";
 import { quietPort } from "../../../../../test/support/free-port.ts";
 import { otherAuthority } from "../../../../../test/support/tls-certificates.ts";
-import { startWithTls, startWithUser } from "../../../../../test/support/valkey-forms.ts";
+import {
+  startCluster,
+  startWithTls,
+  startWithUser,
+  userRules,
+} from "../../../../../test/support/valkey-forms.ts";
 import {
   connectTo,
   describeWithValkey,
@@ -38,6 +43,25 @@ describeWithValkey(() => {
     expect(reason).toContain(`${nobody}: the connection was refused; `);
     expect(reason).toContain(`127.0.0.1:${server.port}: ERR unknown command`);
     expect(await reasonAt(`valkey+cluster://${nobody}`)).toBe("the connection was refused");
+  });
+
+  test("a cluster that does not tell where keys are is not available until it does", async () => {
+    await using cluster = await startCluster();
+    const allow = async (rights: string): Promise<void> => {
+      for (const server of cluster.servers) {
+        await server.command("ACL", "SETUSER", "poor", "on", ">pass", ...rights.split(" "));
+      }
+    };
+    await allow(userRules.replace(" +cluster|slots", ""));
+    const connection = await connectTo({ url: cluster.url.replace("//", "//poor:pass@") });
+    expect(connection.isUp).toBe(false);
+    const ask = (): Promise<unknown> =>
+      connection.send("k", "PING", []).catch((error: unknown) => String(error));
+    expect(await ask()).toMatch(/NOPERM .*cluster\|slots/);
+    await allow(userRules);
+    while ((await ask()) !== "PONG") await Bun.sleep(10);
+    expect(connection.isUp).toBe(true);
+    connection.close();
   });
 
   test("a password is in no reason, even of a server that repeats what it does not know", async () => {

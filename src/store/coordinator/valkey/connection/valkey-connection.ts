@@ -70,7 +70,7 @@ class RunningConnection implements ValkeyConnection {
   readonly #lines: CommandLines;
   readonly #subscriptions: Subscriptions;
   readonly #listeners: ((reason: string | undefined) => void)[] = [];
-  /** Servers that do not answer, with the reason. */
+  /** Servers that do not answer, with the reason; also the slots of a cluster. */
   readonly #down = new Map<string, string>();
   /** Before that, and after the end, listeners hear nothing. */
   #isOpen = false;
@@ -96,7 +96,10 @@ class RunningConnection implements ValkeyConnection {
         ? new ClusterLines(
             address.hosts,
             (server) => newLine(nameOfServer(server), () => Promise.resolve(server)),
-            (name) => this.#changed(name, undefined),
+            {
+              onDropped: (name) => this.#changed(name, undefined),
+              onSlots: (reason) => this.#changed("slots", reason),
+            },
           )
         : oneLine(newLine("", locate));
     this.#subscriptions = new Subscriptions({ ...settings, clock, timeoutMs, locate });
