@@ -108,6 +108,19 @@ describe("an admin address that other machines reach", () => {
   });
 });
 
+test("a mode of TLS that verifies more here than elsewhere is named in a warning", () => {
+  const warningsOf = (query: string): readonly string[] =>
+    configWarnings(read(`storage: { url: "postgres://user@db.example/sluice?${query}" }`), 0);
+  for (const mode of ["prefer", "require", "verify-ca"]) {
+    const [warning, ...others] = warningsOf(`application_name=a&sslmode=${mode}`);
+    expect(warning).toContain(`sslmode=${mode} is used as verify-full`);
+    expect(others).toEqual([]);
+  }
+  for (const query of ["sslmode=verify-full", "sslmode=require&uselibpqcompat=true", "a=b"]) {
+    expect(warningsOf(query)).toEqual([]);
+  }
+});
+
 describe("the settings of the ledger", () => {
   test("force the spool to the disk by default and bound it", () => {
     const { sync, spoolLimitBytes, segmentBytes } = read("").ledger;

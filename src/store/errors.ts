@@ -33,6 +33,16 @@ export class UnusableDatabase extends StorageUnavailable {
   override readonly name: string = "UnusableDatabase";
 }
 
+/** A file that the URL of the database names cannot be read. */
+export class UnreadableUrlFile extends UnusableDatabase {
+  override readonly name = "UnreadableUrlFile";
+
+  /** `setting`: such as `sslrootcert of storage.url`. */
+  constructor(setting: string, reason: string) {
+    super(`${setting} names a file that cannot be read: ${reason}`);
+  }
+}
+
 /** The database was written by a newer version of Sluice. */
 export class SchemaTooNew extends UnusableDatabase {
   override readonly name = "SchemaTooNew";

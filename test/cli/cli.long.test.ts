@@ -221,6 +221,9 @@ test("a bad configuration is told with all its problems, and nothing starts", as
   expect(checked.errors).toContain("base_url");
   const asJson = await runSluice(["check-config", path, "--json"]);
   expect(JSON.parse(asJson.output)).toMatchObject({ ok: false });
+  const asOption = await runSluice(["check-config", "--config", path]);
+  expect([asOption.exitCode, asOption.errors]).toEqual([1, checked.errors]);
+  expect((await runSluice(["check-config", "--config", path, path])).exitCode).toBe(2);
   const served = await runSluice(["serve", "--config", path]);
   expect(served.exitCode).toBe(1);
   expect(served.errors).toContain("base_url");

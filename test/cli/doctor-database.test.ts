@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import pg from "pg";
 import { describeWithPostgres } from "../support/postgres-databases.ts";
+import { startPostgres } from "../support/postgres-server.ts";
 import { freePort } from "../support/free-port.ts";
 import { runHere } from "./run-here.ts";
 import { createFolder, type SluiceFolder } from "./sluice-folder.ts";
@@ -14,6 +15,7 @@ afterAll(() => folder[Symbol.dispose]());
 interface Told {
   readonly exitCode: number;
   readonly text: string;
+  readonly errors: string;
 }
 
 const usualAuth = 'auth: { peppers: ["a pepper for tests that is long enough"] }';
@@ -45,8 +47,8 @@ models:
 ${auth}
 `,
   );
-  const { exitCode, output } = await runHere([...command, "--config", path]);
-  return { exitCode, text: output.replaceAll(/\s+/g, " ") };
+  const { exitCode, output, errors } = await runHere([...command, "--config", path]);
+  return { exitCode, text: output.replaceAll(/\s+/g, " "), errors };
 }
 
 const doctor = (url: string): Promise<Told> => sluice(url, "doctor", "--no-targets");
@@ -103,7 +105,7 @@ describeWithPostgres((databases) => {
     const missing = await examine({ migrate: "check" });
     expect(missing.exitCode).toBe(1);
     expect(missing.text).toContain("has no schema yet");
-    expect(missing.text).toContain("To do: run `sluice migrate`");
+    expect(missing.text).toContain("To do: run `npx sluice migrate --config ");
     await sluice(url, "migrate");
     expect((await examine({ migrate: "check" })).exitCode).toBe(0);
 
@@ -122,6 +124,61 @@ describeWithPostgres((databases) => {
     const lost = await examine({ place: name }, other);
     expect(lost.text).toContain("is empty To do: ");
     expect(lost.text).toContain("name another, empty data_dir");
+  });
+
+  test("the command that makes the schema is told with the options that were given", async () => {
+    const url = await databases.server.createDatabase();
+    const place = ["--data-dir", `${folder.path}/other place`];
+    const { text } = await sluiceWith(
+      { migrate: "check" },
+      url,
+      "doctor",
+      "--no-targets",
+      ...place,
+    );
+    expect(text).toMatch(/ sluice migrate --config \S+ --data-dir '[^']+other place'`/);
+  });
+
+  test("a database that is not there is to be made", async () => {
+    const url = (await databases.server.createDatabase()).replace(/[^/]*$/, "not_there");
+    const { exitCode, text } = await doctor(url);
+    expect(exitCode).toBe(1);
+    expect(text).toContain("/not_there does not exist");
+    expect(text).toContain("To do: create it, such as with `createdb --owner sluice ");
+    expect(text).not.toContain("firewalls");
+  });
+
+  test("a server that wants TLS is told as such, by doctor and by a copy", async () => {
+    const access = "host postgres all 127.0.0.1/32 trust\nhostssl all all 127.0.0.1/32 trust\n";
+    await using server = await startPostgres({ access });
+    const url = await server.createDatabase();
+    const { text } = await doctor(url);
+    expect(text).toContain(
+      "accepts no connection without TLS from here, and its URL has no sslmode",
+    );
+    expect(text).toContain("To do: add an sslmode to storage.url");
+    expect(text).not.toContain("refuses the user");
+    const from = await databases.server.createDatabase();
+    await sluice(from, "migrate");
+    const { exitCode, errors } = await runHere(["copy", "--from", from, "--to", url]);
+    expect(exitCode).toBe(1);
+    expect(errors).toContain("its URL has no sslmode");
+  });
+
+  test("a missing file of the URL is told with the setting that names it", async () => {
+    const url = await databases.server.createDatabase();
+    const wrong = `${url}?sslmode=verify-full&sslrootcert=/no/such.pem`;
+    const reason = "sslrootcert of storage.url names a file that cannot be read: ENOENT";
+    const { exitCode, text } = await doctor(wrong);
+    expect(exitCode).toBe(1);
+    expect(text).toContain(reason);
+    expect(text).toContain("To do: correct the path");
+    expect((await sluice(wrong, "serve")).errors).toContain(`cannot start: ${reason}`);
+    expect((await sluice(wrong, "migrate")).errors).toContain(reason);
+    const from = await databases.server.createDatabase();
+    await sluice(from, "migrate");
+    const copied = await runHere(["copy", "--from", from, "--to", wrong]);
+    expect(copied.errors).toContain(`sslrootcert of ${url} names a file`);
   });
 
   test("a schema that is too new is told", async () => {

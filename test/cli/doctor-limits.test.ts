@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { quietPort } from "../support/free-port.ts";
 import { startCluster, startWithTls, startWithUser, userRules } from "../support/valkey-forms.ts";
 import { describeWithValkey, startValkey } from "../support/valkey-server.ts";
+import { until } from "../support/ledger-truth-process.ts";
+import { startServing } from "../support/sluice-process.ts";
 import { otherAuthority } from "../support/tls-certificates.ts";
 import { runHere } from "./run-here.ts";
 import { createFolder, type SluiceFolder } from "./sluice-folder.ts";
@@ -18,10 +20,19 @@ interface Told {
 }
 
 async function doctor(url: string, authorities?: string): Promise<Told> {
+  return examine(await configure(url, authorities));
+}
+
+async function examine(path: string): Promise<Told> {
+  const { exitCode, output } = await runHere(["doctor", "--no-targets", "--config", path]);
+  return { exitCode, text: output.replaceAll(/\s+/g, " ") };
+}
+
+function configure(url: string, authorities?: string, place = folder): Promise<string> {
   const ca = authorities === undefined ? "" : `, ca: ${JSON.stringify(authorities)}`;
-  const path = await folder.write(
+  return place.write(
     "sluice.yaml",
-    `data_dir: ${folder.path}/data
+    `data_dir: ${place.path}/data
 limits: { store: "${url}"${ca} }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams: { server: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: k } }
@@ -30,9 +41,17 @@ models:
 auth: { peppers: ["a pepper for tests that is long enough"] }
 `,
   );
-  const { exitCode, output } = await runHere(["doctor", "--no-targets", "--config", path]);
-  return { exitCode, text: output.replaceAll(/\s+/g, " ") };
 }
+
+test("a running gateway without its server of limits is told to be degraded, and by what", async () => {
+  using own = createFolder({ isOffline: false });
+  const path = await configure(`valkey://127.0.0.1:${quietPort()}`, undefined, own);
+  const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  await using _gateway = await startServing(["--config", path, ...anyPort]);
+  const lack = "degraded: limits.store cannot be asked; limits are not shared To do: what is wrong";
+  await until("doctor tells it", async () => (await examine(path)).text.includes(lack));
+  expect((await examine(path)).text).toContain(`warning gateway worker 1 is ${lack}`);
+});
 
 describeWithValkey(() => {
   test("a good server is told to be so, also for a user that has only the listed rights", async () => {
@@ -46,13 +65,23 @@ describeWithValkey(() => {
   test("what is wrong with a server is told, with what to do", async () => {
     const nobody = await doctor(`valkey://127.0.0.1:${quietPort()}`);
     expect(nobody.text).toContain("FAILED limits valkey://127.0.0.1:");
-    expect(nobody.text).toContain("it cannot be reached, or refuses the user");
+    expect(nobody.text).toContain("the connection was refused To do: start the server");
     expect(nobody.exitCode).toBe(1);
 
     await using user = await startWithUser();
     const wrong = await doctor(user.url.replace("pass%20word", "hidden-one"));
-    expect(wrong.text).toContain("refuses the user, the password");
+    expect(wrong.text).toMatch(/WRONGPASS .* To do: correct the user and the password/);
     expect(wrong.text).not.toContain("hidden-one");
+
+    const name = await doctor("valkey://no-such-host.invalid");
+    expect(name.text).toMatch(/host was not found .* To do: correct the host/);
+
+    await using frozen = await startValkey();
+    frozen.signal("SIGSTOP");
+    expect((await doctor(frozen.url)).text).toMatch(/no answer within .* is not stuck/);
+    frozen.signal("SIGCONT");
+    const encrypted = await doctor(frozen.url.replace("valkey", "valkeys"));
+    expect(encrypted.text).toContain("only without TLS To do: write limits.store as valkeys://");
 
     await using evicting = await startValkey(["--maxmemory", "100mb"]);
     await evicting.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
@@ -62,7 +91,7 @@ describeWithValkey(() => {
 
     await using replica = await startValkey(["--replicaof", "127.0.0.1", String(evicting.port)]);
     expect((await doctor(replica.url)).text).toContain(
-      "it is a replica To do: check the address (of a primary",
+      "it is a replica To do: check the address in limits.store: of a primary",
     );
   });
 
@@ -91,6 +120,10 @@ describeWithValkey(() => {
     await server.command("ACL", "SETUSER", "poor", "on", ">password", ...rules);
     const poor = await doctor(server.url.replace("//", "//poor:password@"));
     expect(poor.text).toMatch(/the server does not decide: .*can't run this command/);
+    const blind = userRules.replace(" +info", "").split(" ");
+    await server.command("ACL", "SETUSER", "blind", "on", ">password", ...blind);
+    const uninformed = await doctor(server.url.replace("//", "//blind:password@"));
+    expect(uninformed.text).toMatch(/NOPERM .*'info'.* To do: give the user .* the rights/);
     await using tls = await startWithTls();
     expect((await doctor(tls.url, otherAuthority)).text).toMatch(/FAILED limits .*certificate/i);
     expect((await doctor(tls.url, tls.authorities)).exitCode).toBe(0);

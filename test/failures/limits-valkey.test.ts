@@ -69,6 +69,28 @@ describeWithValkey(() => {
   });
 });
 
+describeWithValkey(() => {
+  test("the log says why the server cannot be used, at the start and when the reason changes", async () => {
+    const password = ["--requirepass", "hidden-one"];
+    await using server = await startValkey(["--requirepass", "another"]);
+    const url = server.url.replace("//", "//:hidden-one@");
+    await using gateway = await startGateway({
+      sections: { limits: `{ store: "${url}", timeout: 5s }` },
+      key: { limits },
+    });
+    const told = (reason: string): Promise<void> =>
+      eventually(reason, () => gateway.log.some((line) => line.includes(`"reason":"${reason}`)));
+    await told("WRONGPASS");
+    await server.kill();
+    await told("the connection was refused");
+    await server.start(password);
+    await eventually("it decides", () =>
+      gateway.log.some((line) => /the store of limits decides.*"afterMs":/.test(line)),
+    );
+    expect(gateway.log.join("\n")).not.toContain("hidden-one");
+  });
+});
+
 /** All workers have reported since then. */
 async function untilReported(server: ValkeyServer, sinceMs: number): Promise<void> {
   const before = ["sluice:{workers}", "-inf", String(sinceMs)] as const;

@@ -1,4 +1,11 @@
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -25,6 +32,8 @@ export interface PostgresOptions {
   readonly isDurable?: boolean;
   /** A further address on which the server listens; anybody there may use it. */
   readonly address?: string | undefined;
+  /** The lines of `pg_hba.conf`. Default: anybody from this machine. The database `postgres` must be usable. */
+  readonly access?: string | undefined;
 }
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
@@ -54,9 +63,10 @@ class LocalServer implements PostgresServer {
     if (isRoot) await finish(["chown", account, this.#folder]);
     const options = ["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"];
     await finish(this.#asUser("initdb", ["-U", "sluice", "-D", this.#data, ...options]));
-    const { address } = this.#options;
-    if (address === undefined) return;
-    appendFileSync(join(this.#data, "pg_hba.conf"), "host all all samenet trust\n");
+    const { address, access } = this.#options;
+    const path = join(this.#data, "pg_hba.conf");
+    if (access !== undefined) writeFileSync(path, access);
+    if (address !== undefined) appendFileSync(path, "host all all samenet trust\n");
   }
 
   async start(): Promise<void> {

@@ -20,7 +20,8 @@ export interface ValkeyServer extends AsyncDisposable {
   signal(name: "SIGSTOP" | "SIGCONT"): void;
   /** Ends the server as a crash would. Only what `SAVE` has written is left when it starts again. */
   kill(): Promise<void>;
-  start(): Promise<void>;
+  /** `settings`: in place of those of its first start. */
+  start(settings?: readonly string[]): Promise<void>;
   /** Runs one command on a connection of its own. */
   command(name: string, ...parameters: string[]): Promise<unknown>;
 }
@@ -104,11 +105,11 @@ class LocalServer implements ValkeyServer {
     this.#settings = settings;
   }
 
-  async start(): Promise<void> {
+  async start(settings = this.#settings): Promise<void> {
     const listen = ["--port", String(this.port), "--bind", "127.0.0.1", "--dir", this.#folder];
     const command = [this.#program, ...listen, "--save", "", "--appendonly", "no"];
     const output = { stdout: "ignore", stderr: "ignore" } as const;
-    this.#server = Bun.spawn([...command, ...this.#settings], output);
+    this.#server = Bun.spawn([...command, ...settings], output);
     while (!(await this.#answers())) await Bun.sleep(20);
   }
 

@@ -12,6 +12,9 @@ import { inspectServer, type ServerFacts } from "../../store/postgres/connection
 import { type SchemaCheck, stepsToRun } from "../../store/schema-version.ts";
 import { inspectFile } from "../../store/sqlite/connection/inspect-file.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
+import { commandLine } from "../program.ts";
+import type { SettingsArguments } from "../serve/load-settings.ts";
+import { adviceOnDatabase } from "./database-advice.ts";
 import type { Finding } from "./finding.ts";
 
 const subject = "database";
@@ -25,40 +28,40 @@ type Services = Pick<CommandIo, "clock" | "random">;
 export async function checkDatabase(
   config: Pick<Config, "storage" | "dataDir" | "auth">,
   services: Services,
+  chosen: SettingsArguments,
 ): Promise<readonly Finding[]> {
   const { storage } = config;
   const { clock } = services;
+  const migrate = commandLine("migrate", chosen);
   try {
-    if (storage.backend === "sqlite") return checkFile(config, services);
+    if (storage.backend === "sqlite") return checkFile(config, services, migrate);
     const facts = await inspectServer(storage.url.reveal(), () => clock.now());
     const owner = checkOwner(config, services, facts);
     return [
       ...checkServer(facts),
-      ...(owner.length > 0 ? owner : [checkSchema(facts.schema, storage.migrates)]),
+      ...(owner.length > 0 ? owner : [checkSchema(facts.schema, storage.migrates, migrate)]),
       checkClock(facts),
       checkConnections(facts, storage.poolSize),
     ];
   } catch (error) {
     if (!(error instanceof StorageUnavailable)) throw error;
-    return [failed(reasonOf(error), adviceOnConnecting)];
+    const url = storage.backend === "sqlite" ? "" : storage.url.reveal();
+    return [failed(reasonOf(error), adviceOnDatabase(error, url))];
   }
 }
-
-const adviceOnConnecting =
-  "check the address, the user and the password of storage.url, firewalls, pg_hba.conf, and that " +
-  "the server runs; `psql` with the same URL must connect from this machine";
 
 /** A database in a file; the machine's findings have the rest. */
 function checkFile(
   config: Pick<Config, "storage" | "dataDir" | "auth">,
   services: Services,
+  migrate: string,
 ): readonly Finding[] {
   const { path, migrates } = config.storage;
   try {
     const facts = inspectFile(path);
     const owner = checkOwner(config, services, facts);
     if (owner.length > 0 || facts.database.state === "missing") return owner;
-    return [checkSchema(facts.schema, migrates)];
+    return [checkSchema(facts.schema, migrates, migrate)];
   } catch (error) {
     return [preventsStart(error)];
   }
@@ -102,7 +105,8 @@ function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts):
   return findings;
 }
 
-function checkSchema(schema: SchemaCheck | undefined, migrates: boolean): Finding {
+/** `migrate`: the command that brings the schema up to date. */
+function checkSchema(schema: SchemaCheck | undefined, migrates: boolean, migrate: string): Finding {
   if (schema === undefined) {
     const advice =
       "make the user of storage.url the owner of the database and of all tables in its schema, " +
@@ -117,7 +121,7 @@ function checkSchema(schema: SchemaCheck | undefined, migrates: boolean): Findin
   } catch (error) {
     if (!(error instanceof UnusableDatabase)) throw error;
     const isOlder = error instanceof SchemaTooOld;
-    return failed(error.message, isOlder ? "run `sluice migrate`" : "install that version here");
+    return failed(error.message, isOlder ? `run \`${migrate}\`` : "install that version here");
   }
 }
 

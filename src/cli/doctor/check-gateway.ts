@@ -30,16 +30,10 @@ export async function checkGateway(
     await using client = await connect(local, { ...io, environment });
     const processes = readRecords(await client.request("GET", "/status"), "data");
     const differing = await checkReplicas(client);
+    const lacking = degradedOf(processes.filter(({ ready }) => ready === true));
     const idle = processes.filter(({ ready }) => ready !== true);
-    if (idle.length > 0) return [...idle.map(notReady), ...differing];
-    return [
-      {
-        state: "ok",
-        subject,
-        text: `runs, and ${processes.length === 1 ? "its process is" : `all its ${processes.length} processes are`} ready`,
-      },
-      ...differing,
-    ];
+    if (idle.length > 0) return [...idle.map(notReady), ...lacking, ...differing];
+    return [readyOf(processes), ...lacking, ...differing];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const lost = error instanceof NoAnswer ? await findLostControl(dataDir) : undefined;
@@ -61,12 +55,37 @@ async function checkReplicas(client: AdminClient): Promise<readonly Finding[]> {
   }
 }
 
+function readyOf({ length }: readonly ReplyRecord[]): Finding {
+  const subjects = length === 1 ? "its process is" : `all its ${length} processes are`;
+  return { state: "ok", subject, text: `runs, and ${subjects} ready` };
+}
+
+/** One warning for each thing that processes lack although they serve. */
+function degradedOf(processes: readonly ReplyRecord[]): readonly Finding[] {
+  const lacking = processes.filter((process) => typeof process["degraded"] === "string");
+  const byLack = Map.groupBy(lacking, (process) => cellOf(process, "degraded"));
+  return [...byLack].map(([lack, those]) => {
+    const names = those.map(nameOf).join(", ");
+    return {
+      state: "warning",
+      subject,
+      text: `${names} ${those.length === 1 ? "is" : "are"} degraded: ${lack}`,
+      advice: adviceOnProcess,
+    };
+  });
+}
+
+const adviceOnProcess = "what is wrong is among these findings, or at the end of the gateway's log";
+
+function nameOf(process: ReplyRecord): string {
+  return `${cellOf(process, "process")} ${cellOf(process, "number")}`.replace(" -", "");
+}
+
 function notReady(process: ReplyRecord): Finding {
-  const name = `${cellOf(process, "process")} ${cellOf(process, "number")}`.replace(" -", "");
   return {
     state: "failed",
     subject,
-    text: `${name} is not ready: ${cellOf(process, "not_ready")}`,
-    advice: "what is wrong is among these findings, or at the end of the gateway's log",
+    text: `${nameOf(process)} is not ready: ${cellOf(process, "not_ready")}`,
+    advice: adviceOnProcess,
   };
 }

@@ -8,10 +8,12 @@ import {
   type ValkeyFacts,
 } from "../../store/coordinator/valkey/connection/inspect-server.ts";
 import type { ValkeyConnection } from "../../store/coordinator/valkey/connection/valkey-connection.ts";
+import { problemOf } from "../../store/coordinator/valkey/connection/valkey-errors.ts";
 import { fleetScript } from "../../store/coordinator/valkey/fleet/fleet-script.ts";
 import { ValkeyLimits } from "../../store/coordinator/valkey/limits/valkey-limits.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import type { Finding } from "./finding.ts";
+import { adviceOnLimitStore } from "./limit-store-advice.ts";
 
 const subject = "limits";
 const timeoutMs = 5_000;
@@ -36,16 +38,12 @@ export async function checkLimitStore(
       ...(isCluster ? checkPersistence(facts) : []),
     ];
   } catch (error) {
-    return [failed(`${store.name}: ${reasonOf(error)}`, adviceOnConnecting)];
+    const { kind, text } = problemOf(error);
+    return [failed(`${store.name}: ${text}`, adviceOnLimitStore(kind))];
   } finally {
     connection.close();
   }
 }
-
-const adviceOnConnecting =
-  "check the address (of a primary, or of the Sentinels that know it), the user and the password " +
-  "of limits.store, the authorities of limits.ca, firewalls, and that the server runs; " +
-  "`redis-cli` with the same settings must connect from here";
 
 function checkFacts(facts: ValkeyFacts, isCluster: boolean): readonly Finding[] {
   const { shown, isNewEnough, isOneOfCluster, eviction } = facts;
@@ -90,8 +88,8 @@ async function checkDecision(
     await reportTo(connection);
     return { state: "ok", subject, text: `${shown} answers and decides` };
   } catch (error) {
-    const advice = "give the user of limits.store the rights that docs/operations.md lists";
-    return failed(`the server does not decide: ${reasonOf(error)}`, advice);
+    const text = `the server does not decide: ${reasonOf(error)}`;
+    return failed(text, adviceOnLimitStore("rights"));
   }
 }
 

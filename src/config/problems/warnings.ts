@@ -1,12 +1,15 @@
+import { verifiedSslMode } from "../../domain/addresses/ssl-mode.ts";
 import { isLoopback } from "../../domain/host-list.ts";
 import type { ServedModels } from "../../upstreams/kind.ts";
 import type { Config, UpstreamSettings } from "../config.ts";
 
-export type WarnedParts = "listen" | "admin" | "ledger" | "environments" | "upstreams";
+export type WarnedParts = "listen" | "storage" | "admin" | "ledger" | "environments" | "upstreams";
 
 /** Warnings about a valid file, for operators. `now` is wall clock in milliseconds. */
 export function configWarnings(config: Pick<Config, WarnedParts>, now: number): readonly string[] {
-  const { listen, admin, ledger } = config;
+  const { listen, admin, ledger, storage } = config;
+  const sslMode =
+    storage.backend === "postgres" ? verifiedSslMode(storage.url.reveal()) : undefined;
   const isOpen = !isLoopback(listen.admin.hostname) && !isProtected(admin.publicUrl);
   const ending = modelWarnings(config, ({ kind, settings }, served) =>
     kind.endingModels?.(settings, served, now),
@@ -14,6 +17,7 @@ export function configWarnings(config: Pick<Config, WarnedParts>, now: number): 
   return [
     ...(isOpen ? [openAdmin(listen.admin.hostname)] : []),
     ...(ledger.setsQueueRows ? [queueRows] : []),
+    ...(sslMode === undefined ? [] : [verifiedAll(sslMode)]),
     ...ending,
   ];
 }
@@ -45,6 +49,13 @@ function isProtected(publicUrl: string | undefined): boolean {
 const queueRows =
   "ledger.queue_rows: has no effect any more, because all usage records wait in the spool, which " +
   "ledger.spool_limit bounds; remove it";
+
+function verifiedAll(sslMode: string): string {
+  return (
+    `storage.url: sslmode=${sslMode} is used as verify-full, so certificate and host name are verified, ` +
+    "which other programs do not do; write sslmode=verify-full"
+  );
+}
 
 function openAdmin(hostname: string): string {
   return (

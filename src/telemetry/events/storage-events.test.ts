@@ -32,6 +32,32 @@ test("a database outage logs one line at its start and one at its end, not one p
   ]);
 });
 
+test("the lines on limits, the database and its gateways tell each new reason, and how long it lasted", () => {
+  const { clock, events, logged } = start();
+  events.limitsShared("valkey");
+  events.limitsAlone("valkey", "the connection was closed");
+  clock.advance(500);
+  events.limitsAlone("valkey", "the connection was refused");
+  clock.advance(500);
+  events.limitsShared("valkey");
+  events.databaseFailed("a write", new Error("database is locked"));
+  clock.advance(700);
+  events.databaseRecovered();
+  events.replicasDiffer("peppers");
+  clock.advance(900);
+  events.replicasSame();
+  expect(logged()).toEqual([
+    expect.not.objectContaining({ afterMs: expect.anything() }),
+    expect.objectContaining({ level: "error", reason: "the connection was closed" }),
+    expect.objectContaining({ level: "error", reason: "the connection was refused" }),
+    expect.objectContaining({ level: "info", store: "valkey", afterMs: 1_000 }),
+    expect.objectContaining({ level: "error", what: "a write" }),
+    expect.objectContaining({ level: "info", afterMs: 700 }),
+    expect.objectContaining({ level: "error", what: "peppers" }),
+    expect.objectContaining({ level: "info", afterMs: 900 }),
+  ]);
+});
+
 test("different outages are logged independently", () => {
   const { events, ledger, logged } = start();
   events.keysReloadFailed(new Error("a"));

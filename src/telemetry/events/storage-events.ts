@@ -13,6 +13,9 @@ export interface DroppedUsage {
 /** Events between the gateway and its database, except those of the ledger. */
 export class StorageEvents {
   readonly #logger: Logger;
+  readonly #database: Outage;
+  readonly #alone: Outage;
+  readonly #replicas: Outage;
   readonly #keys: Outage;
   readonly #keyFile: Outage;
   readonly #messages: Outage;
@@ -23,6 +26,9 @@ export class StorageEvents {
 
   constructor({ logger, clock }: Pick<EventOptions, "logger" | "clock">) {
     this.#logger = logger;
+    this.#database = new Outage(clock);
+    this.#alone = new Outage(clock);
+    this.#replicas = new Outage(clock);
     this.#keys = new Outage(clock);
     this.#keyFile = new Outage(clock);
     this.#messages = new Outage(clock);
@@ -34,15 +40,17 @@ export class StorageEvents {
 
   /** Called once per new cause. */
   databaseFailed(what: string, error: unknown): void {
+    this.#database.failed();
     logFault(this.#logger, "the database is unavailable", { error, fields: { what } });
   }
 
   databaseRecovered(): void {
-    this.#logger.log("info", "the database is available again");
+    logRecovery(this.#logger, this.#database, "the database is available again");
   }
 
-  /** Limits are decided by each worker, within its share. Called once per outage. */
+  /** Limits are decided by each worker, within its share. Called once per new reason. */
   limitsAlone(store: string, reason: string): void {
+    this.#alone.failed();
     const message = "the store of limits does not answer; each worker grants its share";
     this.#logger.log("error", message, { store, reason });
   }
@@ -53,8 +61,11 @@ export class StorageEvents {
     this.#logger.log("error", message, { store });
   }
 
+  /** At the start of a worker, and at the end of each outage. */
   limitsShared(store: string): void {
-    this.#logger.log("info", "the store of limits decides", { store });
+    const lastedMs = this.#alone.recovered();
+    const after = lastedMs === undefined ? {} : { afterMs: Math.round(lastedMs) };
+    this.#logger.log("info", "the store of limits decides", { store, ...after });
   }
 
   /** A decision failed for a reason other than the store's availability. */
@@ -93,11 +104,12 @@ export class StorageEvents {
 
   /** Gateways on the database that must have something in common have not. */
   replicasDiffer(what: string): void {
+    this.#replicas.failed();
     this.#logger.log("error", "the gateways on this database do not fit together", { what });
   }
 
   replicasSame(): void {
-    this.#logger.log("info", "the gateways on this database fit together again");
+    logRecovery(this.#logger, this.#replicas, "the gateways on this database fit together again");
   }
 
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */

@@ -54,7 +54,6 @@ export function openValkeyLimits(
     isAlone,
     async start(): Promise<void> {
       await connection.open();
-      if (!connection.isUp) events.limitsAlone(name, "it did not answer at the start");
       await fleet.start();
     },
     async close(): Promise<void> {

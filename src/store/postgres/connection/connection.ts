@@ -1,4 +1,4 @@
-import type { ClientBase, PoolClient } from "pg";
+import type { Client, ClientBase, PoolClient } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
@@ -172,8 +172,9 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
   /** On a connection of its own, because a step of the schema may take long. */
   async #check(): Promise<void> {
     const { owner, seals, migrates = true } = this.#options;
-    const client = await createClient(this.#options);
+    let client: Client | undefined;
     try {
+      client = await createClient(this.#options);
       await client.connect();
       const isCreating = !this.#wasPrepared;
       await prepareDatabase(client, { name: this.#name, isCreating, migrates, owner, seals });
@@ -183,7 +184,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
       this.#prepared = undefined;
       throw this.#readFailure(error);
     } finally {
-      client.end().catch(() => undefined);
+      client?.end().catch(() => undefined);
     }
   }
 
@@ -201,7 +202,9 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     try {
       return await pool.connect();
     } catch (error) {
-      throw error instanceof StorageUnavailable ? error : this.#readFailure(error);
+      const isPoolFull =
+        error instanceof StorageUnavailable && !(error instanceof UnusableDatabase);
+      throw isPoolFull ? error : this.#readFailure(error);
     }
   }
 

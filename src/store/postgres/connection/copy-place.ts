@@ -25,7 +25,9 @@ export async function openPlace(
   { isCreating }: { readonly isCreating: boolean },
 ): Promise<CopyTarget> {
   const name = nameOfDatabase(url);
-  const client = await createClient({ url });
+  const client = await createClient({ url, setting: name }).catch((error: unknown) => {
+    throw refusalOf(name, error);
+  });
   try {
     await client.connect();
     await client.query(

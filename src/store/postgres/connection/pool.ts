@@ -1,9 +1,12 @@
 import type { Client, Pool, PoolClient } from "pg";
 import { StorageUnavailable } from "../../errors.ts";
+import { driverUrl } from "./driver-url.ts";
 import { valueParsers } from "./value-parsers.ts";
 
 export interface PoolOptions {
   readonly url: string;
+  /** Where the URL is from, for messages. Default: `storage.url`. */
+  readonly setting?: string | undefined;
   /** Most connections of this process. Default 10. */
   readonly poolSize?: number | undefined;
   /** Longest wait for a connection. Default 2000. */
@@ -37,11 +40,15 @@ export class ClientPool {
 
   /** Waits for the connections in use. */
   async end(): Promise<void> {
-    await (await this.#pool).end();
+    const pool = await this.#pool.catch(() => undefined);
+    await pool?.end();
   }
 }
 
-/** A connection outside the pool, whose statements the server lets run for any time. */
+/**
+ * A connection outside the pool, whose statements the server lets run for any time. Throws
+ * `UnusableDatabase` for a URL that cannot be used.
+ */
 export async function createClient(options: PoolOptions): Promise<Client> {
   const { Client } = await loadDriver();
   const client = new Client({ ...settingsOf(options), statement_timeout: 0 });
@@ -70,7 +77,7 @@ function isFull(error: unknown): boolean {
 function settingsOf(options: PoolOptions) {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
   return {
-    connectionString: options.url,
+    connectionString: driverUrl(options.url, options.setting ?? "storage.url"),
     application_name: "sluice",
     types: valueParsers,
     keepAlive: true,

@@ -27,12 +27,20 @@ const troubles: ReadonlyMap<string, PostgresTrouble> = new Map([
   ["XX", { what: "is damaged", cure: "reconnect" }],
 ]);
 
+/** The server's words for an address from which only encrypted connections are let in. */
+const notEncrypted = /pg_hba\.conf.*(?:no encryption|SSL off)$/;
+const refusesPlain: PostgresTrouble = {
+  what: "accepts no connection without TLS from here, and its URL has no sslmode",
+  cure: "reconnect",
+};
+
 const unreachable: PostgresTrouble = { what: "cannot be reached", cure: "reconnect" };
 
 /** Of an error of the driver; undefined for errors of a statement or its data. */
 export function troubleOf(error: unknown): PostgresTrouble | undefined {
   const code = codeOf(error);
   if (code === undefined) return isOfConnection(error) ? unreachable : undefined;
+  if (code === "28000" && notEncrypted.test(String(error))) return refusesPlain;
   return troubles.get(code) ?? troubles.get(code.slice(0, 2));
 }
 
@@ -44,6 +52,16 @@ export function isFaultOfData(error: unknown): boolean {
 /** Whether a statement failed because it waited too long for a lock. */
 export function isLocked(error: unknown): boolean {
   return error instanceof StorageUnavailable && codeOf(error.cause) === "55P03";
+}
+
+/** Whether the server has no database of that name. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof StorageUnavailable && codeOf(error.cause) === "3D000";
+}
+
+/** Whether the server lets only encrypted connections in. */
+export function needsTls(error: unknown): boolean {
+  return error instanceof StorageUnavailable && troubleOf(error.cause) === refusesPlain;
 }
 
 /** The error of a statement as callers handle it. */

@@ -2,7 +2,8 @@ import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts
 import { clusterSlots, keySlot } from "./key-slot.ts";
 import type { ServerLine } from "./server-line.ts";
 import { listOf } from "./list-of.ts";
-import { errorCode, isMoving, notSent, ValkeyUnavailable } from "./valkey-errors.ts";
+import type { ConnectionProblem } from "./connection-problem.ts";
+import { errorCode, isMoving, notSent, problemOf, ValkeyUnavailable } from "./valkey-errors.ts";
 
 /** A command, as for one server. */
 type Sent = Parameters<ServerLine["send"]>;
@@ -14,24 +15,32 @@ export interface CommandLines {
   close(): void;
 }
 
+export interface ClusterObserver {
+  /** Called with the name of a server that has no slots any more. */
+  readonly onDropped: (name: string) => void;
+  /** Called with the reason when no server tells which one has which keys; undefined: one did. */
+  readonly onSlots: (reason: string | undefined) => void;
+}
+
 /** The servers of a cluster. A key's server is asked; when it says that another has the key, that. */
 export class ClusterLines implements CommandLines {
   readonly #seeds: readonly HostAndPort[];
   readonly #newLine: (server: HostAndPort) => ServerLine;
-  readonly #onDropped: (name: string) => void;
+  readonly #observer: ClusterObserver;
   readonly #lines = new Map<string, ServerLine>();
   readonly #bySlot = Array.from<ServerLine | undefined>({ length: clusterSlots });
   #loading: Promise<void> | undefined;
+  /** Why the last server that was asked for the slots did not tell. */
+  #refusal: ConnectionProblem | undefined;
 
-  /** `onDropped`: called with the name of a server that has no slots any more. */
   constructor(
     seeds: readonly HostAndPort[],
     newLine: (server: HostAndPort) => ServerLine,
-    onDropped: (name: string) => void,
+    observer: ClusterObserver,
   ) {
     this.#seeds = seeds;
     this.#newLine = newLine;
-    this.#onDropped = onDropped;
+    this.#observer = observer;
   }
 
   async open(): Promise<void> {
@@ -44,7 +53,7 @@ export class ClusterLines implements CommandLines {
     const line = this.#bySlot[slot];
     if (line === undefined) {
       void this.#load();
-      throw notSent("the servers of the cluster are not known yet");
+      throw this.#unknownSlot();
     }
     try {
       return await line.send(...sent);
@@ -63,6 +72,13 @@ export class ClusterLines implements CommandLines {
     }
   }
 
+  /** Says why: no server can be asked, or one refuses to tell. */
+  #unknownSlot(): ValkeyUnavailable {
+    const lines = [...this.#lines.values()];
+    const problem = lines.some(({ isUp }) => isUp) ? this.#refusal : lines[0]?.problem;
+    return notSent(problem?.text ?? "the servers of the cluster are not known yet", problem?.kind);
+  }
+
   close(): void {
     for (const line of this.#lines.values()) line.close();
   }
@@ -75,15 +91,23 @@ export class ClusterLines implements CommandLines {
 
   async #readSlots(): Promise<void> {
     for (const line of [...this.#lines.values()].filter(({ isUp }) => isUp)) {
-      const reply = await line.send("CLUSTER", ["SLOTS"]).catch(() => null);
+      const reply = await line.send("CLUSTER", ["SLOTS"]).catch((error: unknown) => {
+        this.#refusal = problemOf(error);
+        return null;
+      });
       const ranges = readRanges(reply);
       if (ranges.length === 0) continue;
       for (const { first, last, server } of ranges) {
         this.#bySlot.fill(await this.#lineTo(server), first, last + 1);
       }
       this.#dropUnused();
+      this.#refusal = undefined;
+      this.#observer.onSlots(undefined);
       return;
     }
+    // What was known before still leads somewhere.
+    const isUnknown = this.#bySlot.every((line) => line === undefined);
+    if (isUnknown && this.#refusal !== undefined) this.#observer.onSlots(this.#refusal.text);
   }
 
   /** A server that failed over is a replica now, or gone: it decides nothing. */
@@ -93,7 +117,7 @@ export class ClusterLines implements CommandLines {
       if (used.has(line)) continue;
       line.close();
       this.#lines.delete(name);
-      this.#onDropped(name);
+      this.#observer.onDropped(name);
     }
   }
 

@@ -2,8 +2,10 @@ import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort, ValkeyAddress } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
 import { listOf } from "./list-of.ts";
-import { connectTimeoutMs, newClient, type ServerSettings } from "./server-line.ts";
-import { ValkeyUnavailable } from "./valkey-errors.ts";
+import { connectTimeoutMs, newClient } from "./server-line.ts";
+import type { ServerSettings } from "./server-settings.ts";
+import { explain } from "./look-at-server.ts";
+import { unavailable, ValkeyUnavailable } from "./valkey-errors.ts";
 
 /**
  * Finds the server of an address: itself, the next one of a cluster each time, or the primary that
@@ -19,7 +21,7 @@ export function locatePrimary(
   const toSentinel = { ...settings, username: "", password: "", database: 0 };
   const deadlines = new Deadlines(clock, connectTimeoutMs / 2);
   return async () => {
-    const problems: string[] = [];
+    const problems: { readonly host: HostAndPort; readonly error: unknown }[] = [];
     for (const host of hosts) {
       const sentinel = newClient(host, toSentinel);
       try {
@@ -27,12 +29,25 @@ export function locatePrimary(
         const asked = sentinel.connect().then(() => sentinel.send("SENTINEL", parameters));
         return readPrimary(await deadlines.within(asked, () => undefined), service);
       } catch (error) {
-        problems.push(`${host.host}:${host.port}: ${String(error)}`);
+        problems.push({ host, error });
       } finally {
         sentinel.close();
       }
     }
-    throw new ValkeyUnavailable(`no Sentinel names the primary: ${problems.join("; ")}`);
+    const found = await Promise.all(
+      problems.map(({ host, error }) =>
+        explain(error, { server: host, settings: toSentinel, clock }),
+      ),
+    );
+    const told = found.map(({ text }, index) => {
+      const { host = "", port = 0 } = problems[index]?.host ?? {};
+      return `${host}:${port}: ${text}`;
+    });
+    const [kind = "other", ...others] = new Set(found.map((problem) => problem.kind));
+    throw unavailable({
+      kind: others.length === 0 ? kind : "other",
+      text: `no Sentinel names the primary: ${told.join("; ")}`,
+    });
   };
 }
 

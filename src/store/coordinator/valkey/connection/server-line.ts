@@ -1,22 +1,20 @@
 import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort } from "../../../../domain/addresses/valkey-address.ts";
 import { Deadlines } from "./deadlines.ts";
+import type { ConnectionProblem } from "./connection-problem.ts";
 import { listOf } from "./list-of.ts";
+import { explain } from "./look-at-server.ts";
+import type { ServerSettings } from "./server-settings.ts";
 import {
   isMoving,
   isReplaced,
+  isVague,
   isWrongRequest,
   notSent,
+  problemOf,
+  unavailable,
   ValkeyUnavailable,
 } from "./valkey-errors.ts";
-
-export interface ServerSettings {
-  readonly username: string;
-  readonly password: string;
-  readonly database: number;
-  /** Undefined: without TLS; true: with the authorities of the system. */
-  readonly tls: Bun.TLSOptions | true | undefined;
-}
 
 export interface ServerLineOptions extends ServerSettings {
   readonly clock: Clock;
@@ -25,7 +23,10 @@ export interface ServerLineOptions extends ServerSettings {
   readonly locate: () => Promise<HostAndPort>;
   /** Runs on each new connection, before it is used. */
   readonly prepare: (client: Bun.RedisClient) => Promise<void>;
-  /** Called when the server becomes available or, with a reason, unavailable. */
+  /**
+   * Called when the server becomes available or, with a reason, unavailable; again when the reason
+   * changes while it stays away.
+   */
   readonly onChange: (reason: string | undefined) => void;
 }
 
@@ -38,6 +39,8 @@ export interface Urgency {
 const mostFailures = 5;
 const firstProbeMs = 100;
 const longestProbeMs = 250;
+/** A server that stays away is looked at no more often. */
+const lookIntervalMs = 1_000;
 /** After so many time-outs without a late answer, the connection is given up. */
 const mostTimeouts = 4;
 /** Nobody waits for a new connection, so it may take longer than a command. */
@@ -57,7 +60,8 @@ export class ServerLine {
   /** Commands whose answers are late. */
   readonly #late = new Set<Promise<unknown>>();
   #probeMs = firstProbeMs;
-  #reason = "not connected yet";
+  #problem: ConnectionProblem = { kind: "other", text: "not connected yet" };
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
   #cancelProbe: () => void = () => undefined;
   #isClosed = false;
 
@@ -68,6 +72,11 @@ export class ServerLine {
 
   get isUp(): boolean {
     return this.#client !== undefined;
+  }
+
+  /** The last one: it may be over. */
+  get problem(): ConnectionProblem {
+    return this.#problem;
   }
 
   /** Tries once to connect; probes go on in the background after a failure. */
@@ -81,7 +90,7 @@ export class ServerLine {
     { isDecision }: Urgency = { isDecision: false },
   ): Promise<unknown> {
     const client = this.#client;
-    if (client === undefined) return Promise.reject(notSent(this.#reason));
+    if (client === undefined) return Promise.reject(this.#unsent());
     if (isDecision && this.#late.size > 0) return Promise.reject(notSent("an answer is late"));
     const answer: Promise<unknown> = client.send(command, parameters);
     return this.#deadlines
@@ -114,7 +123,7 @@ export class ServerLine {
     clock.schedule(
       () => {
         if (client !== this.#client) return;
-        if (this.#late.has(answer)) return this.#goDown(error.message);
+        if (this.#late.has(answer)) return this.#goDown(error);
         const [next] = this.#late;
         if (next !== undefined) this.#watchLate(client, next, error);
       },
@@ -126,23 +135,32 @@ export class ServerLine {
     if (error instanceof ValkeyUnavailable || isWrongRequest(error)) throw error;
     // The server works; the cluster's lines find the other one.
     if (isMoving(error)) throw error;
-    const failure = new ValkeyUnavailable(messageOf(error));
+    const failure = unavailable(problemOf(error));
     if (isReplaced(error)) this.#failures = mostFailures;
     this.#failed(client, failure);
     throw failure;
   }
 
-  #failed(client: Bun.RedisClient, { message }: ValkeyUnavailable): void {
-    if (client !== this.#client) return;
-    this.#failures += 1;
-    if (this.#failures >= mostFailures) this.#goDown(message);
+  #unsent(): ValkeyUnavailable {
+    const { text, kind } = this.#problem;
+    return notSent(text, kind);
   }
 
-  #goDown(reason: string): void {
+  #failed(client: Bun.RedisClient, failure: ValkeyUnavailable): void {
+    if (client !== this.#client) return;
+    this.#failures += 1;
+    if (this.#failures >= mostFailures) this.#goDown(failure);
+  }
+
+  #goDown(error: unknown): void {
     this.#drop();
-    this.#reason = reason;
-    this.#options.onChange(reason);
+    this.#tell(problemOf(error));
     this.#probeLater();
+  }
+
+  #tell(problem: ConnectionProblem): void {
+    this.#problem = problem;
+    this.#options.onChange(problem.text);
   }
 
   /** What a frozen server has not read by now is lost with the connection. */
@@ -161,22 +179,38 @@ export class ServerLine {
   }
 
   async #probe(): Promise<void> {
+    let server: HostAndPort | undefined;
     try {
-      const client = await this.#connect();
+      server = await this.#options.locate();
+      const client = await this.#connect(server);
       if (this.#isClosed) return client.close();
       this.#client = client;
       this.#failures = 0;
       this.#probeMs = firstProbeMs;
       this.#options.onChange(undefined);
     } catch (error) {
-      this.#reason = connectFailure(error);
       this.#probeLater();
+      await this.#explain(error, server);
     }
   }
 
-  async #connect(): Promise<Bun.RedisClient> {
-    const { locate, prepare, clock } = this.#options;
-    const client = newClient(await locate(), this.#options);
+  /** Probes go on meanwhile, so the server may be back by then. */
+  async #explain(error: unknown, server: HostAndPort | undefined): Promise<void> {
+    const { clock } = this.#options;
+    if (server === undefined || !isVague(error)) return this.#tellIfDown(problemOf(error));
+    const now = clock.monotonic();
+    if (now - this.#lookedAtMs < lookIntervalMs) return;
+    this.#lookedAtMs = now;
+    this.#tellIfDown(await explain(error, { server, settings: this.#options, clock }));
+  }
+
+  #tellIfDown(problem: ConnectionProblem): void {
+    if (!this.isUp && !this.#isClosed) this.#tell(problem);
+  }
+
+  async #connect(server: HostAndPort): Promise<Bun.RedisClient> {
+    const { prepare, clock } = this.#options;
+    const client = newClient(server, this.#options);
     const connected = client
       .connect()
       .then(() => client.send("PING", []))
@@ -188,8 +222,8 @@ export class ServerLine {
       client.close();
       throw error;
     }
-    client.onclose = ({ message }) => {
-      if (client === this.#client) this.#goDown(message);
+    client.onclose = (error) => {
+      if (client === this.#client) this.#goDown(error);
     };
     return client;
   }
@@ -198,7 +232,9 @@ export class ServerLine {
 /** A primary that became a replica answers, but refuses all decisions. Not all users may ask it. */
 async function refuseReplica(client: Bun.RedisClient): Promise<void> {
   const role: unknown = await client.send("ROLE", []).catch(() => undefined);
-  if (listOf(role)[0] === "slave") throw new ValkeyUnavailable("it is a replica");
+  if (listOf(role)[0] === "slave") {
+    throw unavailable({ kind: "replica", text: "it is a replica" });
+  }
 }
 
 /** A client that neither reconnects nor keeps commands by itself. */
@@ -213,16 +249,4 @@ export function newClient(server: HostAndPort, settings: ServerSettings): Bun.Re
     connectionTimeout: connectTimeoutMs,
     ...(tls !== undefined && { tls }),
   });
-}
-
-/** The runtime reports all failures before the first answer as a closed connection. */
-function connectFailure(error: unknown): string {
-  const message = messageOf(error);
-  return message === "Connection closed"
-    ? "it cannot be reached, or refuses the user, the password or the certificates"
-    : message;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

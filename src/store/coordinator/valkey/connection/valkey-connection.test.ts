@@ -28,7 +28,7 @@ describeWithValkey(() => {
     using wrong = closing(await connectTo({ url: server.url.replace("//", "//:no@") }));
     expect(wrong.isUp).toBe(false);
     const error = await wrong.run(echo, ["k"], ["1"]).catch((reason: unknown) => reason);
-    expect(String(error)).toContain("refuses the user, the password");
+    expect(String(error)).toContain("WRONGPASS");
     using right = closing(await connectTo({ url: server.url.replace("//", "//:secret@") }));
     expect(await right.run(echo, ["k"], ["1"])).toEqual(["k", 1, 1]);
   });
@@ -44,7 +44,8 @@ describeWithValkey(() => {
     await server.start();
     await until(() => connection.isUp);
     expect(await connection.run(echo, ["k"], ["1"])).toEqual(["k", 1, 1]);
-    expect(changes.map((reason) => typeof reason)).toEqual(["string", "undefined"]);
+    expect(changes.slice(0, -1)).not.toContain(undefined);
+    expect(changes.at(-1)).toBeUndefined();
   });
 
   test("a frozen server fails commands after the time-out, then at once", async () => {
@@ -128,11 +129,12 @@ describeWithValkey(() => {
     expect(connection.isUp).toBe(false);
     // Several probes find a replica.
     await Bun.sleep(700);
-    expect(changes.map((reason) => typeof reason)).toEqual(["string"]);
+    expect(changes.at(-1)).toBe("it is a replica");
+    const told = changes.length;
     await server.command("REPLICAOF", "NO", "ONE");
     await until(() => connection.isUp);
     await connection.run(write, ["k"], []);
-    expect(changes.map((reason) => typeof reason)).toEqual(["string", "undefined"]);
+    expect(changes.slice(told)).toEqual([undefined]);
   });
 
   test("an error of a script is thrown and does not count as a failure", async () => {

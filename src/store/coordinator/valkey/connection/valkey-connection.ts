@@ -3,7 +3,8 @@ import type { Clock } from "../../../../domain/clock.ts";
 import type { HostAndPort, ValkeyAddress } from "../../../../domain/addresses/valkey-address.ts";
 import { ClusterLines, nameOfServer, type CommandLines } from "./cluster-lines.ts";
 import { locatePrimary } from "./locate-primary.ts";
-import { ServerLine, type ServerSettings, type Urgency } from "./server-line.ts";
+import { ServerLine, type Urgency } from "./server-line.ts";
+import type { ServerSettings } from "./server-settings.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { errorCode, ValkeyUnavailable } from "./valkey-errors.ts";
 
@@ -43,7 +44,10 @@ export interface ValkeyConnection {
   subscribe(channel: string, listener: (message: string) => void): () => void;
   /** Whether all servers that are known answer. */
   readonly isUp: boolean;
-  /** `reason` is undefined when the connection works again: messages may have been missed. */
+  /**
+   * Called with a reason at the end of `open` or later, when the connection does not work, and again
+   * when the reason changes; with undefined when it works again: messages may have been missed.
+   */
   onChange(listener: (reason: string | undefined) => void): void;
   close(): void;
 }
@@ -66,9 +70,13 @@ class RunningConnection implements ValkeyConnection {
   readonly #lines: CommandLines;
   readonly #subscriptions: Subscriptions;
   readonly #listeners: ((reason: string | undefined) => void)[] = [];
-  /** Servers that do not answer, with the reason. */
+  /** Servers that do not answer, with the reason; also the slots of a cluster. */
   readonly #down = new Map<string, string>();
-  #isUp = false;
+  /** Before that, and after the end, listeners hear nothing. */
+  #isOpen = false;
+  #isClosed = false;
+  /** What listeners know: null for nothing yet. */
+  #told: string | undefined | null = null;
 
   constructor(options: ValkeyConnectionOptions) {
     const { address, timeoutMs, clock, scripts } = options;
@@ -88,18 +96,23 @@ class RunningConnection implements ValkeyConnection {
         ? new ClusterLines(
             address.hosts,
             (server) => newLine(nameOfServer(server), () => Promise.resolve(server)),
-            (name) => this.#changed(name, undefined),
+            {
+              onDropped: (name) => this.#changed(name, undefined),
+              onSlots: (reason) => this.#changed("slots", reason),
+            },
           )
         : oneLine(newLine("", locate));
     this.#subscriptions = new Subscriptions({ ...settings, clock, timeoutMs, locate });
   }
 
   get isUp(): boolean {
-    return this.#isUp;
+    return this.#told === undefined;
   }
 
-  open(): Promise<void> {
-    return this.#lines.open();
+  async open(): Promise<void> {
+    await this.#lines.open();
+    this.#isOpen = !this.#isClosed;
+    this.#tell();
   }
 
   run(
@@ -133,6 +146,8 @@ class RunningConnection implements ValkeyConnection {
   }
 
   close(): void {
+    this.#isClosed = true;
+    this.#isOpen = false;
     this.#lines.close();
     this.#subscriptions.close();
   }
@@ -140,11 +155,15 @@ class RunningConnection implements ValkeyConnection {
   #changed(server: string, reason: string | undefined): void {
     if (reason === undefined) this.#down.delete(server);
     else this.#down.set(server, reason);
+    this.#tell();
+  }
+
+  /** Not before all servers have been tried: of those of a cluster, some may count for nothing. */
+  #tell(): void {
     const [first] = this.#down.values();
-    const isUp = first === undefined;
-    if (isUp === this.#isUp) return;
-    this.#isUp = isUp;
-    if (isUp) this.#subscriptions.renew();
+    if (!this.#isOpen || first === this.#told) return;
+    this.#told = first;
+    if (first === undefined) this.#subscriptions.renew();
     for (const listener of this.#listeners) listener(first);
   }
 }

@@ -1,12 +1,31 @@
+import { type ConnectionProblem, type ProblemKind, problemOfReply } from "./connection-problem.ts";
+
 /** The server has not answered in time, cannot be reached, or cannot decide now. */
 export class ValkeyUnavailable extends Error {
   override readonly name = "ValkeyUnavailable";
   /** False: the server has certainly not received the command. */
   isSent = true;
+  kind: ProblemKind = "other";
 }
 
-export function notSent(reason: string): ValkeyUnavailable {
-  return Object.assign(new ValkeyUnavailable(reason), { isSent: false });
+export function unavailable({ kind, text }: ConnectionProblem): ValkeyUnavailable {
+  return Object.assign(new ValkeyUnavailable(text), { kind });
+}
+
+export function notSent(text: string, kind: ProblemKind = "other"): ValkeyUnavailable {
+  return Object.assign(unavailable({ kind, text }), { isSent: false });
+}
+
+/** What an error tells of the server, without looking at it. */
+export function problemOf(error: unknown): ConnectionProblem {
+  if (error instanceof ValkeyUnavailable) return { kind: error.kind, text: error.message };
+  const text = error instanceof Error ? error.message : String(error);
+  return problemOfReply(text === "Connection closed" ? "the connection was closed" : text);
+}
+
+/** Whether an error only tells that there was no answer, so that a look may tell more. */
+export function isVague(error: unknown): boolean {
+  return problemOf(error).kind === "other" && !/^[A-Z]+ /.test(problemOf(error).text);
 }
 
 /** Error replies after which the server is asked for again: it may have been replaced. */
