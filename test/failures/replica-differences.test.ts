@@ -54,8 +54,10 @@ describeWithPostgres((databases) => {
       limits: limitsAt(other),
       auth: `{ peppers: ["${newPepper}", "${testPepper}"] }`,
     });
-    await until(async () => (await warningsOf(first)).length === 2);
-    const [ofLimits, ofPeppers] = await warningsOf(first);
+    // Two of them say that a gateway cannot ask its server.
+    await until(async () => (await warningsOf(first)).length === 4);
+    const [ofLimits, ofPeppers, ...lacks] = await warningsOf(first);
+    for (const lack of lacks) expect(lack).toContain("is degraded: limits.store cannot be asked");
     expect(ofLimits).toContain("limits.store names different servers");
     expect(ofPeppers).toContain("lacks the first pepper of another gateway");
     const connection = await databases.connect({ url });
