@@ -22,10 +22,16 @@ local function take()
 end
 
 local since = tonumber(take())
+-- What this script writes carries the time of the epoch, of which its caller may not have heard.
+local stamp = since
+
+-- An epoch of the version before carries none.
+local function validAt(epoch)
+  return tonumber(string.match(epoch, '@(%d+)$') or 0)
+end
 
 local function isVoid(epoch)
-  local at = string.match(epoch, '@(%d+)$')
-  return at and tonumber(at) < since
+  return validAt(epoch) < since
 end
 
 local function openScopes(first)
@@ -62,6 +68,7 @@ local function epochOf(windows, key, known, new)
   for _, w in ipairs(windows) do isTold = isTold and w.e == known end
   local epoch = isTold and known or findEpoch(key, known, new)
   if epoch and not isTold then belongTo(windows, epoch) end
+  if epoch then stamp = math.max(since, validAt(epoch)) end
   local first = windows[1]
   if epoch and (first.isNew or math.floor(first.k / 600) < math.floor(slot / 600)) then
     redis.call('PEXPIRE', key, ${epochLifeMs})
@@ -117,7 +124,7 @@ end
 const recordScript = `
 local function recordOf(admittedAt, reserved, charged, overrun, expires, heldSince)
   return string.format('%.0f:%.0f:%.0f:%.0f:%.0f:%.0f:%.0f', admittedAt, reserved, charged, overrun,
-    expires, heldSince, since)
+    expires, heldSince, stamp)
 end
 
 -- Nothing if there is none, or a void one.
@@ -126,7 +133,8 @@ local function readRecord(key)
   if not record then return nil end
   local admittedAt, reserved, charged, overrun, expires, heldSince, writtenSince =
     string.match(record, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
-  if tonumber(writtenSince) < since then return nil end
+  stamp = tonumber(writtenSince or 0)
+  if stamp < since then return nil end
   return tonumber(admittedAt), tonumber(reserved), tonumber(charged), tonumber(overrun),
     tonumber(expires), tonumber(heldSince)
 end

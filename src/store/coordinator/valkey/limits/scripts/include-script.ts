@@ -15,7 +15,8 @@ local windows = {}
 for i = 1, count do windows[i] = open(KEYS[i + 2], tonumber(take())) end
 local told = redis.call('GET', KEYS[1])
 if told and tonumber(told) >= since then return { 0, epoch } end
-redis.call('SET', KEYS[1], string.format('%.0f', since), 'PX', 600000)
+stamp = math.max(since, validAt(epoch))
+redis.call('SET', KEYS[1], string.format('%.0f', stamp), 'PX', 600000)
 belongTo(windows, epoch)
 for _, w in ipairs(windows) do
   w:advance()

@@ -36,7 +36,7 @@ for _, w in ipairs(windows) do
   w:lend()
   w:save(lifetime, epoch)
 end
-local given = string.format('%.0f:%.0f:%.0f:%.0f:%.0f', slot, requests, tokens, overrun, since)
+local given = string.format('%.0f:%.0f:%.0f:%.0f:%.0f', slot, requests, tokens, overrun, stamp)
 redis.call('SET', KEYS[2], given, 'PX', lifetime + 60000)
 return { 0, requests, tokens, overrun, admitted(windows, epoch) }
 `,
@@ -55,7 +55,8 @@ redis.call('DEL', KEYS[1])
 local lentAt, allRequests, allTokens, allOverrun, writtenSince =
   string.match(given, '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
 lentAt = tonumber(lentAt)
-if tonumber(writtenSince) < since then return 0 end
+stamp = tonumber(writtenSince or 0)
+if stamp < since then return 0 end
 local function rest(all)
   local left = tonumber(take())
   return left < 0 and tonumber(all) or left
