@@ -26,6 +26,8 @@ export interface Allotment {
   readonly fair: number;
   /** Whether the store did not know what the process had. Then it gave no more. */
   readonly isLost: boolean;
+  /** Places that nobody has. */
+  readonly free: number;
 }
 
 /**

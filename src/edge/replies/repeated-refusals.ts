@@ -18,7 +18,7 @@ const wrongKeysASecond = 20;
 const mostNames = 10_000;
 
 /**
- * Refusals of the current second, kept to be sent again at little cost. Times are monotonic
+ * Refusals of the current second that still hold, to be sent again at little cost. Times are monotonic
  * milliseconds.
  */
 export class RepeatedRefusals {

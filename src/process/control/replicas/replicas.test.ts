@@ -56,6 +56,9 @@ describeWithPostgres((databases) => {
     const [one, copy] = [gateway("rep_a@host", 1_000), gateway("rep_a@host", 2_000)];
     one.start();
     copy.start();
+    await copy.list();
+    // It has no row of its own yet, and would not count itself.
+    expect(await one.applied()).toBeUndefined();
     while ((await namesOf(copy)).length < 2) {
       await one.list();
       await Bun.sleep(20);

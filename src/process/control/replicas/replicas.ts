@@ -37,8 +37,8 @@ const signIntervalMs = 1_000;
 const receiptWaitMs = 1_000;
 /** Longest wait for the disk: a file with many keys is written anew now and then. */
 const keepWaitMs = 500;
-/** After so many signs, the other process is no successor of this one. */
-const mostOverwritten = 5;
+/** A successor writes over the signs of a process that ends, which takes less time than this. */
+const copiedAfterMs = 5_000;
 /** Interval between looks at the other gateways, in case that their messages are lost. */
 const lookIntervalMs = 200;
 
@@ -49,8 +49,10 @@ export class Replicas {
   readonly #signing: Coalesced<ReplicasSeen>;
   readonly #following = new Coalesced(() => this.#follow());
   #differing: ReadonlySet<string> = new Set();
-  /** Signs in a row over which another process has written. */
-  #overwritten = 0;
+  /** Since when another process writes over its signs. */
+  #overwrittenSince: number | undefined;
+  /** Whether that one has a copy of its data directory. */
+  #isCopied = false;
   #watch: ReplicaWatch | undefined;
   #woken = Promise.withResolvers<void>();
 
@@ -104,7 +106,8 @@ export class Replicas {
       wait(receiptWaitMs, ending.signal, clock),
     ]);
     ending.abort();
-    return last;
+    // Without a row of its own, this gateway is not counted.
+    return this.#overwrittenSince === undefined || this.#isCopied ? last : undefined;
   }
 
   async #countUntilAll(signal: AbortSignal, note: (applied: KeysApplied) => void): Promise<void> {
@@ -168,13 +171,14 @@ export class Replicas {
     const row = seen.replicas.find(({ id }) => id === facts.id);
     const isOverwritten = row?.startedAt !== facts.startedAt;
     // Once it has a row of its own, it keeps that.
-    if (!this.#isCopied) this.#overwritten = isOverwritten ? this.#overwritten + 1 : 0;
+    if (!this.#isCopied) this.#noteOverwritten(isOverwritten);
     return seen;
   }
 
-  /** A successor writes over the sign of a process that ends, and a copy over that of one that runs. */
-  get #isCopied(): boolean {
-    return this.#overwritten >= mostOverwritten;
+  #noteOverwritten(isOverwritten: boolean): void {
+    const now = this.#options.clock.monotonic();
+    this.#overwrittenSince = isOverwritten ? (this.#overwrittenSince ?? now) : undefined;
+    this.#isCopied = now - (this.#overwrittenSince ?? now) >= copiedAfterMs;
   }
 
   #own(): ReplicaFacts {

@@ -117,7 +117,9 @@ export class ModelledScript {
       const winners = others.filter((entry) => free.partOf(entry) > earlier.partOf(entry));
       if (winners.length > 0) news.push({ is: "free", processes: winners.map(({ name }) => name) });
     }
-    return { reply: [own.places, fair, isLost ? 1 : 0], news, fields, scarceDivisions };
+    const left = Math.max(0, wish.limit - held - own.places);
+    const reply = [own.places, fair, isLost ? 1 : 0, left];
+    return { reply, news, fields, scarceDivisions };
   }
 
   /** Forgets what has ended. */

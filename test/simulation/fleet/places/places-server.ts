@@ -62,9 +62,9 @@ export class PlacesServer {
     const dividedMs = fields * (fieldMs + divisionMs * scarceDivisions);
     const takesMs = scriptMs + dividedMs + news.length * this.#listeners.size * newsMs;
     for (const each of news) this.#tell(bound, each, takesMs);
-    const [places, fair, isLost] = reply;
+    const [places, fair, isLost, free = 0] = reply;
     if (places === undefined || fair === undefined) return [undefined, takesMs];
-    return [{ places, fair: fair < 0 ? Infinity : fair, isLost: isLost === 1 }, takesMs];
+    return [{ places, fair: fair < 0 ? Infinity : fair, isLost: isLost === 1, free }, takesMs];
   }
 
   /** All hear all news; each that is not concerned does nothing. */

@@ -9,6 +9,7 @@ interface Answer {
   /** Else what is wanted. */
   places?: number;
   isLost?: boolean;
+  free?: number;
   fails?: boolean;
 }
 
@@ -27,8 +28,8 @@ function worldOf(rank = { number: 1, workers: 4 }) {
       async exchange(wish): Promise<Granted> {
         wishes.push(wish);
         if (answer.fails === true) throw new Error("no answer");
-        const { places = wish.kept + wish.wanted, fair = Infinity, isLost = false } = answer;
-        return { places, fair, isLost };
+        const { places = wish.kept + wish.wanted, fair = Infinity } = answer;
+        return { places, fair, isLost: answer.isLost ?? false, free: answer.free ?? 0 };
       },
     },
     bound: "pool shared",
@@ -165,14 +166,16 @@ test("a process whose places the store had lost tells it of them, and asks for n
 });
 
 describe("while all tell a store what they have that has lost it", () => {
-  test("a process uses its share, if nobody waited before", () => {
-    const { allotment, demand, answers, after, begin } = worldOf();
-    begin(10);
+  test("a process uses its part of what was free before", () => {
+    const { allotment, demand, answers, after } = worldOf();
+    answers({ places: 10, free: 62 });
+    void allotment.exchange();
+    after(100);
     demand.used = 10;
-    answers({ places: 10, isLost: true });
+    answers({ places: 10, isLost: true, free: 90 });
     allotment.lost();
     after(20);
-    expect(allotment.places).toBe(25);
+    expect(allotment.places).toBe(10 + 15);
     demand.used = 20;
     after(700);
     expect(allotment.hasRoom).toBe(false);
@@ -184,11 +187,8 @@ describe("while all tell a store what they have that has lost it", () => {
   test("a process of a full pool uses what it has", () => {
     const { allotment, demand, answers, after, begin } = worldOf();
     begin(10);
-    Object.assign(demand, { used: 10, waiting: 1 });
-    answers({ places: 10, fair: 10 });
-    void allotment.exchange();
-    after(20);
-    answers({ places: 10, isLost: true });
+    demand.used = 10;
+    answers({ places: 10, isLost: true, free: 90 });
     allotment.lost();
     after(20);
     expect(allotment.places).toBe(10);

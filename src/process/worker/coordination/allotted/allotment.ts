@@ -56,8 +56,10 @@ export class Allotment {
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #missedUntil = Number.NEGATIVE_INFINITY;
   #isShort = false;
-  /** Whether others left places free when the store lost what it knew. */
-  #wasRoomy = false;
+  /** Whether the store lost what it knew, and grants nothing until all have told that. */
+  #isRestoring = false;
+  /** Its part of what was free before that. */
+  #spare = 0;
   /** When the last exchange began. */
   #askedAt = Number.NEGATIVE_INFINITY;
   /** Most places in use since the last beat. */
@@ -81,8 +83,7 @@ export class Allotment {
   get places(): number {
     if (this.limit === Infinity) return Infinity;
     const own = Math.min(this.#places, this.#fair);
-    const isRestoring = this.#wasRoomy && this.#pace.isResting;
-    if (!this.#isOut && !isRestoring) return own;
+    if (!this.#isOut) return this.#isRestoring && this.#pace.isResting ? own + this.#spare : own;
     const isValid = this.#options.clock.monotonic() < this.#validUntil;
     return Math.max(isValid ? own : 0, partOf(this.limit, this.#options.store.rank));
   }
@@ -275,11 +276,10 @@ export class Allotment {
     return this.#isLingering ? Math.min(this.#places, this.#fair) : used;
   }
 
-  #granted({ places, fair, isLost }: Granted, asked: number): void {
-    if (isLost) {
-      this.#wasRoomy = this.#fair === Infinity;
-      this.#pace.lost();
-    }
+  #granted({ places, fair, isLost, free }: Granted, asked: number): void {
+    this.#isRestoring = isLost;
+    if (isLost) this.#pace.lost();
+    else this.#spare = Math.floor(free / this.#options.store.rank.workers);
     if (places > this.#places) {
       // The calls that asked take them in a later turn.
       this.#unusedAt = this.#options.clock.monotonic();

@@ -10,6 +10,7 @@ import { minuteScopes, type CountedRequest } from "../../../../domain/limits/lim
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
 import { ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { limitScripts } from "./scripts/limit-scripts.ts";
+import { epochKey } from "./scope-parameters.ts";
 import { SharedLimits } from "./shared-limits.ts";
 
 const limit = 1_000;
@@ -19,10 +20,11 @@ const scopes = minuteScopes("key", limits, { owner: "account" });
 /** What of the scripts of one store arrives. */
 type Sends = "everything" | "nothing" | "without an answer";
 
-/** Stores of three workers, which have noticed a loss when `memory.since` has changed. */
+/** Stores of three workers, which hear of a loss together or one after another. */
 async function start(server: ValkeyServer, isLeasing: boolean) {
   const connection = await connectTo(server, { scripts: limitScripts });
-  const memory = { since: 1 };
+  /** Since when data are valid, as far as each worker knows. */
+  const heard = { one: 1, other: 1, third: 1 };
   const errors: unknown[] = [];
   let sends: Sends = "everything";
   const failing: Pick<ValkeyConnection, "run" | "subscribe"> = {
@@ -33,7 +35,7 @@ async function start(server: ValkeyServer, isLeasing: boolean) {
       return answer;
     },
   };
-  const newStore = (through: typeof failing): SharedLimits =>
+  const newStore = (through: typeof failing, name: keyof typeof heard): SharedLimits =>
     new SharedLimits({
       connection: through,
       clock: systemClock,
@@ -42,21 +44,29 @@ async function start(server: ValkeyServer, isLeasing: boolean) {
       scopeLimit: 1_000,
       workers: () => 3,
       isLeasing,
-      validSince: () => memory.since,
+      validSince: () => heard[name],
       onError: (error) => void errors.push(error),
     });
-  const [one, other] = [newStore(failing), newStore(connection)];
-  const stores = [one, other, newStore(connection)];
+  const one = newStore(failing, "one");
+  const other = newStore(connection, "other");
+  const stores = [one, other, newStore(connection, "third")];
   return {
     one,
     other,
     stores,
     /** Of `one`. */
     sends: (part: Sends): void => void (sends = part),
+    /** One worker hears of a loss, before the others. */
+    async hears(name: "one" | "other"): Promise<void> {
+      heard[name] = 2;
+      const store = name === "one" ? one : other;
+      store.restore();
+      await store.catchUp();
+    },
     /** `noticed`: before the stores tell what they have admitted. */
     async restart(noticed: () => unknown = () => undefined): Promise<void> {
       await crashAndStart(server, connection);
-      memory.since = Date.now();
+      heard.one = heard.other = heard.third = Date.now();
       for (const store of stores) store.restore();
       await noticed();
       await Promise.all(stores.map((store) => store.catchUp()));
@@ -180,6 +190,65 @@ async function useUntilLeased(store: SharedLimits): Promise<number> {
     if (!(decision instanceof Promise)) return used;
     await decision;
     used += await admittedBy(store, 20);
+  }
+}
+
+describeWithValkey(() => {
+  test.each([false, true])(
+    "a call of a worker that has not heard of the loss is charged for what it uses; leases: %p",
+    async (isLeasing) => {
+      await using server = await startValkey();
+      await using all = await start(server, isLeasing);
+      const { one, other } = all;
+      await one.acquire({ callId: "first", scopes, tokens: 1 });
+      await all.hears("other");
+      await other.acquire({ callId: "second", scopes, tokens: 1 });
+      const long = isLeasing ? await acquireUnderLease(one) : "long";
+      if (!isLeasing) await one.acquire({ callId: long, scopes, tokens: 100 });
+      await all.hears("one");
+      // Leases have ended by then.
+      await Bun.sleep(isLeasing ? 1_300 : 0);
+      one.settle(long, 400_000);
+      await one.catchUp();
+      while ((await leftIn(other)) > 600_000) await Bun.sleep(20);
+    },
+  );
+
+  test("what a worker told that had not heard of the loss is not added twice", async () => {
+    await using server = await startValkey();
+    await using all = await start(server, false);
+    const { one, other } = all;
+    all.sends("nothing");
+    expect(await admittedBy(one, 100)).toBe(100);
+    await all.hears("other");
+    expect(await admittedBy(other, 1)).toBe(1);
+    all.sends("without an answer");
+    await one.catchUp();
+    all.sends("everything");
+    await all.hears("one");
+    expect(await admittedBy(other, limit)).toBe(limit - 101);
+  });
+
+  test("accounts that a gateway of the version before has begun are restored as well", async () => {
+    await using server = await startValkey();
+    await server.command("SET", epochKey("account"), "old.1");
+    await using all = await start(server, false);
+    const { one, other } = all;
+    expect(await admittedBy(one, 50)).toBe(50);
+    await server.command("SAVE");
+    expect(await admittedBy(one, 350)).toBe(350);
+    await all.restart();
+    expect(await admittedBy(other, limit)).toBe(limit - 400);
+  });
+});
+
+/** Returns the id of the first call about which the store need not ask. */
+async function acquireUnderLease(store: SharedLimits): Promise<string> {
+  for (let count = 0; ; count += 1) {
+    const callId = `call ${count}`;
+    const decision = store.acquire({ callId, scopes, tokens: 10 });
+    if (!(decision instanceof Promise)) return callId;
+    await decision;
   }
 }
 

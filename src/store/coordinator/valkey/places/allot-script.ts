@@ -10,7 +10,8 @@ const turnMs = 200;
 /**
  * Divides the places of one bound. KEYS: a hash with one field for each process. ARGV: the process,
  * the channel of news, then the numbers of the wish. Returns the allotment, the fair part, -1 while
- * nobody else waits, and 1 if what the process had was not known; nothing for a wish that comes late.
+ * nobody else waits, 1 if what the process had was not known, and how many places are free; nothing
+ * for a wish that comes late.
  *
  * A field has: places, wanted, wanted first, accounts, time of the last grant, sequence, time of
  * the last news, end of the wish, end of the allotment.
@@ -173,5 +174,5 @@ if isGiving then
     redis.call('PUBLISH', channel, 'free ' .. KEYS[1] .. ' ' .. table.concat(winners, ' '))
   end
 end
-return {own.places, fair, isLost and 1 or 0}
+return {own.places, fair, isLost and 1 or 0, math.max(0, limit - held - own.places)}
 `;

@@ -46,9 +46,9 @@ export class ValkeyAllotments implements AllotmentStore {
       [keyOf(wish.bound)],
       [this.#fleet.worker, channel, ...numbers.map(String)],
     );
-    const [places, fair, isLost] = numbersOf(reply);
+    const [places, fair, isLost, free = 0] = numbersOf(reply);
     if (places === undefined || fair === undefined) throw new Error("the wish came too late");
-    return { places, fair: fair < 0 ? Infinity : fair, isLost: isLost === 1 };
+    return { places, fair: fair < 0 ? Infinity : fair, isLost: isLost === 1, free };
   }
 
   onNews(hear: (news: AllotmentNews) => void): void {
