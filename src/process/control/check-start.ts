@@ -7,8 +7,8 @@ import { inspectStorage } from "../wiring/inspect-storage.ts";
 
 /**
  * Checks what a start of control checks: pepper, installation and schema. Changes nothing, because
- * another process is using them. Throws `UnusableDatabase`. A database that is away passes, because
- * a start waits for it.
+ * another process is using them. Throws `UnusableDatabase`. Passes if the database cannot be reached,
+ * because a start waits for it.
  */
 export async function checkStart(
   config: Pick<Config, "storage" | "dataDir" | "auth">,

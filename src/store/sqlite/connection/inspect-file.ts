@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { StorageUnavailable } from "../../errors.ts";
-import type { DatabaseFacts } from "../../installation.ts";
+import type { DatabaseFacts, InspectedDatabase } from "../../installation.ts";
 import { noSchema, type SchemaCheck } from "../../schema-version.ts";
 import { noDatabase, readFacts } from "./installation-row.ts";
 import { migrations } from "./migrations.ts";
@@ -10,10 +10,8 @@ import { refuseOddFiles } from "../refuse-odd-files.ts";
 import { readSchema } from "./schema-row.ts";
 
 /** What decides whether a gateway can use a file. */
-export interface FileFacts {
+export interface FileFacts extends InspectedDatabase {
   readonly database: DatabaseFacts;
-  /** Whether a copy into it was interrupted. */
-  readonly isUnfinishedCopy: boolean;
   readonly schema: SchemaCheck;
 }
 

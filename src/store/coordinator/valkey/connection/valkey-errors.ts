@@ -25,7 +25,8 @@ export function problemOf(error: unknown): ConnectionProblem {
 
 /** Whether an error only tells that there was no answer, so that a look may tell more. */
 export function isVague(error: unknown): boolean {
-  return problemOf(error).kind === "other" && !/^[A-Z]+ /.test(problemOf(error).text);
+  const { kind, text } = problemOf(error);
+  return kind === "other" && !/^[A-Z]+ /.test(text);
 }
 
 /** Error replies after which the server is asked for again: it may have been replaced. */

@@ -45,7 +45,7 @@ else isUnknown = isUnknown or reportedAt > now - life end
 -- Once a loss was noticed, reports from before tell nothing new.
 local isOlder = memory and reportedAt >= tonumber(since) and isUnknown
 if not memory or isOlder then memory, since = ARGV[5], now end
--- Later than before, whatever the clock does.
+-- It grows even if the server's clock steps back.
 if isOlder then validSince = math.max(now, validSince + 1) end
 redis.call('HSET', KEYS[2], 'version', version, 'memory', memory,
   'since', string.format('%.0f', since), 'valid', string.format('%.0f', validSince),

@@ -22,9 +22,6 @@ local function take()
 end
 
 local since = tonumber(take())
--- What this script writes carries the time of the epoch, of which its caller may not have heard.
-local stamp = since
-
 -- An epoch of the version before carries none.
 local function validAt(epoch)
   return tonumber(string.match(epoch, '@(%d+)$') or 0)
@@ -32,6 +29,12 @@ end
 
 local function isVoid(epoch)
   return validAt(epoch) < since
+end
+
+-- Records carry the time of their epoch, of which the caller may not have heard yet.
+local stamp = since
+local function stampFor(epoch)
+  stamp = math.max(since, validAt(epoch))
 end
 
 local function openScopes(first)
@@ -68,7 +71,6 @@ local function epochOf(windows, key, known, new)
   for _, w in ipairs(windows) do isTold = isTold and w.e == known end
   local epoch = isTold and known or findEpoch(key, known, new)
   if epoch and not isTold then belongTo(windows, epoch) end
-  if epoch then stamp = math.max(since, validAt(epoch)) end
   local first = windows[1]
   if epoch and (first.isNew or math.floor(first.k / 600) < math.floor(slot / 600)) then
     redis.call('PEXPIRE', key, ${epochLifeMs})
@@ -166,6 +168,7 @@ for _, w in ipairs(windows) do
   if overrun > 0 and not w.isRequests then w:openOverrun(overrun, slot) end
   w:save(lifetime, epoch)
 end
+stampFor(epoch)
 redis.call('SET', KEYS[2], recordOf(slot, tokens, tokens, overrun, now + lifetime, slot), 'PX',
   lifetime + 60000)
 return admitted(windows, epoch)

@@ -15,7 +15,7 @@ local windows = {}
 for i = 1, count do windows[i] = open(KEYS[i + 2], tonumber(take())) end
 local told = redis.call('GET', KEYS[1])
 if told and tonumber(told) >= since then return { 0, epoch } end
-stamp = math.max(since, validAt(epoch))
+stampFor(epoch)
 redis.call('SET', KEYS[1], string.format('%.0f', stamp), 'PX', 600000)
 belongTo(windows, epoch)
 for _, w in ipairs(windows) do
@@ -36,10 +36,7 @@ for i = count + 3, #KEYS do
   local record = recordOf(slot - age, reserved, charged, overrun, now + remaining, slot)
   -- One that is there already is of a window that the server has lost.
   redis.call('SET', KEYS[i], record, 'PX', remaining + 60000)
-  for _ = 1, ofWindows do
-    local w = windows[tonumber(take())]
-    w:openOverrun(overrun, slot)
-  end
+  for _ = 1, ofWindows do windows[tonumber(take())]:openOverrun(overrun, slot) end
 end
 for _, w in ipairs(windows) do w:save(lifetime, epoch) end
 return { 0, epoch }

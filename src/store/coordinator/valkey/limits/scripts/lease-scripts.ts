@@ -36,6 +36,7 @@ for _, w in ipairs(windows) do
   w:lend()
   w:save(lifetime, epoch)
 end
+stampFor(epoch)
 local given = string.format('%.0f:%.0f:%.0f:%.0f:%.0f', slot, requests, tokens, overrun, stamp)
 redis.call('SET', KEYS[2], given, 'PX', lifetime + 60000)
 return { 0, requests, tokens, overrun, admitted(windows, epoch) }
