@@ -1,15 +1,11 @@
 /**
  * Checks the structure of `src/`: who imports whom, that neither files nor rooms import each other
- * in circles, and that a room holds few files. Prints one line for each breach.
+ * in circles. Prints one line for each breach.
  */
 import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
 import { findCircles } from "./structure/find-circles.ts";
 import { importsOf, type Import } from "./structure/imports-of.ts";
 import { onlyHere, packages, rules, type Rule } from "./structure/rules.ts";
-
-/** Files of one room, its tests and sub-rooms apart. */
-const mostFilesOfRoom = 15;
 
 const paths = [...new Bun.Glob("src/**/*.ts").scanSync(".")]
   .filter((path) => !path.endsWith(".test.ts"))
@@ -22,7 +18,6 @@ const breaches = [
   ...imports.flatMap(checkImport),
   ...circlesBetween("files", (path) => path),
   ...circlesBetween("rooms", roomOf),
-  ...checkRoomSizes(),
 ];
 for (const breach of breaches) console.log(breach);
 process.exitCode = breaches.length === 0 ? 0 : 1;
@@ -79,12 +74,4 @@ function circlesBetween(what: string, nodeOf: (path: string) => string): string[
 /** The first folder below `src/`; a file beside these is a room of its own. */
 function roomOf(path: string): string {
   return /^src\/[^/]+/.exec(path)?.[0] ?? path;
-}
-
-function checkRoomSizes(): string[] {
-  const sizes = new Map<string, number>();
-  for (const path of paths) sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1);
-  return [...sizes]
-    .filter(([, files]) => files > mostFilesOfRoom)
-    .map(([room, files]) => `${room}: ${files} files, ${mostFilesOfRoom} at most`);
 }
