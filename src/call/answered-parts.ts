@@ -15,6 +15,11 @@ export class AnsweredParts<Part> {
     return [...this.#parts.keys()].filter((index) => this.#parts[index] === undefined);
   }
 
+  /** The part that is missing, from 0 to 1. */
+  unanswered(): number {
+    return this.missing().length / this.#parts.length;
+  }
+
   /** `parts` are those of `indexes`, in order. Parts that a hedge answered twice count once. */
   add(indexes: readonly number[], parts: readonly Part[], usage: TokenUsage | undefined): void {
     if (indexes.every((index) => this.#parts[index] !== undefined)) return;

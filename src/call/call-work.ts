@@ -13,6 +13,10 @@ export interface CallWork<Answer> {
   readonly kind: ModelKind;
   readonly isStreamed: boolean;
   readonly output: OutputExpectation;
+  /** How many inputs, each of at most a context window, upstreams may read. */
+  readonly inputs: number;
+  /** The part of the call that no attempt has answered yet, from 0 to 1. Default: all. */
+  unanswered?(): number;
   /**
    * Upper bound of the input that possible upstreams may read, for all requests of the call
    * together.

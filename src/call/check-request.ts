@@ -1,4 +1,5 @@
 import type { ChatRequest } from "../domain/chat/chat.ts";
+import { valueCosts } from "../domain/chat/json-scan.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Model } from "../domain/model.ts";
 
@@ -24,6 +25,30 @@ export function checkOutputCap(request: ChatRequest, model: Model): void {
     });
   }
 }
+
+/**
+ * Refuses a whole answer whose log probabilities could exceed `answers.chat_values`, before it is
+ * generated and billed. Without a cap, only the answer shows its size.
+ */
+export function checkAnswerSize(request: ChatRequest, chatAnswerValues: number): void {
+  const cap = outputCap(request);
+  if (cap === undefined || request.logprobs !== true) return;
+  const alternatives = request.top_logprobs ?? 0;
+  const choices = request.n ?? 1;
+  const most = Math.floor(chatAnswerValues / (tokenLogprobCost * (1 + alternatives)) / choices);
+  if (cap <= most) return;
+  const param = alternatives > 0 ? "top_logprobs" : "logprobs";
+  throw new GatewayError("invalid_value", {
+    message:
+      `Log probabilities of ${choices} x ${cap} tokens with ${alternatives} alternatives each are ` +
+      `too large for one answer, which has room for ${choices} x ${most} such tokens. Lower ` +
+      "max_completion_tokens, top_logprobs or n, or set stream to true.",
+    param,
+  });
+}
+
+/** Values of `{"token","logprob","bytes":[...],"top_logprobs":[...]}`, weighted like a body's. */
+const tokenLogprobCost = 4 * valueCosts.field;
 
 /** Known length of an input. */
 export interface KnownLength {

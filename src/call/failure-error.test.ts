@@ -13,6 +13,7 @@ const table: Readonly<Record<UpstreamFailureKind, readonly [number, string | nul
   "connection-lost": [503, "model_unavailable"],
   "timed-out": [503, "model_unavailable"],
   "broken-answer": [503, "model_unavailable"],
+  "answer-too-large": [400, "answer_too_large"],
   "unfit-answer": [502, "answer_mismatch"],
   "bad-credential": [503, "model_unavailable"],
   "stale-credential": [503, "model_unavailable"],

@@ -33,6 +33,13 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
       });
     case "content-refused":
       return new GatewayError("content_refused", { message: details.message, cause: failure });
+    case "answer-too-large":
+      return new GatewayError("answer_too_large", {
+        message:
+          `The model's answer was too large: ${details.message}. Ask for less, such as fewer ` +
+          "tokens, choices or top_logprobs, or stream the answer.",
+        cause: failure,
+      });
     case "unfit-answer":
       return new GatewayError("answer_mismatch", {
         message:
@@ -104,6 +111,7 @@ const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
   "connection-lost": "the connection to the provider was lost",
   "timed-out": "the provider did not answer in time",
   "broken-answer": "the provider's answer was incomplete or invalid",
+  "answer-too-large": "the answer exceeds a limit of the gateway",
   "unfit-answer": "the answer does not match response_format",
   "bad-credential": "the provider refused the gateway's credential",
   "stale-credential": "the provider refused the gateway's credential",

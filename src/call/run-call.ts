@@ -45,13 +45,13 @@ export async function runCall<Answer>(
     model,
     nowMs: services.clock.monotonic(),
   };
-  const { output, isStreamed } = work;
+  const { output, inputs, isStreamed } = work;
   const size = work.measure(model, arriving);
   const estimate = services.estimator.estimate(subject, size, output);
   // From here the meter reports every end of the call.
   const call = services.running.enter(arriving);
   call.origin?.onCall();
-  const meter = new Meter({ call, model, size, output, estimate, isStreamed }, services);
+  const meter = new Meter({ call, model, size, output, estimate, inputs, isStreamed }, services);
   try {
     checkModels(model, { call, work });
     const request = { call, model, estimate, output };

@@ -49,6 +49,7 @@ const table: Readonly<Record<UpstreamFailureKind, readonly [string, string, stri
   "timed-out": ["next-target", "same-target +75", "same-target +150", true],
   "connection-lost": ["next-target", "same-target", "same-target +150", true],
   "broken-answer": ["next-target", "same-target +75", "same-target +150", true],
+  "answer-too-large": ["cannot-mend", "cannot-mend", "cannot-mend", true],
   "unfit-answer": ["next-target", "same-target", "cannot-mend", true],
   "bad-credential": ["next-target", "no-other-target", "no-other-target", false],
   "stale-credential": ["same-target", "same-target", "no-other-target", false],

@@ -69,6 +69,7 @@ export function decideRetry(facts: RetryFacts): Decided {
       return facts.hasOtherTarget ? again({ facts, where: "next-target" }) : giveUp("cannot-mend");
     case "invalid-request":
     case "content-refused":
+    case "answer-too-large":
       return giveUp("cannot-mend");
     case "stale-credential":
       if (facts.triesAtTarget < 2) return again({ facts, where: "same-target", isFree: true });
@@ -106,6 +107,7 @@ const workedKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "connection-lost",
   "timed-out",
   "broken-answer",
+  "answer-too-large",
   "unfit-answer",
 ]);
 

@@ -265,7 +265,7 @@ function refuseEncoded(response: TransportResponse): void {
 
 function tooLong(limitBytes: number): UpstreamFailure {
   return new UpstreamFailure({
-    kind: "broken-answer",
-    message: `the answer is longer than ${limitBytes} bytes`,
+    kind: "answer-too-large",
+    message: `it is longer than ${limitBytes} bytes`,
   });
 }

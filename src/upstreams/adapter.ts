@@ -3,6 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat/chat.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../domain/chat/embedding.ts";
 import type { TraceHeader } from "../domain/request-trace.ts";
+import type { TokenUsage } from "../domain/usage/usage.ts";
 import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
 
 /** A request to an upstream; `authorize` adds the rest. */
@@ -35,6 +36,8 @@ export interface Exchange<Result> {
   readonly adjusted?: AdjustedFields;
   /** Throws `UpstreamFailure` for anything that is not an answer. */
   decode(answer: WholeAnswer): Result;
+  /** The usage that a body tells although it cannot be decoded, or is too large to be parsed. */
+  readonly usageIn?: (body: Uint8Array) => TokenUsage | undefined;
 }
 
 export interface StreamExchange<Event> {

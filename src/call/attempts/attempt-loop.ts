@@ -18,7 +18,7 @@ import { firstToAnswer } from "../../routing/hedge.ts";
 import type { Meter } from "../metering/meter.ts";
 import type { CallWork } from "../call-work.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import { decideRetry, mayBeBilled, type RetryDecision } from "../../routing/retry.ts";
+import { decideRetry, type RetryDecision } from "../../routing/retry.ts";
 import {
   decisionName,
   describeDecision,
@@ -230,10 +230,9 @@ class AttemptLoop<Answer> {
         attempt.end("given-up", attempt.wasSent ? meter.inputTokens : 0);
         throw error;
       }
-      meter.reportedPart(error.details.usage);
       const failure = this.#turns.triesAt(candidate) > 1 ? asBadCredential(error) : error;
-      const hasWorked = mayBeBilled(failure.details.kind, false);
-      attempt.end(failure.details, hasWorked ? meter.inputTokens : 0);
+      const unanswered = { share: work.unanswered?.() ?? 1, elapsedMs: attempt.ageMs };
+      attempt.end(failure.details, meter.attemptFailed(failure.details, unanswered));
       services.onAttemptFailed(call, candidate, failure);
       this.#toReport = failureToReport(this.#toReport, failure);
       if (unfitKinds.has(failure.details.kind)) this.#turns.leaveOut(candidate);

@@ -53,7 +53,8 @@ export async function attemptWhole<Result>(
     if (isLong) await checkValues(body, settings.chatAnswerValues);
     return exchange.decode({ headers: answer.headers, body });
   } catch (error) {
-    throw error instanceof UpstreamFailure ? answer.explained(error) : error;
+    if (!(error instanceof UpstreamFailure)) throw error;
+    throw answer.explained(error.withUsage(exchange.usageIn?.(body)));
   } finally {
     releaseBytes(body);
   }
@@ -67,8 +68,8 @@ async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> 
   try {
     await scanJson(body, { jsonDepth: mostDepth, jsonValues });
   } catch (error) {
-    const message = `the answer has more than ${jsonValues} values, or nests too deeply`;
-    throw new UpstreamFailure({ kind: "broken-answer", message }, { cause: error });
+    const message = `it has more than ${jsonValues} values, or nests too deeply`;
+    throw new UpstreamFailure({ kind: "answer-too-large", message }, { cause: error });
   }
 }
 

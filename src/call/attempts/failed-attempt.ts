@@ -70,4 +70,5 @@ export function isFinal(error: unknown, other: RunningAttempt): boolean {
 const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "invalid-request",
   "content-refused",
+  "answer-too-large",
 ]);

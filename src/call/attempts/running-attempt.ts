@@ -112,7 +112,7 @@ export class RunningAttempt {
   /** Records the end; the place is kept until `release`. */
   conclude(end: AttemptEnd): void {
     this.#end ??= end;
-    this.#durationMs ??= this.#age();
+    this.#durationMs ??= this.ageMs;
   }
 
   /** Frees the place. */
@@ -126,6 +126,11 @@ export class RunningAttempt {
     }
   }
 
+  /** Time since it began. */
+  get ageMs(): number {
+    return this.#parts.clock.monotonic() - this.#startedAt;
+  }
+
   get note(): AttemptNote {
     const { candidate, receivedAt } = this.#parts;
     // Notes are read at the end of the call; an attempt still running then is being aborted.
@@ -135,7 +140,7 @@ export class RunningAttempt {
       target: candidate.target.id,
       model: candidate.model.alias,
       startMs: this.#startedAt - receivedAt,
-      durationMs: this.#durationMs ?? this.#age(),
+      durationMs: this.#durationMs ?? this.ageMs,
       outcome,
       mayBeBilled: this.#mayBeBilled(outcome),
       decision: this.#decision,
@@ -155,10 +160,6 @@ export class RunningAttempt {
       firstEventMs: answeredAt === undefined ? undefined : answeredAt - receivedAt,
       status: typeof end === "object" ? end.status : undefined,
     };
-  }
-
-  #age(): number {
-    return this.#parts.clock.monotonic() - this.#startedAt;
   }
 
   #mayBeBilled(outcome: AttemptOutcome): boolean {

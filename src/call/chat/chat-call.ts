@@ -5,7 +5,12 @@ import type { AttemptContext } from "../attempts/attempt.ts";
 import { CallImages } from "../images/call-images.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import { checkContextWindow, checkOutputCap, outputCap } from "../check-request.ts";
+import {
+  checkAnswerSize,
+  checkContextWindow,
+  checkOutputCap,
+  outputCap,
+} from "../check-request.ts";
 import {
   attemptChat,
   attemptChatStream,
@@ -42,7 +47,16 @@ export async function runChat(
   using images = new CallImages(chat.request);
   const progress = new ChoiceProgress(choiceCount(chat.request));
   const ask = (attempt: ChatAttempt): Promise<ChatResult> => attemptChat(attempt, progress);
-  const work = workOf({ chat, images, isStreamed: false }, ask);
+  const whole = workOf({ chat, images, isStreamed: false }, ask);
+  const { chatAnswerValues } = call.snapshot.settings;
+  const work: CallWork<ChatResult> = {
+    ...whole,
+    unanswered: () => progress.unanswered(),
+    check(model) {
+      whole.check(model);
+      checkAnswerSize(chat.request, chatAnswerValues);
+    },
+  };
   const started = await runCall(call, work, services);
   const { answer, meter } = started;
   for (const choice of answer.choices) {
@@ -150,6 +164,7 @@ function workOf<Answer>(
       return tokens * inputReadings(request, model, context.call);
     },
     output: { cap: outputCap(request), choices: choiceCount(request) },
+    inputs: choiceCount(request),
     check(model) {
       checkOutputCap(request, model);
       const { alias, contextWindow } = model;

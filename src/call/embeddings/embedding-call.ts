@@ -63,6 +63,8 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
     isStreamed: false,
     measure: (model, call) => (hasImages && readsImages(model, call) ? sizeWithImages : size),
     output: { cap: 0, choices: 1 },
+    inputs: request.inputs.length,
+    unanswered: () => progress.unanswered(),
     check(model) {
       // The window applies to each input.
       const tokens = texts.mostFor(model.contextWindow);

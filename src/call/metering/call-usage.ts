@@ -1,6 +1,6 @@
 import type { ModelKind } from "../../domain/model.ts";
 import type { TokenUsage, UsageSource } from "../../domain/usage/usage.ts";
-import { largest } from "./sum-usage.ts";
+import { largest, sumReported } from "./sum-usage.ts";
 
 /** Billed tokens of a call and where the counts come from. */
 export interface CountedUsage {
@@ -17,6 +17,8 @@ export class CallUsage {
   #whole: TokenUsage | undefined;
   #soFar: TokenUsage | undefined;
   #part: TokenUsage | undefined;
+  /** The sum of the attempts that failed and that the provider may bill. */
+  #failed: CountedUsage | undefined;
   #deliveredPieces = 0;
   #deliveredCharacters = 0;
   /** The delivered part that the last report so far covers. */
@@ -58,6 +60,16 @@ export class CallUsage {
     this.#part = largest(this.#part, usage);
   }
 
+  /** An attempt failed, and the provider may bill it. */
+  attemptFailed(counted: CountedUsage): void {
+    this.#failed = this.#failed === undefined ? counted : sumOf(this.#failed, counted);
+  }
+
+  /** The usage of the answer and of every failed attempt that the provider may bill. */
+  withFailed(answer: CountedUsage): CountedUsage {
+    return this.#failed === undefined ? answer : sumOf(answer, this.#failed);
+  }
+
   /** The upstream's report on the whole answer. */
   get whole(): TokenUsage | undefined {
     return this.#whole;
@@ -65,6 +77,10 @@ export class CallUsage {
 
   get hasDelivered(): boolean {
     return this.#deliveredPieces > 0;
+  }
+
+  get deliveredCharacters(): number {
+    return this.#deliveredCharacters;
   }
 
   get deliveredTokens(): number {
@@ -86,7 +102,7 @@ export class CallUsage {
     // Reports on parts are included in it, or belong to another attempt.
     const whole = this.#whole && largest(this.#whole, this.#soFar);
     if (whole && whole.inputTokens > 0 && whole.outputTokens > 0) {
-      return { usage: whole, source: "upstream" };
+      return { usage: whole, source: sourceOf(whole) };
     }
     const { usage: delivered, source } = this.ofDelivery;
     if (whole === undefined) {
@@ -99,7 +115,7 @@ export class CallUsage {
     const outputTokens = whole.outputTokens || this.deliveredTokens;
     const isSaid = inputTokens === whole.inputTokens && outputTokens === whole.outputTokens;
     const usage = { ...whole, inputTokens, outputTokens };
-    return { usage, source: isSaid ? "upstream" : "counted" };
+    return { usage, source: isSaid ? sourceOf(usage) : "counted" };
   }
 
   /** Usage of an answer that ended early: the whole input and the delivered output. */
@@ -118,20 +134,37 @@ export class CallUsage {
     };
     const soFar = this.#soFar;
     const isSaid = soFar?.inputTokens === inputTokens && soFar.outputTokens === outputTokens;
-    if (isSaid) return { usage, source: "upstream" };
+    if (isSaid) return { usage, source: sourceOf(soFar) };
     return { usage, source: this.hasDelivered ? "counted" : "estimated" };
   }
 
   /** Usage of a call that delivered nothing: only what the upstream reported. */
   get ofFailure(): CountedUsage {
     const usage = this.#saidEarly;
-    return usage === undefined ? nothing : { usage, source: "upstream" };
+    return usage === undefined ? nothing : { usage, source: sourceOf(usage) };
   }
 
   get #saidEarly(): TokenUsage | undefined {
     return largest(this.#part, this.#soFar);
   }
 }
+
+/** The origin of a usage that an upstream reported. */
+export function sourceOf({ isBounded }: TokenUsage): UsageSource {
+  return isBounded === true ? "bounded" : "upstream";
+}
+
+/** The source of a sum is that of its least certain part. */
+function sumOf(one: CountedUsage, other: CountedUsage): CountedUsage {
+  const isLess = certainty.indexOf(other.source) > certainty.indexOf(one.source);
+  const isEmpty = one.usage.inputTokens + one.usage.outputTokens === 0;
+  return {
+    usage: sumReported([one.usage, other.usage]) ?? one.usage,
+    source: isLess || isEmpty ? other.source : one.source,
+  };
+}
+
+const certainty: readonly UsageSource[] = ["upstream", "bounded", "counted", "estimated"];
 
 /** Most upstreams send one token per chunk; for larger chunks, four characters make a token. */
 function tokensOf(pieces: number, characters: number): number {

@@ -1,7 +1,10 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { CallTiming } from "../../domain/tracing/call-timing.ts";
 import type { Model } from "../../domain/model.ts";
+import { boundedUsage } from "../../domain/usage/read-counts.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { CallOutcome, OpenedCall, TokenUsage, UsageRecord } from "../../domain/usage/usage.ts";
 import type { LimitStore } from "../../store/store.ts";
@@ -13,8 +16,9 @@ import type {
   TokenEstimate,
   TokenEstimator,
 } from "../../admission/estimate/estimate.ts";
+import { mayBeBilled } from "../../routing/retry.ts";
 import { CallPath } from "../call-path.ts";
-import { CallUsage, type CountedUsage } from "./call-usage.ts";
+import { CallUsage, sourceOf, type CountedUsage } from "./call-usage.ts";
 import type { CallLedger, RecordFailure } from "../../domain/usage/call-ledger.ts";
 import { attemptEndOf } from "../attempts/running-attempt.ts";
 import { timingOf } from "./timing-of.ts";
@@ -47,6 +51,8 @@ export interface MeterSubject {
   readonly size: InputSize;
   readonly output: OutputExpectation;
   readonly estimate: TokenEstimate;
+  /** How many inputs, each of at most a context window, upstreams may read. */
+  readonly inputs: number;
   readonly isStreamed: boolean;
 }
 
@@ -67,6 +73,8 @@ export class Meter {
   readonly #parsedAt: number;
   #admittedAt: number | undefined;
   #admission: Admission | undefined;
+  /** The input that admission reserved. */
+  #reservedInput: number;
   /** Filled by the attempt loop. */
   readonly path = new CallPath();
   #firstEventAt: number | undefined;
@@ -77,14 +85,15 @@ export class Meter {
   #countedTokens = 0;
   #isOpen = false;
   #isClosed = false;
-  /** The usage that was recorded. */
+  /** The recorded usage of the answer. */
   #final: CountedUsage | undefined;
   #recorded: Promise<RecordFailure> | undefined;
 
   constructor(subject: MeterSubject, services: MeterServices) {
     this.#subject = subject;
     this.#services = services;
-    this.#tokens = new CallUsage(subject.model.kind, subject.estimate.inputTokens);
+    this.#reservedInput = subject.estimate.inputTokens;
+    this.#tokens = new CallUsage(subject.model.kind, this.#reservedInput);
     const { clock } = services;
     this.#parsedAt = clock.monotonic();
     this.#startedAt = Math.round(clock.now() - (this.#parsedAt - subject.call.receivedAt));
@@ -93,6 +102,7 @@ export class Meter {
   /** The call may run once this resolves, unless the ledger refuses it. */
   admitted(admission: Admission): Promise<RecordFailure> {
     this.#admission = admission;
+    this.#reservedInput = this.#tokens.inputTokens;
     this.#countedTokens = admission.reservedTokens;
     this.#isOpen = true;
     this.#checkpointAt = this.#admittedAt = this.#services.clock.monotonic();
@@ -124,17 +134,29 @@ export class Meter {
 
   /** The upstream's usage of the whole answer; undefined if it did not report any. */
   reported(usage: TokenUsage | undefined): void {
-    this.#tokens.reported(usage);
+    this.#tokens.reported(this.#bounded(usage));
   }
 
   /** Usage of a running answer: the whole input, and the output so far. */
   reportedSoFar(usage: TokenUsage): void {
-    this.#tokens.reportedSoFar(usage);
+    this.#tokens.reportedSoFar(this.#bounded(usage) ?? usage);
   }
 
   /** Usage of the finished choices or batches of the call. */
   reportedPart(usage: TokenUsage | undefined): void {
-    this.#tokens.reportedPart(usage);
+    this.#tokens.reportedPart(this.#bounded(usage));
+  }
+
+  /**
+   * An attempt failed. What its answer reports is used, although nobody gets it; without a report,
+   * what was reserved for the part of the call that it was to answer (0 to 1), if the provider may
+   * bill it. Returns the tokens.
+   */
+  attemptFailed({ kind, usage }: UpstreamFailureDetails, unanswered: Unanswered): number {
+    const counted = this.#usageOfFailed(kind, this.#bounded(usage), unanswered);
+    if (counted === undefined) return 0;
+    this.#tokens.attemptFailed(counted);
+    return counted.usage.inputTokens + counted.usage.outputTokens;
   }
 
   /** Billed input tokens as known so far. */
@@ -142,7 +164,7 @@ export class Meter {
     return this.#tokens.inputTokens;
   }
 
-  /** Usage as it will be recorded. */
+  /** Usage of the answer, as the caller sees it. */
   get usage(): TokenUsage {
     return (this.#final ?? this.#tokens.ofAnswer).usage;
   }
@@ -175,12 +197,13 @@ export class Meter {
     this.#isClosed = true;
     const { outcome, error } = end;
     this.#final = this.#finalUsage(outcome, end.status);
-    const { usage } = this.#final;
-    if (this.#admission !== undefined) this.#settle(usage);
+    const { inputTokens, outputTokens } = this.#final.usage;
+    const all = this.#tokens.withFailed(this.#final);
+    if (this.#admission !== undefined) this.#settle(all.usage);
     this.path.serving?.conclude(attemptEndOf(outcome, error));
-    const record = this.#record(end, this.#final);
+    const record = this.#record(end, all);
     this.#recorded = this.#services.ledger.close(record);
-    this.path.serving?.release(usage.inputTokens + usage.outputTokens);
+    this.path.serving?.release(inputTokens + outputTokens);
     const { origin, hooks } = this.#subject.call;
     const attempts = record.routing?.attempts ?? this.path.notes;
     const times = { parsedAt: this.#parsedAt, admittedAt: this.#admittedAt };
@@ -194,7 +217,62 @@ export class Meter {
     if (tokens.whole !== undefined || outcome === "completed") return tokens.ofAnswer;
     // A caller that leaves while the upstream reads its prompt has used the prompt.
     const isWorking = this.path.attempts > 0 && this.#isEndedByCaller(outcome, status);
-    return tokens.hasDelivered || isWorking ? tokens.ofDelivery : tokens.ofFailure;
+    if (tokens.hasDelivered) return tokens.ofDelivery;
+    return isWorking ? this.#withGenerated(tokens.ofDelivery) : tokens.ofFailure;
+  }
+
+  /** The last attempt was generating when the caller ended it: what it did by then was used. */
+  #withGenerated(counted: CountedUsage): CountedUsage {
+    const { usage } = counted;
+    const generated = this.#generatedWithin(this.path.last?.ageMs ?? 0);
+    if (generated <= usage.outputTokens) return counted;
+    return { usage: { ...usage, outputTokens: generated }, source: "estimated" };
+  }
+
+  #usageOfFailed(
+    kind: UpstreamFailureKind,
+    usage: TokenUsage | undefined,
+    { share, elapsedMs }: Unanswered,
+  ): CountedUsage | undefined {
+    if (usage !== undefined) return { usage, source: sourceOf(usage) };
+    if (!mayBeBilled(kind, false)) return undefined;
+    const isLost = kind === "connection-lost";
+    const generated = isLost ? this.#generatedWithin(elapsedMs) : this.#reservedOutput;
+    // A connection that breaks at once is an outage, in which nothing was read either.
+    if (isLost && generated === 0) return undefined;
+    const inputTokens = Math.ceil(this.#tokens.inputTokens * share);
+    const outputTokens = Math.ceil(generated * share);
+    return {
+      usage: { inputTokens, outputTokens, cachedInputTokens: 0, reasoningTokens: 0 },
+      source: "estimated",
+    };
+  }
+
+  get #reservedOutput(): number {
+    const { reservedTokens = 0 } = this.#admission ?? {};
+    return Math.max(0, reservedTokens - this.#reservedInput);
+  }
+
+  #generatedWithin(elapsedMs: number): number {
+    return Math.min(this.#reservedOutput, Math.floor(elapsedMs / 1_000) * generatedPerSecond);
+  }
+
+  /** What an upstream reports, limited to what the call can have used. */
+  #bounded(usage: TokenUsage | undefined): TokenUsage | undefined {
+    if (usage === undefined) return undefined;
+    const { output, inputs } = this.#subject;
+    const model = this.path.last?.candidate.model ?? this.#subject.model;
+    const windows = model.contextWindow * inputs;
+    if (model.kind === "embedding") {
+      return boundedUsage(usage, { inputTokens: windows, outputTokens: 0, reasoningTokens: 0 });
+    }
+    const cap = output.cap === undefined ? windows : output.cap * output.choices;
+    return boundedUsage(usage, {
+      inputTokens: windows,
+      // A server that ignores the cap has delivered more: no character takes several tokens for long.
+      outputTokens: Math.max(cap, this.#tokens.deliveredCharacters),
+      reasoningTokens: windows,
+    });
   }
 
   /** The caller left, its own deadline passed, or its key ended. */
@@ -287,6 +365,20 @@ export class Meter {
     };
   }
 }
+
+/** What a failed attempt was to answer. */
+export interface Unanswered {
+  /** The part of the call, from 0 to 1. */
+  readonly share: number;
+  /** Duration of the attempt. */
+  readonly elapsedMs: number;
+}
+
+/**
+ * Tokens that a fast model generates in a second, for an attempt that ended before its answer. Whole
+ * seconds count, so that an upstream that breaks every connection at once costs its callers nothing.
+ */
+const generatedPerSecond = 200;
 
 interface CallEnd {
   readonly outcome: CallOutcome;

@@ -20,6 +20,7 @@ export function sumReported(parts: readonly (TokenUsage | undefined)[]): TokenUs
       cachedInputTokens: usage.cachedInputTokens + sum.cachedInputTokens,
       cacheWriteTokens: added(usage.cacheWriteTokens, sum.cacheWriteTokens),
       reasoningTokens: usage.reasoningTokens + sum.reasoningTokens,
+      isBounded: usage.isBounded ?? sum.isBounded,
     };
   }
   return sum;
@@ -37,6 +38,7 @@ export function largest(
     cachedInputTokens: Math.max(one.cachedInputTokens, other.cachedInputTokens),
     cacheWriteTokens: larger(one.cacheWriteTokens, other.cacheWriteTokens),
     reasoningTokens: Math.max(one.reasoningTokens, other.reasoningTokens),
+    isBounded: one.isBounded ?? other.isBounded,
   };
 }
 

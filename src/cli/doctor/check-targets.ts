@@ -60,6 +60,7 @@ const adviceOn: Readonly<Record<UpstreamFailureKind, string>> = {
   "timed-out": "check that the server works on it at all, and timeouts of the upstream",
   "connection-lost": theAnswer,
   "broken-answer": "check that the address is that of an API of this kind",
+  "answer-too-large": "raise the limit below `answers` that the message names",
   "unfit-answer": "check that the address is that of an API of this kind",
   "bad-credential":
     "set the credential of the upstream (its variable, its file or its role), or give it the right to call this model",

@@ -45,6 +45,7 @@ const sources: Readonly<Record<string, string>> = {
   upstream: "by the upstream",
   counted: "of what was delivered; the upstream did not count",
   estimated: "estimated; the upstream did not count",
+  bounded: "by the upstream, limited to what the call can have used",
 };
 
 const billedTwice =

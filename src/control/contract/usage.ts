@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { usageSources } from "../../domain/usage/usage.ts";
 import { usageDimensions, usageSteps } from "../../domain/usage/usage-report.ts";
 import { idSchema, numberText, pageFields, timeSchema } from "./values.ts";
 
@@ -126,7 +127,7 @@ export const callRowSchema = z
     output_tokens: z.int(),
     cached_input_tokens: z.int(),
     cache_write_tokens: z.int(),
-    usage_source: z.enum(["upstream", "counted", "estimated"]),
+    usage_source: z.enum(usageSources),
     outcome,
     status: z.int(),
     code: z.string().nullable(),

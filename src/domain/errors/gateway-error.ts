@@ -63,6 +63,12 @@ export const gatewayErrors = {
     code: "content_policy_violation",
     when: "The upstream, or a hook of the gateway, refused the content.",
   },
+  answer_too_large: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "answer_too_large",
+    when: "The answer exceeded a limit of the gateway, which the message names.",
+  },
   answer_mismatch: {
     status: 502,
     type: "server_error",

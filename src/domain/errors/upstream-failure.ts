@@ -17,7 +17,7 @@ export interface UpstreamFailureDetails {
   readonly requestId?: string | undefined;
   /** The upstream's Retry-After in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** Usage the upstream reported for a complete but unusable answer. */
+  /** Usage that the upstream reported for an answer that nobody gets. */
   readonly usage?: TokenUsage | undefined;
   /** The request field the upstream named. */
   readonly param?: string | undefined;
@@ -38,6 +38,12 @@ export class UpstreamFailure extends Error {
     const isId = requestId !== null && /^[A-Za-z0-9_.-]{1,100}$/.test(requestId);
     if (!isId || this.details.requestId !== undefined) return this;
     return new UpstreamFailure({ ...this.details, requestId }, { cause: this });
+  }
+
+  /** Adds what the answer says of its usage, if the failure does not say it. */
+  withUsage(usage: TokenUsage | undefined): UpstreamFailure {
+    if (usage === undefined || this.details.usage !== undefined) return this;
+    return new UpstreamFailure({ ...this.details, usage }, { cause: this.cause });
   }
 
   /** Removes these texts from the message and fields. */

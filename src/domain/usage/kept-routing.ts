@@ -98,6 +98,7 @@ const allOutcomes = {
   "timed-out": "timed-out",
   "connection-lost": "connection-lost",
   "broken-answer": "broken-answer",
+  "answer-too-large": "answer-too-large",
   "unfit-answer": "unfit-answer",
   "bad-credential": "bad-credential",
   "stale-credential": "stale-credential",

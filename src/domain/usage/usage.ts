@@ -11,13 +11,18 @@ export interface TokenUsage {
   readonly cacheWriteTokens?: number | undefined;
   /** Output tokens that the caller did not see as text. */
   readonly reasoningTokens: number;
+  /** Set if the upstream's counts contradicted each other or the call, and were limited. */
+  readonly isBounded?: boolean | undefined;
 }
 
+export const usageSources = ["upstream", "counted", "estimated", "bounded"] as const;
+
 /**
- * The origin of token counts. Those of an upstream always win; `counted` is the delivered output
- * when the upstream reported none; `estimated` is a guess.
+ * The origin of token counts. Those of an upstream win; `bounded` are its counts where they were
+ * more than the call can have used; `counted` is the delivered output when it reported none;
+ * `estimated` is a guess.
  */
-export type UsageSource = "upstream" | "counted" | "estimated";
+export type UsageSource = (typeof usageSources)[number];
 
 /** The capacity that served a call. */
 export type CapacityClass = "provisioned" | "spillover" | "on-demand";

@@ -1,5 +1,5 @@
 import { readRouting } from "../../domain/usage/kept-routing.ts";
-import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
+import { usageSources, type OpenedCall, type UsageRecord } from "../../domain/usage/usage.ts";
 import type { SpoolRecord } from "../spool/spool-record.ts";
 
 /** Reads a record of earlier versions. Undefined for text that none of them writes. */
@@ -51,7 +51,7 @@ function parseUsage(fields: Fields): UsageRecord {
     target: fields.optional("target", () => fields.text("target")),
     outputTokens: fields.number("outputTokens"),
     cachedInputTokens: fields.number("cachedInputTokens"),
-    usageSource: fields.oneOf("usageSource", ["upstream", "counted", "estimated"]),
+    usageSource: fields.oneOf("usageSource", usageSources),
     outcome: fields.oneOf("outcome", ["completed", "failed", "abandoned", "interrupted"]),
     status: fields.number("status"),
     code: fields.optional("code", () => fields.text("code")),

@@ -34,7 +34,12 @@ export const capacityCodes: Codes<CapacityClass> = {
   spillover: 1,
   "on-demand": 2,
 };
-export const sourceCodes: Codes<UsageSource> = { upstream: 0, counted: 1, estimated: 2 };
+export const sourceCodes: Codes<UsageSource> = {
+  upstream: 0,
+  counted: 1,
+  estimated: 2,
+  bounded: 3,
+};
 export const outcomeCodes: Codes<CallOutcome> = {
   completed: 0,
   failed: 1,

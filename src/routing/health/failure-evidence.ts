@@ -18,6 +18,7 @@ export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
       return "failure";
     // A quota is not a fault: the target pauses for it.
     case "throttled":
+    case "answer-too-large":
     case "unfit-answer":
     case "unsupported":
     case "context-overflow":

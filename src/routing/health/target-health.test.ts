@@ -12,6 +12,7 @@ const evidence: Readonly<Record<UpstreamFailureKind, "failure" | "life" | "neith
   "timed-out": "failure",
   "connection-lost": "failure",
   "broken-answer": "failure",
+  "answer-too-large": "life",
   "unfit-answer": "life",
   "bad-credential": "failure",
   "stale-credential": "neither",

@@ -12,6 +12,8 @@ import type {
 import { decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { isEmbeddingFamily } from "./models/bedrock-model.ts";
+import { usageIn } from "../shared/usage-in.ts";
+import { readUsage } from "./decode/usage.ts";
 import { decodeConverse } from "./decode/decode-converse.ts";
 import { ConverseStreamDecoder } from "./decode/decode-converse-stream.ts";
 import type { EmbeddingWire } from "./embeddings/wire.ts";
@@ -99,6 +101,7 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
       return {
         ...encoded,
         decode: (answer) => decodeConverse(read(answer), context, onUnknownStopReason),
+        usageIn: (body) => readUsage(usageIn(body), undefined),
       };
     },
     encodeStream(request, identifier) {

@@ -1,6 +1,8 @@
 import { traceHeaders } from "../../domain/request-trace.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
 import { decodeChat } from "./decode-chat.ts";
+import { usageIn } from "../shared/usage-in.ts";
+import { readUsage } from "./read-answer.ts";
 import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
 import { decodeEmbeddings, encodeEmbeddings } from "./embeddings/embeddings.ts";
 import { encodeChat } from "./encode-chat.ts";
@@ -23,6 +25,7 @@ export function createOpenAiAdapter(
       encode: (request, model) => ({
         request: post("/chat/completions", encodeChat(request, model, chatSettings)),
         decode: ({ body }) => decodeChat(body, newToolCallId),
+        usageIn: (body) => readUsage(usageIn(body)),
       }),
       encodeStream: (request, model) => ({
         request: post(

@@ -1,5 +1,6 @@
 import { finishReasons, type FinishReason } from "../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { readCounts } from "../../domain/usage/read-counts.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { countOf, isObject, listOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
 import { errorIn, messageOf } from "./error-body.ts";
@@ -55,25 +56,32 @@ function notAnAnswer(cause?: unknown): UpstreamFailure {
   return brokenAnswer("the upstream's answer is not the expected JSON", cause);
 }
 
-/** Undefined when it has no count; if it has only one of the two counts, the other is 0. */
+/** Undefined when it has no count. */
 export function readUsage(value: unknown): TokenUsage | undefined {
   const usage = objectOf(value);
-  const inputTokens = countOf(usage?.["prompt_tokens"]);
-  const outputTokens = countOf(usage?.["completion_tokens"]);
-  if (usage === undefined || (inputTokens ?? outputTokens) === undefined) return undefined;
+  if (usage === undefined) return undefined;
   const inputDetails = objectOf(usage["prompt_tokens_details"]);
-  // OpenRouter's field, then LiteLLM's.
-  const cacheWriteTokens =
-    countOf(inputDetails?.["cache_write_tokens"]) ??
-    countOf(inputDetails?.["cache_creation_tokens"]);
   const outputDetails = objectOf(usage["completion_tokens_details"]);
-  return {
-    inputTokens: inputTokens ?? 0,
-    outputTokens: outputTokens ?? 0,
-    cachedInputTokens: countOf(inputDetails?.["cached_tokens"]) ?? 0,
-    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
-    reasoningTokens: countOf(outputDetails?.["reasoning_tokens"]) ?? 0,
-  };
+  return readCounts({
+    input: countOf(usage["prompt_tokens"]),
+    output: countOf(usage["completion_tokens"]),
+    total: countOf(usage["total_tokens"]),
+    // DeepSeek's field at the top, beside OpenAI's.
+    cached: countOf(inputDetails?.["cached_tokens"]) ?? countOf(usage["prompt_cache_hit_tokens"]),
+    // OpenRouter's field, then LiteLLM's.
+    cacheWrite:
+      countOf(inputDetails?.["cache_write_tokens"]) ??
+      countOf(inputDetails?.["cache_creation_tokens"]),
+    reasoning: countOf(outputDetails?.["reasoning_tokens"]),
+  });
+}
+
+/** The input of an embeddings answer, of which some servers tell only the total. */
+export function readInputUsage(value: unknown): TokenUsage | undefined {
+  const usage = objectOf(value);
+  const input = countOf(usage?.["prompt_tokens"]) || countOf(usage?.["total_tokens"]);
+  if (input === undefined) return undefined;
+  return { inputTokens: input, outputTokens: 0, cachedInputTokens: 0, reasoningTokens: 0 };
 }
 
 /** What a choice contains, apart from its text, when it ends. */

@@ -6,7 +6,7 @@ import {
 } from "../../../domain/chat/embedding.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { isNumbers, listOf, numberOf, objectOf } from "../../shared/json-fields.ts";
-import { brokenAnswer, parseAnswer, readUsage } from "../read-answer.ts";
+import { brokenAnswer, parseAnswer, readInputUsage } from "../read-answer.ts";
 import { unpackVectors } from "./packed-vectors.ts";
 import type { OpenAiSettings } from "../settings.ts";
 
@@ -68,7 +68,7 @@ function readAnswer(
   });
   const vectors = inOrder(byIndex);
   if (items.length === 0 || vectors.length !== items.length) return undefined;
-  return { vectors, usage: readUsage(answer["usage"]) };
+  return { vectors, usage: readInputUsage(answer["usage"]) };
 }
 
 function inOrder(byIndex: ReadonlyMap<number, EmbeddingVector>): readonly EmbeddingVector[] {

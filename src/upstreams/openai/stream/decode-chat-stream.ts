@@ -127,7 +127,7 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   #whyNotWhole(): UpstreamFailure | undefined {
     const choices = [...this.#choices.values()];
     const isWhole = choices.length > 0 && choices.every((choice) => choice.finishReason);
-    return isWhole ? undefined : cutShort();
+    return isWhole ? undefined : cutShort().withUsage(this.#unreportedUsage);
   }
 
   #readChunk(chunk: JsonObject, events: ChatEvent[]): void {
