@@ -147,10 +147,10 @@ describe("an answer that is checked", () => {
     expect(await asking(["words"], {})).toMatchObject({ status: 200, asked: 1 });
   });
 
-  test("is counted by the provider's word when it never matches", async () => {
+  test("is counted by the provider's word, each time, when it never matches", async () => {
     const counted = {
-      inputTokens: 9,
-      outputTokens: 5,
+      inputTokens: 2 * 9,
+      outputTokens: 2 * 5,
       usageSource: "upstream",
       outcome: "failed",
       status: 502,
@@ -159,6 +159,8 @@ describe("an answer that is checked", () => {
     expect(usage).toMatchObject([counted]);
     const { usage: ofChoices } = await asking(["[1]"], { ...anObject, n: 2 });
     expect(ofChoices).toMatchObject([{ outcome: "failed", usageSource: "upstream" }]);
+    const { usage: second } = await asking(["[1]", "{}"], anObject);
+    expect(second).toMatchObject([{ outcome: "completed", inputTokens: 2 * 9 }]);
   });
 
   test("is not judged where the operator asks for no checks", async () => {

@@ -52,13 +52,12 @@ async function streamed() {
   return { status: response.status, text: await response.text() };
 }
 
-async function expectUnavailable(path: string, body: object): Promise<void> {
+const tooLarge = { type: "invalid_request_error", code: "answer_too_large" };
+
+async function expectTooLarge(path: string, body: object): Promise<void> {
   const response = await gateway.post(path, body);
-  expect(response.status).toBe(503);
-  expect(await errorOf(response)).toMatchObject({
-    type: "server_error",
-    code: "model_unavailable",
-  });
+  expect(response.status).toBe(400);
+  expect(await errorOf(response)).toMatchObject(tooLarge);
 }
 
 test("the largest allowed number of tool calls reaches the caller, streamed or not", async () => {
@@ -88,7 +87,7 @@ test.each([
     const { chunks, isDone } = parseStream(text);
     const calls = chunks.flatMap(({ choices }) => choices?.[0]?.delta.tool_calls ?? []);
     expect(new Set(calls.map(({ index }) => index)).size).toBeLessThanOrEqual(mostToolCalls);
-    expect(chunks.at(-1)?.error).toMatchObject({ type: "server_error", code: "model_unavailable" });
+    expect(chunks.at(-1)?.error).toMatchObject(tooLarge);
     expect(isDone).toBeFalse();
   },
 );
@@ -136,7 +135,7 @@ class Endless {
 test("an endless event ends the call", async () => {
   const endless = new Endless();
   answer = () => endless.answer("data: ", "text/event-stream");
-  await expectUnavailable("/v1/chat/completions", { ...chat, stream: true });
+  await expectTooLarge("/v1/chat/completions", { ...chat, stream: true });
   await endless.allCancelled();
   expect(endless.sentBytes / endless.opened).toBeLessThan(32 * 1024 * 1024);
 });
@@ -147,33 +146,33 @@ test.each([
     { choices: [{ message: { tool_calls: toolCalls(5_000) }, finish_reason: "stop" }] },
   ],
   ["choices", { choices: Array.from({ length: 5_000 }, () => ({ message: { content: "a" } })) }],
-])("an unstreamed answer with too many %s is 503", async (_, body) => {
+])("an unstreamed answer with too many %s is 400", async (_, body) => {
   answer = () => Response.json(body);
-  await expectUnavailable("/v1/chat/completions", chat);
+  await expectTooLarge("/v1/chat/completions", chat);
 });
 
 test.each([
   ["lists", "[],".repeat(60_000)],
   ["nested lists", `${"[".repeat(500)}${"]".repeat(500)},`.repeat(100)],
-])("an unstreamed answer with %s beside its message is 503", async (_, lists) => {
+])("an unstreamed answer with %s beside its message is 400", async (_, lists) => {
   const message = JSON.stringify({ role: "assistant", content: "hello" });
   answer = () =>
     new Response(`{"choices":[{"message":${message},"finish_reason":"stop"}],"x":[${lists}1]}`);
-  await expectUnavailable("/v1/chat/completions", chat);
+  await expectTooLarge("/v1/chat/completions", chat);
 });
 
 test.each([
   ["/v1/chat/completions", chat],
   ["/v1/embeddings", { model: "embedding-model", input: "hi" }],
 ])(
-  "an answer to %s that is longer than the limit is 503, and not read further",
+  "an answer to %s that is longer than the limit is 400, and not read further",
   async (path, body) => {
     const giant = new Uint8Array(8 * limitBytes).fill(0x20);
     answer = () => new Response(giant, { headers: { "content-type": "application/json" } });
-    await expectUnavailable(path, body);
+    await expectTooLarge(path, body);
     const endless = new Endless();
     answer = () => endless.answer("{", "application/json");
-    await expectUnavailable(path, body);
+    await expectTooLarge(path, body);
     await endless.allCancelled();
     expect(endless.sentBytes / endless.opened).toBeLessThan(32 * limitBytes);
   },

@@ -164,8 +164,10 @@ class LedgerCheck {
     if (row.attempts === 0 && call.saw === "left") return input === 0 && output === 0;
     if (outcome === "failed" && call.pieces === 0) {
       const isFree = input === 0 && output === 0;
-      // Delivered pieces may have been lost in transit, like the rest.
-      if (isFree || call.saw === "failed") return isFree;
+      // Attempts that were cut or broken off after a second are estimated. Delivered pieces may have
+      // been lost in transit, like the rest.
+      const isEstimated = usageSource === "estimated" && answered.length > 0;
+      if (isFree || call.saw === "failed") return isFree || isEstimated;
     }
     const leastOutput = call.pieces > 0 && outcome !== "interrupted" ? 1 : 0;
     return input > 0 && output >= leastOutput && output <= trueOutput;

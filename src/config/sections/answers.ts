@@ -4,7 +4,7 @@ import { size, wholeNumber } from "../../settings/values.ts";
 export const answersSchema = z
   .strictObject({
     chat_limit: size({
-      about: "Largest non-streamed answer of a chat model; a larger one counts as broken.",
+      about: "Largest non-streamed answer of a chat model; a larger one is 400 `answer_too_large`.",
       min: "1MiB",
       max: "1GiB",
       initial: "32MiB",

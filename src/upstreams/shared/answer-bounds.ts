@@ -7,15 +7,17 @@ export const mostChoices = 128;
 
 /** Throws `UpstreamFailure` when `count` is too large. */
 export function checkToolCallCount(count: number): void {
-  if (count > mostToolCalls) throw tooMany(`${mostToolCalls} tool calls in a choice`);
+  if (count > mostToolCalls) throw tooLarge(`more than ${mostToolCalls} tool calls in a choice`);
 }
 
-/** Throws `UpstreamFailure` when `count` is too large. */
+/** An answer that exceeds a limit of the gateway; `what` says which and how large it is. */
+export function tooLarge(what: string): UpstreamFailure {
+  return new UpstreamFailure({ kind: "answer-too-large", message: `it has ${what}` });
+}
+
+/** Throws `UpstreamFailure` when `count` is too large: nobody asked for so many. */
 export function checkChoiceCount(count: number): void {
-  if (count > mostChoices) throw tooMany(`${mostChoices} choices`);
-}
-
-function tooMany(what: string): UpstreamFailure {
-  const message = `the upstream's answer has more than ${what}`;
-  return new UpstreamFailure({ kind: "broken-answer", message });
+  if (count <= mostChoices) return;
+  const message = `the upstream's answer has more than ${mostChoices} choices`;
+  throw new UpstreamFailure({ kind: "broken-answer", message });
 }

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { tooLarge } from "./answer-bounds.ts";
 
 /**
  * Splits a byte stream, in whatever pieces it arrives, into the `data` of server-sent events.
@@ -54,7 +54,8 @@ export class SseParser {
   }
 
   #checkLength(): void {
-    if (this.#rest.length + (this.#data?.length ?? 0) > this.#limitCharacters) throw tooLong();
+    if (this.#rest.length + (this.#data?.length ?? 0) > this.#limitCharacters)
+      throw tooLarge(`an event of more than ${this.#limitCharacters} characters`);
   }
 
   #readLine(line: string, found: string[]): void {
@@ -78,11 +79,4 @@ const carriageReturn = 13;
 
 function withoutReturn(text: string, start: number, end: number): number {
   return end > start && text.charCodeAt(end - 1) === carriageReturn ? end - 1 : end;
-}
-
-function tooLong(): UpstreamFailure {
-  return new UpstreamFailure({
-    kind: "broken-answer",
-    message: "the upstream sent an event that is too long",
-  });
 }

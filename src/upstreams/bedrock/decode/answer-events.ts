@@ -5,6 +5,7 @@ import { checkToolCallCount } from "../../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../../shared/json-fields.ts";
 import { StopCutter } from "../../shared/stop-cutter.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
+import { tooLarge } from "../../shared/answer-bounds.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 import { guardrailOutcome } from "./guardrail-outcome.ts";
 import {
@@ -87,7 +88,8 @@ export class AnswerEvents {
     }
     if (this.#hasAnswerCall) return;
     this.#heldText += text;
-    if (this.#heldText.length > longestHeldText) throw brokenAnswer("the answer is too long");
+    if (this.#heldText.length > longestHeldText)
+      throw tooLarge(`more than ${longestHeldText} characters`);
   }
 
   reasoning(text: string): void {
@@ -100,7 +102,8 @@ export class AnswerEvents {
     this.#events.push({ type: "text-delta", choice, text });
     if (this.#context.check === undefined) return;
     this.#saidText += text;
-    if (this.#saidText.length > longestHeldText) throw brokenAnswer("the answer is too long");
+    if (this.#saidText.length > longestHeldText)
+      throw tooLarge(`more than ${longestHeldText} characters`);
   }
 
   /** The part of its thoughts that the model needs back, if any. */

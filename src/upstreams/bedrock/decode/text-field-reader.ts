@@ -1,6 +1,6 @@
 import { objectOf, textOf } from "../../shared/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
-import { brokenAnswer } from "./broken-answer.ts";
+import { tooLarge } from "../../shared/answer-bounds.ts";
 
 /** The beginning of the JSON of an object whose only field is the text. */
 const opening = new RegExp(`^\\s*\\{\\s*"${textToolField}"\\s*:\\s*"`);
@@ -24,7 +24,8 @@ export class TextFieldReader {
     this.#json += piece;
     if (this.#state === "before") this.#readOpening();
     if (this.#state === "inside") return this.#readText();
-    if (this.#json.length > longestOtherJson) throw brokenAnswer("a tool's input is too long");
+    if (this.#json.length > longestOtherJson)
+      throw tooLarge(`more than ${longestOtherJson} characters of one tool's input`);
     return "";
   }
 
