@@ -54,8 +54,9 @@ export class SseParser {
   }
 
   #checkLength(): void {
-    if (this.#rest.length + (this.#data?.length ?? 0) > this.#limitCharacters)
+    if (this.#rest.length + (this.#data?.length ?? 0) > this.#limitCharacters) {
       throw tooLarge(`an event of more than ${this.#limitCharacters} characters`);
+    }
   }
 
   #readLine(line: string, found: string[]): void {

@@ -1,11 +1,10 @@
 import type { ChatEvent, ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import { checkToolCallCount } from "../../shared/answer-bounds.ts";
+import { checkToolCallCount, tooLarge } from "../../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../../shared/json-fields.ts";
 import { StopCutter } from "../../shared/stop-cutter.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
-import { tooLarge } from "../../shared/answer-bounds.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 import { guardrailOutcome } from "./guardrail-outcome.ts";
 import {
@@ -88,8 +87,9 @@ export class AnswerEvents {
     }
     if (this.#hasAnswerCall) return;
     this.#heldText += text;
-    if (this.#heldText.length > longestHeldText)
+    if (this.#heldText.length > longestHeldText) {
       throw tooLarge(`more than ${longestHeldText} characters`);
+    }
   }
 
   reasoning(text: string): void {
@@ -102,8 +102,9 @@ export class AnswerEvents {
     this.#events.push({ type: "text-delta", choice, text });
     if (this.#context.check === undefined) return;
     this.#saidText += text;
-    if (this.#saidText.length > longestHeldText)
+    if (this.#saidText.length > longestHeldText) {
       throw tooLarge(`more than ${longestHeldText} characters`);
+    }
   }
 
   /** The part of its thoughts that the model needs back, if any. */

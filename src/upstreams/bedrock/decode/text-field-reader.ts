@@ -24,8 +24,9 @@ export class TextFieldReader {
     this.#json += piece;
     if (this.#state === "before") this.#readOpening();
     if (this.#state === "inside") return this.#readText();
-    if (this.#json.length > longestOtherJson)
+    if (this.#json.length > longestOtherJson) {
       throw tooLarge(`more than ${longestOtherJson} characters of one tool's input`);
+    }
     return "";
   }
 
