@@ -79,7 +79,8 @@ export function readUsage(value: unknown): TokenUsage | undefined {
 /** The input of an embeddings answer, of which some servers tell only the total. */
 export function readInputUsage(value: unknown): TokenUsage | undefined {
   const usage = objectOf(value);
-  const input = countOf(usage?.["prompt_tokens"]) || countOf(usage?.["total_tokens"]);
+  const prompt = countOf(usage?.["prompt_tokens"]);
+  const input = prompt || (countOf(usage?.["total_tokens"]) ?? prompt);
   if (input === undefined) return undefined;
   return { inputTokens: input, outputTokens: 0, cachedInputTokens: 0, reasoningTokens: 0 };
 }
