@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { errorOf } from "../support/bodies.ts";
-import { startGateway } from "../support/gateway.ts";
-import { gatewayOf, startProvider, type Provider } from "./provider.ts";
+import { bedrockGatewayOf, converse } from "./bedrock-provider.ts";
+import { gatewayOf, startProvider } from "./provider.ts";
 
 const model = "chat-model";
 const user = { role: "user", content: "Hi" };
@@ -143,32 +143,11 @@ function object(properties: object): object {
   return { type: "object", properties };
 }
 
-async function bedrockGateway({ url }: Provider) {
-  return startGateway({
-    kind: "bedrock",
-    sections: {
-      upstreams: `
-  aws: { kind: bedrock, region: us-east-1, endpoint: "${url.slice(0, -3)}", api_key: "k" }`,
-      models: `
-  chat-model:
-    kind: chat
-    context_window: 32000
-    targets: [{ upstream: aws, model: us.anthropic.claude-sonnet-4-5-20250929-v1:0 }]`,
-    },
-  });
-}
-
 test("the schema of a tool is sent as one of an object, without nulls", async () => {
   await using provider = startProvider();
   await using gateway = await gatewayOf([provider]);
-  await using aws = startProvider(() =>
-    Response.json({
-      output: { message: { role: "assistant", content: [{ text: "Hi" }] } },
-      stopReason: "end_turn",
-      usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
-    }),
-  );
-  await using bedrock = await bedrockGateway(aws);
+  await using aws = startProvider(() => converse({ text: "Hi" }));
+  await using bedrock = await bedrockGatewayOf(aws);
   for (const [why, parameters, sent] of schemas) {
     const definition = { name: "f", parameters };
     for (const offered of [{ tools: [asTool(definition)] }, { functions: [definition] }]) {
@@ -192,7 +171,7 @@ test("a tool whose schema is not that of an object is refused before any server 
   await using provider = startProvider();
   await using gateway = await gatewayOf([provider]);
   await using aws = startProvider();
-  await using bedrock = await bedrockGateway(aws);
+  await using bedrock = await bedrockGatewayOf(aws);
   const fine = { name: "f", parameters: { type: "object" } };
   for (const type of ["string", ["string", "null"], "null", 7]) {
     const wrong = { name: "g", parameters: { type } };
