@@ -106,20 +106,28 @@ test("a model that takes no text beside results gets the images in a turn of the
   expect(turns[10]?.content).toEqual([...shown(3, three), { text: "And now?" }]);
 });
 
-test("what is sent for Llama 4 is a valid request of Converse, whole and streamed", async () => {
+test("images and files of tools are a valid request of Converse, whole and streamed", async () => {
+  const alias = (name: string, identifier: string) => `
+  ${name}:
+    kind: chat
+    context_window: 32000
+    targets: [{ upstream: simulator, model: "${identifier}" }]`;
   await using gateway = await startGateway({
     kind: "bedrock",
     sections: {
-      models: `
-  chat-model:
-    kind: chat
-    context_window: 32000
-    targets: [{ upstream: simulator, model: "${llama}" }]`,
+      models: alias("llama", llama) + alias("claude", "us.anthropic.claude-sonnet-4-20250514-v1:0"),
     },
   });
-  for (const stream of [false, true]) {
-    const response = await gateway.post("/v1/chat/completions", { ...session, stream });
-    expect({ status: response.status, text: await response.text() }).toMatchObject({ status: 200 });
+  const file = { filename: "a.txt", file_data: "data:text/plain;base64,YQ==" };
+  const last = [calls("d"), result("d", image(one), { type: "file", file })];
+  for (const model of ["llama", "claude"]) {
+    for (const stream of [false, true]) {
+      const messages = [...session.messages, ...last];
+      const body = { ...session, model, messages, stream };
+      const response = await gateway.post("/v1/chat/completions", body);
+      const answer = { status: response.status, text: await response.text() };
+      expect(answer).toMatchObject({ status: 200 });
+    }
   }
 });
 
