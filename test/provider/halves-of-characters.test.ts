@@ -76,6 +76,16 @@ describe("requests", () => {
     expect(sent.messages.map(({ content }) => content)).toEqual([`${filler}😀😀\\ud83d`, "\ufffd"]);
   });
 
+  test("an input to embed is text too", async () => {
+    await using provider = startProvider(() =>
+      Response.json({ data: [{ index: 0, embedding: [1] }], usage: { prompt_tokens: 1 } }),
+    );
+    await using gateway = await gatewayOf([provider]);
+    const input = ["a\ud83d", "\udc00"];
+    await gateway.post("/v1/embeddings", { model: "embedding-model", input });
+    expect(provider.requests[0]?.body["input"]).toEqual(["a\ufffd", "\ufffd"]);
+  });
+
   test("a message that quotes a caller's text never ends within a character", async () => {
     await using provider = startProvider();
     await using gateway = await gatewayOf([provider]);
@@ -237,6 +247,17 @@ describe("answers of kind openai", () => {
     });
   });
 
+  test("arguments that a server sends as an object have whole characters only", async () => {
+    await using provider = startProvider();
+    await using gateway = await gatewayOf([provider]);
+    const call = { id: "c", type: "function", function: { name: "f", arguments: { x: "\ud83d" } } };
+    const choice = { index: 0, message: { content: null, tool_calls: [call] } };
+    provider.answers(() => Response.json(completion("", { choices: [choice] })));
+    const answer = await (await gateway.post("/v1/chat/completions", chat)).json();
+    const calls = [{ function: { arguments: '{"x":"\ufffd"}' } }];
+    expect(answer).toMatchObject({ choices: [{ message: { tool_calls: calls } }] });
+  });
+
   test("a provider's message with half a character is text", async () => {
     await using provider = startProvider(() =>
       Response.json({ error: { message: "bad \ud83d text" } }, { status: 400 }),
@@ -320,7 +341,10 @@ describe("answers of Bedrock", () => {
     const body = { ...chat, tools: [{ type: "function", function: { name: "f" } }] };
     const mended = text.replace(/\ud83d$/, "\ufffd");
     const answer = await (await gateway.post("/v1/chat/completions", body)).json();
-    expect(answer).toMatchObject({ choices: [{ message: { content: mended } }] });
+    const calls = [{ function: { arguments: JSON.stringify({ x: mended }) } }];
+    expect(answer).toMatchObject({
+      choices: [{ message: { content: mended, tool_calls: calls } }],
+    });
     const response = await gateway.post("/v1/chat/completions", { ...body, stream: true });
     const texts = await textsOf(response, "content");
     expect(texts.join("")).toBe(mended);

@@ -28,6 +28,12 @@ export function replaceHalves(value: unknown): void {
   }
 }
 
+/** The JSON text of arguments, in which no escape stands for half a pair. */
+export function wellFormedJson(value: unknown): string {
+  replaceHalves(value);
+  return JSON.stringify(value);
+}
+
 function mend(holder: object, name: string | number, open: unknown[]): void {
   const value: unknown = Reflect.get(holder, name);
   if (typeof value === "object") open.push(value);
