@@ -14,6 +14,8 @@ export interface RefusedAdmission {
     /** Undefined for a request that was refused before its body was read. */
     readonly model?: Model;
     readonly output?: OutputExpectation;
+    /** Whether the input was counted; otherwise its tokens are an estimate. */
+    readonly isCounted?: boolean;
   };
   /** Undefined: the plan refused. */
   readonly guarantee?: Guarantee;
@@ -78,18 +80,20 @@ function limitRefusal(refused: RefusedAdmission): GatewayError {
     ? granted - state.remainingTokens + debt
     : granted - state.remainingRequests;
   const asked = isTokens ? refused.askedTokens : 1;
+  const estimated = isTokens && refused.request.isCounted !== true ? " (estimated)" : "";
   const subject = subjectOf(refused, isTokens ? "tokens per min (TPM)" : "requests per min (RPM)");
   const now = granted === limit ? "" : ` (for now ${granted}: the gateway's limits are degraded)`;
   const numbers = [
     `Limit ${limit}${now}`,
     `Used ${used}`,
-    ...(asked > 0 ? [`Requested ${asked}`] : []),
+    ...(asked > 0 ? [`Requested ${asked}${estimated}`] : []),
   ];
   const owed =
     isTokens && debt > 0 ? " Earlier calls exceeded the limit, and the excess counts." : "";
   const message =
     retryAfterMs === undefined
-      ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}. ${adviceFor(refused)}`
+      ? `Request too large for ${subject}: Limit ${limit}, Requested ${asked}${estimated}. ` +
+        `${adviceFor(refused)}`
       : `Rate limit reached for ${subject}: ${numbers.join(", ")}.${owed} ` +
         `Please try again in ${formatGoDuration(retryAfterMs)}.`;
   return new GatewayError("rate_limit_exceeded", {
@@ -128,7 +132,9 @@ function explain(
   const rule = brokenRule(decision, guarantee);
   const seconds = guarantee?.seconds ?? 60;
   const debtOf = dimension === "tokens" ? debt : 0;
-  const wanted = asked > 0 ? `, and the request asks for ${asked}` : "";
+  const isEstimate = dimension === "tokens" && refused.request.isCounted !== true;
+  const what = isEstimate ? `an estimated ${asked}` : `${asked}`;
+  const wanted = asked > 0 ? `, and the request asks for ${what}` : "";
   const isOfAccount = scopeId === accountScopeId(refused.request.call.caller.key.accountId);
   const ofListings = isListing(scopeId) ? " of requests for the list of models" : "";
   const ofWhom = isOfAccount ? " of all keys of the account" : ofListings;
@@ -145,7 +151,7 @@ function explain(
     rule,
     summary:
       rule === "request_too_large"
-        ? `The request asks for ${asked} tokens, more than the ${limit} of ` +
+        ? `The request asks for ${what} tokens, more than the ${limit} of ` +
           `${wholeTime(guarantee)}${ofWhom}.`
         : `The last ${seconds} s${ofWhom} hold ${used - debtOf} of ${granted} ${dimension}` +
           `${wanted}.${owed}${degraded}`,

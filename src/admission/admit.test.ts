@@ -73,7 +73,7 @@ test("a refusal for tokens has the window's contents and the time at which the r
   expect(status).toBe(429);
   expect(explanation).toEqual({
     rule: "tokens_per_minute",
-    summary: "The last 60 s hold 900 of 1000 tokens, and the request asks for 350.",
+    summary: "The last 60 s hold 900 of 1000 tokens, and the request asks for an estimated 350.",
     model: "alpha-sonnet-4",
     window: {
       scopeId: "key:key_a",
@@ -95,9 +95,9 @@ test("a refusal in debt has the debt and the time at which it is paid", async ()
   await ask(300);
   store.settle("req_1", 2_500);
   const error = await refused(100);
-  expect(error.message).toContain("Limit 1000, Used 2500, Requested 100.");
+  expect(error.message).toContain("Limit 1000, Used 2500, Requested 100 (estimated).");
   expect(error.explanation?.summary).toBe(
-    "The last 60 s hold 1000 of 1000 tokens, and the request asks for 100. Calls before it used " +
+    "The last 60 s hold 1000 of 1000 tokens, and the request asks for an estimated 100. Calls before it used " +
       "1500 tokens beyond the limit, which are paid first.",
   );
 });
@@ -233,7 +233,7 @@ describe("a key with provisioned throughput", () => {
     expect(error).toMatchObject({ status: 429, code: "rate_limit_exceeded", type: "tokens" });
     expect(error.message).toBe(
       "Rate limit reached for alpha-sonnet-4 in application search on provisioned tokens per " +
-        "60 s: Limit 300, Used 200, Requested 101. Please try again in 48.75s.",
+        "60 s: Limit 300, Used 200, Requested 101 (estimated). Please try again in 48.75s.",
     );
     expect(error.headers).toEqual({
       "x-ratelimit-limit-tokens": "300",
@@ -244,7 +244,7 @@ describe("a key with provisioned throughput", () => {
     });
     expect(error.explanation).toMatchObject({
       rule: "guarantee_used_up",
-      summary: "The last 60 s hold 200 of 300 tokens, and the request asks for 101.",
+      summary: "The last 60 s hold 200 of 300 tokens, and the request asks for an estimated 101.",
       window: { scopeId: "guarantee:key_a", limit: 300, used: 200, requested: 101 },
     });
     clock.advance(48_750);
@@ -294,7 +294,8 @@ describe("a key with provisioned throughput", () => {
     expect(error.headers["x-should-retry"]).toBe("false");
     expect(error.explanation).toMatchObject({
       rule: "request_too_large",
-      summary: "The request asks for 301 tokens, more than the 300 of 60 s of the guarantee.",
+      summary:
+        "The request asks for an estimated 301 tokens, more than the 300 of 60 s of the guarantee.",
     });
   });
 

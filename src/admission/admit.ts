@@ -26,6 +26,8 @@ export interface Admission {
 
 export interface AdmissionRequest extends ReservationRequest {
   readonly call: Call;
+  /** Whether the input was counted; otherwise its tokens are an estimate. */
+  readonly isCounted?: boolean;
 }
 
 export interface AdmissionServices {

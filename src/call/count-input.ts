@@ -10,7 +10,8 @@ export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {
 }
 
 /**
- * The exact number of input tokens, if an upstream of the model can count it now. Throws when the
+ * The exact number of input tokens, if an upstream of the model can count it now. Counting is no part
+ * of the call: a failure of it is remembered here alone, and the estimate decides. Throws when the
  * caller leaves, and `context-overflow` when the upstream reports that the input is too long.
  */
 export async function countInput(
@@ -18,20 +19,38 @@ export async function countInput(
   model: Model,
   context: AttemptContext,
 ): Promise<number | undefined> {
+  const { counting, onCountFailed } = context.services;
   for (const target of model.targets) {
     const upstream = context.call.snapshot.upstreams.get(target.upstream);
     const count = upstream?.adapter.chat?.countTokens;
-    if (upstream === undefined || count === undefined) continue;
-    const candidate = { model, target, upstream };
+    if (upstream === undefined || count === undefined || counting.isResting(target.id)) continue;
+    const candidate = { model: withinTime(model, context), target, upstream };
     try {
       const exchange = count(request, target.model);
       if (exchange === undefined) continue;
       return await attemptWhole(exchange, candidate, context);
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      context.services.onAttemptFailed(context.call, candidate, error);
+      counting.failed(target.id, error.details.kind);
+      onCountFailed(context.call, candidate, withOwnHint(error));
       if (error.details.kind === "context-overflow") throw error;
     }
   }
   return undefined;
+}
+
+/** A count saves a refusal; it is not worth a longer wait. */
+const longestCountMs = 5_000;
+
+function withinTime(model: Model, { call, services }: AttemptContext): Model {
+  const waitedMs = services.clock.monotonic() - call.receivedAt;
+  return { ...model, timeouts: { ...model.timeouts, totalMs: waitedMs + longestCountMs } };
+}
+
+/** The time is not one of the timeouts that the operator sets. */
+function withOwnHint(failure: UpstreamFailure): UpstreamFailure {
+  const { details } = failure;
+  if (details.kind !== "timed-out") return failure;
+  const hint = `a count may take ${longestCountMs} ms`;
+  return new UpstreamFailure({ ...details, hint }, { cause: failure });
 }

@@ -122,7 +122,7 @@ async function counted<Answer>(
   context.meter.inputCounted(inputTokens);
   // An input that is too long for the model is refused under any plan.
   checkModels(model, { call: context.call, work });
-  return { ...request, estimate: { ...request.estimate, inputTokens } };
+  return { ...request, isCounted: true, estimate: { ...request.estimate, inputTokens } };
 }
 
 function ledgerFull(cause?: unknown): GatewayError {

@@ -4,6 +4,7 @@ import type { CapacityGate } from "../admission/capacity/place.ts";
 import type { TokenEstimator } from "../admission/estimate/estimate.ts";
 import type { HostProbes } from "../upstream-client/host-probes.ts";
 import type { OnHookFailed } from "./hooks/begin-hooks.ts";
+import type { CountingTargets } from "./counting-targets.ts";
 import type { ImageMemory } from "./images/image-memory.ts";
 import type { MeterServices } from "./metering/meter.ts";
 import type { OverloadGuard } from "../admission/overload/overload.ts";
@@ -36,6 +37,8 @@ export interface CallServices extends MeterServices {
   /** `decision`: where a failed attempt is retried, or why it is not. */
   readonly onRetryDecided: (alias: string, decision: string) => void;
   readonly onAttemptFailed: (call: Call, candidate: Destination, failure: UpstreamFailure) => void;
+  readonly counting: Pick<CountingTargets, "isResting" | "failed">;
+  readonly onCountFailed: (call: Call, candidate: Destination, failure: UpstreamFailure) => void;
   /** Called once per stream that had any. */
   readonly onMalformedEvents: (call: Call, candidate: Destination, count: number) => void;
 }

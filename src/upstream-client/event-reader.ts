@@ -1,10 +1,12 @@
+import type { ChatEvent } from "../domain/chat/chat.ts";
 import type { StreamDecoder } from "../upstreams/adapter.ts";
 import type { EventBatches } from "./event-batches.ts";
 import type { UpstreamAnswer } from "./send.ts";
+import { WholeCharacters } from "./whole-characters.ts";
 
-export interface EventReaderOptions<Event> {
+export interface EventReaderOptions {
   readonly answer: UpstreamAnswer;
-  readonly decoder: StreamDecoder<Event>;
+  readonly decoder: StreamDecoder<ChatEvent>;
   /** Called at the end of the stream if it had malformed events. */
   readonly onMalformed: (count: number) => void;
 }
@@ -13,24 +15,26 @@ export interface EventReaderOptions<Event> {
  * Decodes a streamed answer as it is taken: one batch of events for the bytes that arrived
  * together.
  */
-export class EventReader<Event> implements EventBatches<Event> {
-  readonly #options: EventReaderOptions<Event>;
+export class EventReader implements EventBatches<ChatEvent> {
+  readonly #options: EventReaderOptions;
+  readonly #characters = new WholeCharacters();
   /** Whether nothing more is decoded. */
   #hasEnded = false;
   /** Whether it was cancelled, or the connection failed. */
   #isBroken = false;
 
-  constructor(options: EventReaderOptions<Event>) {
+  constructor(options: EventReaderOptions) {
     this.#options = options;
   }
 
   /** Throws `UpstreamFailure` or `GatewayError`. */
-  take(): readonly Event[] | undefined {
+  take(): readonly ChatEvent[] | undefined {
     const { answer, decoder } = this.#options;
     while (!this.#hasEnded) {
       const bytes = this.#takeBytes();
       if (bytes === undefined && !answer.isOver) return undefined;
-      const events = bytes === undefined ? decoder.end() : decoder.push(bytes);
+      const decoded = bytes === undefined ? decoder.end() : decoder.push(bytes);
+      const events = this.#characters.join(decoded);
       this.#checkEnd(bytes === undefined);
       if (events.length > 0) return events;
     }

@@ -11,6 +11,7 @@ import type { UpstreamFailure } from "../../src/domain/errors/upstream-failure.t
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { plainCall, type Call } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
+import { CountingTargets } from "../../src/call/counting-targets.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/call/images/image-memory.ts";
 import { createUpstreamClient } from "../../src/upstream-client/http/http-client.ts";
 import { noProxies } from "../../src/domain/upstream-settings.ts";
@@ -220,6 +221,8 @@ export function pipelineOf(values: Partial<CallServices> = {}): TestPipeline {
     onRetryDecided: () => undefined,
     overload: { refusesAdmitted: () => false, refusal: () => overloaded(0) },
     onAttemptFailed: (_call, _candidate, failure) => void failures.push(failure),
+    counting: new CountingTargets(clock),
+    onCountFailed: () => undefined,
     onMalformedEvents: () => undefined,
     onHookFailed: () => undefined,
     ...values,

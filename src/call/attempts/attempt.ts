@@ -1,8 +1,10 @@
 import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
+import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { scanJson } from "../../domain/chat/json-scan.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
 import { traceHeadersFor } from "../../domain/request-trace.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Exchange, StreamExchange, UpstreamRequest } from "../../upstreams/adapter.ts";
@@ -51,7 +53,9 @@ export async function attemptWhole<Result>(
     // A short answer is parsed in no time, so it is not checked first.
     const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
     if (isLong) await checkValues(body, settings.chatAnswerValues);
-    return exchange.decode({ headers: answer.headers, body });
+    const result = exchange.decode({ headers: answer.headers, body });
+    if (kind === "chat" && mayHoldHalves(body)) replaceHalves(result);
+    return result;
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error;
     throw answer.explained(error.withUsage(exchange.usageIn?.(body)));
@@ -74,11 +78,11 @@ async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> 
 }
 
 /** Sends a request and resolves when the first events of its answer are decoded. */
-export async function attemptStream<Event>(
-  exchange: StreamExchange<Event>,
+export async function attemptStream(
+  exchange: StreamExchange<ChatEvent>,
   candidate: Destination,
   context: AttemptContext,
-): Promise<OpenStream<Event>> {
+): Promise<OpenStream<ChatEvent>> {
   const { call, services } = context;
   const answer = await sendTo(exchange, candidate, context);
   const decoder = exchange.newDecoder(call.snapshot.settings);

@@ -1,8 +1,9 @@
 /**
  * Checks of JSON values. A check copies nothing, ignores unknown fields, and returns the first
- * violation or nothing. It is built once and allocates only when it fails.
+ * violation or nothing. It is built once and allocates only when it fails. Null means absent: a
+ * field of an object is removed if it is null and not required.
  */
-import { isObject, type JsonObject } from "../../domain/json-object.ts";
+import { isObject } from "../../domain/json-object.ts";
 import * as messages from "./messages.ts";
 import { Violation } from "./violation.ts";
 
@@ -102,12 +103,12 @@ export const anyObject: Check = (value) =>
 export interface ObjectRules {
   /** Checked first, in this order. */
   readonly required?: Fields;
-  /** Checked in the order of the body. Null means absent. */
+  /** Checked in the order of the body. */
   readonly optional?: Fields;
 }
 
-export function object({ required = {}, optional = {} }: ObjectRules): Check {
-  const requiredFields = Object.entries(required);
+export function object({ required = {}, optional = {} }: ObjectRules = {}): Check {
+  const requiredFields = new Map(Object.entries(required));
   const optionalFields = new Map(Object.entries(optional));
   return (value) => {
     if (!isObject(value)) return wrongType("an object", value);
@@ -117,23 +118,16 @@ export function object({ required = {}, optional = {} }: ObjectRules): Check {
       const violation = check(field);
       if (violation !== undefined) return violation.insideField(name);
     }
-    return optionalFields.size === 0 ? undefined : checkOptional(value, optionalFields);
+    for (const name of Object.keys(value)) {
+      if (requiredFields.has(name)) continue;
+      const field = value[name];
+      if (field === null) Reflect.deleteProperty(value, name);
+      if (field === null || field === undefined) continue;
+      const violation = optionalFields.get(name)?.(field);
+      if (violation !== undefined) return violation.insideField(name);
+    }
+    return undefined;
   };
-}
-
-function checkOptional(
-  value: JsonObject,
-  fields: ReadonlyMap<string, Check>,
-): Violation | undefined {
-  for (const name of Object.keys(value)) {
-    const check = fields.get(name);
-    if (check === undefined) continue;
-    const field = value[name];
-    if (field === null || field === undefined) continue;
-    const violation = check(field);
-    if (violation !== undefined) return violation.insideField(name);
-  }
-  return undefined;
 }
 
 /** Objects whose field `tag` selects the check of the others. */

@@ -128,6 +128,14 @@ export function onlyAllowedWith(path: string, other: string): string {
   return `The '${path}' parameter is only allowed when '${other}' is enabled.`;
 }
 
+/** `name` is the tool's. */
+export function schemaOfNoObject(name: string, type: unknown): string {
+  return (
+    `Invalid schema for function '${clip(name)}': schema must be a JSON Schema of ` +
+    `'type: "object"', got 'type: ${clip(JSON.stringify(type))}'.`
+  );
+}
+
 export function jsonNotAsked(): string {
   return (
     "'messages' must contain the word 'json' in some form, " +

@@ -30,6 +30,12 @@ export const bodyErrors = {
     code: "invalid_value",
     when: "A field has a value outside its set or pattern.",
   },
+  invalid_function_parameters: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "invalid_function_parameters",
+    when: "The schema of a tool's parameters is not that of an object.",
+  },
   empty_array: {
     status: 400,
     type: "invalid_request_error",

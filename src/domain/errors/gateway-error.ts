@@ -209,7 +209,8 @@ export class GatewayError extends Error {
   } {
     return {
       error: {
-        message: maskApiKeys(this.message),
+        // A part of a caller's text may end within a character.
+        message: maskApiKeys(this.message.toWellFormed()),
         type: this.type,
         param: this.param && maskApiKeys(this.param),
         code: this.code,

@@ -10,6 +10,7 @@ import { connectProbe } from "../../upstream-client/connect-probe.ts";
 import { countRequest } from "../../admission/count-request.ts";
 import { TokenEstimator } from "../../admission/estimate/estimate.ts";
 import { HostProbes, type ConnectProbe } from "../../upstream-client/host-probes.ts";
+import { CountingTargets } from "../../call/counting-targets.ts";
 import { ImageMemory, imageMemoryBytes } from "../../call/images/image-memory.ts";
 import type { CallLedger } from "../../domain/usage/call-ledger.ts";
 import { OverloadGuard, type OverloadOptions } from "../../admission/overload/overload.ts";
@@ -110,6 +111,9 @@ export function buildServices(options: ServiceOptions): BuiltServices {
     onRetryDecided: (alias, decision) => routingEvents.retryDecided(alias, decision),
     onAttemptFailed: (call, candidate, failure) =>
       events.attemptFailed(call.id, candidate.target.id, failure),
+    counting: new CountingTargets(clock),
+    onCountFailed: (call, candidate, failure) =>
+      events.countFailed(call.id, candidate.target.id, failure),
     onMalformedEvents: (call, { target }, count) =>
       events.malformedEvents({ id: call.id, upstream: target.upstream, target: target.id, count }),
   };

@@ -57,6 +57,12 @@ export interface TelemetryOptions {
   readonly traces: Pick<TraceExport, "callEnded">;
 }
 
+interface FailureAtTarget {
+  readonly callId: string;
+  readonly targetId: string;
+  readonly failure: UpstreamFailure;
+}
+
 /**
  * One function per event that matters to operators; it updates the log and the metrics together.
  * Fields are picked by name, so that nothing else gets into a log.
@@ -101,20 +107,25 @@ export class TelemetryEvents {
   }
 
   attemptFailed(callId: string, targetId: string, failure: UpstreamFailure): void {
-    const { message, ...details } = failure.details;
-    const { kind, status, code, hint, requestId, param } = details;
+    const { kind } = failure.details;
     // Nothing was sent: the target only turned out not to support the request.
     if (kind !== "unsupported") {
       this.#metrics.counters.add("sluice_attempt_failures_total", [upstreamOf(targetId), kind]);
     }
+    this.#logFailure("attempt failed", { callId, targetId, failure });
+  }
+
+  /** An input could not be counted, so its estimate decides; the call itself has not failed. */
+  countFailed(callId: string, targetId: string, failure: UpstreamFailure): void {
+    this.#logFailure("an input could not be counted", { callId, targetId, failure });
+  }
+
+  #logFailure(event: string, { callId, targetId, failure }: FailureAtTarget): void {
+    const { message, kind, status, code, hint, requestId, param } = failure.details;
     // Upstreams quote what they refuse, so their messages may contain a prompt.
     const words = this.#options.logsUpstreamMessages ? message : undefined;
     const about = { kind, status, code, param, hint, requestId, words };
-    this.#logger.log(attemptLogLevel(kind), "attempt failed", {
-      id: callId,
-      target: targetId,
-      ...about,
-    });
+    this.#logger.log(attemptLogLevel(kind), event, { id: callId, target: targetId, ...about });
   }
 
   /** Events of a streamed answer that could not be parsed. Their content is never logged. */

@@ -9,7 +9,12 @@ import type {
   UpstreamRequest,
   WholeAnswer,
 } from "../adapter.ts";
-import { decodeCountTokens, encodeCountTokens } from "./count-tokens.ts";
+import {
+  asCountFailure,
+  asksForCount,
+  decodeCountTokens,
+  encodeCountTokens,
+} from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
 import { isEmbeddingFamily } from "./models/bedrock-model.ts";
 import { usageIn } from "../shared/usage-in.ts";
@@ -54,7 +59,7 @@ export function createBedrockAdapter(
     readFailure(answer, request) {
       const details = readFailure(answer);
       authorizer.noteFailure(answer, request, details.kind);
-      return details;
+      return asksForCount(request) ? asCountFailure(details) : details;
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { ChatRequest } from "../../domain/chat/chat.ts";
-import type { WholeAnswer } from "../adapter.ts";
+import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamRequest, WholeAnswer } from "../adapter.ts";
 import { countOf, parseObject } from "../shared/json-fields.ts";
 import type { BedrockModel } from "./models/bedrock-model.ts";
 import { brokenAnswer } from "./decode/broken-answer.ts";
@@ -27,3 +28,27 @@ export function decodeCountTokens({ body }: WholeAnswer): number {
   if (count === undefined) throw brokenAnswer("the answer has no count");
   return count;
 }
+
+/** Whether a request is one for a count. */
+export function asksForCount({ url }: UpstreamRequest): boolean {
+  return url.endsWith("/count-tokens");
+}
+
+/** A refused count, with a hint of its own: its permission is not that of an answer. */
+export function asCountFailure(details: UpstreamFailureDetails): UpstreamFailureDetails {
+  const cannotCount = /support(?:s|ed)? counting/i.test(details.message);
+  const kind = cannotCount ? "unknown-model" : details.kind;
+  switch (kind) {
+    case "bad-credential":
+      return { ...details, hint: permissionHint };
+    case "unknown-model":
+      return { ...details, kind, hint: modelHint };
+    default:
+      return details;
+  }
+}
+
+const permissionHint =
+  "allow bedrock:CountTokens on the foundation model, or set count_tokens: false at the upstream";
+const modelHint =
+  "the model is not counted in this region: set bedrock.capabilities.count_tokens: false at the target";

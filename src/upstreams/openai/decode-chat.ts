@@ -1,4 +1,5 @@
 import type { ChatChoice, ChatResult, ResultToolCall } from "../../domain/chat/chat.ts";
+import { wellFormedJson } from "../../domain/chat/well-formed.ts";
 import { checkChoiceCount, checkToolCallCount } from "../shared/answer-bounds.ts";
 import { isObject, listOf, nonEmpty, numberOf, objectOf, textOf } from "../shared/json-fields.ts";
 import type { JsonObject } from "../shared/json-fields.ts";
@@ -84,7 +85,7 @@ function readToolCall(call: unknown, newToolCallId: () => string): ResultToolCal
 /** Some servers send the arguments as an object instead of its JSON text. */
 export function readArguments(value: unknown): string {
   if (typeof value === "string") return value;
-  return value === undefined || value === null ? "" : JSON.stringify(value);
+  return value === undefined || value === null ? "" : wellFormedJson(value);
 }
 
 function readFunctionCall(value: unknown): ChatChoice["functionCall"] {

@@ -11,8 +11,7 @@ export function encodeChat(request: ChatRequest, model: string, settings: ChatSe
   const { root } = settings.fields;
   const body: Record<string, unknown> = {};
   for (const field in request) {
-    // `null` means absent, but not every server accepts it.
-    if (root.has(field) && request[field] !== null) body[field] = request[field];
+    if (root.has(field)) body[field] = request[field];
   }
   body["model"] = model;
   body["messages"] = request.messages.map((message) => encodeMessage(message, settings));
@@ -65,18 +64,15 @@ function encodeContent(
 }
 
 /**
- * Removes what SDKs echo when they send an answer's message back unchanged: empty fields, which
- * OpenAI refuses in requests, and the stream's `index` in tool calls.
+ * Removes what SDKs echo when they send an answer's message back unchanged: an empty list of calls,
+ * which OpenAI refuses in requests, and the stream's `index` in them. Some servers require content,
+ * if only null.
  */
 function encodeAssistantMessage(message: ChatMessage): ChatMessage {
-  const entries = Object.entries(message).filter(
-    ([field, value]) => value !== null || field === "content",
-  );
-  const { tool_calls: calls, ...rest } = Object.fromEntries(entries);
-  const encoded: ChatMessage = { ...rest, role: "assistant" };
-  if (!Array.isArray(calls) || calls.length === 0) return encoded;
-  const content = isEmpty(message.content) ? null : message.content;
-  return { ...encoded, content, tool_calls: (message.tool_calls ?? []).map(withoutIndex) };
+  const { tool_calls: calls = [], ...rest } = message;
+  const content = isEmpty(rest.content) ? null : rest.content;
+  if (calls === null || calls.length === 0) return { ...rest, content };
+  return { ...rest, content, tool_calls: calls.map(withoutIndex) };
 }
 
 function isEmpty(content: ChatMessage["content"]): content is undefined | null | readonly [] {

@@ -1,8 +1,8 @@
 /** Every root field of a chat request except `model`. Other fields pass unchecked. */
 import { chatMessage, textContent } from "./chat-message.ts";
 import { functionCall, functions, toolChoice, tools } from "./chat-tools.ts";
+import { answerSchema } from "./json-schema.ts";
 import {
-  anyObject,
   boolean,
   decimal,
   integer,
@@ -21,18 +21,18 @@ const tokenLimit = integer({ minimum: 1 });
 const penalty = decimal({ minimum: -2, maximum: 2 });
 
 const responseFormat = tagged("type", {
-  json_object: anyObject,
+  json_object: object(),
   json_schema: object({
     required: {
       json_schema: object({
         required: {
           name: text({ mayBeEmpty: false, maximumLength: 64, pattern: /^[a-zA-Z0-9_-]+$/ }),
         },
-        optional: { description: text(), schema: anyObject, strict: boolean },
+        optional: { description: text(), schema: answerSchema, strict: boolean },
       }),
     },
   }),
-  text: anyObject,
+  text: object(),
 });
 
 const audio = object({

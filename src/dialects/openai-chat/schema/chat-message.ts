@@ -66,7 +66,7 @@ const toolCall = tagged("type", {
   }),
 });
 
-/** Null `content` passes here; `checkAssistant` decides whether it may be missing. */
+/** `checkAssistant` decides whether the content may be missing. */
 const assistantFields = object({
   optional: {
     ...cacheControl,
@@ -105,9 +105,9 @@ export const chatMessage = tagged("role", {
 });
 
 function checkAssistant(value: unknown): Violation | undefined {
+  const content = isObject(value) ? value["content"] : undefined;
   const violation = assistantFields(value);
   if (violation !== undefined || !isObject(value)) return violation;
-  const content = value["content"];
   if (typeof content === "string" || mayLackContent(value)) return undefined;
   if (content === undefined) return missing("content");
   if (content === null) return nullContent().insideField("content");

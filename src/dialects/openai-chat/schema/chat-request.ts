@@ -9,8 +9,8 @@ import { requireModel, requireObject } from "../../request/request-body.ts";
 
 /**
  * Reads a parsed body of `POST /v1/chat/completions`, whose depth must be bounded already. The body
- * itself becomes the request, unknown fields included; a shallow copy if empty fields are dropped.
- * Throws a `GatewayError` of status 400 with OpenAI's message, `param` and `code`.
+ * itself becomes the request, unknown fields included, and loses its null and empty fields. Throws a
+ * `GatewayError` of status 400 with OpenAI's message, `param` and `code`.
  */
 export function parseChatRequest(body: unknown): ChatRequest {
   const fields = requireObject(body);
@@ -19,9 +19,9 @@ export function parseChatRequest(body: unknown): ChatRequest {
   assertChatFields(fields);
   refuseFieldsAlone(fields);
   refuseSilentJsonMode(fields);
-  const request = dropEmptyFields(fields);
-  refuseUnknownChoice(request);
-  return request;
+  dropEmptyFields(fields);
+  refuseUnknownChoice(fields);
+  return fields;
 }
 
 /** Some clients post Responses bodies here for models whose names they know from OpenAI. */

@@ -1,4 +1,5 @@
 /** Tools and functions of a chat request, and the choice among them. */
+import { isObject } from "../../../domain/json-object.ts";
 import {
   anyObject,
   boolean,
@@ -10,7 +11,9 @@ import {
   textOrObject,
   type Check,
 } from "../../request/checks.ts";
+import type { Violation } from "../../request/violation.ts";
 import { cacheControl } from "./cache-control.ts";
+import { checkParameters } from "./json-schema.ts";
 
 /** OpenAI's newer models and other vendors accept dots as well. */
 const functionName = text({
@@ -23,13 +26,20 @@ const functionName = text({
  * A description may exceed OpenAI's 1024 characters: many tools have longer ones, and other vendors
  * accept them.
  */
-const functionDefinition = object({
+const functionFields = object({
   required: { name: functionName },
   optional: { ...cacheControl, description: text(), parameters: anyObject, strict: boolean },
 });
 
+function functionDefinition(value: unknown): Violation | undefined {
+  const violation = functionFields(value);
+  if (violation !== undefined || !isObject(value)) return violation;
+  const { name, parameters } = value;
+  return checkParameters(parameters, String(name))?.insideField("parameters");
+}
+
 const customFormat = tagged("type", {
-  text: anyObject,
+  text: object(),
   grammar: object({
     required: {
       grammar: object({ required: { definition: text(), syntax: oneOf(["lark", "regex"]) } }),
@@ -61,7 +71,7 @@ const named = object({ required: { name: text() } });
 const allowedTools = object({
   required: {
     mode: oneOf(["auto", "required"]),
-    tools: list(anyObject, { of: "objects" }),
+    tools: list(object(), { of: "objects" }),
   },
 });
 

@@ -25,7 +25,10 @@ const shape = {
   stop: flag("Supports `stop`; otherwise the gateway cuts the text itself.", true),
   prefill: flag("Supports conversations that end with an assistant message.", false),
   images: flag("Supports images.", false),
-  toolResultImages: flag("Supports images in tool results.", false),
+  toolResultImages: flag(
+    "Supports images in tool results; otherwise they follow the results in the user's turn.",
+    false,
+  ),
   // The provider leaves both to the models. The numbers are Claude's, the best known. Models with
   // lower limits refuse by themselves, and an operator can allow more.
   maxImages: wholeNumber({

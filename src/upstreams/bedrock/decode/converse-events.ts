@@ -1,4 +1,5 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type { AnswerHeaders } from "../../adapter.ts";
 import { isObject, listOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
@@ -79,7 +80,7 @@ function readBlock(block: JsonObject, answer: AnswerEvents): void {
   if (toolUse === undefined || toolUse === null) return;
   if (!isObject(toolUse)) throw brokenAnswer("a tool call of the answer is not an object");
   const input = answer.toolUse(toolUse);
-  input.push(JSON.stringify(toolUse["input"] ?? {}));
+  input.push(wellFormedJson(toolUse["input"] ?? {}));
   input.end();
 }
 

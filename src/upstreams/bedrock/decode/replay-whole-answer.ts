@@ -82,19 +82,10 @@ function inPieces(event: ChatEvent): readonly ChatEvent[] {
   }
 }
 
-/** Surrogate pairs are not split. */
 function cut(text: string): readonly string[] {
   const pieces: string[] = [];
-  for (let start = 0; start < text.length;) {
-    const end = start + pieceCharacters;
-    const isWithinPair = isFirstHalf(text.charCodeAt(end - 1)) && end < text.length;
-    const pieceEnd = isWithinPair ? end - 1 : end;
-    pieces.push(text.slice(start, pieceEnd));
-    start = pieceEnd;
+  for (let start = 0; start < text.length; start += pieceCharacters) {
+    pieces.push(text.slice(start, start + pieceCharacters));
   }
   return pieces;
-}
-
-function isFirstHalf(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
 }

@@ -30,13 +30,6 @@ test("any text is restored for any form and split of its JSON", () => {
   );
 });
 
-test("escaped surrogates of one character are emitted together", () => {
-  const json = '{"input":"a\\ud83d\\udc4bb\\ud83dc"}';
-  const whole = read(json.split(""));
-  expect(whole.join("")).toBe("a👋b\ud83dc");
-  expect(whole).toContain("👋");
-});
-
 test("a text that was cut short stays cut", () => {
   expect(read(['{"input":"abc']).join("")).toBe("abc");
   expect(read(['{"input":"abc\\']).join("")).toBe("abc");

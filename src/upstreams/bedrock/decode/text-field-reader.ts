@@ -62,20 +62,12 @@ function readableLength(json: string): number {
     const character = json.charAt(at);
     if (character === '"') return at;
     if (character === "\\") {
-      const width = escapeWidth(json, at);
+      const width = json.charAt(at + 1) === "u" ? 6 : 2;
       if (at + width > json.length) return at;
       at += width;
     } else at += 1;
   }
   return at;
-}
-
-/** Escaped surrogates of one character stay together, because not every client can join them. */
-function escapeWidth(json: string, at: number): number {
-  if (json.charAt(at + 1) !== "u") return 2;
-  const isFirstHalf = /^\\u[dD][89abAB]/.test(json.slice(at, at + 4));
-  const next = json.slice(at + 6, at + 8);
-  return isFirstHalf && "\\u".startsWith(next) ? 12 : 6;
 }
 
 /** Models write unescaped line breaks in strings, which JSON does not allow. */

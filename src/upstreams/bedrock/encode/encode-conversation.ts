@@ -4,7 +4,15 @@ import { AttachmentLimits } from "../content/attachment-limits.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import { isBlank } from "./blank-text.ts";
 import { repairTurns, withFirstWords } from "./repair-turns.ts";
-import type { CachePoint, SystemBlock, TextBlock, Turn } from "./converse-body.ts";
+import type { Adjustments } from "./adjustments.ts";
+import type {
+  CachePoint,
+  ImageBlock,
+  ResultBlock,
+  SystemBlock,
+  TextBlock,
+  Turn,
+} from "./converse-body.ts";
 import { DocumentNames } from "../content/document-names.ts";
 import type { DocumentContext } from "../content/encode-document.ts";
 import { encodeInputPart } from "../content/encode-input-part.ts";
@@ -29,6 +37,15 @@ export interface ConversationContext {
   readonly offersTools: boolean;
   /** Added after the caller's own instructions. */
   readonly instruction: string | undefined;
+  readonly adjustments: Adjustments;
+}
+
+/** An image of a tool's result that the user's turn holds instead. */
+interface MovedImage {
+  readonly block: ImageBlock;
+  readonly label: string;
+  /** The path of its part in the request. */
+  readonly partPath: string;
 }
 
 /** Converts messages to the provider's turns and separate instructions. */
@@ -51,6 +68,10 @@ class ConversationEncoder {
   readonly #attachments: DocumentContext;
   readonly #limits: AttachmentLimits;
   readonly #isRepaired: boolean;
+  readonly #movesImages: boolean;
+  #movedCount = 0;
+  /** Those that wait for the end of the results. */
+  #moved: MovedImage[] = [];
   /** The index in the system of the last instruction, if no assistant message follows it. */
   #lastInstruction: number | undefined;
 
@@ -59,6 +80,8 @@ class ConversationEncoder {
     this.#context = context;
     this.#isRepaired = settings.conversation === "repair";
     this.#attachments = { model: context.model, names: new DocumentNames() };
+    // If results are written as text, their images belong to the user anyway.
+    this.#movesImages = context.offersTools && !capabilities.toolResultImages;
     this.#turns = new Turns(capabilities);
     this.#limits = new AttachmentLimits(capabilities);
     this.#history = new ToolHistory(context.names, {
@@ -79,18 +102,18 @@ class ConversationEncoder {
         this.#addResult(message, path);
         return;
       case "user":
-        this.#history.checkAnswered();
+        this.#endResults();
         this.#addUser(message, path);
         return;
       case "assistant":
-        this.#history.checkAnswered();
+        this.#endResults();
         this.#addAssistant(message, path);
         return;
     }
   }
 
   finish(): Conversation {
-    this.#history.checkAnswered();
+    this.#endResults();
     const { model, instruction } = this.#context;
     const { list: turns, isUserSilent } = this.#turns;
     const system = this.#system;
@@ -118,33 +141,42 @@ class ConversationEncoder {
 
   #addResult(message: ChatMessage, path: string): void {
     const parts = partsOf(message);
-    const blocks = parts.map((part, index) => {
+    const kept: (readonly [ResultBlock, string])[] = [];
+    parts.forEach((part, index) => {
       const partPath = `${path}.content[${index}]`;
-      this.#checkResultPart(part, partPath);
-      return { partPath, block: encodeInputPart(part, this.#attachments, partPath) };
+      const block = encodeInputPart(part, this.#attachments, partPath);
+      if (block === undefined) return;
+      const isMoved = this.#movesImages && "image" in block;
+      kept.push([isMoved ? this.#move(block, partPath) : block, partPath]);
     });
-    const content = blocks.flatMap(({ block }) => (block === undefined ? [] : [block]));
+    const content = kept.map(([block]) => block);
     const results =
       message.role === "function"
         ? this.#history.functionResult(content, path)
         : this.#history.result(message.tool_call_id ?? "", content, path);
     for (const result of results) this.#turns.add("user", result);
-    for (const { block, partPath } of blocks) {
-      if (block !== undefined) this.#limits.count(block, this.#turns.last, partPath);
-    }
+    for (const [block, partPath] of kept) this.#limits.count(block, this.#turns.last, partPath);
     for (const holder of [...parts, message]) this.#mark(holder);
   }
 
-  #checkResultPart(part: ContentPart, path: string): void {
-    const { model, offersTools } = this.#context;
-    const { images, toolResultImages } = model.capabilities;
-    // If results are written as text, their images belong to the user.
-    if (part.type !== "image_url" || !images || toolResultImages || !offersTools) return;
-    throw unsupported(
-      path,
-      `${path}: this model does not accept images in tool results. Send the image in a user message ` +
-        "after them, or describe it.",
-    );
+  /** Returns what stands in the result: some models take images from the user alone. */
+  #move(block: ImageBlock, partPath: string): TextBlock {
+    this.#movedCount += 1;
+    const label = `tool image ${this.#movedCount}`;
+    this.#moved.push({ block, label, partPath });
+    this.#context.adjustments.sendAs("messages", "tool-images-moved");
+    return { text: `[This image follows the tool results as ${label}.]` };
+  }
+
+  /** Call before anything but a result: what was moved comes after all results of the turn. */
+  #endResults(): void {
+    this.#history.checkAnswered();
+    for (const { block, label, partPath } of this.#moved) {
+      this.#turns.add("user", { text: `[${label}:]` });
+      this.#turns.add("user", block);
+      this.#limits.count(block, this.#turns.last, partPath);
+    }
+    this.#moved = [];
   }
 
   #addUser(message: ChatMessage, path: string): void {

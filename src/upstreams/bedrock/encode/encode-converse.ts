@@ -119,6 +119,7 @@ function encodeParts(request: ChatRequest, model: BedrockModel, adjustments: Adj
     names,
     offersTools: tools.hasOffers,
     instruction: format.kind === "instruction" ? format.text : undefined,
+    adjustments,
   });
   const prompt = { tools: [...(tools.config?.tools ?? [])], ...conversation };
   if (model.capabilities.promptCaching && model.settings.promptCache === "auto") {

@@ -1,3 +1,4 @@
+import { replaceHalves } from "../../../domain/chat/well-formed.ts";
 import type { JsonObject } from "../../shared/json-fields.ts";
 import { isBlank } from "../encode/blank-text.ts";
 import { parseExactly } from "../decode/exact-json.ts";
@@ -14,7 +15,9 @@ export function inputOf(text: string): JsonObject {
 
 function parse(text: string): JsonObject | undefined {
   try {
-    return parseExactly(text);
+    const value = parseExactly(text);
+    if (/\\ud/i.test(text)) replaceHalves(value);
+    return value;
   } catch {
     return undefined;
   }

@@ -77,13 +77,12 @@ function readFunctions(request: ChatRequest, functions: readonly FunctionDefinit
 
 function functionOffer(definition: FunctionDefinition): Offer {
   const { name, description, parameters, strict } = definition;
-  const schema = parameters ?? {};
   return {
     kind: "function",
     name,
     description: description ?? undefined,
-    // A tool without parameters has an object without properties, which some models require.
-    schema: schema["type"] === undefined ? { type: "object", properties: {}, ...schema } : schema,
+    // The dialect has made every schema one of an object.
+    schema: parameters ?? { type: "object", properties: {} },
     isStrict: strict === true,
     sent: definition,
   };
