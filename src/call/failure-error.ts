@@ -51,6 +51,7 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
     case "timed-out":
     case "broken-answer":
     case "bad-credential":
+    case "account-blocked":
     case "stale-credential":
     case "unknown-model":
       return unavailable(failure, details, model);
@@ -91,6 +92,7 @@ function unavailable(
 
 const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "bad-credential",
+  "account-blocked",
   "stale-credential",
   "unknown-model",
 ]);
@@ -106,6 +108,7 @@ const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
   "broken-answer": "the provider's answer was incomplete or invalid",
   "unfit-answer": "the answer does not match response_format",
   "bad-credential": "the provider refused the gateway's credential",
+  "account-blocked": "the provider does not serve the gateway's account",
   "stale-credential": "the provider refused the gateway's credential",
   unsupported: "the provider does not support the request",
   "unknown-model": "the provider does not know the model",

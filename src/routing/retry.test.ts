@@ -51,6 +51,7 @@ const table: Readonly<Record<UpstreamFailureKind, readonly [string, string, stri
   "broken-answer": ["next-target", "same-target +75", "same-target +150", true],
   "unfit-answer": ["next-target", "same-target", "cannot-mend", true],
   "bad-credential": ["next-target", "no-other-target", "no-other-target", false],
+  "account-blocked": ["next-target", "no-other-target", "no-other-target", false],
   "stale-credential": ["same-target", "same-target", "no-other-target", false],
   unsupported: ["next-target", "no-other-target", "no-other-target", false],
   "unknown-model": ["next-target", "no-other-target", "no-other-target", false],

@@ -76,6 +76,7 @@ export function decideRetry(facts: RetryFacts): Decided {
     case "unsupported":
     case "unknown-model":
     case "bad-credential":
+    case "account-blocked":
       return nextTarget(facts);
     case "connection-lost":
       // Most often the upstream closed an idle connection while the request was on its way.

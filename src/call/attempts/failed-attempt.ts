@@ -21,6 +21,7 @@ export const unfitKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "unsupported",
   "unknown-model",
   "bad-credential",
+  "account-blocked",
 ]);
 
 /** A fresh credential that is refused too is a bad one, which the operator must fix. */

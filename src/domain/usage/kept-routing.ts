@@ -100,6 +100,7 @@ const allOutcomes = {
   "broken-answer": "broken-answer",
   "unfit-answer": "unfit-answer",
   "bad-credential": "bad-credential",
+  "account-blocked": "account-blocked",
   "stale-credential": "stale-credential",
   "unknown-model": "unknown-model",
   "context-overflow": "context-overflow",
