@@ -47,7 +47,7 @@ const table: Readonly<Record<UpstreamFailureKind, readonly [string, string, stri
   unavailable: ["next-target", "same-target +75", "same-target +150", false],
   "connect-failed": ["next-target", "same-target +75", "same-target +150", false],
   "timed-out": ["next-target", "same-target +75", "same-target +150", true],
-  "connection-lost": ["next-target", "same-target", "same-target +150", true],
+  "connection-lost": ["next-target", "same-target +75", "same-target +150", true],
   "broken-answer": ["next-target", "same-target +75", "same-target +150", true],
   "unfit-answer": ["next-target", "same-target", "cannot-mend", true],
   "bad-credential": ["next-target", "no-other-target", "no-other-target", false],

@@ -29,9 +29,7 @@ export function explain(
 
 function messageOf(error: unknown): string {
   if (error instanceof ProtocolError) return error.message;
-  const message = `network error ${errorCode(error) ?? "unknown"}`;
-  const isIdle = error instanceof ClientError && error.stage === "closed-idle";
-  return isIdle ? `${message}: the server closed a kept connection` : message;
+  return `network error ${errorCode(error) ?? "unknown"}`;
 }
 
 /** A connection that broke may have carried the request; one that never opened did not. */
@@ -41,7 +39,6 @@ function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
   switch (error.stage) {
     case "connecting":
       return "connect-failed";
-    case "closed-idle":
     case "unanswered":
       return "connection-lost";
     case "answering":

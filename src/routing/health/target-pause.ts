@@ -10,13 +10,15 @@ const mostKeys = 64;
 /**
  * Pauses of one target whose provider throttles requests, or is overloaded and sends a Retry-After.
  * A refusal pauses the target for its key alone, because the key's own requests may be the cause.
- * It is paused for all keys as long as it is for two of them, so no key can make a pause longer
- * than others' refusals do.
+ * It is paused for all keys as long as it is for two of them, and shortly again if the first
+ * attempt after that is refused too. So no key can make a pause longer than others' refusals do.
  */
 export class TargetPause {
   /** When the pause of a key ends. */
   readonly #ends = new Map<string, number>();
-  #endsForAllMs = Number.NEGATIVE_INFINITY;
+  #endsForAllMs = 0;
+  /** It was paused for all keys, and none has been answered since. */
+  #isForAllInRow = false;
   #timesInRow = 0;
   /** Attempts that ran at the same time and were throttled together count once. */
   #countsAgainMs = Number.NEGATIVE_INFINITY;
@@ -35,13 +37,17 @@ export class TargetPause {
    * the growing default, whichever is longer.
    */
   throttled(key: string, nowMs: number, retryAfterMs = 0): void {
-    if (nowMs >= this.#countsAgainMs) {
-      this.#timesInRow += 1;
-      this.#countsAgainMs = nowMs + this.#defaultMs;
-    }
     // Refusals of attempts that began before the pause do not make it longer.
-    const isPaused = this.leftMs(key, nowMs) > 0 && this.#ends.has(key);
-    this.asked(key, nowMs, Math.max(retryAfterMs, isPaused ? 0 : this.#defaultMs));
+    let pauseMs = this.leftMs(key, nowMs);
+    if (pauseMs === 0) {
+      pauseMs = this.#nextPauseMs(nowMs);
+      if (this.#isForAllInRow) {
+        this.#endsForAllMs = nowMs + pauseMs;
+        // The next attempt is one of another key, which shows whether all are still refused.
+        pauseMs *= 2;
+      }
+    }
+    this.asked(key, nowMs, Math.max(retryAfterMs, pauseMs));
   }
 
   /** The provider sent a Retry-After. */
@@ -53,16 +59,23 @@ export class TargetPause {
       if (first !== undefined) this.#ends.delete(first);
     }
     this.#ends.set(key, Math.max(before, endsMs));
-    const [, second] = [...this.#ends.values()].sort((one, other) => other - one);
-    this.#endsForAllMs = Math.max(this.#endsForAllMs, second ?? Number.NEGATIVE_INFINITY);
+    const [, secondMs = 0] = [...this.#ends.values()].sort((one, other) => other - one);
+    if (secondMs > nowMs) this.#isForAllInRow = true;
+    this.#endsForAllMs = Math.max(this.#endsForAllMs, secondMs);
   }
 
   /** An attempt was answered. During a pause, the attempt is from before it and does not count. */
   answered(key: string, nowMs: number): void {
-    if (this.#timesInRow > 0 && this.leftMs(key, nowMs) === 0) this.#timesInRow = 0;
+    if (this.#timesInRow === 0 || this.leftMs(key, nowMs) > 0) return;
+    this.#timesInRow = 0;
+    this.#isForAllInRow = false;
   }
 
-  get #defaultMs(): number {
-    return Math.min(longestOwnPauseMs, firstPauseMs * 2 ** (this.#timesInRow - 1));
+  #nextPauseMs(nowMs: number): number {
+    const isNext = nowMs >= this.#countsAgainMs;
+    if (isNext) this.#timesInRow += 1;
+    const pauseMs = Math.min(longestOwnPauseMs, firstPauseMs * 2 ** (this.#timesInRow - 1));
+    if (isNext) this.#countsAgainMs = nowMs + pauseMs;
+    return pauseMs;
   }
 }
