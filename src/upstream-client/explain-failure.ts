@@ -20,6 +20,9 @@ export function explain(
   error: unknown,
   { watchdog, callerSignal, hasBegun = false }: BrokenAttempt,
 ): UpstreamFailure | GatewayError {
+  // A refusal whose body did not come is still one.
+  const isRefused = error instanceof UpstreamFailure && error.details.status !== undefined;
+  if (isRefused && !callerSignal.aborted) return error;
   if (watchdog.failure !== undefined) return watchdog.failure;
   if (callerSignal.aborted) return whyEnded(callerSignal);
   if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;

@@ -77,6 +77,8 @@ export async function send(
     const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
     const { status } = response;
     if (status < 200 || status > 299) {
+      // The reason of a refusal does not take long, unlike an answer.
+      watchdog.progress();
       throw await readFailure({ answer, response, authorized }, upstream);
     }
     refuseEncoded(response);
@@ -88,8 +90,10 @@ export async function send(
 }
 
 /** Other requests of the attempt hold its places, which become free one by one. */
-async function waitForPlace({ places, callerSignal, clock, timeouts }: SendOptions): Promise<void> {
-  const isOpen = await places.whenOpen({ callerSignal, clock, waitMs: timeouts.firstByteMs });
+async function waitForPlace(options: SendOptions): Promise<void> {
+  const { places, callerSignal, clock, timeouts, endsAt } = options;
+  const waitMs = Math.min(timeouts.firstByteMs, endsAt - clock.monotonic());
+  const isOpen = await places.whenOpen({ callerSignal, clock, waitMs });
   if (isOpen && !callerSignal.aborted) return;
   // The caller may disconnect at the moment a place is granted.
   if (isOpen) places.close();
@@ -205,8 +209,6 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
   }
 
   #collect(limitBytes: number): Promise<Uint8Array> {
-    // The headers count as the first byte.
-    this.#watchdog.progress();
     const pieces: Uint8Array[] = [];
     let size = 0;
     return new Promise((resolve, reject) => {

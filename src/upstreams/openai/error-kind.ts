@@ -32,7 +32,7 @@ export function kindOfError(error: ErrorFacts): UpstreamFailureKind {
   if (has(error, credentialCodes)) return "bad-credential";
   if (has(error, modelCodes)) return "unknown-model";
   if (noEndpointText.test(message)) return "unsupported";
-  if (status === undefined) return has(error, requestCodes) ? "invalid-request" : "unavailable";
+  if (status === undefined) return kindByWords(error);
   // What is not found is something else that the request names.
   const isOther = error.param !== undefined && error.param !== "model";
   return status === 404 && isOther ? "invalid-request" : kindByStatus(status);
@@ -52,6 +52,12 @@ function kindOfThrottle(error: ErrorFacts): UpstreamFailureKind {
   if (tooLargeText.test(error.message)) return "unsupported";
   const isOverload = has(error, overloadCodes) || overloadText.test(error.message);
   return isOverload ? "overloaded" : "throttled";
+}
+
+function kindByWords(error: ErrorFacts): UpstreamFailureKind {
+  if (has(error, requestCodes)) return "invalid-request";
+  // A pause is for the caller's key alone.
+  return throttleText.test(error.message) ? "throttled" : "unavailable";
 }
 
 function kindByStatus(status: number): UpstreamFailureKind {
@@ -116,6 +122,8 @@ const throttleCodes: ReadonlySet<string> = new Set([
   "throttling",
   "throttled",
 ]);
+
+const throttleText = /^(?:rate limit (?:reached|exceeded)|too many requests)\b/i;
 
 const overloadCodes: ReadonlySet<string> = new Set([
   "overloaded",

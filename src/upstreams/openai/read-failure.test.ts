@@ -100,9 +100,12 @@ test("inside a stream, where there is no status, the code decides", () => {
     classifyError(undefined, { message, code }).kind;
   expect(kindOf("anything", "rate_limit_exceeded")).toBe("throttled");
   expect(kindOf("anything", "overloaded_error")).toBe("overloaded");
+  expect(kindOf("Too many requests, slow down")).toBe("throttled");
   expect(kindOf("something broke")).toBe("unavailable");
   // A message may quote the caller.
-  expect(kindOf("Rate limit reached, insufficient_quota, overloaded")).toBe("unavailable");
+  expect(kindOf("your text: Rate limit reached, insufficient_quota, overloaded")).toBe(
+    "unavailable",
+  );
   expect(kindOf("anything", 429)).toBe("throttled");
   expect(kindOf("anything", 400)).toBe("invalid-request");
 });
