@@ -9,6 +9,7 @@ import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
+import { decodedResponse } from "./decoded-response.ts";
 import { explain } from "./explain-failure.ts";
 import { ClientError } from "./http/client-error.ts";
 import type { Transport, TransportResponse } from "./transport.ts";
@@ -71,7 +72,7 @@ export async function send(
     const { method, headers, body } = authorized;
     const { connections } = upstream;
     const sending = { method, headers, body, connections, progress: watchdog };
-    const response = await options.transport(authorized.url, sending);
+    const response = decodedResponse(await options.transport(authorized.url, sending));
     watchdog.connected();
     const sent = { url: authorized.url, headers };
     const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
@@ -81,7 +82,6 @@ export async function send(
       watchdog.progress();
       throw await readFailure({ answer, response, authorized }, upstream);
     }
-    refuseEncoded(response);
     return answer;
   } catch (error) {
     watchdog.abort();
@@ -254,15 +254,6 @@ async function readFailure(
   const { status, headers } = response;
   const details = adapter.readFailure({ status, headers, body }, authorized);
   return answer.explained(new UpstreamFailure(details));
-}
-
-function refuseEncoded(response: TransportResponse): void {
-  const encoding = response.headers.get("content-encoding");
-  if (encoding === null || encoding.toLowerCase() === "identity") return;
-  throw new UpstreamFailure({
-    kind: "broken-answer",
-    message: `the upstream compressed its answer (${encoding.slice(0, 50)}) although it was not asked to`,
-  });
 }
 
 function tooLong(limitBytes: number): UpstreamFailure {
