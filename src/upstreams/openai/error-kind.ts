@@ -185,7 +185,7 @@ const overflowWords = new RegExp(
     "prompt exceeds max length",
     "range of input length should be",
     "inputs` tokens \\+ `max_new_tokens` must be <=",
-    "inputs must have less than \\d+ tokens",
+    "inputs`? must have less than \\d+ tokens",
     "reduce the length of the (?:messages|prompt|input)",
   ].join("|"),
   "i",
