@@ -34,7 +34,7 @@ class DecodedResponse implements TransportResponse {
   readonly #reader = new WaitingReader();
   /** Made with the first bytes. */
   #decoder: Transform | undefined;
-  #error: unknown;
+  #error: Error | undefined;
   #isOver = false;
 
   constructor(response: TransportResponse, encoding: string) {
@@ -106,7 +106,7 @@ class DecodedResponse implements TransportResponse {
   }
 
   #fail(error: unknown): void {
-    this.#error ??= error;
+    this.#error ??= error instanceof Error ? error : new Error(String(error));
     this.#decoder?.destroy();
     this.#reader.wake();
   }

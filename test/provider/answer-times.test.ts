@@ -30,7 +30,7 @@ function inParts(parts: readonly string[], status = 200): Response {
     async pull(controller: ReadableStreamDirectController) {
       for (const [index, part] of parts.entries()) {
         if (index > 0) await Bun.sleep(slowMs);
-        controller.write(encoder.encode(part));
+        void controller.write(encoder.encode(part));
         await controller.flush();
       }
       controller.close();

@@ -53,10 +53,10 @@ test("events of a compressed stream reach the caller as they come", async () => 
       type: "direct",
       async pull(controller: ReadableStreamDirectController) {
         // Each member of a gzip body is whole.
-        controller.write(gzipSync(`${halves[0]}\n\n`));
+        void controller.write(gzipSync(`${halves[0]}\n\n`));
         await controller.flush();
         await released.promise;
-        controller.write(gzipSync(halves[1] ?? ""));
+        void controller.write(gzipSync(halves[1] ?? ""));
         controller.close();
       },
     });
@@ -65,7 +65,8 @@ test("events of a compressed stream reach the caller as they come", async () => 
   });
   await using gateway = await gatewayOf([provider]);
   const response = await gateway.post("/v1/chat/completions", { ...chat, stream: true });
-  const reader = response.body?.getReader();
+  const body: ReadableStream<Uint8Array> | null = response.body;
+  const reader = body?.getReader();
   const first = await reader?.read();
   expect(new TextDecoder().decode(first?.value)).toContain("Good ");
   released.resolve();
