@@ -16,6 +16,7 @@ const table: Readonly<Record<UpstreamFailureKind, readonly [number, string | nul
   "answer-too-large": [400, "answer_too_large"],
   "unfit-answer": [502, "answer_mismatch"],
   "bad-credential": [503, "model_unavailable"],
+  "account-blocked": [503, "model_unavailable"],
   "stale-credential": [503, "model_unavailable"],
   unsupported: [400, "unsupported_parameter"],
   "unknown-model": [503, "model_unavailable"],

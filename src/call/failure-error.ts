@@ -58,6 +58,7 @@ export function failureError(failure: UpstreamFailure, model: Model): GatewayErr
     case "timed-out":
     case "broken-answer":
     case "bad-credential":
+    case "account-blocked":
     case "stale-credential":
     case "unknown-model":
       return unavailable(failure, details, model);
@@ -98,6 +99,7 @@ function unavailable(
 
 const lastingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "bad-credential",
+  "account-blocked",
   "stale-credential",
   "unknown-model",
 ]);
@@ -114,6 +116,7 @@ const reasons: Readonly<Record<UpstreamFailureDetails["kind"], string>> = {
   "answer-too-large": "the answer exceeds a limit of the gateway",
   "unfit-answer": "the answer does not match response_format",
   "bad-credential": "the provider refused the gateway's credential",
+  "account-blocked": "the provider does not serve the gateway's account",
   "stale-credential": "the provider refused the gateway's credential",
   unsupported: "the provider does not support the request",
   "unknown-model": "the provider does not know the model",

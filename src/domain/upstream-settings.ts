@@ -3,7 +3,7 @@ import type { Secret } from "./keys/secret.ts";
 /** Time limits of one attempt. */
 export interface Timeouts {
   readonly connectMs: number;
-  /** From the request to the first event of the answer. */
+  /** From the request to the first byte of a streamed answer. Infinite for a whole one. */
   readonly firstByteMs: number;
   /** Between two chunks of the answer. */
   readonly idleMs: number;

@@ -12,9 +12,9 @@ function start(values: Partial<typeof settings> = {}) {
   const begin = (calls: number, alias = "alpha"): void => {
     for (let call = 0; call < calls; call += 1) budget.began(alias);
   };
-  const take = (tries: number, alias = "alpha"): number => {
+  const take = (tries: number, alias = "alpha", key = "k"): number => {
     let taken = 0;
-    for (let attempt = 0; attempt < tries; attempt += 1) if (budget.tryTake(alias)) taken += 1;
+    for (let attempt = 0; attempt < tries; attempt += 1) if (budget.tryTake(alias, key)) taken += 1;
     return taken;
   };
   return { clock, budget, begin, take, current };
@@ -102,7 +102,7 @@ test("retries of any ten seconds stay within the share of their calls, or the fl
             calls.push(clock.monotonic());
           }
           for (let attempt = 0; attempt < step.tries; attempt += 1) {
-            if (!budget.tryTake("alpha")) continue;
+            if (!budget.tryTake("alpha", `k${attempt % 3}`)) continue;
             retries.push(clock.monotonic());
             const allowed = (inTenSeconds(calls) * retryBudgetPercent) / 100;
             expect(inTenSeconds(retries)).toBeLessThanOrEqual(Math.max(retryFloor, allowed));
@@ -125,4 +125,16 @@ test("when everything fails for a minute, there are a fifth more attempts than c
   }
   expect(attempts / calls).toBeLessThanOrEqual(1.2);
   expect(attempts / calls).toBeGreaterThan(1.15);
+});
+
+test("while several keys ask, one gets at most half", () => {
+  const { clock, begin, take } = start();
+  begin(100);
+  expect(take(30, "alpha", "bad")).toBe(20);
+  expect(take(1, "alpha", "good")).toBe(0);
+  clock.advance(12_000);
+  begin(100);
+  take(1, "alpha", "good");
+  expect(take(30, "alpha", "bad")).toBe(10);
+  expect(take(30, "alpha", "good")).toBe(9);
 });

@@ -3,6 +3,8 @@ import type { RoutingSettings } from "../domain/routing-settings.ts";
 import { RecentCount } from "../domain/limits/recent-count.ts";
 
 const countedSeconds = 10;
+/** Keys whose extras are counted; beyond it, the oldest is forgotten. */
+const mostKeys = 64;
 
 export interface RetryBudgetOptions {
   readonly clock: Clock;
@@ -20,13 +22,15 @@ export interface RetryBudgets {
 export interface ExtraAttempts {
   /** Counts an ordinary attempt, which adds to the budget. */
   began(name: string): void;
-  /** Takes one extra attempt; a promise only if another process has the budget. */
-  tryTake(name: string): boolean | Promise<boolean>;
+  /** Takes one extra attempt of a key; a promise only if another process has the budget. */
+  tryTake(name: string, key: string): boolean | Promise<boolean>;
 }
 
 /**
  * Limits extra attempts to a share of the ordinary ones, so that failing targets are not flooded
  * with retries: within any ten seconds, extras are at most that share, or the floor if greater.
+ * While several keys ask, one gets at most half: its failing requests must not use up the retries
+ * of the others.
  */
 export class RetryBudget implements ExtraAttempts {
   readonly #options: RetryBudgetOptions;
@@ -41,20 +45,27 @@ export class RetryBudget implements ExtraAttempts {
     this.#countsOf(name).ordinary.add(this.#options.clock.monotonic());
   }
 
-  /** Takes one extra attempt; false when the budget is used up. */
-  tryTake(name: string): boolean {
+  /** Takes one extra attempt; false when the budget, or the key's part of it, is used up. */
+  tryTake(name: string, key: string): boolean {
     const nowMs = this.#options.clock.monotonic();
     const { retryBudgetPercent, retryFloor } = this.#options.settings();
-    const { ordinary, extra } = this.#countsOf(name);
+    const { ordinary, extra, keys } = this.#countsOf(name);
+    const hasOthers = keys.hasOthers(key, nowMs);
     const share = (ordinary.sum(nowMs) * retryBudgetPercent) / 100;
-    if (extra.sum(nowMs) + 1 > Math.max(retryFloor, share)) return false;
+    const most = Math.max(retryFloor, share);
+    if (extra.sum(nowMs) + 1 > most) return false;
+    if (hasOthers && keys.extrasOf(key).sum(nowMs) + 1 > Math.max(1, most / 2)) return false;
     extra.add(nowMs);
+    keys.extrasOf(key).add(nowMs);
     return true;
   }
 
   /** Counts an extra attempt that was granted elsewhere. */
-  took(name: string): void {
-    this.#countsOf(name).extra.add(this.#options.clock.monotonic());
+  took(name: string, key: string): void {
+    const nowMs = this.#options.clock.monotonic();
+    const { extra, keys } = this.#countsOf(name);
+    extra.add(nowMs);
+    keys.extrasOf(key).add(nowMs);
   }
 
   /** Forgets all other names. */
@@ -69,6 +80,7 @@ export class RetryBudget implements ExtraAttempts {
         ordinary: new RecentCount(countedSeconds),
         // Any ten seconds can reach into an eleventh slot.
         extra: new RecentCount(countedSeconds + 1),
+        keys: new AskingKeys(),
       };
       this.#counts.set(name, counts);
     }
@@ -79,4 +91,29 @@ export class RetryBudget implements ExtraAttempts {
 interface Counts {
   readonly ordinary: RecentCount;
   readonly extra: RecentCount;
+  readonly keys: AskingKeys;
+}
+
+/** The keys that ask for extra attempts. */
+class AskingKeys {
+  readonly #extras = new Map<string, RecentCount>();
+  #lastKey: string | undefined;
+  #changedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** Whether another key has asked lately. */
+  hasOthers(key: string, nowMs: number): boolean {
+    if (this.#lastKey !== undefined && this.#lastKey !== key) this.#changedAtMs = nowMs;
+    this.#lastKey = key;
+    return nowMs - this.#changedAtMs < countedSeconds * 1_000;
+  }
+
+  extrasOf(key: string): RecentCount {
+    const known = this.#extras.get(key);
+    if (known !== undefined) return known;
+    const [oldest] = this.#extras.keys();
+    if (oldest !== undefined && this.#extras.size >= mostKeys) this.#extras.delete(oldest);
+    const extras = new RecentCount(countedSeconds + 1);
+    this.#extras.set(key, extras);
+    return extras;
+  }
 }

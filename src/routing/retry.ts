@@ -77,12 +77,8 @@ export function decideRetry(facts: RetryFacts): Decided {
     case "unsupported":
     case "unknown-model":
     case "bad-credential":
+    case "account-blocked":
       return nextTarget(facts);
-    case "connection-lost":
-      // Most often the upstream closed an idle connection while the request was on its way.
-      if (facts.hasOtherTarget) return again({ facts, where: "next-target" });
-      if (facts.triesAtTarget < 2) return again({ facts, where: "same-target" });
-      return afterBackoff(facts);
     case "unfit-answer":
       // Models answer differently each time, but a model that fails twice will likely fail again.
       if (facts.hasOtherTarget) return again({ facts, where: "next-target" });
@@ -92,6 +88,7 @@ export function decideRetry(facts: RetryFacts): Decided {
     case "overloaded":
     case "unavailable":
     case "connect-failed":
+    case "connection-lost":
     case "timed-out":
     case "broken-answer":
       return facts.hasOtherTarget ? again({ facts, where: "next-target" }) : afterBackoff(facts);

@@ -20,6 +20,9 @@ export function explain(
   error: unknown,
   { watchdog, callerSignal, hasBegun = false }: BrokenAttempt,
 ): UpstreamFailure | GatewayError {
+  // A refusal whose body did not come is still one.
+  const isRefused = error instanceof UpstreamFailure && error.details.status !== undefined;
+  if (isRefused && !callerSignal.aborted) return error;
   if (watchdog.failure !== undefined) return watchdog.failure;
   if (callerSignal.aborted) return whyEnded(callerSignal);
   if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
@@ -29,9 +32,7 @@ export function explain(
 
 function messageOf(error: unknown): string {
   if (error instanceof ProtocolError) return error.message;
-  const message = `network error ${errorCode(error) ?? "unknown"}`;
-  const isIdle = error instanceof ClientError && error.stage === "closed-idle";
-  return isIdle ? `${message}: the server closed a kept connection` : message;
+  return `network error ${errorCode(error) ?? "unknown"}`;
 }
 
 /** A connection that broke may have carried the request; one that never opened did not. */
@@ -41,7 +42,6 @@ function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
   switch (error.stage) {
     case "connecting":
       return "connect-failed";
-    case "closed-idle":
     case "unanswered":
       return "connection-lost";
     case "answering":

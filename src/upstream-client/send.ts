@@ -9,6 +9,7 @@ import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
+import { decodedResponse } from "./decoded-response.ts";
 import { explain } from "./explain-failure.ts";
 import { ClientError } from "./http/client-error.ts";
 import type { Transport, TransportResponse } from "./transport.ts";
@@ -71,15 +72,16 @@ export async function send(
     const { method, headers, body } = authorized;
     const { connections } = upstream;
     const sending = { method, headers, body, connections, progress: watchdog };
-    const response = await options.transport(authorized.url, sending);
+    const response = decodedResponse(await options.transport(authorized.url, sending));
     watchdog.connected();
     const sent = { url: authorized.url, headers };
     const answer = new UpstreamAnswer({ response, watchdog, sent }, options);
     const { status } = response;
     if (status < 200 || status > 299) {
+      // The reason of a refusal does not take long, unlike an answer.
+      watchdog.progress();
       throw await readFailure({ answer, response, authorized }, upstream);
     }
-    refuseEncoded(response);
     return answer;
   } catch (error) {
     watchdog.abort();
@@ -88,8 +90,10 @@ export async function send(
 }
 
 /** Other requests of the attempt hold its places, which become free one by one. */
-async function waitForPlace({ places, callerSignal, clock, timeouts }: SendOptions): Promise<void> {
-  const isOpen = await places.whenOpen({ callerSignal, clock, waitMs: timeouts.firstByteMs });
+async function waitForPlace(options: SendOptions): Promise<void> {
+  const { places, callerSignal, clock, timeouts, endsAt } = options;
+  const waitMs = Math.min(timeouts.firstByteMs, endsAt - clock.monotonic());
+  const isOpen = await places.whenOpen({ callerSignal, clock, waitMs });
   if (isOpen && !callerSignal.aborted) return;
   // The caller may disconnect at the moment a place is granted.
   if (isOpen) places.close();
@@ -205,8 +209,6 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
   }
 
   #collect(limitBytes: number): Promise<Uint8Array> {
-    // The headers count as the first byte.
-    this.#watchdog.progress();
     const pieces: Uint8Array[] = [];
     let size = 0;
     return new Promise((resolve, reject) => {
@@ -252,15 +254,6 @@ async function readFailure(
   const { status, headers } = response;
   const details = adapter.readFailure({ status, headers, body }, authorized);
   return answer.explained(new UpstreamFailure(details));
-}
-
-function refuseEncoded(response: TransportResponse): void {
-  const encoding = response.headers.get("content-encoding");
-  if (encoding === null || encoding.toLowerCase() === "identity") return;
-  throw new UpstreamFailure({
-    kind: "broken-answer",
-    message: `the upstream compressed its answer (${encoding.slice(0, 50)}) although it was not asked to`,
-  });
 }
 
 function tooLong(limitBytes: number): UpstreamFailure {

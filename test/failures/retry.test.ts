@@ -218,12 +218,12 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
       expect(response.headers.get("retry-after-ms")).toBe("2000");
     });
 
-    test("an upstream that never answers is abandoned after its first-byte timeout", async () => {
+    test("an upstream whose stream never begins is abandoned after its first-byte timeout", async () => {
       const silent = startSilentPort();
       const timeouts = "timeouts: { connect: 100ms, first_byte: 200ms }";
       const first = elsewhere(kind, silent.port, timeouts);
       await using local = await startGateway({ kind, sections: sectionsWith(first) });
-      const response = await local.post("/v1/chat/completions", chat("chat-model", false));
+      const response = await local.post("/v1/chat/completions", chat("chat-model", true));
       expect(response.status).toBe(200);
       await response.text();
       expect(local.log.join("\n")).toContain("timed-out");

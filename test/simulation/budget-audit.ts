@@ -25,8 +25,8 @@ function auditBudget(inner: Budget, world: World, granted: (name: string) => str
       noteIn(ordinary, name, world.time.now);
       inner.began(name);
     },
-    tryTake(name) {
-      if (!inner.tryTake(name)) return false;
+    tryTake(name, key) {
+      if (!inner.tryTake(name, key)) return false;
       const { now } = world.time;
       const what = granted(name);
       const made = noteIn(extra, name, now);

@@ -176,17 +176,18 @@ class CallCheck {
 
   /** A silent upstream is waited for exactly as long as configured. */
   #checkSilence({ id, upstream, model, ...attempt }: Attempt): void {
-    const { startedAt, headersAt, lastByteAt, endedAt, script } = attempt;
+    const { startedAt, lastByteAt, endedAt, script } = attempt;
     const times = this.#timesAt(upstream, model);
     const { readMs, kind } = this.#record.plan;
     // Choices with their own streams wait for each other.
     const isAlone = kind !== "stream" || isOneByOne(this.#stage.world, this.#record);
     const isReadAtOnce = readMs === 0 && isAlone && this.#record.crashedAt === undefined;
     if (times === undefined || endedAt === undefined || !isReadAtOnce) return;
-    // The sign of life is the headers of an unstreamed answer, or the first event of a stream.
-    const signOfLifeAt = lastByteAt ?? (kind === "stream" ? undefined : headersAt);
-    const silentMs = endedAt - (signOfLifeAt ?? startedAt);
     const isConnecting = script.connect === "hanging";
+    // A whole answer may take until its end.
+    if (kind !== "stream" && lastByteAt === undefined && !isConnecting) return;
+    const signOfLifeAt = lastByteAt;
+    const silentMs = endedAt - (signOfLifeAt ?? startedAt);
     const firstMs = isConnecting ? Math.min(times.connectMs, times.firstByteMs) : times.firstByteMs;
     const mostMs = signOfLifeAt === undefined ? firstMs : times.idleMs;
     if (silentMs <= mostMs + shortestTimerMs) return;

@@ -217,11 +217,6 @@ test("every target may be tried once, even above the attempt limit", async () =>
   ]);
 });
 
-test("a lost connection is retried at once, since most were idle connections", async () => {
-  const { attempts } = await play({ own: [["connection-lost", "answer"]] });
-  expect(attempts).toEqual(["up0: connection-lost, tried the same target again", "up0: answered"]);
-});
-
 test("a Retry-After is honoured, and one that is too long goes to the caller", async () => {
   const short = { kind: "throttled", retryAfterMs: 100 } as const;
   const { attempts, waits } = await play({ own: [[short, "answer"]] });
@@ -241,7 +236,12 @@ test("no attempt begins after the caller's deadline", async () => {
   expect(attempts.at(-1)).toContain("gave up: the time of the call would have ended");
 });
 
-test.each(["unknown-model", "bad-credential", "unsupported"] as const)(
+test("a lasting failure of one target does not hide that another may serve soon", async () => {
+  const { error } = await play({ own: [["throttled", "throttled"], ["account-blocked"]] });
+  expect(error?.headers?.["retry-after"]).toBe("2");
+});
+
+test.each(["unknown-model", "bad-credential", "account-blocked", "unsupported"] as const)(
   "%s is not retried at the same target, only at others",
   async (kind) => {
     const alone = await play({ own: [[kind]] });

@@ -183,7 +183,9 @@ class AttemptLoop<Answer> {
     // Checked last, so that no budget is wasted. A hedge away from a silent target needs no budget:
     // the call would have gone elsewhere from the start.
     const mayBegin = (): boolean | Promise<boolean> =>
-      isWanted && (slowness === "silent" || services.budget.hedges.tryTake(admission.model.alias));
+      isWanted &&
+      (slowness === "silent" ||
+        services.budget.hedges.tryTake(admission.model.alias, call.caller.key.id));
     const isFit = (other: Candidate): boolean => other.isReady;
     try {
       this.#turns.refresh();
@@ -258,7 +260,7 @@ class AttemptLoop<Answer> {
       isCallerGone: call.signal.aborted,
       hasFirstEvent: false,
       remainingMs: endOf(call, candidate) - services.clock.monotonic(),
-      takeBudget: () => services.budget.retries.tryTake(candidate.target.id),
+      takeBudget: () => services.budget.retries.tryTake(candidate.target.id, call.caller.key.id),
       firstBackoffMs: routing.firstBackoffMs,
       longestBackoffMs: routing.longestBackoffMs,
       random: services.random,

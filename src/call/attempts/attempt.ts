@@ -15,7 +15,8 @@ import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
 import { untilEnded } from "../hooks/hooked-call.ts";
 import type { Meter } from "../metering/meter.ts";
-import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
+import type { Timeouts } from "../../domain/upstream-settings.ts";
+import { timeoutsOf, wholeTimeouts } from "../../upstream-client/timeouts-of.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import type { CallServices } from "../services.ts";
 import type { AttemptSpan } from "./attempt-span.ts";
@@ -44,7 +45,13 @@ export async function attemptWhole<Result>(
   candidate: Destination,
   context: AttemptContext,
 ): Promise<Result> {
-  const answer = await sendTo(exchange, candidate, context);
+  const timeouts = timeoutsOf(candidate);
+  // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
+  const isAttempt = context.place !== undefined;
+  const answer = await sendTo(exchange, candidate, {
+    ...context,
+    timeouts: isAttempt ? wholeTimeouts(timeouts) : timeouts,
+  });
   const { settings } = context.call.snapshot;
   const { kind } = candidate.model;
   const reading = answer.readAll(settings.answerLimitBytes[kind]);
@@ -84,7 +91,8 @@ export async function attemptStream(
   context: AttemptContext,
 ): Promise<OpenStream<ChatEvent>> {
   const { call, services } = context;
-  const answer = await sendTo(exchange, candidate, context);
+  const timeouts = timeoutsOf(candidate);
+  const answer = await sendTo(exchange, candidate, { ...context, timeouts });
   const decoder = exchange.newDecoder(call.snapshot.settings);
   const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
   const rest = new EventReader({ answer, decoder, onMalformed });
@@ -95,13 +103,16 @@ export async function attemptStream(
   return { first, rest };
 }
 
+interface SendContext extends AttemptContext {
+  readonly timeouts: Timeouts;
+}
+
 function sendTo(
   { request: encoded, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
   candidate: Destination,
-  { call, services, place, onAdjusted, onSent, span }: AttemptContext,
+  { call, services, place, onAdjusted, onSent, span, timeouts }: SendContext,
 ): Promise<UpstreamAnswer> {
   if (adjusted !== undefined) onAdjusted?.(adjusted);
-  const timeouts = timeoutsOf(candidate);
   const options = {
     upstream: candidate.upstream,
     timeouts,

@@ -250,7 +250,7 @@ export class CandidateTurns {
       retries.began(id);
       return true;
     }
-    return whenKnown(retries.tryTake(id), (isTaken) => {
+    return whenKnown(retries.tryTake(id, this.#request.keyId), (isTaken) => {
       if (!isTaken) this.#plan.meter.path.skipped(candidate, "its retry budget is used up");
       return isTaken;
     });

@@ -21,6 +21,7 @@ export const unfitKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "unsupported",
   "unknown-model",
   "bad-credential",
+  "account-blocked",
 ]);
 
 /** A fresh credential that is refused too is a bad one, which the operator must fix. */
@@ -30,12 +31,13 @@ export function asBadCredential(failure: UpstreamFailure): UpstreamFailure {
   return new UpstreamFailure({ ...details, kind: "bad-credential" }, { cause: failure });
 }
 
-/** An `unsupported` does not replace a failure of a target that might have served the call. */
+/** One that a later call would meet again does not replace one of a target that might serve it. */
 export function failureToReport(
   before: UpstreamFailure | undefined,
   now: UpstreamFailure,
 ): UpstreamFailure {
-  return before !== undefined && now.details.kind === "unsupported" ? before : now;
+  if (before === undefined || !unfitKinds.has(now.details.kind)) return now;
+  return now.details.kind === "unsupported" || !unfitKinds.has(before.details.kind) ? before : now;
 }
 
 export function atLimit(): UpstreamFailure {

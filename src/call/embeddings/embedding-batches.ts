@@ -82,7 +82,8 @@ async function sendWithRetries(
       if (context.hasOther === true) throw error;
       const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
-      if (!(await services.budget.retries.tryTake(candidate.target.id))) throw error;
+      const { retries } = services.budget;
+      if (!(await retries.tryTake(candidate.target.id, call.caller.key.id))) throw error;
       services.onAttemptFailed(call, candidate, error);
       await wait(waitMs, call.signal, services.clock);
       if (call.signal.aborted) throw whyEnded(call.signal);

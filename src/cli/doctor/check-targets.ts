@@ -64,6 +64,7 @@ const adviceOn: Readonly<Record<UpstreamFailureKind, string>> = {
   "unfit-answer": "check that the address is that of an API of this kind",
   "bad-credential":
     "set the credential of the upstream (its variable, its file or its role), or give it the right to call this model",
+  "account-blocked": "see the billing page of the account at the provider",
   "stale-credential": "get a new credential, and check the clock",
   "unknown-model":
     "check the identifier of the model and the region, and whether the provider's account has access to it",

@@ -90,7 +90,7 @@ const modelFields = {
   timeouts: z
     .strictObject({
       first_byte: optionalDuration({
-        about: "From the request to the first byte of the answer.",
+        about: "From the request to the first byte of a streamed answer.",
         min: "10ms",
         max: "1h",
         example: "5m",

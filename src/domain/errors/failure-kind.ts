@@ -18,6 +18,8 @@ export type UpstreamFailureKind =
   | "unfit-answer"
   /** The upstream refused the gateway's credential. */
   | "bad-credential"
+  /** The account at the provider has no credit or is closed; only its holder can change that. */
+  | "account-blocked"
   /** The credential was refused for its age; the next attempt gets a fresh one. */
   | "stale-credential"
   /** The upstream does not know the target's model identifier. */

@@ -101,6 +101,7 @@ const allOutcomes = {
   "answer-too-large": "answer-too-large",
   "unfit-answer": "unfit-answer",
   "bad-credential": "bad-credential",
+  "account-blocked": "account-blocked",
   "stale-credential": "stale-credential",
   "unknown-model": "unknown-model",
   "context-overflow": "context-overflow",

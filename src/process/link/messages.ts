@@ -113,7 +113,7 @@ export type RoutingMessages = {
   readonly "routing.report": { readonly ask: RoutingReport };
   /** Takes one extra attempt. */
   readonly "budget.take": {
-    readonly ask: readonly [kind: BudgetKind, name: string];
+    readonly ask: readonly [kind: BudgetKind, name: string, key: string];
     readonly answer: boolean;
   };
 };

@@ -14,6 +14,7 @@ export function evidenceOf({ kind, isOwn }: UpstreamFailureDetails): Evidence {
     case "connection-lost":
     case "broken-answer":
     case "bad-credential":
+    case "account-blocked":
     case "unknown-model":
       return "failure";
     // A quota is not a fault: the target pauses for it.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ejection, endOf, start, up, type End } from "../../../test/support/target-world.ts";
+import { endOf, start, up, type End } from "../../../test/support/target-world.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { AttemptWatch } from "./target-health.ts";
 
@@ -15,6 +15,7 @@ const evidence: Readonly<Record<UpstreamFailureKind, "failure" | "life" | "neith
   "answer-too-large": "life",
   "unfit-answer": "life",
   "bad-credential": "failure",
+  "account-blocked": "failure",
   "stale-credential": "neither",
   unsupported: "life",
   "unknown-model": "failure",
@@ -350,7 +351,7 @@ test("an answer after a pause resets the length of the next one", () => {
   expect(view().pausedForMs).toBe(1_000);
 });
 
-test("a target that sends Retry-After is paused until then after any failure", () => {
+test("an overloaded target that sends Retry-After is paused until then for the key", () => {
   const { attempt, view } = start();
   attempt({ kind: "overloaded", message: "", retryAfterMs: 4_000 });
   expect(view().pausedForMs).toBe(4_000);
@@ -407,6 +408,22 @@ test("a removed target is forgotten, and its running attempts report nothing", (
   expect(ejected).toEqual([]);
   attempt("unavailable");
   expect(ejected).toHaveLength(1);
+});
+
+test("an account that the provider does not serve is out for five minutes, for all keys", () => {
+  const { clock, attempt, begin, probe, ejected, view } = start();
+  const late = begin("b");
+  attempt("account-blocked", 1, "a");
+  late.ended(endOf("account-blocked"));
+  attempt("account-blocked", 3, "c");
+  expect(ejected).toMatchObject([{ key: undefined, forMs: 300_000 }]);
+  clock.advance(300_000);
+  expect(view("d")).toMatchObject({ isEjected: true, ejectedForMs: 0, needsProbe: true });
+  probe("account-blocked");
+  expect(view("d").ejectedForMs).toBe(300_000);
+  clock.advance(300_000);
+  probe(undefined);
+  expect(view("d")).toMatchObject({ isEjected: false, isStartingSlowly: true });
 });
 
 test("a reload keeps the health of remaining targets", () => {
@@ -466,7 +483,7 @@ test("for any attempts and probes, views stay in bounds and no count is left ove
         for (const key of ["a", "b", "c"]) {
           const seen = view(key);
           expect(seen.limit).toBeGreaterThanOrEqual(10);
-          expect(seen.ejectedForMs).toBeLessThanOrEqual(ejection.longestMs);
+          expect(seen.ejectedForMs).toBeLessThanOrEqual(300_000);
           expect(seen.pausedForMs).toBeLessThanOrEqual(30_000);
           expect(seen.failureShare).toBeGreaterThanOrEqual(0);
           expect(seen.failureShare).toBeLessThanOrEqual(1);

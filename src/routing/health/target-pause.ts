@@ -1,61 +1,81 @@
-import { ThrottlePause } from "./throttle-pause.ts";
-
+/** First pause without a Retry-After; it doubles each time in a row. */
+const firstPauseMs = 1_000;
+/** Low, so that a recovered target gets its calls back within seconds. */
+const longestOwnPauseMs = 5_000;
+/** Limit on a pause that the provider asks for. */
+const longestPauseMs = 300_000;
 /** Limit on keys with a pause of their own; the oldest is dropped. */
 const mostKeys = 64;
-/** A target that answered another key this recently is not throttled for all keys. */
-const recentlyMs = 1_000;
 
-/** Pauses of one target, for throttled keys and for all. */
+/**
+ * Pauses of one target whose provider throttles requests, or is overloaded and sends a Retry-After.
+ * A refusal pauses the target for its key alone, because the key's own requests may be the cause.
+ * It is paused for all keys as long as it is for two of them, and shortly again if the first
+ * attempt after that is refused too. So no key can make a pause longer than others' refusals do.
+ */
 export class TargetPause {
-  readonly #forAll = new ThrottlePause();
-  readonly #byKey = new Map<string, ThrottlePause>();
-  #throttledKey: string | undefined;
-  #answeredKey: string | undefined;
-  #answeredAtMs = Number.NEGATIVE_INFINITY;
+  /** When the pause of a key ends. */
+  readonly #ends = new Map<string, number>();
+  #endsForAllMs = 0;
+  /** It was paused for all keys, and none has been answered since. */
+  #isForAllInRow = false;
+  #timesInRow = 0;
+  /** Attempts that ran at the same time and were throttled together count once. */
+  #countsAgainMs = Number.NEGATIVE_INFINITY;
 
   leftMs(key: string, nowMs: number): number {
-    const own = this.#byKey.get(key)?.leftMs(nowMs) ?? 0;
-    return Math.max(own, this.#forAll.leftMs(nowMs));
+    const ownMs = this.#ends.get(key) ?? 0;
+    return Math.max(0, ownMs - nowMs, this.#endsForAllMs - nowMs);
+  }
+
+  leftForAllMs(nowMs: number): number {
+    return Math.max(0, this.#endsForAllMs - nowMs);
   }
 
   /**
-   * The provider refused an attempt because of a rate limit. The pause is for all keys, unless
-   * those of another key are still answered. Returns whether it is for all.
+   * The provider refused an attempt because of a rate limit. The pause lasts for its Retry-After or
+   * the growing default, whichever is longer.
    */
-  throttled(key: string, nowMs: number, retryAfterMs?: number): boolean {
-    const answersOther =
-      this.#answeredKey !== undefined &&
-      this.#answeredKey !== key &&
-      nowMs - this.#answeredAtMs < recentlyMs;
-    const isOfSeveral = this.#throttledKey !== undefined && this.#throttledKey !== key;
-    this.#throttledKey = key;
-    const isForAll = isOfSeveral || !answersOther;
-    (isForAll ? this.#forAll : this.#ownOf(key)).throttled(nowMs, retryAfterMs);
-    return isForAll;
+  throttled(key: string, nowMs: number, retryAfterMs = 0): void {
+    // Refusals of attempts that began before the pause do not make it longer.
+    let pauseMs = this.leftMs(key, nowMs);
+    if (pauseMs === 0) {
+      pauseMs = this.#nextPauseMs(nowMs);
+      if (this.#isForAllInRow) {
+        this.#endsForAllMs = nowMs + pauseMs;
+        // The next attempt is one of another key, which shows whether all are still refused.
+        pauseMs *= 2;
+      }
+    }
+    this.asked(key, nowMs, Math.max(retryAfterMs, pauseMs));
   }
 
   /** The provider sent a Retry-After. */
-  asked(nowMs: number, retryAfterMs: number): void {
-    this.#forAll.asked(nowMs, retryAfterMs);
-  }
-
-  answered(key: string, nowMs: number): void {
-    this.#answeredKey = key;
-    this.#answeredAtMs = nowMs;
-    if (this.#throttledKey === key) this.#throttledKey = undefined;
-    this.#forAll.answered(nowMs);
-    this.#byKey.get(key)?.answered(nowMs);
-  }
-
-  #ownOf(key: string): ThrottlePause {
-    const known = this.#byKey.get(key);
-    if (known !== undefined) return known;
-    if (this.#byKey.size >= mostKeys) {
-      const [first] = this.#byKey.keys();
-      if (first !== undefined) this.#byKey.delete(first);
+  asked(key: string, nowMs: number, retryAfterMs: number): void {
+    const endsMs = nowMs + Math.min(retryAfterMs, longestPauseMs);
+    const before = this.#ends.get(key) ?? Number.NEGATIVE_INFINITY;
+    if (this.#ends.size >= mostKeys && !this.#ends.has(key)) {
+      const [first] = this.#ends.keys();
+      if (first !== undefined) this.#ends.delete(first);
     }
-    const own = new ThrottlePause();
-    this.#byKey.set(key, own);
-    return own;
+    this.#ends.set(key, Math.max(before, endsMs));
+    const [, secondMs = 0] = [...this.#ends.values()].sort((one, other) => other - one);
+    if (secondMs > nowMs) this.#isForAllInRow = true;
+    this.#endsForAllMs = Math.max(this.#endsForAllMs, secondMs);
+  }
+
+  /** An attempt was answered. During a pause, the attempt is from before it and does not count. */
+  answered(key: string, nowMs: number): void {
+    if (this.#timesInRow === 0 || this.leftMs(key, nowMs) > 0) return;
+    this.#timesInRow = 0;
+    this.#isForAllInRow = false;
+  }
+
+  #nextPauseMs(nowMs: number): number {
+    const isNext = nowMs >= this.#countsAgainMs;
+    if (isNext) this.#timesInRow += 1;
+    const pauseMs = Math.min(longestOwnPauseMs, firstPauseMs * 2 ** (this.#timesInRow - 1));
+    if (isNext) this.#countsAgainMs = nowMs + pauseMs;
+    return pauseMs;
   }
 }

@@ -1,3 +1,4 @@
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import { Ejection, type EjectionNotice, type ScopedAttempt } from "./ejection.ts";
 import { FailureTally } from "./failure-tally.ts";
@@ -76,8 +77,8 @@ export class TargetStanding {
     return this.#scopesOf(key).every((scope) => scope.slowStartAt(nowMs)?.hasRoom !== false);
   }
 
-  startSlowly(atMs: number): void {
-    this.#forAll.startSlowly(atMs);
+  startSlowly(key: string | undefined, atMs: number): void {
+    this.#scopeOf(key).startSlowly(atMs);
   }
 
   begin(key: string, nowMs: number): StandingAttempt {
@@ -108,9 +109,13 @@ export class TargetStanding {
     return changes;
   }
 
-  failed(attempt: StandingAttempt, kind: string, moment: FailureMoment): TargetChange | undefined {
+  failed(attempt: StandingAttempt, kind: string, given: FailureMoment): TargetChange | undefined {
     if (!this.#isCurrent(attempt)) return undefined;
     const { key, all, own } = attempt;
+    const moment = { ...given, settings: settingsFor(kind, given.settings) };
+    if (kind === blockedKind && !all.scope.isEjected) {
+      return this.#eject(undefined, moment, lastly("its account is not served", kind));
+    }
     if (all.scope.isEjected || own?.scope.isEjected === true) {
       return this.#failedWhileEjected(attempt, kind, moment);
     }
@@ -136,9 +141,10 @@ export class TargetStanding {
     return changes;
   }
 
-  probeFailed(kind: string, moment: Moment): TargetChange | undefined {
-    const isEarly = this.#forAll.isEjected && !this.#forAll.isDue(moment.nowMs);
-    return isEarly ? undefined : this.#eject(undefined, moment, `a probe failed: ${kind}`);
+  probeFailed(kind: string, { nowMs, settings }: Moment): TargetChange | undefined {
+    if (this.#forAll.isEjected && !this.#forAll.isDue(nowMs)) return undefined;
+    const moment = { nowMs, settings: settingsFor(kind, settings) };
+    return this.#eject(undefined, moment, `a probe failed: ${kind}`);
   }
 
   /** Applies an ejection or return found by another process; returns whether it is new here. */
@@ -221,6 +227,19 @@ export class TargetStanding {
     const own = this.#byKey.get(key);
     return own === undefined ? [this.#forAll] : [this.#forAll, own];
   }
+}
+
+/**
+ * The provider serves nobody who uses the account, as its code says; no request can be the cause.
+ * It lasts until somebody pays, so there is no point in asking every few seconds.
+ */
+const blockedKind: UpstreamFailureKind = "account-blocked";
+const blockedMs = 300_000;
+
+function settingsFor(kind: string, settings: EjectionSettings): EjectionSettings {
+  if (kind !== blockedKind) return settings;
+  const forMs = Math.max(blockedMs, settings.longestMs);
+  return { ...settings, firstMs: forMs, longestMs: forMs };
 }
 
 function scopesIn({ all, own }: StandingAttempt): readonly ScopedAttempt[] {

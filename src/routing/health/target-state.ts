@@ -206,11 +206,13 @@ export class TargetState {
     const { key } = standing;
     if (isOverload(failure, isAnswered)) this.limit.overloaded(key, nowMs);
     if (kind === "timed-out" && !isAnswered) this.#suspicion.raise();
-    if (kind === "throttled") {
-      if (!this.#pause.throttled(key, nowMs, retryAfterMs)) return;
-    } else if (retryAfterMs !== undefined) this.#pause.asked(nowMs, retryAfterMs);
-    else return;
-    this.#standing.startSlowly(nowMs + this.#pause.leftMs(key, nowMs));
+    if (kind === "throttled") this.#pause.throttled(key, nowMs, retryAfterMs);
+    // After any other failure, a Retry-After says when to repeat this request, not who may call.
+    else if (kind !== "overloaded" || retryAfterMs === undefined) return;
+    else this.#pause.asked(key, nowMs, retryAfterMs);
+    const forAllMs = this.#pause.leftForAllMs(nowMs);
+    this.#standing.startSlowly(key, nowMs + this.#pause.leftMs(key, nowMs));
+    if (forAllMs > 0) this.#standing.startSlowly(undefined, nowMs + forAllMs);
   }
 
   #fellSilent(nowMs: number): void {

@@ -262,6 +262,7 @@ export class TelemetryEvents {
 function attemptLogLevel(kind: UpstreamFailureKind): "debug" | "warn" | "error" {
   switch (kind) {
     case "bad-credential":
+    case "account-blocked":
     case "unknown-model":
       return "error";
     case "context-overflow":

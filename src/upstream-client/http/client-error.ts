@@ -2,11 +2,6 @@
 export type FailedStage =
   /** No connection could be opened, so nothing was sent. */
   | "connecting"
-  /**
-   * Sent on a kept connection that the server closed at once, before a byte of an answer: most
-   * likely it was closing the idle connection and has not read the request.
-   */
-  | "closed-idle"
   /** Sent, but no byte of an answer arrived: the server may have processed it. */
   | "unanswered"
   /** The answer had begun. */

@@ -108,6 +108,13 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     this.#give(connection, false);
   }
 
+  /** The request is sent once more, on a new connection; the idle ones are probably dead too. */
+  onStale(exchange: Exchange): void {
+    while (this.closeIdle());
+    exchange.needsNew = true;
+    this.#wait(exchange);
+  }
+
   onClosed(connection: Connection): void {
     const at = this.#idle.indexOf(connection);
     if (at !== -1) this.#idle.splice(at, 1);
@@ -154,7 +161,8 @@ export class ConnectionPool implements ConnectionOwner, Carrier {
     const now = this.#share.nowMs();
     const isDue = this.#share.areOthersWaiting(this);
     for (const exchange of this.#waiting) {
-      if (!isNew && (isDue || this.#isStale(connection, now))) {
+      if (!isNew && exchange.needsNew && this.#opening.has(exchange)) continue;
+      if (!isNew && (isDue || exchange.needsNew || this.#isStale(connection, now))) {
         connection.close();
         return this.openMore();
       }

@@ -14,14 +14,16 @@ export interface ConnectionOwner {
   onOpenFailed(connection: Connection, error: Error): void;
   /** An answer is complete, and the connection can carry another request. */
   onFree(connection: Connection): void;
+  /** A kept connection was dead: the server has most likely not read the request. */
+  onStale(exchange: Exchange): void;
   /** Called once for each connection that had opened. */
   onClosed(connection: Connection): void;
   nowMs(): number;
 }
 
 /**
- * If a server closes an idle connection while a request is being sent, it does so within this time.
- * If it closes it later, it had received the request.
+ * If a server closes an idle connection while a request is being sent, it does so within this time,
+ * before a byte of an answer. If it closes it later, it had received the request.
  */
 const lostWithinMs = 1_000;
 /** Models may think for minutes; network devices would drop a silent connection. */
@@ -44,7 +46,8 @@ export class Connection implements Carrier {
   #outgoing: Outgoing | undefined;
   #sentAt = 0;
   #idleSince: number | undefined;
-  #answers = 0;
+  /** Whether it had carried or awaited another request before the current one. */
+  #isReused = false;
   #isWanted = true;
   #state: "opening" | "open" | "closed" = "opening";
   /** Whether the server has closed its side properly. */
@@ -89,7 +92,10 @@ export class Connection implements Carrier {
     exchange.carrier = this;
     this.#reader.begin(exchange);
     this.#sentAt = this.#owner.nowMs();
-    if (this.#idleSince !== undefined) socket.ref();
+    if (this.#idleSince !== undefined) {
+      socket.ref();
+      this.#isReused = true;
+    }
     this.#idleSince = undefined;
     const { body } = request;
     if (typeof body === "string" && body.length <= smallBodyLength) {
@@ -234,7 +240,7 @@ export class Connection implements Carrier {
 
   #finish(): void {
     this.#exchange = undefined;
-    this.#answers += 1;
+    this.#isReused = true;
     // A server may answer before it has read the whole request.
     if (!this.#reader.keepsOpen || this.#outgoing !== undefined) return this.#destroy();
     this.#owner.onFree(this);
@@ -251,9 +257,9 @@ export class Connection implements Carrier {
       }
       return;
     }
-    const isKept = this.#answers > 0 && this.#owner.nowMs() - this.#sentAt < lostWithinMs;
-    const stage = isKept ? "closed-idle" : "unanswered";
-    exchange.fail(new ClientError(codeOf(error), stage, { cause: error }));
+    const isAtOnce = this.#owner.nowMs() - this.#sentAt < lostWithinMs;
+    if (this.#isReused && isAtOnce) return this.#owner.onStale(exchange);
+    exchange.fail(new ClientError(codeOf(error), "unanswered", { cause: error }));
   }
 
   #destroy(): void {

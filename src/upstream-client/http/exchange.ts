@@ -27,6 +27,8 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   readonly bodyBytes: number;
   status = 0;
   headers: AnswerHeaders = noHeaders;
+  /** Whether it may only be sent on a connection that has carried nothing yet. */
+  needsNew = false;
   /** Set while it waits for a connection, is sent or is answered. */
   carrier: Carrier | undefined;
   readonly #answer = Promise.withResolvers<TransportResponse>();

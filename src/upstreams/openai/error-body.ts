@@ -1,16 +1,32 @@
-import { isObject, listOf, nonEmpty, type JsonObject } from "../shared/json-fields.ts";
+import {
+  isObject,
+  listOf,
+  nonEmpty,
+  objectOf,
+  parseObject,
+  type JsonObject,
+} from "../shared/json-fields.ts";
+
+/** Errors within errors that are looked into. */
+const mostDepth = 4;
 
 /**
- * The error under a body's `error`: an object, or a text with code and status beside it. Undefined
- * when there is none; some servers send `"error": null` along with an answer.
+ * The error under a body's `error` or `errors`: an object, which may hold another one, or a text
+ * with code and status beside it. Undefined when there is none; some servers send `"error": null`
+ * along with an answer.
  */
-export function errorIn(body: JsonObject): JsonObject | undefined {
-  if (body["error"] === undefined || body["error"] === null) return undefined;
-  const error = listOf(body["error"])?.[0] ?? body["error"];
-  if (isObject(error)) return error;
+export function errorIn(body: JsonObject, depth = 0): JsonObject | undefined {
+  const given = body["error"] ?? body["errors"];
+  if (given === undefined || given === null) return undefined;
+  const error = listOf(given) === undefined ? given : listOf(given)?.[0];
+  if (isObject(error)) {
+    const inner = depth < mostDepth ? errorIn(error, depth + 1) : undefined;
+    return inner ?? error;
+  }
   if (error === true) return body;
   const message = nonEmpty(error);
-  return message === undefined ? undefined : { ...body, message };
+  // Beside a message of its own, a text is only the title of the error.
+  return message === undefined ? undefined : { ...body, message: ownMessage(body) ?? message };
 }
 
 /** The message of an error in OpenAI's, FastAPI's and proxies' forms. */
@@ -19,8 +35,30 @@ export function messageOf(body: JsonObject): string | undefined {
   return ownMessage(body) ?? nonEmpty(detail) ?? nonEmpty(detailsOf(detail).join("; "));
 }
 
+/**
+ * The message of the provider behind a proxy, which repeats it as JSON in its own message or, as
+ * OpenRouter, in `metadata.raw`. Only the words are read from there: a message may quote a caller.
+ */
+export function innermostMessage(message: string, body: JsonObject | undefined): string {
+  const raw = nonEmpty(objectOf(body?.["metadata"])?.["raw"]);
+  let innermost = raw === undefined || /^\s*</.test(raw) ? message : raw;
+  for (let depth = 0; depth < mostDepth; depth += 1) {
+    const object = /^\s*\[?\s*\{/.test(innermost) ? firstObject(innermost) : undefined;
+    const inner = object && messageOf(errorIn(object) ?? object);
+    if (inner === undefined) break;
+    innermost = inner;
+  }
+  return innermost;
+}
+
+function firstObject(json: string): JsonObject | undefined {
+  // A list has the error as its only item.
+  return parseObject(json) ?? parseObject(json.trim().replace(/^\[|\]$/g, ""));
+}
+
 function ownMessage({ message, msg }: JsonObject): string | undefined {
-  return nonEmpty(message) ?? nonEmpty(msg);
+  const several = listOf(message)?.filter((each) => typeof each === "string");
+  return nonEmpty(message) ?? nonEmpty(several?.join("; ")) ?? nonEmpty(msg);
 }
 
 /** FastAPI lists what it could not read, together with the values; only the messages are used. */

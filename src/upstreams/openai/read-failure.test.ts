@@ -95,12 +95,17 @@ test("the wait is read in milliseconds, seconds or as a date, and other values a
   expect(waitOf({})).toBeUndefined();
 });
 
-test("inside a stream, where there is no status, the text decides", () => {
+test("inside a stream, where there is no status, the code decides", () => {
   const kindOf = (message: string, code?: unknown): string =>
     classifyError(undefined, { message, code }).kind;
-  expect(kindOf("Rate limit reached")).toBe("throttled");
-  expect(kindOf("the engine is overloaded")).toBe("overloaded");
+  expect(kindOf("anything", "rate_limit_exceeded")).toBe("throttled");
+  expect(kindOf("anything", "overloaded_error")).toBe("overloaded");
+  expect(kindOf("Too many requests, slow down")).toBe("throttled");
   expect(kindOf("something broke")).toBe("unavailable");
+  // A message may quote the caller.
+  expect(kindOf("your text: Rate limit reached, insufficient_quota, overloaded")).toBe(
+    "unavailable",
+  );
   expect(kindOf("anything", 429)).toBe("throttled");
   expect(kindOf("anything", 400)).toBe("invalid-request");
 });

@@ -3,8 +3,17 @@ import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { FailedAnswer } from "../adapter.ts";
 import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
-import { countOf, isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";
-import { errorIn, messageOf } from "./error-body.ts";
+import {
+  countOf,
+  isObject,
+  listOf,
+  nonEmpty,
+  objectOf,
+  textOf,
+  type JsonObject,
+} from "../shared/json-fields.ts";
+import { errorIn, innermostMessage, messageOf } from "./error-body.ts";
+import { kindOfError } from "./error-kind.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 
 export const requestIdHeader = "x-request-id";
@@ -13,17 +22,24 @@ export const requestIdHeader = "x-request-id";
 export function createReadFailure(clock: Clock): (answer: FailedAnswer) => UpstreamFailureDetails {
   return ({ status, headers, body }) => {
     const details = classifyError(status, readError(new TextDecoder().decode(body)));
-    return { ...details, status, retryAfterMs: readRetryAfter(headers, clock.now()) };
+    const retryAfterMs = readRetryAfter(headers, clock.now()) ?? details.retryAfterMs;
+    return { ...details, status, retryAfterMs };
   };
 }
 
-/** The error of a body; a body that is not JSON (a proxy's HTML page) has no useful message. */
+/** The error of a body: of its object, the first of its list, or its text. */
 function readError(text: string): unknown {
+  const value = parseJson(text);
+  const first = listOf(value)?.[0] ?? value;
+  return isObject(first) ? (errorIn(first) ?? first) : first;
+}
+
+/** Plain text is a message, but no page that a proxy has for browsers. */
+function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? (errorIn(value) ?? value) : listOf(value)?.[0];
+    return JSON.parse(text);
   } catch {
-    return undefined;
+    return /^\s*</.test(text) ? undefined : nonEmpty(text.trim());
   }
 }
 
@@ -31,16 +47,59 @@ function readError(text: string): unknown {
 export function classifyError(status: number | undefined, error: unknown): UpstreamFailureDetails {
   const body = objectOf(error);
   const message = textOf(error) ?? (body && messageOf(body)) ?? wordless(status);
-  const words = [body?.["code"], body?.["type"], message].map(String).join(" ").toLowerCase();
+  const innerMessage = innermostMessage(message, body);
   const knownStatus = status ?? statusOf(body?.["code"]) ?? statusOf(body?.["status"]);
+  const param = cleanParam(body?.["param"]);
+  const codes = codesOf(body);
+  const facts = { status: knownStatus, codes, message, innerMessage, param };
+  const kind = kindOfError(facts);
   return {
-    kind: classify(knownStatus, words),
-    message: cleanMessage(message),
+    kind,
+    message: cleanMessage(innerMessage),
     status: knownStatus,
-    code: cleanCode(body?.["code"]) ?? cleanCode(body?.["type"]),
-    param: cleanParam(body?.["param"]),
+    code: namesOf(body)
+      .map(cleanCode)
+      .find((code) => code !== undefined),
+    param,
+    hint: hintFor(kind),
+    retryAfterMs: retryDelayOf(body),
   };
 }
+
+/** Names of the error, the most precise one first. */
+function namesOf(body: JsonObject | undefined): readonly unknown[] {
+  return [body?.["code"], body?.["type"], body?.["status"]];
+}
+
+function codesOf(body: JsonObject | undefined): ReadonlySet<string> {
+  const reasons = detailsOf(body).map(({ reason }) => reason);
+  const codes = [...namesOf(body), ...reasons].flatMap((name) => textOf(name)?.toLowerCase() ?? []);
+  // OpenRouter's refusal of content is 403, as that of a credential.
+  const flagged = objectOf(body?.["metadata"])?.["flagged_input"];
+  return new Set(flagged === undefined ? codes : [...codes, "flagged_input"]);
+}
+
+/** Google's further facts (`google.rpc.ErrorInfo`, `google.rpc.RetryInfo`). */
+function detailsOf(body: JsonObject | undefined): readonly JsonObject[] {
+  return (listOf(body?.["details"]) ?? []).filter(isObject);
+}
+
+/** `{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.1s"}` */
+function retryDelayOf(body: JsonObject | undefined): number | undefined {
+  for (const { retryDelay } of detailsOf(body)) {
+    const seconds = /^(\d{1,9}(?:\.\d+)?)s$/.exec(textOf(retryDelay) ?? "")?.[1];
+    if (seconds !== undefined) return Math.ceil(Number(seconds) * 1_000);
+  }
+  return undefined;
+}
+
+function hintFor(kind: UpstreamFailureKind): string | undefined {
+  return kind === "account-blocked" ? accountHint : undefined;
+}
+
+const accountHint =
+  "the account at the provider has no credit left, has reached its spending limit or is closed: " +
+  "see its billing page";
 
 /** A code that is an HTTP status: servers also have numeric codes of their own. */
 function statusOf(code: unknown): number | undefined {
@@ -58,35 +117,3 @@ function wordless(status: number | undefined): string {
   const answer = status === undefined ? "an error" : `status ${status}`;
   return `the model's upstream answered ${answer} and gave no reason`;
 }
-
-/** The text decides first if servers use one status for several meanings, then the status. */
-function classify(status: number | undefined, words: string): UpstreamFailureKind {
-  // A throttle that mentions tokens must never be taken for an exceeded context window.
-  if (status === 429) return overloadWords.test(words) ? "overloaded" : "throttled";
-  const isRefusal = status === undefined || (status >= 400 && status < 500);
-  if (isRefusal && overflowWords.test(words)) return "context-overflow";
-  if (isRefusal && contentWords.test(words)) return "content-refused";
-  if (status === undefined) return classifyWords(words);
-  if (operatorStatuses.has(status)) return "bad-credential";
-  if (status === 404) return "unknown-model";
-  if (status === 408 || status === 504) return "timed-out";
-  if (status === 503 || status === 529) return "overloaded";
-  return callerStatuses.has(status) ? "invalid-request" : "unavailable";
-}
-
-/** These concern the operator's account or access, not the request; 402 and 407 included. */
-const operatorStatuses: ReadonlySet<number> = new Set([401, 402, 403, 407]);
-/** These concern the request. Servers answer 501 for features that they lack. */
-const callerStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422, 501]);
-
-function classifyWords(words: string): UpstreamFailureKind {
-  if (/rate.?limit|throttl|quota|too many requests/.test(words)) return "throttled";
-  if (overloadWords.test(words)) return "overloaded";
-  if (/invalid_request|badrequest/.test(words)) return "invalid-request";
-  return "unavailable";
-}
-
-const overloadWords = /overload|capacity|unavailable_error|service_unavailable/;
-const overflowWords =
-  /context_length_exceeded|exceed_context_size|maximum context length|context (?:window|length|size)|input tokens exceed|prompt is too long|too many tokens in/;
-const contentWords = /content_policy|content_filter|responsible.?ai|content management policy/;

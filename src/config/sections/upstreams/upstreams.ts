@@ -19,7 +19,9 @@ function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
         initial: "3s",
       }),
       first_byte: duration({
-        about: "From the request to the first byte of the answer.",
+        about:
+          "From the request to the first byte of a streamed answer. Whole answers and embeddings " +
+          "have only `total`.",
         min: "10ms",
         max: "1h",
         initial: firstByte,

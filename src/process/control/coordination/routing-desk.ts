@@ -19,7 +19,7 @@ export interface RoutingDeskOptions {
 export class RoutingDesk {
   readonly handlers: Handlers<Pick<RoutingMessages, "routing.report" | "budget.take">> = {
     "routing.report": (report) => this.#learn(report),
-    "budget.take": ([kind, name]) => this.#budgets[kind].tryTake(name),
+    "budget.take": ([kind, name, key]) => this.#budgets[kind].tryTake(name, key),
   };
   readonly #options: RoutingDeskOptions;
   readonly #budgets: { readonly retries: RetryBudget; readonly hedges: RetryBudget };

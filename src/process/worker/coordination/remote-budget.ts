@@ -26,15 +26,15 @@ export class RemoteBudget implements ExtraAttempts {
     reports.began(kind, name);
   }
 
-  async tryTake(name: string): Promise<boolean> {
+  async tryTake(name: string, key: string): Promise<boolean> {
     const { kind, link, own } = this.#options;
     try {
-      const isTaken = await link.ask("budget.take", [kind, name]);
-      if (isTaken) own.took(name);
+      const isTaken = await link.ask("budget.take", [kind, name, key]);
+      if (isTaken) own.took(name, key);
       return isTaken;
     } catch (error) {
       if (!(error instanceof LinkLost)) throw error;
-      return own.tryTake(name);
+      return own.tryTake(name, key);
     }
   }
 

@@ -47,23 +47,23 @@ async function takenOf(tries: number, take: () => boolean | Promise<boolean>): P
 
 test("workers take extra attempts of one budget, which grows with the attempts of all", async () => {
   const { pass, first, second } = start();
-  expect(await takenOf(3, () => first.budgets.retries.tryTake("t"))).toBe(3);
-  expect(await takenOf(3, () => second.budgets.retries.tryTake("t"))).toBe(1);
+  expect(await takenOf(3, () => first.budgets.retries.tryTake("t", "k"))).toBe(3);
+  expect(await takenOf(3, () => second.budgets.retries.tryTake("t", "k"))).toBe(1);
   for (const { budgets } of [first, second]) {
     for (let time = 0; time < 20; time += 1) budgets.retries.began("t");
   }
-  expect(await second.budgets.retries.tryTake("t")).toBe(false);
+  expect(await second.budgets.retries.tryTake("t", "k")).toBe(false);
   pass(100);
-  expect(await takenOf(9, () => second.budgets.retries.tryTake("t"))).toBe(4);
-  expect(await first.budgets.hedges.tryTake("t")).toBe(true);
+  expect(await takenOf(9, () => second.budgets.retries.tryTake("t", "k"))).toBe(4);
+  expect(await first.budgets.hedges.tryTake("t", "k")).toBe(true);
 });
 
 test("without control each has its part of the budget, less what control gave it", async () => {
   const { first, second } = start();
-  expect(await first.budgets.retries.tryTake("t")).toBe(true);
+  expect(await first.budgets.retries.tryTake("t", "k")).toBe(true);
   for (const { way } of [first, second]) way.lose();
-  expect(await takenOf(5, () => first.budgets.retries.tryTake("t"))).toBe(1);
-  expect(await takenOf(5, () => second.budgets.retries.tryTake("t"))).toBe(2);
+  expect(await takenOf(5, () => first.budgets.retries.tryTake("t", "k"))).toBe(1);
+  expect(await takenOf(5, () => second.budgets.retries.tryTake("t", "k"))).toBe(2);
 });
 
 test("control learns the concurrency limit of a target from all workers", () => {

@@ -3,7 +3,7 @@ import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-fai
 import { hintFor } from "./operator-hints.ts";
 import { cleanCode, cleanMessage } from "../../shared/clean-message.ts";
 import { nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
-import { kindOfValidation, saysOverflow } from "./validation-texts.ts";
+import { kindOfValidation, saysOverflow, saysUnpaid } from "./validation-texts.ts";
 
 /** The service's error, before or within an answer. */
 export interface ServiceException {
@@ -59,6 +59,8 @@ function kindByName({ shortName, message, body }: ReadException): UpstreamFailur
     case "modelstreamerror":
       if (numberOf(body["originalStatusCode"]) === 429) return "throttled";
       return saysOverflow(message) ? "context-overflow" : "unavailable";
+    case "accessdenied":
+      return saysUnpaid(message) ? "account-blocked" : "bad-credential";
     default:
       return kindsByName.get(shortName);
   }
@@ -74,7 +76,6 @@ const kindsByName: ReadonlyMap<string, UpstreamFailureKind> = new Map([
   ["internalserver", "unavailable"],
   ["resourcenotfound", "unknown-model"],
   ["ftuformnotfilled", "unknown-model"],
-  ["accessdenied", "bad-credential"],
   // Mistakes of the gateway itself.
   ["conflict", "unavailable"],
   ["unknownoperation", "unavailable"],
@@ -107,7 +108,7 @@ function kindByStatus({ shortName, status, message }: ReadException): UpstreamFa
       return shortName === undefined ? kindOfValidation(message) : "invalid-request";
     case 401:
     case 403:
-      return /\bexpired\b/i.test(message) ? "stale-credential" : "bad-credential";
+      return expiredTexts.test(message) ? "stale-credential" : "bad-credential";
     case 404:
       return "unknown-model";
     case 408:
@@ -126,8 +127,11 @@ function kindByStatus({ shortName, status, message }: ReadException): UpstreamFa
   }
 }
 
+const expiredTexts =
+  /^(?:the )?(?:provided |security |bearer )*(?:token|signature|request)\b.{0,60}\bexpired\b/i;
+
 /** For answers that have neither name nor status. */
-const throttleTexts = /too many requests|rate limit|throttl|too many tokens, please wait/i;
+const throttleTexts = /^(?:too many (?:requests|tokens)|rate limit|throttl)/i;
 
 function withoutPreamble(message: string): string {
   return message.replace(/^The model returned the following errors: /i, "");

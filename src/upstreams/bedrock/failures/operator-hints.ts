@@ -9,6 +9,7 @@ export function hintFor(
     case "unknown-model":
       return modelHints.find(([text]) => text.test(message))?.[1] ?? usualModelHint;
     case "bad-credential":
+    case "account-blocked":
       return accessHints.find(([text]) => text.test(message))?.[1] ?? usualAccessHint(shortName);
     case "stale-credential":
       return credentialHint;

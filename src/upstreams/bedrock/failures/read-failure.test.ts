@@ -143,7 +143,7 @@ const rows: readonly Row[] = [
     403,
     "Model access is denied due to INVALID_PAYMENT_INSTRUMENT:A valid payment instrument must be " +
       "provided.",
-    "bad-credential",
+    "account-blocked",
   ],
   // Quoted words of a caller do not concern the operator.
   [
@@ -152,6 +152,19 @@ const rows: readonly Row[] = [
     "Malformed input request: #: extraneous key [your account is not authorized] is not permitted",
     "invalid-request",
   ],
+  ...[
+    "The provided model identifier is invalid.",
+    "Invocation of model ID x with on-demand throughput isn't supported.",
+    "Value 'x' at 'modelId' failed to satisfy constraint",
+    "The guardrail identifier or version provided in the request does not exist.",
+    "Model access is denied due to INVALID_PAYMENT_INSTRUMENT",
+    "This model version has reached the end of its life.",
+  ].map((words): Row => [
+    "ValidationException",
+    400,
+    `1 validation error detected: Value '${words}' at 'messages.1.content' is not allowed`,
+    "invalid-request",
+  ]),
   [
     "ValidationException",
     400,

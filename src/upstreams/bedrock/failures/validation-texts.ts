@@ -5,7 +5,8 @@ import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts
  * is without the preamble that the provider puts before a model's own message.
  */
 export function kindOfValidation(message: string): UpstreamFailureKind {
-  if (identifierTexts.test(message) || guardrailTexts.test(message)) return "unknown-model";
+  if (targetTexts.test(message)) return "unknown-model";
+  if (saysUnpaid(message)) return "account-blocked";
   if (accountTexts.test(message)) return "bad-credential";
   if (saysOverflow(message)) return "context-overflow";
   if (capTexts.test(message)) return "unsupported";
@@ -16,23 +17,31 @@ export function saysOverflow(message: string): boolean {
   return overflowTexts.test(message);
 }
 
-// The apostrophe of "isn’t" is a curly one.
-const identifierTexts = anyOf(
-  "model identifier is invalid",
-  "on-demand throughput isn.t supported",
-  "doesn.t support on-demand throughput",
-  "at 'modelId' failed to satisfy",
-  "reached the end of its life",
-  "marked by provider as Legacy",
-);
+/** The account has no means of payment for the model. */
+export function saysUnpaid(message: string): boolean {
+  return /^model access is denied due to INVALID_PAYMENT_INSTRUMENT\b/i.test(message);
+}
 
-/** The guardrail is part of the target as the operator wrote it: another target may have none. */
-const guardrailTexts = /guardrail (?:identifier|version)|guardrail(?:Config|Identifier|Version)\b/i;
+// What concerns the operator is matched only at the beginning, because the rest of a message may
+// quote a caller.
 
 /**
- * What the operator's account may not do, although the request is valid. Matched only at the
- * beginning, because the rest of a message may quote a caller. All are from reports; the provider
- * documents none of them as a validation error.
+ * The identifier and the guardrail are parts of the target as the operator wrote it. The apostrophe
+ * of "isn’t" is a curly one.
+ */
+const targetTexts = anyOf(
+  "^(?:the provided )?model identifier is invalid\\b",
+  "^invocation of model id \\S+ with on-demand throughput isn.t supported\\b",
+  "^the provided model doesn.t support on-demand throughput\\b",
+  "^th(?:e|is) model(?: version)? has reached the end of its life\\b",
+  "^(?:access denied\\. )?this model is marked by provider as legacy\\b",
+  "^the (?:provided )?guardrail ?(?:identifier|version)\\b",
+  "^\\d+ validation errors? detected: value '[^']*' at '(?:modelid|guardrailconfig\\.\\w+)' failed to satisfy\\b",
+);
+
+/**
+ * What the operator's account may not do, although the request is valid. All are from reports; the
+ * provider documents none of them as a validation error.
  */
 const accountTexts = anyOf(
   "^operation not allowed\\b",
