@@ -51,6 +51,8 @@ export interface Call {
   readonly origin?: RequestOrigin | undefined;
   /** Request headers. */
   readonly headers: Pick<Headers, "get">;
+  /** `keep` must be called before requests that are sent once the answer has begun. */
+  readonly bodyMemory?: { keep(): () => void };
   /** Undefined: no hook follows this call. */
   readonly hooks?: RunningHooks;
   /** The request as counted on arrival; undefined: admission counts it. */

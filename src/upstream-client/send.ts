@@ -54,16 +54,7 @@ export async function send(
   const { upstream, places } = options;
   if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
   if (!places.tryOpen()) await waitForPlace(options);
-  // A stream is long-lived; its watchdog must not keep the request body in memory.
-  const { url } = request;
-  const watchdog = new Watchdog({
-    onStop: () => places.close(),
-    timeouts: options.timeouts,
-    endsAt: options.endsAt,
-    clock: options.clock,
-    callerSignal: options.callerSignal,
-    canConnect: (time) => options.hosts.canConnect({ url, ...time }),
-  });
+  const watchdog = watchdogOf(request.url, options);
   try {
     const authorizing = upstream.adapter.authorize(request, watchdog);
     const authorized = authorizing instanceof Promise ? await authorizing : authorizing;
@@ -85,6 +76,21 @@ export async function send(
     watchdog.abort();
     throw explain(error, { watchdog, callerSignal: options.callerSignal });
   }
+}
+
+/**
+ * A function of its own: the closures of an asynchronous function keep its parameters in memory,
+ * and a stream must not keep the body of its request.
+ */
+function watchdogOf(url: string, options: SendOptions): Watchdog {
+  return new Watchdog({
+    onStop: () => options.places.close(),
+    timeouts: options.timeouts,
+    endsAt: options.endsAt,
+    clock: options.clock,
+    callerSignal: options.callerSignal,
+    canConnect: (time) => options.hosts.canConnect({ url, ...time }),
+  });
 }
 
 /** Other requests of the attempt hold its places, which become free one by one. */

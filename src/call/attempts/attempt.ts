@@ -78,16 +78,23 @@ export async function attemptStream<Event>(
   candidate: Destination,
   context: AttemptContext,
 ): Promise<OpenStream<Event>> {
-  const { call, services } = context;
   const answer = await sendTo(exchange, candidate, context);
-  const decoder = exchange.newDecoder(call.snapshot.settings);
-  const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
+  const decoder = exchange.newDecoder(context.call.snapshot.settings);
+  const onMalformed = malformedReporter(candidate, context);
   const rest = new EventReader({ answer, decoder, onMalformed });
   const first = await nextOf(rest);
   if (first === undefined) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
   }
   return { first, rest };
+}
+
+/** Outside `attemptStream`, whose closures would keep the request in memory (see `watchdogOf`). */
+function malformedReporter(
+  candidate: Destination,
+  { call, services }: AttemptContext,
+): (count: number) => void {
+  return (count) => services.onMalformedEvents(call, candidate, count);
 }
 
 function sendTo(

@@ -41,11 +41,11 @@ export async function readBody(
   const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
   const isEncoded = encoding !== "identity";
   const wireBytes = length ?? limits.bodyLimitBytes;
-  const mostBytes = wireBytes + (isEncoded ? mostExpandedBytes(wireBytes, limits) : 0);
+  const mostBytes = isEncoded ? mostBytesOf(wireBytes, limits) : parsedFactor * wireBytes;
   const body = await readBytes(request, limits, { length, reserve: () => hold.reserve(mostBytes) });
   request.signal.throwIfAborted();
   if (isEncoded) return readEncoded({ body, encoding }, limits, hold);
-  hold.shrinkTo(body.byteLength);
+  hold.becomes(parsedFactor * body.byteLength);
   const scanning = scanJson(body, limits);
   if (scanning !== undefined) await scanning;
   return body;
@@ -58,8 +58,8 @@ async function readEncoded(
 ): Promise<Uint8Array> {
   const scan = new JsonScan(limits);
   const wireBytes = sent.body.byteLength;
-  const mostBytes = wireBytes + mostExpandedBytes(wireBytes, limits);
-  hold.shrinkTo(mostBytes);
+  const mostBytes = mostBytesOf(wireBytes, limits);
+  hold.becomes(mostBytes);
   let bytes = wireBytes;
   const body = await decompress(sent, limits, (piece) => {
     scan.push(piece);
@@ -67,8 +67,20 @@ async function readEncoded(
     return bytes > smallBytes ? hold.reserve(mostBytes) : undefined;
   });
   releaseBytes(sent.body);
-  hold.shrinkTo(body.byteLength);
+  hold.becomes(parsedFactor * body.byteLength);
   return body;
+}
+
+/**
+ * What is in memory of a body that waits for its answer, for one byte of it: the parsed request and
+ * the request for the upstream, measured with bodies of 8 MiB.
+ */
+export const parsedFactor = 2;
+
+/** For a compressed body: beside its parsed form, or beside what was sent. */
+function mostBytesOf(wireBytes: number, limits: BodyLimits): number {
+  const expandedBytes = mostExpandedBytes(wireBytes, limits);
+  return expandedBytes + Math.max(expandedBytes * (parsedFactor - 1), wireBytes);
 }
 
 /**

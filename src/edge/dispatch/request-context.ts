@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller } from "../../domain/keys/key.ts";
-import type { BodyHold, BodyMemory } from "../body/body-memory.ts";
+import type { BodyHold, BodyMemory, BodyUse } from "../body/body-memory.ts";
 import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
 import type { DispatchOptions, EdgeSettings, HandledRequest } from "./dispatch-options.ts";
@@ -28,7 +28,7 @@ export interface RequestContext {
   caller: Caller | undefined;
   /** Account of the principal, once it is identified. */
   accountId: string | undefined;
-  /** Memory of the body, released when the answer is made. */
+  /** Memory of the body; it may be kept when the answer has begun. */
   body: BodyHold | undefined;
   /** Set when the answer is an error. */
   error: GatewayError | undefined;
@@ -61,9 +61,25 @@ export function streamEndOf({ connections, request }: RequestContext): (end: Str
 export function readBodyOf(context: RequestContext): Promise<Uint8Array> {
   const { request, edge, bodyMemory, isAdmin } = context;
   if (isAdmin && !hasBody(request)) return Promise.resolve(new Uint8Array(0));
-  const name = context.caller?.key.id ?? addressOf(context);
-  context.body = bodyMemory.hold({ name, request }, edge.bodyLimits);
+  const { id: name, accountId: account } = context.caller?.key ?? addressOwner(context);
+  context.body = bodyMemory.hold({ name, account, request }, edge.bodyLimits);
   return readBody(request, edge.bodyLimits, context.body);
+}
+
+function addressOwner(context: RequestContext): {
+  readonly id: string;
+  readonly accountId: string;
+} {
+  const address = addressOf(context);
+  return { id: address, accountId: address };
+}
+
+/** Of a body that was read with `readBodyOf`. */
+export function bodyUseOf(context: RequestContext): BodyUse {
+  return {
+    keep: () => context.body?.keep() ?? (() => undefined),
+    becomes: (bytes) => context.body?.becomes(bytes),
+  };
 }
 
 export function addressOf({ connections, request, edge }: RequestContext): string {
