@@ -81,7 +81,7 @@ async function wholeReply({ surface, call, chat, services }: ChatReply): Promise
  */
 async function openStream(reply: ChatReply): Promise<OpenedAnswer> {
   const { surface, call, chat, services, settings } = reply;
-  const opening = keptFor(call.bodyMemory, openChatStream(call, chat, services));
+  const opening = keptFor(call.memory, openChatStream(call, chat, services));
   // Without keep-alives there is nothing to send early, so the headers wait for the first event.
   const isHeld = settings.keepAlive === "off";
   const isKnown =

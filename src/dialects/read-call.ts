@@ -27,7 +27,7 @@ export async function readCall(plain: KeyCall): Promise<ReadCall> {
   const mark = marking && (await marking);
   const parsing = parseJson(bytes);
   const { value, text } = parsing instanceof Promise ? await parsing : parsing;
-  call.bodyMemory.becomes(parsedBytes(text, bodyBytes));
+  call.memory.becomes(parsedBytes(text, bodyBytes));
   return { call, bodyBytes, mark, value, text };
 }
 

@@ -143,7 +143,7 @@ export class RepeatableCalls {
     return new SharedCall({
       ...guarded,
       // The first caller may leave before the call of the others is sent.
-      run: (signal) => keptFor(call.bodyMemory, guarded.run(signal)),
+      run: (signal) => keptFor(call.memory, guarded.run(signal)),
       keep: (answer) => this.#kept.keep({ names, accountId, answer }),
       limitBytes: this.#services.settings().answerLimitBytes,
       memory: this.#memory,

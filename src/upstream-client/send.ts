@@ -11,7 +11,7 @@ import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
 import { explain } from "./explain-failure.ts";
 import { ClientError } from "./http/client-error.ts";
-import type { Transport, TransportResponse } from "./transport.ts";
+import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
 import { whyEnded } from "../domain/waiting/why-ended.ts";
 
@@ -26,6 +26,7 @@ export interface SendOptions {
   readonly hosts: Pick<HostProbes, "canConnect">;
   /** One is opened for the request and closed when its connection ends. */
   readonly places: RequestPlaces;
+  readonly onUnread?: TransportRequest["onUnread"];
 }
 
 /** The places at the upstream that requests of one attempt share. */
@@ -61,7 +62,8 @@ export async function send(
     if (watchdog.isAborted) throw new ClientError("Cancelled", "connecting");
     const { method, headers, body } = authorized;
     const { connections } = upstream;
-    const sending = { method, headers, body, connections, progress: watchdog };
+    const { onUnread } = options;
+    const sending = { method, headers, body, connections, progress: watchdog, onUnread };
     const response = await options.transport(authorized.url, sending);
     watchdog.connected();
     const sent = { url: authorized.url, headers };

@@ -112,6 +112,7 @@ function sendTo(
     transport: services.transport,
     callerSignal: call.signal,
     hosts: services.hosts,
+    onUnread: call.memory?.unread,
     places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
   };
   const { hooks, signal } = call;

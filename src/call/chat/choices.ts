@@ -104,7 +104,7 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   const open = (_: number, own: EndSignal) =>
     attemptStream(exchange, candidate, { ...context, call: { ...context.call, signal: own } });
   const opened = await openTogether({ count: limit, limit, signal }, open);
-  const onAllOpen = context.call.bodyMemory?.keep() ?? (() => undefined);
+  const onAllOpen = context.call.memory?.keep() ?? (() => undefined);
   const rest = new MergedChoices({ choices, opened, open, onAllOpen, signal });
   const first = await nextOf(rest);
   if (first === undefined) throw noChoice();

@@ -23,6 +23,7 @@ import type { RouteMatch } from "./route-table.ts";
 import type { SentPath } from "./segment-routes.ts";
 import { Surfaces } from "./surfaces.ts";
 import { closingUnread, toResponse } from "../replies/to-response.ts";
+import { UnreadStreams } from "../body/unread-streams.ts";
 import { watchedBody } from "../body/watched-body.ts";
 
 /** Answers synchronously where nothing has to be awaited, which keeps refusals cheap. */
@@ -34,6 +35,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const isAdmin = options.routes.listener === "admin";
   const surfaces = new Surfaces(options);
   const bodyMemory = new BodyMemory(options.clock);
+  const unread = new UnreadStreams();
   return (request, connections, sent) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
@@ -42,6 +44,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       options,
       surfaces,
       bodyMemory,
+      unread,
       isAdmin,
       edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
       request,

@@ -3,7 +3,7 @@ import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Principal, Role, Scope } from "../../domain/accounts/user.ts";
 import type { Dialect } from "../dialect.ts";
-import type { RequestOrigin } from "../../snapshot/call.ts";
+import type { CallMemory, RequestOrigin } from "../../snapshot/call.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { BodyUse } from "../body/body-memory.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
@@ -33,8 +33,8 @@ export interface KeyCall extends PublicCall {
   readonly counted?: CountedRequest | undefined;
   /** Reads the body; only once, only on POST. */
   readBody(): Promise<Uint8Array>;
-  /** What is counted for its body, until the reply is made and nobody keeps it. */
-  readonly bodyMemory: BodyUse;
+  /** Its body is counted until the reply is made and nobody keeps it. */
+  readonly memory: BodyUse & CallMemory;
   /** Must be called at the end of a streamed body. */
   streamEnded(end: StreamEnd): void;
 }
