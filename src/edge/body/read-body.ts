@@ -36,7 +36,7 @@ export async function readBody(
   const declared = request.headers.get("content-length");
   const length = declared === null ? undefined : Number(declared);
   if (length !== undefined && length > limits.bodyLimitBytes) {
-    throw await refuseLong(request, length, limits);
+    throw tooLarge(limits.bodyLimitBytes, length);
   }
   const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
   const isEncoded = encoding !== "identity";
@@ -81,36 +81,6 @@ export const parsedFactor = 2;
 function mostBytesOf(wireBytes: number, limits: BodyLimits): number {
   const expandedBytes = mostExpandedBytes(wireBytes, limits);
   return expandedBytes + Math.max(expandedBytes * (parsedFactor - 1), wireBytes);
-}
-
-/**
- * Bodies up to this many times the limit are read and discarded before they are refused: a client
- * that is still writing when the connection closes never sees the answer.
- */
-const discardFactor = 4;
-const discardTimeoutMs = 5_000;
-
-async function refuseLong(
-  request: Request,
-  length: number,
-  limits: BodyLimits,
-): Promise<GatewayError> {
-  const { bodyLimitBytes, bodyTimeoutMs } = limits;
-  const { body } = request;
-  if (length > discardFactor * bodyLimitBytes || body === null) {
-    return tooLarge(bodyLimitBytes, length, closeConnection);
-  }
-  const timeouts = { bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
-  try {
-    await withDeadline(() => discard(body), request, timeouts);
-    return tooLarge(bodyLimitBytes, length, {});
-  } catch {
-    return tooLarge(bodyLimitBytes, length, closeConnection);
-  }
-}
-
-async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
-  for await (const chunk of body) releaseBytes(chunk);
 }
 
 function requireJson(contentType: string | null): void {
@@ -187,17 +157,20 @@ async function readChunks(
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > discardFactor * limitBytes) throw tooLarge(limitBytes, size, closeConnection);
-    if (size > limitBytes) chunks.length = 0;
-    else {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { value: chunk } = await reader.read();
+      if (chunk === undefined) return joinChunks(chunks, size);
+      size += chunk.byteLength;
+      if (size > limitBytes) throw tooLarge(limitBytes, size);
       await onChunk(size);
       chunks.push(chunk);
     }
+  } finally {
+    // The rest of a refused body is read by `Lingering`.
+    reader.releaseLock();
   }
-  if (size > limitBytes) throw tooLarge(limitBytes, size, {});
-  return joinChunks(chunks, size);
 }
 
 /** Suspends the deadline during a wait for memory, which is not the sender's fault. */
@@ -243,14 +216,10 @@ function unreadable(request: Request, cause: unknown): GatewayError {
   });
 }
 
-function tooLarge(
-  limitBytes: number,
-  readBytes: number,
-  headers: Readonly<Record<string, string>>,
-): GatewayError {
+function tooLarge(limitBytes: number, readBytes: number): GatewayError {
   return new GatewayError("request_too_large", {
     message: `Maximum content size limit (${limitBytes}) exceeded (${readBytes} bytes read)`,
-    headers,
+    headers: closeConnection,
   });
 }
 

@@ -6,6 +6,7 @@ import type { Connections } from "../listen.ts";
 import type { DispatchOptions, EdgeSettings, HandledRequest } from "./dispatch-options.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 import { hasBody, readBody } from "../body/read-body.ts";
+import type { Lingering } from "../body/lingering.ts";
 import type { UnreadStreams } from "../body/unread-streams.ts";
 import type { KeyCall, PublicCall } from "./route.ts";
 import type { Surface, Surfaces } from "./surfaces.ts";
@@ -16,6 +17,7 @@ export interface RequestContext {
   readonly surfaces: Surfaces;
   readonly bodyMemory: BodyMemory;
   readonly unread: UnreadStreams;
+  readonly lingering: Lingering;
   readonly isAdmin: boolean;
   readonly edge: EdgeSettings;
   readonly request: Request;
