@@ -1,6 +1,7 @@
 import { capacityModes, type CapacityMode } from "../domain/limits/capacity.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { readMark, type RepeatMark } from "../idempotency/call-names.ts";
+import { parsedFactor } from "../edge/body/read-body.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { plainCall, type Call } from "../snapshot/call.ts";
 import { parseJson, type JsonBody } from "./request/parse-json.ts";
@@ -26,7 +27,13 @@ export async function readCall(plain: KeyCall): Promise<ReadCall> {
   const mark = marking && (await marking);
   const parsing = parseJson(bytes);
   const { value, text } = parsing instanceof Promise ? await parsing : parsing;
+  call.memory.becomes(parsedBytes(text, bodyBytes));
   return { call, bodyBytes, mark, value, text };
+}
+
+/** The runtime keeps a text beyond Latin-1 in two bytes for each character. */
+function parsedBytes({ length }: string, bodyBytes: number): number {
+  return parsedFactor * length * (length === bodyBytes ? 1 : 2);
 }
 
 /** The call with the options in its headers. Throws 400 for an invalid header. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ModelKind } from "../domain/model.ts";
+import { keptFor } from "../edge/body/body-memory.ts";
 import type { Reply } from "../edge/replies/reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
@@ -78,7 +79,7 @@ export class RepeatableCalls {
 
   /** Throws `GatewayError`. */
   whole(asked: AskedCall, run: Run<Reply>): Promise<Reply> {
-    return asked.mark === undefined ? run(asked.call) : this.#sharedWhole(asked, run);
+    return asked.mark === undefined ? run(asked.call) : this.#sharedWhole(asked, onlyOnce(run));
   }
 
   async #sharedWhole(asked: AskedCall, run: Run<Reply>): Promise<Reply> {
@@ -89,7 +90,7 @@ export class RepeatableCalls {
 
   /** Throws `GatewayError`. */
   streamed(asked: AskedCall, run: Run<OpenedAnswer>): Promise<StreamedAnswer> {
-    return asked.mark === undefined ? run(asked.call) : this.#sharedStream(asked, run);
+    return asked.mark === undefined ? run(asked.call) : this.#sharedStream(asked, onlyOnce(run));
   }
 
   async #sharedStream(asked: AskedCall, run: Run<OpenedAnswer>): Promise<StreamedAnswer> {
@@ -138,8 +139,11 @@ export class RepeatableCalls {
         run({ ...call, signal, options: { ...call.options, deadlineAt: undefined } }),
       onEnd,
     };
+    const guarded = this.#claims?.guard(names, work) ?? work;
     return new SharedCall({
-      ...(this.#claims?.guard(names, work) ?? work),
+      ...guarded,
+      // The first caller may leave before the call of the others is sent.
+      run: (signal) => keptFor(call.memory, guarded.run(signal)),
       keep: (answer) => this.#kept.keep({ names, accountId, answer }),
       limitBytes: this.#services.settings().answerLimitBytes,
       memory: this.#memory,
@@ -151,6 +155,17 @@ export class RepeatableCalls {
 interface BegunCall extends Pick<AskedCall, "call"> {
   readonly names: AllRequestNames;
   readonly onEnd: () => void;
+}
+
+/** A shared stream is long-lived, and must not keep the request of its call in memory. */
+function onlyOnce<Given>(run: Run<Given>): Run<Given> {
+  const held: { run?: Run<Given> | undefined } = { run };
+  return (call) => {
+    const { run: own } = held;
+    held.run = undefined;
+    if (own === undefined) throw new Error("a call is made only once");
+    return own(call);
+  };
 }
 
 /** Throws 400 for a model that was removed since the answer was kept. */

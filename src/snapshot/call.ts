@@ -33,6 +33,13 @@ export interface RequestOrigin {
   readonly onCall: () => void;
 }
 
+export interface CallMemory {
+  /** Keeps the request's body counted for what is sent once the answer has begun. */
+  keep(): () => void;
+  /** So many bytes more of its answer are unread, or fewer. */
+  readonly unread: (bytes: number) => void;
+}
+
 /** One request of a caller. */
 export interface Call {
   /** Request id, also of the reservation and the ledger row. */
@@ -51,6 +58,8 @@ export interface Call {
   readonly origin?: RequestOrigin | undefined;
   /** Request headers. */
   readonly headers: Pick<Headers, "get">;
+  /** What the gateway has in memory for the call, as its edge counts it. */
+  readonly memory?: CallMemory;
   /** Undefined: no hook follows this call. */
   readonly hooks?: RunningHooks;
   /** The request as counted on arrival; undefined: admission counts it. */

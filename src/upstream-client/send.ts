@@ -12,7 +12,7 @@ import type { Upstream } from "../snapshot/snapshot.ts";
 import { decodedResponse } from "./decoded-response.ts";
 import { explain } from "./explain-failure.ts";
 import { ClientError } from "./http/client-error.ts";
-import type { Transport, TransportResponse } from "./transport.ts";
+import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
 import { whyEnded } from "../domain/waiting/why-ended.ts";
 
@@ -27,6 +27,7 @@ export interface SendOptions {
   readonly hosts: Pick<HostProbes, "canConnect">;
   /** One is opened for the request and closed when its connection ends. */
   readonly places: RequestPlaces;
+  readonly onUnread?: TransportRequest["onUnread"];
 }
 
 /** The places at the upstream that requests of one attempt share. */
@@ -55,23 +56,15 @@ export async function send(
   const { upstream, places } = options;
   if (options.callerSignal.aborted) throw whyEnded(options.callerSignal);
   if (!places.tryOpen()) await waitForPlace(options);
-  // A stream is long-lived; its watchdog must not keep the request body in memory.
-  const { url } = request;
-  const watchdog = new Watchdog({
-    onStop: () => places.close(),
-    timeouts: options.timeouts,
-    endsAt: options.endsAt,
-    clock: options.clock,
-    callerSignal: options.callerSignal,
-    canConnect: (time) => options.hosts.canConnect({ url, ...time }),
-  });
+  const watchdog = watchdogOf(request.url, options);
   try {
     const authorizing = upstream.adapter.authorize(request, watchdog);
     const authorized = authorizing instanceof Promise ? await authorizing : authorizing;
     if (watchdog.isAborted) throw new ClientError("Cancelled", "connecting");
     const { method, headers, body } = authorized;
     const { connections } = upstream;
-    const sending = { method, headers, body, connections, progress: watchdog };
+    const { onUnread } = options;
+    const sending = { method, headers, body, connections, progress: watchdog, onUnread };
     const response = decodedResponse(await options.transport(authorized.url, sending));
     watchdog.connected();
     const sent = { url: authorized.url, headers };
@@ -87,6 +80,21 @@ export async function send(
     watchdog.abort();
     throw explain(error, { watchdog, callerSignal: options.callerSignal });
   }
+}
+
+/**
+ * A function of its own: the closures of an asynchronous function keep its parameters in memory,
+ * and a stream must not keep the body of its request.
+ */
+function watchdogOf(url: string, options: SendOptions): Watchdog {
+  return new Watchdog({
+    onStop: () => options.places.close(),
+    timeouts: options.timeouts,
+    endsAt: options.endsAt,
+    clock: options.clock,
+    callerSignal: options.callerSignal,
+    canConnect: (time) => options.hosts.canConnect({ url, ...time }),
+  });
 }
 
 /** Other requests of the attempt hold its places, which become free one by one. */

@@ -17,6 +17,8 @@ export interface TransportRequest {
   readonly connections: ConnectionSettings;
   /** Notified of the progress of the request. */
   readonly progress: RequestProgress;
+  /** Called when more bytes of the answer wait for their reader, or fewer. */
+  readonly onUnread?: ((bytes: number) => void) | undefined;
 }
 
 export interface RequestProgress {

@@ -188,7 +188,7 @@ export interface ToolCall {
 
 export const headOf = (alias: string): string =>
   `data: {"id":"ID","object":"chat.completion.chunk","created":0,"model":"${alias}",` +
-  `"system_fingerprint":null,"choices":`;
+  `"choices":`;
 
 /** A chunk of a stream that ends with its usage; `finish` is JSON, and fields behind it. */
 export const chunkOf = (alias: string, delta: string, finish = "null"): string =>

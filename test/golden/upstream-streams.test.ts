@@ -13,7 +13,7 @@ afterAll(async () => {
 
 const envelope =
   '{"id":"ID","object":"chat.completion.chunk","created":0,"model":"chat-model",' +
-  '"system_fingerprint":null,"choices":[{"index":0,"delta":';
+  '"choices":[{"index":0,"delta":';
 
 /** What the caller gets: deltas and finish reasons, after the envelope was checked. */
 async function deltasOf(answer: ScriptedAnswer, request: object = {}): Promise<readonly string[]> {

@@ -13,11 +13,11 @@ beforeAll(async () => {
   gateway = await startGateway({
     sections: {
       http:
-        "{ body_limit: 512KiB, decompressed_limit: 512KiB, body_memory: 2MiB, " +
-        "body_memory_per_key: 1MiB, body_memory_wait: 1s, body_timeout: 30s }",
+        "{ body_limit: 512KiB, decompressed_limit: 512KiB, body_memory: 4MiB, " +
+        "body_memory_per_key: 2MiB, body_memory_wait: 1s, body_timeout: 30s }",
     },
   });
-  other = (await gateway.createKey()).text;
+  other = (await gateway.createKey({ account: "other" })).text;
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
@@ -70,7 +70,8 @@ test("a waiting body continues when another one ends", async () => {
 });
 
 test("bodies of all keys together use the memory of all", async () => {
-  const keys = await Promise.all([1, 2, 3].map(() => gateway.createKey()));
+  const accounts = ["one", "two", "three"];
+  const keys = await Promise.all(accounts.map((account) => gateway.createKey({ account })));
   const stalled = await Promise.all(
     keys.flatMap(({ text }) => [stall(text, 450 * KiB), stall(text, 450 * KiB)]),
   );
@@ -81,7 +82,7 @@ test("bodies of all keys together use the memory of all", async () => {
   );
   const refused = answers.filter((answer) => answer !== undefined);
   expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 503));
-  // Four bodies use 1.8 of 2 MiB.
+  // Four bodies reserve 3.9 of 4 MiB.
   expect(refused.length).toBeGreaterThanOrEqual(2);
   for (const connection of stalled) connection[Symbol.dispose]();
   await Bun.sleep(50);
@@ -111,8 +112,8 @@ test.each([
   await using patient = await startGateway({
     sections: {
       http:
-        "{ body_limit: 512KiB, decompressed_limit: 512KiB, body_memory: 2MiB, " +
-        "body_memory_per_key: 1MiB, body_memory_wait: 20s }",
+        "{ body_limit: 512KiB, decompressed_limit: 512KiB, body_memory: 4MiB, " +
+        "body_memory_per_key: 2MiB, body_memory_wait: 20s }",
     },
   });
   const wire = wireOf(patient.key, { length: 500 * KiB, isChunked });
@@ -129,7 +130,8 @@ test.each([
 });
 
 test("small bodies never wait for the memory of others", async () => {
-  const keys = await Promise.all([1, 2, 3].map(() => gateway.createKey()));
+  const accounts = ["one", "two", "three"];
+  const keys = await Promise.all(accounts.map((account) => gateway.createKey({ account })));
   const stalled = await Promise.all(
     keys.flatMap(({ text }) => [stall(text, 450 * KiB), stall(text, 450 * KiB)]),
   );

@@ -51,6 +51,20 @@ export class RawConnection implements Disposable {
     this.#socket.pause();
   }
 
+  /** Reads after `pause`, until more has come than the system holds for a reader that pauses. */
+  readOn(): Promise<void> {
+    const systemBytes = 16 * 1024 * 1024;
+    let bytes = 0;
+    this.#socket.removeAllListeners("data");
+    return new Promise((resolve) => {
+      this.#socket.on("data", (piece: Buffer) => {
+        bytes += piece.byteLength;
+        if (bytes > systemBytes) resolve();
+      });
+      this.#socket.resume();
+    });
+  }
+
   /** The next answer, also after it a closed connection; undefined when it is closed without one. */
   async answer(method = "GET"): Promise<RawAnswer | undefined> {
     const deadline = Date.now() + patienceMs;

@@ -152,7 +152,7 @@ describeRows(
       "a Content-Length over the limit",
       post("Content-Length: 100000\r\n", "x".repeat(100_000)),
       413,
-      "open",
+      "closed",
     ],
     [
       "a request as a body over the limit",
@@ -160,11 +160,11 @@ describeRows(
       413,
       "closed",
     ],
-    ["chunks over the limit", post(chunked, chunks("x".repeat(100_000))), 413, "open"],
+    ["chunks over the limit", post(chunked, chunks("x".repeat(100_000))), 413, "closed"],
     [
       "chunks over the limit without an end",
       post(chunked, `fffff\r\n${"x".repeat(100_000)}`),
-      408,
+      413,
       "closed",
     ],
     ["a body that never ends by length", post("Content-Length: 500\r\n", body), 408, "closed"],

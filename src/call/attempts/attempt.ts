@@ -90,17 +90,24 @@ export async function attemptStream(
   candidate: Destination,
   context: AttemptContext,
 ): Promise<OpenStream<ChatEvent>> {
-  const { call, services } = context;
-  const timeouts = timeoutsOf(candidate);
-  const answer = await sendTo(exchange, candidate, { ...context, timeouts });
-  const decoder = exchange.newDecoder(call.snapshot.settings);
-  const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
+  const sending = { ...context, timeouts: timeoutsOf(candidate) };
+  const answer = await sendTo(exchange, candidate, sending);
+  const decoder = exchange.newDecoder(context.call.snapshot.settings);
+  const onMalformed = malformedReporter(candidate, context);
   const rest = new EventReader({ answer, decoder, onMalformed });
   const first = await nextOf(rest);
   if (first === undefined) {
     throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
   }
   return { first, rest };
+}
+
+/** Outside `attemptStream`, whose closures would keep the request in memory (see `watchdogOf`). */
+function malformedReporter(
+  candidate: Destination,
+  { call, services }: AttemptContext,
+): (count: number) => void {
+  return (count) => services.onMalformedEvents(call, candidate, count);
 }
 
 interface SendContext extends AttemptContext {
@@ -121,6 +128,7 @@ function sendTo(
     transport: services.transport,
     callerSignal: call.signal,
     hosts: services.hosts,
+    onUnread: call.memory?.unread,
     places: place ?? services.capacity.requestPlaces(candidate.upstream, { isBound: true }),
   };
   const { hooks, signal } = call;

@@ -104,7 +104,8 @@ export async function attemptChatStream(attempt: ChatAttempt): Promise<OpenStrea
   const open = (_: number, own: EndSignal) =>
     attemptStream(exchange, candidate, { ...context, call: { ...context.call, signal: own } });
   const opened = await openTogether({ count: limit, limit, signal }, open);
-  const rest = new MergedChoices({ choices, opened, open, signal });
+  const onAllOpen = context.call.memory?.keep() ?? (() => undefined);
+  const rest = new MergedChoices({ choices, opened, open, onAllOpen, signal });
   const first = await nextOf(rest);
   if (first === undefined) throw noChoice();
   return { first, rest };

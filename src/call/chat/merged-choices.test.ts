@@ -41,6 +41,7 @@ const start: ChatEvent = {
   serviceTier: undefined,
 };
 const signal = new AbortController().signal;
+const onAllOpen = (): void => undefined;
 const noMore = () => Promise.reject(new Error("no more choices"));
 
 function opened(streams: readonly PreparedStream[]): OpenStream<ChatEvent>[] {
@@ -59,7 +60,13 @@ async function readAll(merged: MergedChoices): Promise<ChatEvent[]> {
 test("streams are read on demand: nothing is read ahead", async () => {
   const endless = Array.from({ length: 1_000 }, () => [text("x")]);
   const streams = [new PreparedStream(endless), new PreparedStream(endless)];
-  const merged = new MergedChoices({ choices: 2, opened: opened(streams), open: noMore, signal });
+  const merged = new MergedChoices({
+    choices: 2,
+    opened: opened(streams),
+    open: noMore,
+    onAllOpen,
+    signal,
+  });
   for (let taken = 1; taken <= 20; taken += 1) {
     await nextOf(merged);
     await Bun.sleep(0);
@@ -72,7 +79,13 @@ test("streams are read on demand: nothing is read ahead", async () => {
 test("choices take turns: a busy stream does not hold up the others", async () => {
   const endless = Array.from({ length: 1_000 }, () => [text("x")]);
   const streams = [new PreparedStream(endless), new PreparedStream(endless)];
-  const merged = new MergedChoices({ choices: 2, opened: opened(streams), open: noMore, signal });
+  const merged = new MergedChoices({
+    choices: 2,
+    opened: opened(streams),
+    open: noMore,
+    onAllOpen,
+    signal,
+  });
   for (let taken = 0; taken < 100; taken += 1) await nextOf(merged);
   for (const { reads } of streams) expect(reads).toBe(49);
 });
@@ -93,6 +106,7 @@ test("events of every choice arrive in order and under its own index", async () 
         choices: streams.length,
         opened: opened(streams.slice(0, open)),
         open: () => Promise.resolve(opened(streams.slice(open++, open))[0] ?? noMore()),
+        onAllOpen,
         signal,
       });
       const events = await readAll(merged);
@@ -115,7 +129,13 @@ test("a failure ends every stream, and is thrown after the earlier batches", asy
     throw new Error("broke off");
   };
   const streams = opened([sound, broken]);
-  const merged = new MergedChoices({ choices: 2, opened: streams, open: noMore, signal });
+  const merged = new MergedChoices({
+    choices: 2,
+    opened: streams,
+    open: noMore,
+    onAllOpen,
+    signal,
+  });
   const failure = await readAll(merged).catch((error: unknown) => error);
   expect(failure).toEqual(new Error("broke off"));
   expect([sound.isCancelled, broken.isCancelled]).toEqual([true, true]);
@@ -135,6 +155,7 @@ test("a stream that opens after the cancellation is cancelled too", async () => 
         finishOpening = resolve;
       });
     },
+    onAllOpen,
     signal,
   });
   await nextOf(merged);

@@ -10,6 +10,8 @@ export interface MergedChoicesOptions {
   /** The streams of the first choices; their number is the limit on open streams. */
   readonly opened: readonly OpenStream<ChatEvent>[];
   readonly open: (choice: number, signal: EndSignal) => Promise<OpenStream<ChatEvent>>;
+  /** Called once no further stream will be opened. */
+  readonly onAllOpen: () => void;
   /** Aborts when the caller leaves. */
   readonly signal: EndSignal;
 }
@@ -24,7 +26,10 @@ interface OpenChoice {
 
 /** Merges one stream per choice into one answer. Streams with events take turns. */
 export class MergedChoices implements EventBatches<ChatEvent> {
-  readonly #options: MergedChoicesOptions;
+  readonly #choices: number;
+  readonly #signal: EndSignal;
+  /** Undefined once no further stream will be opened: it holds the request, which may be large. */
+  #opener: Pick<MergedChoicesOptions, "open" | "onAllOpen"> | undefined;
   readonly #open = new Set<OpenChoice>();
   /** Streams that may have events. */
   readonly #ready: OpenChoice[] = [];
@@ -33,13 +38,19 @@ export class MergedChoices implements EventBatches<ChatEvent> {
   readonly #reader = new WaitingReader();
   #openFailure: { readonly error: unknown } | undefined;
   #startedChoices = 0;
+  #openChoices = 0;
   #endedChoices = 0;
   #hasBegun = false;
   #isOver = false;
 
   constructor(options: MergedChoicesOptions) {
-    this.#options = options;
-    for (const stream of options.opened) this.#follow(this.#startedChoices++, stream);
+    this.#choices = options.choices;
+    this.#signal = options.signal;
+    this.#opener = options;
+    for (const stream of options.opened) {
+      this.#follow(this.#startedChoices++, stream);
+      this.#opened();
+    }
   }
 
   get isOver(): boolean {
@@ -70,15 +81,16 @@ export class MergedChoices implements EventBatches<ChatEvent> {
     this.#isOver = true;
     this.#ready.length = 0;
     this.#opening.abort();
+    this.#endOpening();
     for (const { rest } of this.#open) rest.cancel();
   }
 
   #start(): void {
-    const { open, signal } = this.#options;
     const choice = this.#startedChoices;
     this.#startedChoices += 1;
-    open(choice, anyOf(signal, this.#opening.signal)).then(
+    this.#opener?.open(choice, anyOf(this.#signal, this.#opening.signal)).then(
       (stream) => {
+        this.#opened();
         if (this.#isOver) return stream.rest.cancel();
         this.#follow(choice, stream);
         this.#reader.wake();
@@ -88,6 +100,16 @@ export class MergedChoices implements EventBatches<ChatEvent> {
         this.#reader.wake();
       },
     );
+  }
+
+  #opened(): void {
+    this.#openChoices += 1;
+    if (this.#openChoices === this.#choices) this.#endOpening();
+  }
+
+  #endOpening(): void {
+    this.#opener?.onAllOpen();
+    this.#opener = undefined;
   }
 
   #follow(choice: number, { first, rest }: OpenStream<ChatEvent>): void {
@@ -114,7 +136,7 @@ export class MergedChoices implements EventBatches<ChatEvent> {
   #end(stream: OpenChoice): readonly ChatEvent[] {
     this.#open.delete(stream);
     this.#endedChoices += 1;
-    const { choices } = this.#options;
+    const choices = this.#choices;
     if (this.#startedChoices < choices) this.#start();
     if (this.#endedChoices < choices) return [];
     this.#isOver = true;

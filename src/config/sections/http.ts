@@ -42,17 +42,17 @@ export const httpSchema = z
     }),
     body_memory: size({
       about:
-        "Memory for bodies of unanswered requests, divided among the workers. A body " +
-        "reserves its length (or `body_limit`) and its possible expansion before it is read. " +
-        "Bodies up to 64KiB do not count and never wait.",
+        "Memory for bodies that may still be sent to an upstream, divided among the workers. A " +
+        "body reserves twice its length (or `body_limit`), or its possible expansion, before it " +
+        "is read. Bodies up to 64KiB do not count and never wait.",
       min: "1MiB",
       max: "1024GiB",
       initial: "512MiB",
     }),
     body_memory_per_key: size({
       about:
-        "Part of `body_memory` that one key may use. Both must be at least `body_limit` plus " +
-        "`decompressed_limit`, so that the largest body fits.",
+        "Part of `body_memory` that one key may use; the keys of an account use at most half of " +
+        "all. Raised to twice `decompressed_limit`, so that the largest body fits.",
       min: "1MiB",
       max: "1024GiB",
       initial: "128MiB",
@@ -109,7 +109,7 @@ export const httpSchema = z
   .prefault({})
   .describe("What the listeners accept.")
   .transform((http) => {
-    const oneBodyBytes = http.body_limit + http.decompressed_limit;
+    const oneBodyBytes = 2 * http.decompressed_limit;
     const bodyMemoryPerKeyBytes = Math.max(http.body_memory_per_key, oneBodyBytes);
     return {
       bodyLimitBytes: http.body_limit,

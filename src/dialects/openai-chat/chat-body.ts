@@ -26,7 +26,7 @@ export function chatBody(result: ChatResult, options: ChatBodyOptions): object {
     choices: result.choices.map(choiceBody),
     usage: usageBody(options.usage),
     ...(result.serviceTier !== undefined && { service_tier: result.serviceTier }),
-    system_fingerprint: result.systemFingerprint ?? null,
+    ...(result.systemFingerprint !== undefined && { system_fingerprint: result.systemFingerprint }),
   };
 }
 

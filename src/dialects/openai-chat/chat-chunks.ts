@@ -146,7 +146,7 @@ export class ChatChunkWriter implements ChatWriter {
       created,
       model,
       ...(serviceTier !== undefined && { service_tier: serviceTier }),
-      system_fingerprint: fingerprint ?? null,
+      ...(fingerprint !== undefined && { system_fingerprint: fingerprint }),
     };
     return `data: ${JSON.stringify(head).slice(0, -1)},"choices":`;
   }

@@ -15,7 +15,7 @@ function start() {
   const memory = new BodyMemory(clock);
   const granted: string[] = [];
   const open = (name: string, signal = new AbortController().signal): BodyHold =>
-    memory.hold({ name, request: { signal } }, limits);
+    memory.hold({ name, account: name, request: { signal } }, limits);
   /** Asks and notes when it was given. */
   const grow = (hold: BodyHold, bytes: number, label: string): Promise<unknown> => {
     const growing = hold.reserve(bytes);
@@ -40,7 +40,7 @@ test("memory that is free is taken at once; memory that is given back admits the
   void grow(two, 40, "two");
   void grow(three, 1, "three");
   expect(granted).toEqual(["one", "two"]);
-  two.shrinkTo(30);
+  two.becomes(30);
   await settle();
   expect(granted).toEqual(["one", "two", "three"]);
   expect(memory.heldBytes).toBe(91);
@@ -141,7 +141,48 @@ test("memory is reserved once: a body never waits for more while it holds someth
   const { memory, open, grow } = start();
   const hold = open("a");
   void grow(hold, 40, "a");
-  hold.shrinkTo(50);
   void grow(hold, 60, "a");
   expect(memory.heldBytes).toBe(40);
+});
+
+test("a body that takes more than was reserved is counted so, and holds up the next", async () => {
+  const { memory, granted, open, grow } = start();
+  const hold = open("a");
+  void grow(hold, 30, "first");
+  hold.becomes(90);
+  void grow(open("a"), 1, "same owner");
+  void grow(open("b"), 20, "other owner");
+  expect([memory.heldBytes, granted]).toEqual([90, ["first"]]);
+  hold.becomes(50);
+  await settle();
+  expect(granted).toEqual(["first", "same owner", "other owner"]);
+  const small = open("c");
+  small.becomes(1_000);
+  expect(memory.heldBytes).toBe(71);
+});
+
+test("a body is counted until the request is answered and nobody keeps it", () => {
+  const { memory, open, grow } = start();
+  const hold = open("a");
+  void grow(hold, 40, "a");
+  const ends = [hold.keep(), hold.keep()];
+  hold.release();
+  for (const end of [ends[0], ends[0]]) end?.();
+  expect(memory.heldBytes).toBe(40);
+  ends[1]?.();
+  expect(memory.heldBytes).toBe(0);
+});
+
+test("the owners of one account together leave a half to others", () => {
+  const { granted, memory } = start();
+  const { signal } = new AbortController();
+  const ask = (name: string, account: string, bytes: number): void => {
+    const taking = memory.hold({ name, account, request: { signal } }, limits).reserve(bytes);
+    if (taking === undefined) granted.push(name);
+  };
+  ask("a1", "a", 30);
+  ask("a2", "a", 30);
+  ask("a3", "a", 1);
+  ask("b1", "b", 40);
+  expect(granted).toEqual(["a1", "a2", "b1"]);
 });

@@ -2,11 +2,11 @@ import type { Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { retryHeaders } from "../../domain/limits/headers.ts";
 
-/** How much memory the bodies of unanswered requests may hold. */
+/** How much memory the bodies of requests may hold that may still be sent. */
 export interface BodyMemoryLimits {
   /** All bodies together. */
   readonly bodyMemoryBytes: number;
-  /** The bodies of one owner. */
+  /** The bodies of one owner; its account may have twice as much, or half of all. */
   readonly bodyMemoryPerKeyBytes: number;
   /** How long a body that has not been read may wait for memory. */
   readonly bodyMemoryWaitMs: number;
@@ -14,21 +14,44 @@ export interface BodyMemoryLimits {
   readonly bodyMemoryQueue: number;
 }
 
+/** The memory that is counted for one body, as those use it who have read it. */
+export interface BodyUse {
+  /** What a body that was reserved for really takes: more than was reserved, or less. */
+  becomes(bytes: number): void;
+  /** Keeps it until the returned function is called, also when the answer has begun by then. */
+  keep(): () => void;
+}
+
+/** Keeps the memory of a body while work may still send it. */
+export async function keptFor<Result>(
+  memory: Pick<BodyUse, "keep">,
+  work: Promise<Result>,
+): Promise<Result> {
+  const release = memory.keep();
+  try {
+    return await work;
+  } finally {
+    release();
+  }
+}
+
 /** The memory reserved for one body. */
-export interface BodyHold {
+export interface BodyHold extends BodyUse {
   /**
    * Takes the most that the body may need: at once, or when there is room. A second call does
    * nothing: bodies that hold a part and wait for more could wait for each other.
    * Throws 503, or the reason of the request's signal.
    */
   reserve(bytes: number): void | Promise<void>;
-  /** Gives back the rest. */
-  shrinkTo(bytes: number): void;
+  /** Gives it back, once nobody keeps it. */
   release(): void;
 }
 
 export interface BodyOwner {
+  /** A key, or an address. */
   readonly name: string;
+  /** All owners of one account together leave a half for others. */
+  readonly account: string;
   /** Its abort ends a wait. */
   readonly request: Pick<Request, "signal">;
 }
@@ -41,7 +64,8 @@ export interface BodyOwner {
 export class BodyMemory {
   readonly #clock: Pick<Clock, "schedule">;
   /** Owners that hold or wait for memory, the next in turn first. */
-  readonly #accounts = new Map<string, Account>();
+  readonly #books = new Map<string, Books>();
+  readonly #heldByAccount = new Map<string, number>();
   #heldBytes = 0;
   #waiting = 0;
   /** The first body that waits for memory of other owners. */
@@ -58,19 +82,19 @@ export class BodyMemory {
   hold(owner: BodyOwner, limits: BodyMemoryLimits): BodyHold {
     return new CountedHold({
       take: (bytes, onTaken) => {
-        const wanted = { bytes, limits, onTaken };
+        const wanted = { bytes, limits, onTaken, account: owner.account };
         return this.#takeNow(owner.name, wanted) ? undefined : this.#wait(owner, wanted);
       },
-      give: (bytes) => this.#give(owner.name, bytes),
+      change: (bytes) => this.#change(owner, bytes),
     });
   }
 
   #takeNow(name: string, wanted: Wanted): boolean {
-    const account = this.#accounts.get(name) ?? newAccount();
-    if (account.waiters.size > 0 || !this.#mayPass(wanted)) return false;
-    if (this.#whatIsFull(account, wanted) !== undefined) return false;
-    this.#accounts.set(name, account);
-    this.#take(account, wanted);
+    const books = this.#books.get(name) ?? newBooks();
+    if (books.waiters.size > 0 || !this.#mayPass(wanted)) return false;
+    if (this.#whatIsFull(books, wanted) !== undefined) return false;
+    this.#books.set(name, books);
+    this.#take(books, wanted);
     return true;
   }
 
@@ -83,89 +107,100 @@ export class BodyMemory {
     const { signal } = request;
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.#waiting >= wanted.limits.bodyMemoryQueue) return Promise.reject(memoryFull());
-    const account = this.#accounts.get(name) ?? newAccount();
-    this.#accounts.set(name, account);
+    const books = this.#books.get(name) ?? newBooks();
+    this.#books.set(name, books);
     return new Promise((resolve, reject) => {
       const leave = (): void => {
-        account.waiters.delete(waiter);
+        books.waiters.delete(waiter);
         this.#waiting -= 1;
         cancel();
         signal.removeEventListener("abort", onAbort);
       };
       const fail = (reason: unknown): void => {
         leave();
-        this.#forget(name, account);
+        this.#forget(name, books);
         reject(reason);
         this.#letIn();
       };
       const onAbort = (): void => fail(signal.reason);
       const grant = (): void => {
         leave();
-        this.#take(account, wanted);
+        this.#take(books, wanted);
         resolve();
       };
       const waiter: Waiter = { ...wanted, passableBytes: wanted.bytes, grant };
       const cancel = this.#clock.schedule(() => fail(memoryFull()), wanted.limits.bodyMemoryWaitMs);
       signal.addEventListener("abort", onAbort, { once: true });
-      account.waiters.add(waiter);
+      books.waiters.add(waiter);
       this.#waiting += 1;
-      if (this.#whatIsFull(account, wanted) === "all") this.#first ??= waiter;
+      if (this.#whatIsFull(books, wanted) === "all") this.#first ??= waiter;
     });
   }
 
-  #take(account: Account, { bytes, onTaken }: Wanted): void {
-    account.heldBytes += bytes;
-    this.#heldBytes += bytes;
+  #take(books: Books, { bytes, account, onTaken }: Wanted): void {
+    this.#count(books, account, bytes);
     if (this.#first !== undefined) this.#first.passableBytes -= bytes;
     onTaken();
   }
 
-  #give(name: string, bytes: number): void {
-    const account = this.#accounts.get(name);
-    if (account === undefined) throw new Error("the owner holds no memory");
-    account.heldBytes -= bytes;
-    this.#heldBytes -= bytes;
-    this.#forget(name, account);
-    if (this.#waiting > 0) this.#letIn();
+  #change({ name, account }: BodyOwner, bytes: number): void {
+    const books = this.#books.get(name);
+    if (books === undefined) throw new Error("the owner holds no memory");
+    this.#count(books, account, bytes);
+    this.#forget(name, books);
+    if (bytes < 0 && this.#waiting > 0) this.#letIn();
   }
 
-  #forget(name: string, account: Account): void {
-    if (account.heldBytes === 0 && account.waiters.size === 0) this.#accounts.delete(name);
+  #count(books: Books, account: string, bytes: number): void {
+    books.heldBytes += bytes;
+    this.#heldBytes += bytes;
+    const held = (this.#heldByAccount.get(account) ?? 0) + bytes;
+    if (held === 0) this.#heldByAccount.delete(account);
+    else this.#heldByAccount.set(account, held);
+  }
+
+  #forget(name: string, books: Books): void {
+    if (books.heldBytes === 0 && books.waiters.size === 0) this.#books.delete(name);
   }
 
   /** Serves one body of each owner in turn, as long as the next one fits. */
   #letIn(): void {
     this.#first = undefined;
     // An owner that got memory moves to the end of the map, where this loop meets it again.
-    for (const [name, account] of this.#accounts) {
-      const [waiter] = account.waiters;
+    for (const [name, books] of this.#books) {
+      const [waiter] = books.waiters;
       if (waiter === undefined) continue;
-      const full = this.#whatIsFull(account, waiter);
+      const full = this.#whatIsFull(books, waiter);
       if (full === "all") this.#first ??= waiter;
       if (full !== undefined || !this.#mayPass(waiter)) continue;
-      this.#accounts.delete(name);
-      this.#accounts.set(name, account);
+      this.#books.delete(name);
+      this.#books.set(name, books);
       waiter.grant();
     }
   }
 
-  #whatIsFull(account: Account, { bytes, limits }: Wanted): "account" | "all" | undefined {
-    if (account.heldBytes + bytes > limits.bodyMemoryPerKeyBytes) return "account";
-    return this.#heldBytes + bytes > limits.bodyMemoryBytes ? "all" : undefined;
+  #whatIsFull(books: Books, { bytes, limits, account }: Wanted): "owner" | "all" | undefined {
+    const { bodyMemoryPerKeyBytes: ownBytes, bodyMemoryBytes: allBytes } = limits;
+    if (books.heldBytes + bytes > ownBytes) return "owner";
+    const held = (this.#heldByAccount.get(account) ?? 0) + bytes;
+    if (held > Math.max(ownBytes, allBytes / 2)) return "owner";
+    return this.#heldBytes + bytes > allBytes ? "all" : undefined;
   }
 }
 
 interface HoldOptions {
   /** Calls `onTaken` when the bytes are taken. */
   readonly take: (bytes: number, onTaken: () => void) => void | Promise<void>;
-  readonly give: (bytes: number) => void;
+  /** Counts so many more, or fewer. */
+  readonly change: (bytes: number) => void;
 }
 
 class CountedHold implements BodyHold {
   readonly #options: HoldOptions;
   #heldBytes = 0;
   #isReserved = false;
-  #isReleased = false;
+  /** The request itself, and whoever keeps it. */
+  #keepers = 1;
 
   constructor(options: HoldOptions) {
     this.#options = options;
@@ -177,28 +212,41 @@ class CountedHold implements BodyHold {
     return this.#options.take(bytes, () => {
       this.#heldBytes = bytes;
       // A body may be abandoned while it waits.
-      if (this.#isReleased) this.release();
+      if (this.#keepers === 0) this.#hold(0);
     });
   }
 
-  shrinkTo(bytes: number): void {
-    const spareBytes = this.#heldBytes - bytes;
-    if (spareBytes <= 0) return;
-    this.#heldBytes = bytes;
-    this.#options.give(spareBytes);
+  becomes(bytes: number): void {
+    if (this.#heldBytes > 0) this.#hold(bytes);
+  }
+
+  keep(): () => void {
+    let isKept = true;
+    this.#keepers += 1;
+    return () => {
+      if (!isKept) return;
+      isKept = false;
+      this.release();
+    };
   }
 
   release(): void {
-    this.#isReleased = true;
-    this.shrinkTo(0);
+    this.#keepers -= 1;
+    if (this.#keepers === 0) this.#hold(0);
+  }
+
+  #hold(bytes: number): void {
+    const more = bytes - this.#heldBytes;
+    this.#heldBytes = bytes;
+    if (more !== 0) this.#options.change(more);
   }
 }
 
-function newAccount(): Account {
+function newBooks(): Books {
   return { heldBytes: 0, waiters: new Set() };
 }
 
-interface Account {
+interface Books {
   heldBytes: number;
   /** Longest wait first. */
   readonly waiters: Set<Waiter>;
@@ -206,6 +254,7 @@ interface Account {
 
 interface Wanted {
   readonly bytes: number;
+  readonly account: string;
   readonly limits: BodyMemoryLimits;
   /** Called synchronously when the memory is taken. */
   readonly onTaken: () => void;

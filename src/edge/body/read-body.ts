@@ -36,16 +36,16 @@ export async function readBody(
   const declared = request.headers.get("content-length");
   const length = declared === null ? undefined : Number(declared);
   if (length !== undefined && length > limits.bodyLimitBytes) {
-    throw await refuseLong(request, length, limits);
+    throw tooLarge(limits.bodyLimitBytes, length);
   }
   const encoding = request.headers.get("content-encoding")?.toLowerCase() ?? "identity";
   const isEncoded = encoding !== "identity";
   const wireBytes = length ?? limits.bodyLimitBytes;
-  const mostBytes = wireBytes + (isEncoded ? mostExpandedBytes(wireBytes, limits) : 0);
+  const mostBytes = isEncoded ? mostBytesOf(wireBytes, limits) : parsedFactor * wireBytes;
   const body = await readBytes(request, limits, { length, reserve: () => hold.reserve(mostBytes) });
   request.signal.throwIfAborted();
   if (isEncoded) return readEncoded({ body, encoding }, limits, hold);
-  hold.shrinkTo(body.byteLength);
+  hold.becomes(parsedFactor * body.byteLength);
   const scanning = scanJson(body, limits);
   if (scanning !== undefined) await scanning;
   return body;
@@ -58,8 +58,8 @@ async function readEncoded(
 ): Promise<Uint8Array> {
   const scan = new JsonScan(limits);
   const wireBytes = sent.body.byteLength;
-  const mostBytes = wireBytes + mostExpandedBytes(wireBytes, limits);
-  hold.shrinkTo(mostBytes);
+  const mostBytes = mostBytesOf(wireBytes, limits);
+  hold.becomes(mostBytes);
   let bytes = wireBytes;
   const body = await decompress(sent, limits, (piece) => {
     scan.push(piece);
@@ -67,38 +67,20 @@ async function readEncoded(
     return bytes > smallBytes ? hold.reserve(mostBytes) : undefined;
   });
   releaseBytes(sent.body);
-  hold.shrinkTo(body.byteLength);
+  hold.becomes(parsedFactor * body.byteLength);
   return body;
 }
 
 /**
- * Bodies up to this many times the limit are read and discarded before they are refused: a client
- * that is still writing when the connection closes never sees the answer.
+ * What is in memory of a body that waits for its answer, for one byte of it: the parsed request and
+ * the request for the upstream, measured with bodies of 8 MiB.
  */
-const discardFactor = 4;
-const discardTimeoutMs = 5_000;
+export const parsedFactor = 2;
 
-async function refuseLong(
-  request: Request,
-  length: number,
-  limits: BodyLimits,
-): Promise<GatewayError> {
-  const { bodyLimitBytes, bodyTimeoutMs } = limits;
-  const { body } = request;
-  if (length > discardFactor * bodyLimitBytes || body === null) {
-    return tooLarge(bodyLimitBytes, length, closeConnection);
-  }
-  const timeouts = { bodyTimeoutMs: Math.min(discardTimeoutMs, bodyTimeoutMs) };
-  try {
-    await withDeadline(() => discard(body), request, timeouts);
-    return tooLarge(bodyLimitBytes, length, {});
-  } catch {
-    return tooLarge(bodyLimitBytes, length, closeConnection);
-  }
-}
-
-async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
-  for await (const chunk of body) releaseBytes(chunk);
+/** For a compressed body: beside its parsed form, or beside what was sent. */
+function mostBytesOf(wireBytes: number, limits: BodyLimits): number {
+  const expandedBytes = mostExpandedBytes(wireBytes, limits);
+  return expandedBytes + Math.max(expandedBytes * (parsedFactor - 1), wireBytes);
 }
 
 function requireJson(contentType: string | null): void {
@@ -175,17 +157,20 @@ async function readChunks(
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > discardFactor * limitBytes) throw tooLarge(limitBytes, size, closeConnection);
-    if (size > limitBytes) chunks.length = 0;
-    else {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { value: chunk } = await reader.read();
+      if (chunk === undefined) return joinChunks(chunks, size);
+      size += chunk.byteLength;
+      if (size > limitBytes) throw tooLarge(limitBytes, size);
       await onChunk(size);
       chunks.push(chunk);
     }
+  } finally {
+    // The rest of a refused body is read by `Lingering`.
+    reader.releaseLock();
   }
-  if (size > limitBytes) throw tooLarge(limitBytes, size, {});
-  return joinChunks(chunks, size);
 }
 
 /** Suspends the deadline during a wait for memory, which is not the sender's fault. */
@@ -231,14 +216,10 @@ function unreadable(request: Request, cause: unknown): GatewayError {
   });
 }
 
-function tooLarge(
-  limitBytes: number,
-  readBytes: number,
-  headers: Readonly<Record<string, string>>,
-): GatewayError {
+function tooLarge(limitBytes: number, readBytes: number): GatewayError {
   return new GatewayError("request_too_large", {
     message: `Maximum content size limit (${limitBytes}) exceeded (${readBytes} bytes read)`,
-    headers,
+    headers: closeConnection,
   });
 }
 

@@ -2,6 +2,7 @@ import type { Principal } from "../../domain/accounts/user.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
 import { BodyMemory } from "../body/body-memory.ts";
+import { Lingering } from "../body/lingering.ts";
 import type { DispatchOptions, HandledRequest } from "./dispatch-options.ts";
 import { hasLeft } from "../replies/edge-refusal.ts";
 import { errorReply, toGatewayError } from "../replies/error-reply.ts";
@@ -22,7 +23,8 @@ import type { PublicCall } from "./route.ts";
 import type { RouteMatch } from "./route-table.ts";
 import type { SentPath } from "./segment-routes.ts";
 import { Surfaces } from "./surfaces.ts";
-import { closingUnread, toResponse } from "../replies/to-response.ts";
+import { closes, closingUnread, toResponse } from "../replies/to-response.ts";
+import { UnreadStreams } from "../body/unread-streams.ts";
 import { watchedBody } from "../body/watched-body.ts";
 
 /** Answers synchronously where nothing has to be awaited, which keeps refusals cheap. */
@@ -34,6 +36,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const isAdmin = options.routes.listener === "admin";
   const surfaces = new Surfaces(options);
   const bodyMemory = new BodyMemory(options.clock);
+  const unread = new UnreadStreams();
+  const lingering = new Lingering();
   return (request, connections, sent) => {
     const receivedAt = options.clock.monotonic();
     const id = options.newRequestId();
@@ -42,6 +46,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       options,
       surfaces,
       bodyMemory,
+      unread,
+      lingering,
       isAdmin,
       edge: isAdmin ? { ...edge, bodyLimits: adminBodyLimits(edge.bodyLimits) } : edge,
       request,
@@ -80,8 +86,8 @@ function failed(thrown: unknown, context: RequestContext): Reply {
   return closingUnread(errorReply(context.error, dialect), context);
 }
 
-/** Reports the request and makes the response. */
-function finish(reply: Reply, context: RequestContext): Response {
+/** Reports the request and makes the response, after the rest of a body that was refused. */
+function finish(reply: Reply, context: RequestContext): Response | Promise<Response> {
   context.body?.release();
   const isStreamed = reply.body instanceof ReadableStream;
   if (context.isIdleTimerPaused && !isStreamed) {
@@ -99,7 +105,12 @@ function finish(reply: Reply, context: RequestContext): Response {
   options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });
   const isEnding = options.isEnding();
   const answered = { id, request, connections, edge, durationMs, isEnding };
-  return toResponse(context.isAdmin ? securedReply(reply) : reply, answered);
+  const respond = (): Response =>
+    toResponse(context.isAdmin ? securedReply(reply) : reply, answered);
+  const discarding = closes(reply, answered)
+    ? context.lingering.discardRest(request, edge.bodyLimits)
+    : undefined;
+  return discarding?.then(respond) ?? respond();
 }
 
 /** Undefined for calls, which are reported at their end, and for requests outside the API. */

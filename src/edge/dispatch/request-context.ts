@@ -1,12 +1,14 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Caller } from "../../domain/keys/key.ts";
+import type { Caller, Key } from "../../domain/keys/key.ts";
 import type { BodyHold, BodyMemory } from "../body/body-memory.ts";
 import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
 import type { DispatchOptions, EdgeSettings, HandledRequest } from "./dispatch-options.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 import { hasBody, readBody } from "../body/read-body.ts";
-import type { PublicCall } from "./route.ts";
+import type { Lingering } from "../body/lingering.ts";
+import type { UnreadStreams } from "../body/unread-streams.ts";
+import type { KeyCall, PublicCall } from "./route.ts";
 import type { Surface, Surfaces } from "./surfaces.ts";
 
 /** The state of one request in the dispatch. */
@@ -14,6 +16,8 @@ export interface RequestContext {
   readonly options: DispatchOptions;
   readonly surfaces: Surfaces;
   readonly bodyMemory: BodyMemory;
+  readonly unread: UnreadStreams;
+  readonly lingering: Lingering;
   readonly isAdmin: boolean;
   readonly edge: EdgeSettings;
   readonly request: Request;
@@ -28,7 +32,7 @@ export interface RequestContext {
   caller: Caller | undefined;
   /** Account of the principal, once it is identified. */
   accountId: string | undefined;
-  /** Memory of the body, released when the answer is made. */
+  /** Memory of the body; it may be kept when the answer has begun. */
   body: BodyHold | undefined;
   /** Set when the answer is an error. */
   error: GatewayError | undefined;
@@ -61,9 +65,26 @@ export function streamEndOf({ connections, request }: RequestContext): (end: Str
 export function readBodyOf(context: RequestContext): Promise<Uint8Array> {
   const { request, edge, bodyMemory, isAdmin } = context;
   if (isAdmin && !hasBody(request)) return Promise.resolve(new Uint8Array(0));
-  const name = context.caller?.key.id ?? addressOf(context);
-  context.body = bodyMemory.hold({ name, request }, edge.bodyLimits);
+  const { id: name, accountId: account } = ownerOf(context);
+  context.unread.check(account, edge.bodyLimits.bodyMemoryBytes);
+  context.body = bodyMemory.hold({ name, account, request }, edge.bodyLimits);
   return readBody(request, edge.bodyLimits, context.body);
+}
+
+/** Who answers for what a request takes: the key, or the address of a request without one. */
+function ownerOf(context: RequestContext): Pick<Key, "id" | "accountId"> {
+  if (context.caller !== undefined) return context.caller.key;
+  const address = addressOf(context);
+  return { id: address, accountId: address };
+}
+
+/** What a call takes; its body was read with `readBodyOf`. */
+export function memoryOf(context: RequestContext): KeyCall["memory"] {
+  return {
+    keep: () => context.body?.keep() ?? (() => undefined),
+    becomes: (bytes) => context.body?.becomes(bytes),
+    unread: (bytes) => context.unread.change(ownerOf(context).accountId, bytes),
+  };
 }
 
 export function addressOf({ connections, request, edge }: RequestContext): string {

@@ -33,7 +33,11 @@ export function toResponse(reply: Reply, answered: Answered): Response {
   return response;
 }
 
-function closes({ headers }: Reply, { request, isEnding }: Answered): boolean {
+/** Whether the connection is closed after the reply. */
+export function closes(
+  { headers }: Reply,
+  { request, isEnding }: Pick<Answered, "request" | "isEnding">,
+): boolean {
   if (isEnding || headers["connection"] === "close") return true;
   return request.headers.get("connection")?.toLowerCase().includes("close") === true;
 }
@@ -46,8 +50,8 @@ interface UnreadBody {
 }
 
 /**
- * Closes the connection of a long body that was refused unread. A short one may still arrive:
- * closing while the client writes would hide the answer.
+ * Closes the connection of a long body that was refused unread, once the rest has been discarded
+ * (`Lingering`). The runtime discards a short one.
  */
 export function closingUnread(reply: Reply, { request, edge, body }: UnreadBody): Reply {
   const length = request.headers.get("content-length");

@@ -31,7 +31,7 @@ test("the largest body and the largest answer fit into the part of each", () => 
   const answers = "answer_limit: 64MiB, memory_limit: 64MiB";
   const config = configOf(`workers: 8\nhttp: { ${limits} }\nidempotency: { ${answers} }`);
   const { http, idempotency } = partOfConfig(config, 8);
-  const oneBodyBytes = 192 * 1024 * 1024;
+  const oneBodyBytes = 256 * 1024 * 1024;
   expect([http.bodyMemoryPerKeyBytes, http.bodyMemoryBytes]).toEqual([oneBodyBytes, oneBodyBytes]);
   expect(idempotency.memoryLimitBytes).toBe(64 * 1024 * 1024);
 });

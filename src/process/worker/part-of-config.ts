@@ -9,7 +9,7 @@ export function partOfConfig(config: Config, number: number): Config {
   const { http, overload, idempotency, workers } = config;
   if (workers === 1) return config;
   const share: WorkerShare = { workers, number };
-  const oneBodyBytes = http.bodyLimitBytes + http.decompressedLimitBytes;
+  const oneBodyBytes = 2 * http.decompressedLimitBytes;
   const bodyMemoryPerKeyBytes = Math.max(partOf(http.bodyMemoryPerKeyBytes, share), oneBodyBytes);
   return {
     ...config,

@@ -16,8 +16,13 @@ export interface Carrier {
   resume(): void;
 }
 
-/** Bytes that may wait for a slow reader before the socket is paused. */
-const mostWaitingBytes = 128 * 1024;
+/**
+ * Bytes that may wait for a slow reader before the socket is paused. One read of the runtime may
+ * bring 512 KiB; nothing is read beside it.
+ */
+const mostWaitingBytes = 32 * 1024;
+/** Most bytes taken at once, so that little of a stream is in its frames when its caller is behind. */
+const mostTakenBytes = 16 * 1024;
 
 /** One request and its answer. */
 export class Exchange implements AnswerReceiver, TransportResponse, Cancellable {
@@ -33,8 +38,11 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   carrier: Carrier | undefined;
   readonly #answer = Promise.withResolvers<TransportResponse>();
   #request: TransportRequest | undefined;
+  readonly #onUnread: TransportRequest["onUnread"];
   #pieces: Uint8Array[] = [];
   #waitingBytes = 0;
+  /** Those of them that were reported as unread. */
+  #unreadBytes = 0;
   #onReady: (() => void) | undefined;
   #error: Error | undefined;
   #isComplete = false;
@@ -45,6 +53,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   constructor(request: TransportRequest, address: Address) {
     const { body } = request;
     this.#request = request;
+    this.#onUnread = request.onUnread;
     this.origin = address.origin;
     this.bodyBytes = typeof body === "string" ? Buffer.byteLength(body) : (body?.byteLength ?? 0);
     this.head = writeRequestHead(request, address, this.bodyBytes);
@@ -72,6 +81,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
     this.#waitingBytes += piece.byteLength;
     this.#callReady();
     if (this.#waitingBytes < mostWaitingBytes || this.#isPaused) return;
+    this.#report(this.#waitingBytes);
     this.#isPaused = true;
     this.carrier?.pause();
   }
@@ -98,6 +108,7 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
   cancel(): void {
     const { carrier } = this;
     this.#pieces = [];
+    this.#report(0);
     this.fail(new ClientError("Cancelled", this.status === 0 ? "unanswered" : "answering"));
     carrier?.abandon(this);
   }
@@ -107,19 +118,30 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
     this.#wasTaken = true;
     const pieces = this.#pieces;
     this.#pieces = [];
+    this.#report(0);
     return joinChunks(pieces, this.#waitingBytes);
   }
 
   take(): Uint8Array | undefined {
     this.#wasTaken = true;
-    const piece = this.#pieces.shift();
+    const piece = this.#nextPiece();
     if (piece !== undefined) {
       this.#waitingBytes -= piece.byteLength;
-      if (this.#isPaused && this.#waitingBytes === 0) this.#resume();
+      if (this.#waitingBytes === 0) {
+        this.#report(0);
+        if (this.#isPaused) this.#resume();
+      }
       return piece;
     }
     if (this.#error !== undefined) throw this.#error;
     return undefined;
+  }
+
+  #nextPiece(): Uint8Array | undefined {
+    const [first] = this.#pieces;
+    if (first === undefined || first.byteLength <= mostTakenBytes) return this.#pieces.shift();
+    this.#pieces[0] = first.subarray(mostTakenBytes);
+    return first.subarray(0, mostTakenBytes);
   }
 
   get isOver(): boolean {
@@ -134,6 +156,12 @@ export class Exchange implements AnswerReceiver, TransportResponse, Cancellable 
     const call = this.#onReady;
     this.#onReady = undefined;
     call?.();
+  }
+
+  #report(unreadBytes: number): void {
+    const more = unreadBytes - this.#unreadBytes;
+    this.#unreadBytes = unreadBytes;
+    if (more !== 0) this.#onUnread?.(more);
   }
 
   #resume(): void {

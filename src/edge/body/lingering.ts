@@ -1,0 +1,72 @@
+import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+
+export interface LingeringLimits {
+  /** Of a body that is served. */
+  readonly bodyLimitBytes: number;
+  readonly bodyTimeoutMs: number;
+}
+
+/** Bodies up to this many times the limit are read and discarded before they are refused. */
+const discardFactor = 4;
+/** A caller that pauses for so long waits for its answer. */
+const silenceMs = 2_000;
+/** How many bodies are discarded at once; further ones are refused with their rest unread. */
+const mostAtOnce = 256;
+
+/**
+ * Reads what a caller still sends of a refused body before its connection is closed. A client that
+ * writes to a closed connection sees only that, not the answer: the kernel resets a connection that
+ * is closed with unread data.
+ */
+export class Lingering {
+  #atOnce = 0;
+
+  /**
+   * Resolves once nothing more has to be read: at the end of the body, or at a limit. Undefined if
+   * there is nothing to wait for.
+   */
+  discardRest(request: Request, limits: LingeringLimits): Promise<void> | undefined {
+    const declared = Number(request.headers.get("content-length") ?? 0);
+    const mostBytes = discardFactor * limits.bodyLimitBytes;
+    if (declared > mostBytes || this.#atOnce >= mostAtOnce) return undefined;
+    const { body } = request;
+    // A locked one was read as a whole.
+    if (body === null || body.locked) return undefined;
+    this.#atOnce += 1;
+    return discard(body, mostBytes, limits.bodyTimeoutMs).finally(() => {
+      this.#atOnce -= 1;
+    });
+  }
+}
+
+function discard(
+  body: ReadableStream<Uint8Array>,
+  mostBytes: number,
+  timeoutMs: number,
+): Promise<void> {
+  const reader = body.getReader();
+  return new Promise((resolve) => {
+    let isOver = false;
+    let size = 0;
+    const end = (): void => {
+      isOver = true;
+      clearTimeout(deadline);
+      clearTimeout(silence);
+      resolve();
+    };
+    const deadline = setTimeout(end, timeoutMs);
+    let silence = setTimeout(end, silenceMs);
+    const readOn = (): void => {
+      reader.read().then(({ value }) => {
+        if (isOver) return;
+        size += value?.byteLength ?? 0;
+        if (value === undefined || size > mostBytes) return end();
+        releaseBytes(value);
+        clearTimeout(silence);
+        silence = setTimeout(end, silenceMs);
+        readOn();
+      }, end);
+    };
+    readOn();
+  });
+}
