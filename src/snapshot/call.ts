@@ -33,6 +33,18 @@ export interface RequestOrigin {
   readonly onCall: () => void;
 }
 
+/** Memory of a call's answer, under the same limits as that of bodies. */
+export interface AnswerMemory {
+  /**
+   * Takes the memory of the whole answer, at once or when there is room; a second call waits for the
+   * same. Throws 503, or the reason of the request's signal.
+   */
+  reserve(bytes: number): void | Promise<void>;
+  /** Gives back the rest. */
+  shrinkTo(bytes: number): void;
+  release(): void;
+}
+
 /** One request of a caller. */
 export interface Call {
   /** Request id, also of the reservation and the ledger row. */

@@ -1,7 +1,7 @@
 import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { Flow } from "../domain/waiting/flow.ts";
+import { nextOf, type Flow } from "../domain/waiting/flow.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
@@ -146,6 +146,30 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     } catch (error) {
       throw this.#fail(error);
     }
+  }
+
+  /**
+   * Gives each piece of the body to `read`, which may take its time: the upstream waits meanwhile.
+   * Closes the connection when `read` throws.
+   */
+  async readPieces(
+    limitBytes: number,
+    read: (piece: Uint8Array) => void | Promise<void>,
+  ): Promise<void> {
+    // The headers count as the first byte.
+    this.#watchdog.progress();
+    let size = 0;
+    try {
+      for (let piece = await nextOf(this); piece !== undefined; piece = await nextOf(this)) {
+        size += piece.byteLength;
+        if (size > limitBytes) throw tooLong(limitBytes);
+        const reading = read(piece);
+        if (reading !== undefined) await reading;
+      }
+    } catch (error) {
+      throw this.#fail(error);
+    }
+    this.#watchdog.stop();
   }
 
   /** The next piece of the body; undefined if none has arrived. Throws `UpstreamFailure`. */

@@ -268,6 +268,11 @@ function keyCallOf(signal: AbortSignal): KeyCall & Call {
     request: new Request("http://a.example/v1/chat/completions"),
     parameter: "",
     readBody: () => Promise.reject(new Error("there is no body")),
+    holdAnswer: () => ({
+      reserve: () => undefined,
+      shrinkTo: () => undefined,
+      release: () => undefined,
+    }),
     streamEnded: () => undefined,
   };
 }

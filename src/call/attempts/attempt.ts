@@ -5,8 +5,14 @@ import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
 import { traceHeadersFor } from "../../domain/request-trace.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { Exchange, StreamExchange, UpstreamRequest } from "../../upstreams/adapter.ts";
-import type { Call } from "../../snapshot/call.ts";
+import type { EmbeddingResult } from "../../domain/chat/embedding.ts";
+import type {
+  EmbeddingExchange,
+  Exchange,
+  StreamExchange,
+  UpstreamRequest,
+} from "../../upstreams/adapter.ts";
+import type { AnswerMemory, Call } from "../../snapshot/call.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
@@ -14,6 +20,7 @@ import { EventReader } from "../../upstream-client/event-reader.ts";
 import { untilEnded } from "../hooks/hooked-call.ts";
 import type { Meter } from "../metering/meter.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
+import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import type { CallServices } from "../services.ts";
 import type { AttemptSpan } from "./attempt-span.ts";
@@ -59,8 +66,42 @@ export async function attemptWhole<Result>(
   }
 }
 
+/** What is known of the vectors that an answer will have. */
+export interface VectorReading {
+  /** The inputs of the request. */
+  readonly inputs: number;
+  /** The inputs of the call, for whose vectors memory is taken once. */
+  readonly callInputs: number;
+  /** Undefined: memory is not limited. */
+  readonly memory: AnswerMemory | undefined;
+}
+
+/** Sends a request and returns the vectors of its answer, which is read as it arrives. */
+export async function attemptVectors(
+  exchange: EmbeddingExchange,
+  candidate: Destination,
+  { context, ...reading }: VectorReading & { readonly context: AttemptContext },
+): Promise<EmbeddingResult> {
+  return sendPlainer(exchange, async (sent) => {
+    const answer = await sendTo(sent, candidate, context);
+    try {
+      const { settings } = context.call.snapshot;
+      const scanned = await readVectors(answer, settings.answerLimitBytes.embedding, reading);
+      await checkJson(scanned.json, settings.chatAnswerValues);
+      return sent.decode({ headers: answer.headers, ...scanned });
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? answer.explained(error) : error;
+    }
+  });
+}
+
 /** Deeper than any answer: tool schemas and arguments are strings in it. */
 const mostDepth = 128;
+
+/** As `checkValues`, for what is left of an answer without its vectors. */
+async function checkJson(json: string, jsonValues: number): Promise<void> {
+  if (json.length > oneTurnBytes) await checkValues(Buffer.from(json), jsonValues);
+}
 
 /** Refuses an answer that would take a parser long. */
 async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {

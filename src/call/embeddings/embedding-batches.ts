@@ -1,14 +1,13 @@
-import type {
-  EmbeddingInput,
-  EmbeddingRequest,
-  EmbeddingVector,
-} from "../../domain/chat/embedding.ts";
+import type { EmbeddingInput, EmbeddingRequest } from "../../domain/chat/embedding.ts";
+import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { AnswerMemory } from "../../snapshot/call.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
-import { attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
+import { attemptVectors, type AttemptContext } from "../attempts/attempt.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import type { AnsweredParts } from "../answered-parts.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
+import { checkVectors } from "./check-vectors.ts";
 import { waitBeforeItemRetry } from "./item-retry.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import { wait } from "../../domain/waiting/wait.ts";
@@ -20,6 +19,7 @@ export interface EmbeddingAttempt {
   /** The inputs in a form that the target accepts. */
   readonly inputs: readonly EmbeddingInput[];
   readonly progress: AnsweredParts<EmbeddingVector>;
+  readonly memory: AnswerMemory | undefined;
   readonly codec: EmbeddingCodec;
   readonly candidate: Candidate;
   readonly context: AttemptContext;
@@ -91,15 +91,15 @@ async function sendWithRetries(
 }
 
 async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): Promise<void> {
-  const { request, progress, codec, candidate, context } = attempt;
+  const { request, progress, memory, codec, candidate, context } = attempt;
   const inputs = batch.map((index) => attempt.inputs[index] ?? "");
   const exchange = codec.encode({ ...request, inputs }, candidate.target.model);
-  const result = await attemptWhole(exchange, candidate, context);
-  if (result.vectors.length !== inputs.length) {
-    throw new UpstreamFailure({
-      kind: "broken-answer",
-      message: `the upstream returned ${result.vectors.length} vectors for ${inputs.length} inputs`,
-    });
-  }
+  const reading = { inputs: inputs.length, callInputs: attempt.inputs.length, memory, context };
+  const result = await attemptVectors(exchange, candidate, reading);
+  checkVectors(result, {
+    count: inputs.length,
+    dimensions: request.dimensions,
+    length: progress.first?.length,
+  });
   progress.add(batch, result.vectors, result.usage);
 }

@@ -21,6 +21,11 @@ function keyCallOf(allowedModels: Key["allowedModels"], parameter = ""): KeyCall
     request: new Request("http://a.example/v1/models"),
     parameter,
     readBody: () => Promise.reject(new Error("there is no body")),
+    holdAnswer: () => ({
+      reserve: () => undefined,
+      shrinkTo: () => undefined,
+      release: () => undefined,
+    }),
     dialect: openAi,
     streamEnded: () => undefined,
   };

@@ -11,6 +11,7 @@ import type { PreparedRefusal } from "../replies/error-reply.ts";
 import type { Reply } from "../replies/reply.ts";
 import {
   addressOf,
+  holdAnswerOf,
   readBodyOf,
   streamEndOf,
   pauseIdleTimer,
@@ -123,6 +124,7 @@ function serve(
     dialect: route.dialect,
     streamEnded: streamEndOf(context),
     readBody: () => readBodyOf(context),
+    holdAnswer: () => holdAnswerOf(context),
   };
   // It would cut long answers; the deadlines of the call apply from here.
   pauseIdleTimer(context);

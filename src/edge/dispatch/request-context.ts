@@ -1,5 +1,6 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller } from "../../domain/keys/key.ts";
+import type { AnswerMemory } from "../../snapshot/call.ts";
 import type { BodyHold, BodyMemory } from "../body/body-memory.ts";
 import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
@@ -64,6 +65,23 @@ export function readBodyOf(context: RequestContext): Promise<Uint8Array> {
   const name = context.caller?.key.id ?? addressOf(context);
   context.body = bodyMemory.hold({ name, request }, edge.bodyLimits);
   return readBody(request, edge.bodyLimits, context.body);
+}
+
+/** Memory for the answer of a call; an answer above what one key may hold takes all of that. */
+export function holdAnswerOf({ request, edge, bodyMemory, caller }: RequestContext): AnswerMemory {
+  const { bodyLimits: limits } = edge;
+  const name = caller?.key.id ?? "";
+  const hold = bodyMemory.hold({ name, request, isAnswer: true }, limits);
+  let taking: { readonly granted: void | Promise<void> } | undefined;
+  return {
+    reserve(bytes) {
+      // Requests of one call wait together.
+      taking ??= { granted: hold.reserve(Math.min(bytes, limits.bodyMemoryPerKeyBytes)) };
+      return taking.granted;
+    },
+    shrinkTo: (bytes) => hold.shrinkTo(bytes),
+    release: () => hold.release(),
+  };
 }
 
 export function addressOf({ connections, request, edge }: RequestContext): string {

@@ -3,7 +3,7 @@ import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Principal, Role, Scope } from "../../domain/accounts/user.ts";
 import type { Dialect } from "../dialect.ts";
-import type { RequestOrigin } from "../../snapshot/call.ts";
+import type { AnswerMemory, RequestOrigin } from "../../snapshot/call.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
 import type { Reply } from "../replies/reply.ts";
@@ -32,6 +32,8 @@ export interface KeyCall extends PublicCall {
   readonly counted?: CountedRequest | undefined;
   /** Reads the body; only once, only on POST. */
   readBody(): Promise<Uint8Array>;
+  /** Memory for the answer, which must be released. */
+  holdAnswer(): AnswerMemory;
   /** Must be called at the end of a streamed body. */
   streamEnded(end: StreamEnd): void;
 }

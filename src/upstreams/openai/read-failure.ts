@@ -4,7 +4,7 @@ import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failur
 import type { FailedAnswer } from "../adapter.ts";
 import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
 import { countOf, isObject, listOf, objectOf, textOf } from "../shared/json-fields.ts";
-import { errorIn, messageOf } from "./error-body.ts";
+import { errorIn, messageOf, paramOf } from "./error-body.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 
 export const requestIdHeader = "x-request-id";
@@ -38,7 +38,7 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
     message: cleanMessage(message),
     status: knownStatus,
     code: cleanCode(body?.["code"]) ?? cleanCode(body?.["type"]),
-    param: cleanParam(body?.["param"]),
+    param: cleanParam(body && paramOf(body)),
   };
 }
 
