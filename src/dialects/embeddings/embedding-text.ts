@@ -1,4 +1,5 @@
 import { toBase64, type EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
+import { releaseBytes } from "../../domain/chat/release-bytes.ts";
 import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import type { FrameSource } from "../../edge/replies/event-stream.ts";
 import type { AnswerMemory } from "../../snapshot/call.ts";
@@ -12,7 +13,7 @@ export interface EmbeddingTextParts {
   readonly memory: AnswerMemory;
 }
 
-/** The text of an answer, written a slice in each turn of the event loop. All of it is ASCII. */
+/** The text of an answer, written a slice in each turn of the event loop. It takes the vectors. */
 export class EmbeddingText implements FrameSource {
   readonly #parts: EmbeddingTextParts;
   #vectors: (EmbeddingVector | undefined)[];
@@ -48,15 +49,9 @@ export class EmbeddingText implements FrameSource {
 
   cancel(): void {
     this.#isOver = true;
+    for (const vector of this.#vectors) if (vector !== undefined) releaseBytes(vector);
     this.#vectors = [];
     this.#parts.memory.release();
-  }
-
-  /** All of a short text. */
-  get whole(): string {
-    let text = "";
-    while (!this.#isOver) text += this.#slice();
-    return text;
   }
 
   #slice(): string {
@@ -72,6 +67,7 @@ export class EmbeddingText implements FrameSource {
       text += `${separator}{"object":"embedding","index":${this.#next},"embedding":${written(vector, format)}}`;
       this.#vectors[this.#next] = undefined;
       this.#bytes -= vector.byteLength;
+      releaseBytes(vector);
       this.#next += 1;
     }
     memory.shrinkTo(this.#bytes);
