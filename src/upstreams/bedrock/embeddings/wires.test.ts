@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import type { EmbeddingInput, EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
+import type {
+  EmbeddingInput,
+  EmbeddingRequest,
+  EmbeddingResult,
+} from "../../../domain/chat/embedding.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { embeddingWires } from "./wires.ts";
 import { scanVectors } from "../../../domain/chat/vector-scan.ts";

@@ -12,10 +12,13 @@ const base64Of = (numbers: readonly number[]): string =>
   Buffer.from(new Float32Array(numbers).buffer).toString("base64");
 
 const space = fc.constantFrom("", " ", "\n", " \r\n\t");
-const numbers = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }).map((x) => x + 0), {
-  minLength: 1,
-  maxLength: 20,
-});
+const numbers = fc.array(
+  fc.float({ noNaN: true, noDefaultInfinity: true }).map((x) => x + 0),
+  {
+    minLength: 1,
+    maxLength: 20,
+  },
+);
 /** Texts that quote the field that is searched for. */
 const text = fc.oneof(
   fc.string({ unit: "grapheme" }),
