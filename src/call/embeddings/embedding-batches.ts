@@ -86,13 +86,11 @@ async function sendWithRetries(
   const { candidate, context } = attempt;
   const { services, call } = context;
   for (let tries = 1; ;) {
-    const began = fanOut.began();
     try {
-      await sendBatch(attempt, batch);
-      return fanOut.answered();
+      return await fanOut.send(() => sendBatch(attempt, batch));
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      const isTooWide = error.details.kind === "throttled" && fanOut.throttled(began);
+      const isTooWide = error.details.kind === "throttled" && fanOut.throttled();
       if (context.hasOther === true && !isTooWide) throw error;
       const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;

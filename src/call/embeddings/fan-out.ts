@@ -9,7 +9,9 @@ const firstWidth = 4;
 export class FanOut {
   readonly #most: number;
   #width: number;
-  #narrowed = 0;
+  /** Requests under way; more than the width for a while after it was narrowed. */
+  #open = 0;
+  #wasNarrowed = false;
 
   constructor(most: number) {
     this.#most = Math.max(1, most);
@@ -20,25 +22,27 @@ export class FanOut {
     return Math.floor(this.#width);
   }
 
-  /** A request begins; the result is for `throttled`. */
-  began(): number {
-    return this.#narrowed;
-  }
-
-  answered(): void {
-    const more = this.#narrowed === 0 ? 1 : 1 / this.#width;
-    this.#width = Math.min(this.#most, this.#width + more);
+  /** Sends one request. */
+  async send(request: () => Promise<void>): Promise<void> {
+    this.#open += 1;
+    try {
+      await request();
+      const more = this.#wasNarrowed ? 1 / this.#width : 1;
+      this.#width = Math.min(this.#most, this.#width + more);
+    } finally {
+      this.#open -= 1;
+    }
   }
 
   /**
-   * Whether the request was one of too many at once. If not, the target would throttle any call.
-   * Requests that began before a narrowing say nothing about the width since then.
+   * A request was throttled. Whether it was one of too many at once; if not, the target would
+   * throttle any call.
    */
-  throttled(began: number): boolean {
-    if (began !== this.#narrowed) return true;
-    const isWide = this.#width >= 2 * firstWidth;
-    this.#narrowed += 1;
-    this.#width = Math.max(1, this.#width / 2);
-    return isWide;
+  throttled(): boolean {
+    const open = this.#open + 1;
+    if (open > this.#width) return true;
+    this.#width = Math.max(1, open / 2);
+    this.#wasNarrowed = true;
+    return open > firstWidth;
   }
 }
