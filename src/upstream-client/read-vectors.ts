@@ -22,7 +22,7 @@ const otherLists = 64;
  * is no memory: that of all vectors is taken when the length of one is known.
  */
 export async function readVectors(
-  answer: UpstreamAnswer,
+  answer: Pick<UpstreamAnswer, "readPieces">,
   limitBytes: number,
   { inputs, callInputs = inputs, memory }: VectorLimits,
 ): Promise<ScannedVectors> {
