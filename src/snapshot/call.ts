@@ -63,6 +63,8 @@ export interface Call {
   readonly origin?: RequestOrigin | undefined;
   /** Request headers. */
   readonly headers: Pick<Headers, "get">;
+  /** Undefined: the memory of the answer is not limited. */
+  readonly answerMemory?: AnswerMemory;
   /** Undefined: no hook follows this call. */
   readonly hooks?: RunningHooks;
   /** The request as counted on arrival; undefined: admission counts it. */

@@ -8,11 +8,13 @@ import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
+import type { AnswerMemory } from "../snapshot/call.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
 import { explain } from "./explain-failure.ts";
 import { ClientError } from "./http/client-error.ts";
 import type { Transport, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
+import { oneTurnBytes } from "../domain/waiting/next-turn.ts";
 import { whyEnded } from "../domain/waiting/why-ended.ts";
 
 export interface SendOptions {
@@ -133,13 +135,22 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     return clean.withRequestId(this.headers.get(requestIdHeader));
   }
 
-  /** The whole body, `limitBytes` at most; a promise unless it came with the headers. */
-  readAll(limitBytes: number): Uint8Array | Promise<Uint8Array> {
+  /**
+   * The whole body, `limitBytes` at most; a promise unless it came with the headers. A long one is
+   * read when there is memory for it.
+   */
+  readAll(
+    limitBytes: number,
+    memory?: Pick<AnswerMemory, "reserve">,
+  ): Uint8Array | Promise<Uint8Array> {
     try {
-      const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
-      if (declared > limitBytes) throw tooLong(limitBytes);
+      const length = this.#response.headers.get("content-length");
+      const mostBytes = length === null ? limitBytes : Number(length);
+      if (mostBytes > limitBytes) throw tooLong(limitBytes);
       const arrived = this.#response.arrived();
-      if (arrived === undefined) return this.#collect(limitBytes);
+      if (arrived === undefined) {
+        return this.#collect(limitBytes, () => memory?.reserve(mostBytes));
+      }
       if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
       this.#watchdog.stop();
       return arrived;
@@ -228,28 +239,15 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     return explain(error, { watchdog, callerSignal, hasBegun: true });
   }
 
-  #collect(limitBytes: number): Promise<Uint8Array> {
-    // The headers count as the first byte.
-    this.#watchdog.progress();
+  async #collect(limitBytes: number, reserve: () => void | Promise<void>): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     let size = 0;
-    return new Promise((resolve, reject) => {
-      const read = (): void => {
-        try {
-          for (let piece = this.take(); piece !== undefined; piece = this.take()) {
-            size += piece.byteLength;
-            if (size > limitBytes) throw tooLong(limitBytes);
-            pieces.push(piece);
-          }
-        } catch (error) {
-          return reject(this.#fail(error));
-        }
-        if (!this.isOver) return this.whenReady(read);
-        this.#watchdog.stop();
-        resolve(joinChunks(pieces, size));
-      };
-      read();
+    await this.readPieces(limitBytes, (piece) => {
+      pieces.push(piece);
+      size += piece.byteLength;
+      return size > oneTurnBytes ? reserve() : undefined;
     });
+    return joinChunks(pieces, size);
   }
 }
 

@@ -12,7 +12,7 @@ import type {
   StreamExchange,
   UpstreamRequest,
 } from "../../upstreams/adapter.ts";
-import type { AnswerMemory, Call } from "../../snapshot/call.ts";
+import type { Call } from "../../snapshot/call.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
@@ -50,10 +50,12 @@ export async function attemptWhole<Result>(
   context: AttemptContext,
 ): Promise<Result> {
   const answer = await sendTo(exchange, candidate, context);
-  const { settings } = context.call.snapshot;
+  const { snapshot, answerMemory } = context.call;
+  const { settings } = snapshot;
   const { kind } = candidate.model;
-  const reading = answer.readAll(settings.answerLimitBytes[kind]);
+  const reading = answer.readAll(settings.answerLimitBytes[kind], answerMemory);
   const body = reading instanceof Promise ? await reading : reading;
+  answerMemory?.shrinkTo(body.byteLength);
   try {
     // A short answer is parsed in no time, so it is not checked first.
     const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
@@ -72,8 +74,6 @@ export interface VectorReading {
   readonly inputs: number;
   /** The inputs of the call, for whose vectors memory is taken once. */
   readonly callInputs: number;
-  /** Undefined: memory is not limited. */
-  readonly memory: AnswerMemory | undefined;
 }
 
 /** Sends a request and returns the vectors of its answer, which is read as it arrives. */
@@ -85,8 +85,10 @@ export async function attemptVectors(
   return sendPlainer(exchange, async (sent) => {
     const answer = await sendTo(sent, candidate, context);
     try {
-      const { settings } = context.call.snapshot;
-      const scanned = await readVectors(answer, settings.answerLimitBytes.embedding, reading);
+      const { snapshot, answerMemory: memory } = context.call;
+      const { settings } = snapshot;
+      const limitBytes = settings.answerLimitBytes.embedding;
+      const scanned = await readVectors(answer, limitBytes, { ...reading, memory });
       await checkJson(scanned.json, settings.chatAnswerValues);
       return sent.decode({ headers: answer.headers, ...scanned });
     } catch (error) {

@@ -1,7 +1,6 @@
 import type { EmbeddingInput, EmbeddingRequest } from "../../domain/chat/embedding.ts";
 import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { AnswerMemory } from "../../snapshot/call.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
 import { attemptVectors, type AttemptContext } from "../attempts/attempt.ts";
 import type { Candidate } from "../../routing/candidates.ts";
@@ -20,7 +19,6 @@ export interface EmbeddingAttempt {
   /** The inputs in a form that the target accepts. */
   readonly inputs: readonly EmbeddingInput[];
   readonly progress: AnsweredParts<EmbeddingVector>;
-  readonly memory: AnswerMemory | undefined;
   readonly codec: EmbeddingCodec;
   readonly candidate: Candidate;
   readonly context: AttemptContext;
@@ -106,10 +104,10 @@ async function sendWithRetries(
 }
 
 async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): Promise<void> {
-  const { request, progress, memory, codec, candidate, context } = attempt;
+  const { request, progress, codec, candidate, context } = attempt;
   const inputs = batch.map((index) => attempt.inputs[index] ?? "");
   const exchange = codec.encode({ ...request, inputs }, candidate.target.model);
-  const reading = { inputs: inputs.length, callInputs: attempt.inputs.length, memory, context };
+  const reading = { inputs: inputs.length, callInputs: attempt.inputs.length, context };
   const result = await attemptVectors(exchange, candidate, reading);
   checkVectors(result, {
     count: inputs.length,

@@ -10,7 +10,7 @@ import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import type { Model } from "../../domain/model.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
-import type { AnswerMemory, Call } from "../../snapshot/call.ts";
+import type { Call } from "../../snapshot/call.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { checkContextWindow } from "../check-request.ts";
 import { sendMissing } from "./embedding-batches.ts";
@@ -28,8 +28,6 @@ export interface EmbeddingCall {
   readonly request: EmbeddingRequest;
   /** Length of the JSON body, for the input estimate. */
   readonly bodyBytes: number;
-  /** Undefined: the memory of the answer is not limited. */
-  readonly memory?: AnswerMemory;
   /** Decodes token ids for upstreams that accept only texts. Throws `GatewayError`. */
   readonly decodeTokens: (inputs: readonly TextInput[]) => Promise<readonly string[]>;
 }
@@ -73,8 +71,7 @@ function embeddingWork(embedding: EmbeddingCall): CallWork<EmbeddingResult> {
     async attempt(candidate, context) {
       const codec = embeddingCodec(candidate);
       const inputs = await acceptableInputs(embedding, codec);
-      const { memory } = embedding;
-      await sendMissing({ request, inputs, progress, memory, codec, candidate, context });
+      await sendMissing({ request, inputs, progress, codec, candidate, context });
       context.meter.answering();
       return { vectors: progress.all, usage: progress.usage };
     },

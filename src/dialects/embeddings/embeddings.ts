@@ -1,4 +1,4 @@
-import type { EmbeddingResult } from "../../domain/chat/embedding.ts";
+import type { EmbeddingRequest, EmbeddingResult } from "../../domain/chat/embedding.ts";
 import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import { eventStream } from "../../edge/replies/event-stream.ts";
 import { jsonTextReply, type Reply } from "../../edge/replies/reply.ts";
@@ -30,26 +30,26 @@ export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promis
     // Shared answers are kept as a whole.
     const isShared = mark !== undefined;
     return sharing.whole({ call, mark, ...named }, (run) =>
-      reply({ ...embedding, memory: run.holdAnswer() }, { call: run, isShared }, parts),
+      reply(embedding, { call: { ...run, answerMemory: run.holdAnswer() }, isShared }, parts),
     );
   };
 }
 
 interface RunningReply {
-  readonly call: KeyCall & Call;
+  readonly call: KeyCall & Call & { readonly answerMemory: AnswerMemory };
   readonly isShared: boolean;
 }
 
 async function reply(
-  embedding: EmbeddingCall & { readonly memory: AnswerMemory },
+  embedding: EmbeddingCall,
   { call, isShared }: RunningReply,
   { services, settings }: HandlerParts,
 ): Promise<Reply> {
-  const { memory } = embedding;
+  const { answerMemory: memory } = call;
   try {
     const started = await runEmbeddings(call, embedding, services);
     const headers = servedHeaders(started, call.snapshot.routing);
-    const text = textOf(started, embedding);
+    const text = textOf(started, embedding.request, memory);
     if (isShared || countNumbers(started.answer.vectors) <= mostWholeNumbers) {
       const body = await wholeOf(text);
       memory.release();
@@ -72,7 +72,8 @@ async function reply(
 
 function textOf(
   { answer, meter }: StartedCall<EmbeddingResult>,
-  { request, memory }: EmbeddingCall & { readonly memory: AnswerMemory },
+  request: EmbeddingRequest,
+  memory: AnswerMemory,
 ): EmbeddingText {
   const { inputTokens } = meter.usage;
   const usage = { prompt_tokens: inputTokens, total_tokens: inputTokens };

@@ -71,16 +71,18 @@ export function readBodyOf(context: RequestContext): Promise<Uint8Array> {
 export function holdAnswerOf({ request, edge, bodyMemory, caller }: RequestContext): AnswerMemory {
   const { bodyLimits: limits } = edge;
   const name = caller?.key.id ?? "";
-  const hold = bodyMemory.hold({ name, request, isAnswer: true }, limits);
-  let taking: { readonly granted: void | Promise<void> } | undefined;
+  let hold: BodyHold | undefined;
+  let granted: void | Promise<void>;
   return {
     reserve(bytes) {
       // Requests of one call wait together.
-      taking ??= { granted: hold.reserve(Math.min(bytes, limits.bodyMemoryPerKeyBytes)) };
-      return taking.granted;
+      if (hold !== undefined) return granted;
+      hold = bodyMemory.hold({ name, request, isAnswer: true }, limits);
+      granted = hold.reserve(Math.min(bytes, limits.bodyMemoryPerKeyBytes));
+      return granted;
     },
-    shrinkTo: (bytes) => hold.shrinkTo(bytes),
-    release: () => hold.release(),
+    shrinkTo: (bytes) => hold?.shrinkTo(bytes),
+    release: () => hold?.release(),
   };
 }
 

@@ -3,12 +3,14 @@ import { connect, type Socket } from "node:net";
 import { errorOf } from "../support/bodies.ts";
 import type { TestGateway } from "../support/gateway.ts";
 import {
+  completion,
   floatsInBase64,
   gatewayOf,
   inputsOf,
   startProvider,
   vectorsAnswer,
   type Provider,
+  type ProviderRequest,
 } from "./provider.ts";
 
 const dimensions = 4096;
@@ -29,7 +31,7 @@ let provider: Provider;
 let gateway: TestGateway;
 let other: string;
 beforeAll(async () => {
-  provider = startProvider((request) => vectorsAnswer(inputsOf(request).map(() => base64)));
+  provider = startProvider(vectorsOf);
   gateway = await gatewayOf([provider], { workers: 1, sections: { http: httpWith("1m") } });
   other = (await gateway.createKey()).text;
 });
@@ -37,6 +39,10 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
   await provider[Symbol.asyncDispose]();
 });
+
+function vectorsOf(request: ProviderRequest): Response {
+  return vectorsAnswer(inputsOf(request).map(() => base64));
+}
 
 /** A call whose caller reads the first bytes of the answer, and then nothing. */
 async function unread(key: string): Promise<Socket> {
@@ -125,4 +131,46 @@ test("an answer above all that a key may hold is served when its key holds nothi
   const text = await response.text();
   expect(response.status).toBe(200);
   expect(text.length).toBeGreaterThan(input.length * base64.length);
+});
+
+/** A whole answer of 3 MB of text, the end of which comes later. */
+function slowChat(end: Promise<void>): Response {
+  const text = JSON.stringify(completion("x".repeat(3_000_000)));
+  const body = new ReadableStream<string>({
+    async start(controller) {
+      controller.enqueue(text.slice(0, 1_000_000));
+      await end;
+      controller.enqueue(text.slice(1_000_000));
+      controller.close();
+    },
+  });
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+test("long chat answers that arrive slowly use the same memory", async () => {
+  const chat = { model: "chat-model", messages: [{ role: "user", content: "Hi" }] };
+  const ask = (key: string): Promise<Response> =>
+    gateway.post("/v1/chat/completions", chat, { headers: { authorization: `Bearer ${key}` } });
+  const end = Promise.withResolvers<void>();
+  let asked = 0;
+  provider.answers(() => {
+    asked += 1;
+    return slowChat(asked === 1 ? end.promise : Promise.resolve());
+  });
+  await gateway.reconfigure({ http: httpWith("200ms") });
+  const first = ask(gateway.key);
+  while (asked === 0) await Bun.sleep(1);
+  // The first one may still have to come as far as its memory.
+  let refused = await ask(gateway.key);
+  while (refused.status === 200) {
+    await refused.arrayBuffer();
+    refused = await ask(gateway.key);
+  }
+  expect(refused.status).toBe(503);
+  expect(await errorOf(refused)).toMatchObject({ code: "model_unavailable" });
+  expect((await ask(other)).status).toBe(200);
+  end.resolve();
+  const served = await first;
+  expect([served.status, (await served.text()).length > 3_000_000]).toEqual([200, true]);
+  expect((await ask(gateway.key)).status).toBe(200);
 });
