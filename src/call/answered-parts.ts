@@ -29,6 +29,11 @@ export class AnsweredParts<Part> {
     }
   }
 
+  /** One that was answered; undefined before the first answer. */
+  get first(): Part | undefined {
+    return this.#parts.find((part) => part !== undefined);
+  }
+
   get all(): readonly Part[] {
     return this.#parts.filter((part) => part !== undefined);
   }

@@ -120,7 +120,7 @@ describe("a valid file", () => {
         streamUsage: true,
         takesTokenIds: true,
         embeddingBatchLimit: 2048,
-        embeddingEncoding: "as_sent",
+        embeddingEncoding: "auto",
       },
       timeouts: { connectMs: 3000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 600_000 },
       connections: {
@@ -170,7 +170,7 @@ describe("a valid file", () => {
     expect(environment?.models.get("embed-a")).toMatchObject({
       kind: "embedding",
       maxOutputTokens: undefined,
-      fanOut: 4,
+      fanOut: 64,
     });
   });
 
@@ -429,7 +429,7 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
     ["headers: { 'a b': c }", "must be the name of a header"],
     ['headers: { a: "b\\nc" }', "must be printable ASCII"],
     ["api_key: k, headers: { Authorization: x }", "must not be set together with api_key"],
-    ["embedding_encoding: hex", "must be one of: as_sent, float, base64"],
+    ["embedding_encoding: hex", "must be one of: auto, as_sent, float, base64"],
     ["max_in_flight: 0", "must be at least 1"],
     ["timeouts: { total: 25h }", "must be a duration from 10ms to 24h"],
     ["timeouts: { total: '-1s' }", "must be a duration from 10ms to 24h"],

@@ -64,15 +64,20 @@ interface ChatReply extends Pick<HandlerParts, "services"> {
 }
 
 async function wholeReply({ surface, call, chat, services }: ChatReply): Promise<Reply> {
-  const started = await runChat(call, chat, services);
-  const { answer, attempt, meter } = started;
-  const body = surface.body(answer, {
-    callId: call.id,
-    created: Math.floor(services.clock.now() / 1000),
-    model: attempt.candidate.model.alias,
-    usage: meter.usage,
-  });
-  return jsonReply(body, servedHeaders(started, call.snapshot.routing));
+  const answerMemory = call.holdAnswer();
+  try {
+    const started = await runChat({ ...call, answerMemory }, chat, services);
+    const { answer, attempt, meter } = started;
+    const body = surface.body(answer, {
+      callId: call.id,
+      created: Math.floor(services.clock.now() / 1000),
+      model: attempt.candidate.model.alias,
+      usage: meter.usage,
+    });
+    return jsonReply(body, servedHeaders(started, call.snapshot.routing));
+  } finally {
+    answerMemory.release();
+  }
 }
 
 /**

@@ -40,6 +40,18 @@ export interface CallMemory {
   readonly unread: (bytes: number) => void;
 }
 
+/** Memory of a call's answer, under the same limits as that of bodies. */
+export interface AnswerMemory {
+  /**
+   * Takes the memory of the whole answer, at once or when there is room; a second call waits for the
+   * same. Throws 503, or the reason of the request's signal.
+   */
+  reserve(bytes: number): void | Promise<void>;
+  /** Gives back the rest. */
+  shrinkTo(bytes: number): void;
+  release(): void;
+}
+
 /** One request of a caller. */
 export interface Call {
   /** Request id, also of the reservation and the ledger row. */
@@ -60,6 +72,8 @@ export interface Call {
   readonly headers: Pick<Headers, "get">;
   /** What the gateway has in memory for the call, as its edge counts it. */
   readonly memory?: CallMemory;
+  /** Undefined: the memory of the answer is not limited. */
+  readonly answerMemory?: AnswerMemory;
   /** Undefined: no hook follows this call. */
   readonly hooks?: RunningHooks;
   /** The request as counted on arrival; undefined: admission counts it. */

@@ -1,19 +1,21 @@
 import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { Flow } from "../domain/waiting/flow.ts";
+import { nextOf, type Flow } from "../domain/waiting/flow.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
+import type { AnswerMemory } from "../snapshot/call.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
 import { decodedResponse } from "./decoded-response.ts";
 import { explain } from "./explain-failure.ts";
 import { ClientError } from "./http/client-error.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
+import { oneTurnBytes } from "../domain/waiting/next-turn.ts";
 import { whyEnded } from "../domain/waiting/why-ended.ts";
 
 export interface SendOptions {
@@ -145,19 +147,50 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     return clean.withRequestId(this.headers.get(requestIdHeader));
   }
 
-  /** The whole body, `limitBytes` at most; a promise unless it came with the headers. */
-  readAll(limitBytes: number): Uint8Array | Promise<Uint8Array> {
+  /**
+   * The whole body, `limitBytes` at most; a promise unless it came with the headers. A long one is
+   * read when there is memory for it.
+   */
+  readAll(
+    limitBytes: number,
+    memory?: Pick<AnswerMemory, "reserve">,
+  ): Uint8Array | Promise<Uint8Array> {
     try {
-      const declared = Number(this.#response.headers.get("content-length") ?? Number.NaN);
-      if (declared > limitBytes) throw tooLong(limitBytes);
+      const length = this.#response.headers.get("content-length");
+      const mostBytes = length === null ? limitBytes : Number(length);
+      if (mostBytes > limitBytes) throw tooLong(limitBytes);
       const arrived = this.#response.arrived();
-      if (arrived === undefined) return this.#collect(limitBytes);
+      if (arrived === undefined) {
+        return this.#collect(limitBytes, () => memory?.reserve(mostBytes));
+      }
       if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
       this.#watchdog.stop();
       return arrived;
     } catch (error) {
       throw this.#fail(error);
     }
+  }
+
+  /**
+   * Gives each piece of the body to `read`, which may take its time: the upstream waits meanwhile.
+   * Closes the connection when `read` throws.
+   */
+  async readPieces(
+    limitBytes: number,
+    read: (piece: Uint8Array) => void | Promise<void>,
+  ): Promise<void> {
+    let size = 0;
+    try {
+      for (let piece = await nextOf(this); piece !== undefined; piece = await nextOf(this)) {
+        size += piece.byteLength;
+        if (size > limitBytes) throw tooLong(limitBytes);
+        const reading = read(piece);
+        if (reading !== undefined) await reading;
+      }
+    } catch (error) {
+      throw this.#fail(error);
+    }
+    this.#watchdog.stop();
   }
 
   /** The next piece of the body; undefined if none has arrived. Throws `UpstreamFailure`. */
@@ -216,26 +249,15 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     return explain(error, { watchdog, callerSignal, hasBegun: true });
   }
 
-  #collect(limitBytes: number): Promise<Uint8Array> {
+  async #collect(limitBytes: number, reserve: () => void | Promise<void>): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     let size = 0;
-    return new Promise((resolve, reject) => {
-      const read = (): void => {
-        try {
-          for (let piece = this.take(); piece !== undefined; piece = this.take()) {
-            size += piece.byteLength;
-            if (size > limitBytes) throw tooLong(limitBytes);
-            pieces.push(piece);
-          }
-        } catch (error) {
-          return reject(this.#fail(error));
-        }
-        if (!this.isOver) return this.whenReady(read);
-        this.#watchdog.stop();
-        resolve(joinChunks(pieces, size));
-      };
-      read();
+    await this.readPieces(limitBytes, (piece) => {
+      pieces.push(piece);
+      size += piece.byteLength;
+      return size > oneTurnBytes ? reserve() : undefined;
     });
+    return joinChunks(pieces, size);
   }
 }
 

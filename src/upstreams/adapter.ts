@@ -2,6 +2,7 @@ import type { AdjustedFields } from "../domain/chat/adjusted-fields.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat/chat.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../domain/chat/embedding.ts";
+import type { ScannedVectors } from "../domain/chat/vector-scan.ts";
 import type { TraceHeader } from "../domain/request-trace.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
@@ -90,7 +91,25 @@ export interface ChatCodec extends Codec<ChatRequest, ChatResult> {
   readonly takesImageUrls: boolean;
 }
 
-export interface EmbeddingCodec extends Codec<EmbeddingRequest, EmbeddingResult> {
+/** A whole 2xx answer, without its vectors, and these. */
+export interface VectorAnswer extends ScannedVectors {
+  readonly headers: AnswerHeaders;
+}
+
+/** As `Exchange`. */
+export interface EmbeddingExchange extends Pick<Exchange<unknown>, "request" | "adjusted"> {
+  /** Throws `UpstreamFailure` for anything that is not an answer. */
+  decode(answer: VectorAnswer): EmbeddingResult;
+  /**
+   * The same without what nobody but the gateway asked for, if the upstream refused just that. Sent
+   * at once: a refusal costs nothing.
+   */
+  plainer?(refusal: UpstreamFailureDetails): EmbeddingExchange | undefined;
+}
+
+export interface EmbeddingCodec {
+  /** As for `Codec`. */
+  encode(request: EmbeddingRequest, model: string): EmbeddingExchange;
   /** Most inputs one upstream request may carry; at least 1. `model` is as in `encode`. */
   batchLimit(request: EmbeddingRequest, model: string): number;
   /** False when token ids must become text first. */

@@ -157,7 +157,7 @@ test("of an embedding request the upstream gets OpenAI's fields and those that t
     expect(upstream.requests.at(-1)).toEqual({
       model: "scripted-model",
       input: "Hi",
-      encoding_format: "float",
+      encoding_format: "base64",
       dimensions: 1,
       user: "u",
       ...added,

@@ -28,7 +28,7 @@ class Silent {
 
 /** A first event, and no end. */
 function endless(): Response {
-  const first = streamed([chunk({ content: "Hi" })], "").body;
+  const first: ReadableStream<Uint8Array> | null = streamed([chunk({ content: "Hi" })], "").body;
   const body = new ReadableStream<Uint8Array>({
     async start(controller) {
       for await (const bytes of first ?? []) controller.enqueue(bytes);

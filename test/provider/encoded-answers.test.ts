@@ -102,6 +102,8 @@ test("an answer that is small until it is unpacked is bounded", async () => {
   await using gateway = await gatewayOf([hostile, sound], {
     sections: { answers: "{ chat_limit: 1MiB }" },
   });
-  const answer = await chatOf(await gateway.post("/v1/chat/completions", chat));
-  expect(answer.choices[0]?.message.content).toBe("second");
+  const response = await gateway.post("/v1/chat/completions", chat);
+  expect(response.status).toBe(400);
+  expect((await errorOf(response)).code).toBe("answer_too_large");
+  expect(sound.requests).toHaveLength(0);
 });

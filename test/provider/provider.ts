@@ -154,3 +154,21 @@ export interface ProviderGatewayOptions extends GatewayOptions {
   readonly upstream?: string;
   readonly model?: string;
 }
+
+/** A list of embeddings; numbers, or their base64 as a text. */
+export function vectorsAnswer(vectors: readonly unknown[], fields: object = {}): Response {
+  const data = vectors.map((embedding, index) => ({ object: "embedding", index, embedding }));
+  const usage = { prompt_tokens: vectors.length, total_tokens: vectors.length };
+  return Response.json({ object: "list", data, model: "provider-model", usage, ...fields });
+}
+
+/** Base64 of these numbers as little-endian floats. */
+export function floatsInBase64(numbers: readonly number[]): string {
+  return Buffer.from(new Float32Array(numbers).buffer).toString("base64");
+}
+
+/** The inputs of a request for embeddings. */
+export function inputsOf({ body }: ProviderRequest): readonly unknown[] {
+  const { input } = body;
+  return Array.isArray(input) ? input : [input];
+}

@@ -269,6 +269,11 @@ function keyCallOf(signal: AbortSignal): KeyCall & Call {
     parameter: "",
     readBody: () => Promise.reject(new Error("there is no body")),
     memory: { keep: () => () => undefined, becomes: () => undefined, unread: () => undefined },
+    holdAnswer: () => ({
+      reserve: () => undefined,
+      shrinkTo: () => undefined,
+      release: () => undefined,
+    }),
     streamEnded: () => undefined,
   };
 }

@@ -3,6 +3,7 @@ import { nextOf } from "../../domain/waiting/flow.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
 import type { HostProbes } from "../../upstream-client/host-probes.ts";
+import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
 import { send, type RequestPlaces, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
@@ -53,12 +54,13 @@ async function askEmbedding(asked: AskedTarget, services: AskServices): Promise<
     inputs: ["ping"],
     dimensions: undefined,
     user: undefined,
-    encodingFormat: "float",
+    encodingFormat: undefined,
   } as const;
-  const exchange = embeddings.encode(request, asked.target.model);
-  const answer = await sendTo(asked, exchange.request, services);
-  const body = await answer.readAll(asked.answerLimitBytes);
-  exchange.decode({ headers: answer.headers, body });
+  await sendPlainer(embeddings.encode(request, asked.target.model), async (exchange) => {
+    const answer = await sendTo(asked, exchange.request, services);
+    const scanned = await readVectors(answer, asked.answerLimitBytes, { inputs: 1 });
+    exchange.decode({ headers: answer.headers, ...scanned });
+  });
 }
 
 function sendTo(

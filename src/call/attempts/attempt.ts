@@ -6,8 +6,15 @@ import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
 import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
 import { traceHeadersFor } from "../../domain/request-trace.ts";
+import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import type { Exchange, StreamExchange, UpstreamRequest } from "../../upstreams/adapter.ts";
+import type { EmbeddingResult } from "../../domain/chat/embedding.ts";
+import type {
+  EmbeddingExchange,
+  Exchange,
+  StreamExchange,
+  UpstreamRequest,
+} from "../../upstreams/adapter.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
@@ -17,6 +24,7 @@ import { untilEnded } from "../hooks/hooked-call.ts";
 import type { Meter } from "../metering/meter.ts";
 import type { Timeouts } from "../../domain/upstream-settings.ts";
 import { timeoutsOf, wholeTimeouts } from "../../upstream-client/timeouts-of.ts";
+import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import type { CallServices } from "../services.ts";
 import type { AttemptSpan } from "./attempt-span.ts";
@@ -45,17 +53,14 @@ export async function attemptWhole<Result>(
   candidate: Destination,
   context: AttemptContext,
 ): Promise<Result> {
-  const timeouts = timeoutsOf(candidate);
-  // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
-  const isAttempt = context.place !== undefined;
-  const answer = await sendTo(exchange, candidate, {
-    ...context,
-    timeouts: isAttempt ? wholeTimeouts(timeouts) : timeouts,
-  });
-  const { settings } = context.call.snapshot;
+  const answer = await sendTo(exchange, candidate, wholeContext(candidate, context));
+  const { snapshot, answerMemory } = context.call;
+  const { settings } = snapshot;
   const { kind } = candidate.model;
-  const reading = answer.readAll(settings.answerLimitBytes[kind]);
-  const body = reading instanceof Promise ? await reading : reading;
+  const reading = answer.readAll(settings.answerLimitBytes[kind], answerMemory);
+  const body =
+    reading instanceof Promise ? await reading.catch((error) => unread(error, context)) : reading;
+  answerMemory?.shrinkTo(body.byteLength);
   try {
     // A short answer is parsed in no time, so it is not checked first.
     const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
@@ -71,8 +76,58 @@ export async function attemptWhole<Result>(
   }
 }
 
+/** What is known of the vectors that an answer will have. */
+export interface VectorReading {
+  /** The inputs of the request. */
+  readonly inputs: number;
+  /** The inputs of the call, for whose vectors memory is taken once. */
+  readonly callInputs: number;
+}
+
+/** Sends a request and returns the vectors of its answer, which is read as it arrives. */
+export async function attemptVectors(
+  exchange: EmbeddingExchange,
+  candidate: Destination,
+  { context, ...reading }: VectorReading & { readonly context: AttemptContext },
+): Promise<EmbeddingResult> {
+  return sendPlainer(exchange, async (sent) => {
+    const answer = await sendTo(sent, candidate, wholeContext(candidate, context));
+    try {
+      const { snapshot, answerMemory: memory } = context.call;
+      const { settings } = snapshot;
+      const limitBytes = settings.answerLimitBytes.embedding;
+      const scanned = await readVectors(answer, limitBytes, { ...reading, memory });
+      await checkJson(scanned.json, settings.chatAnswerValues);
+      return sent.decode({ headers: answer.headers, ...scanned });
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? answer.explained(error) : unread(error, context);
+    }
+  });
+}
+
+function wholeContext(candidate: Destination, context: AttemptContext): SendContext {
+  const timeouts = timeoutsOf(candidate);
+  // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
+  const isAttempt = context.place !== undefined;
+  return { ...context, timeouts: isAttempt ? wholeTimeouts(timeouts) : timeouts };
+}
+
+/** An answer that the gateway has no memory for was generated all the same. */
+function unread(error: unknown, { call, meter }: AttemptContext): never {
+  if (error instanceof GatewayError && !call.signal.aborted) {
+    const { message } = error;
+    meter.attemptFailed({ kind: "answer-too-large", message }, { share: 1, elapsedMs: 0 });
+  }
+  throw error;
+}
+
 /** Deeper than any answer: tool schemas and arguments are strings in it. */
 const mostDepth = 128;
+
+/** As `checkValues`, for what is left of an answer without its vectors. */
+async function checkJson(json: string, jsonValues: number): Promise<void> {
+  if (json.length > oneTurnBytes) await checkValues(Buffer.from(json), jsonValues);
+}
 
 /** Refuses an answer that would take a parser long. */
 async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {

@@ -42,9 +42,10 @@ export const httpSchema = z
     }),
     body_memory: size({
       about:
-        "Memory for bodies that may still be sent to an upstream, divided among the workers. A " +
-        "body reserves twice its length (or `body_limit`), or its possible expansion, before it " +
-        "is read. Bodies up to 64KiB do not count and never wait.",
+        "Memory for bodies that may still be sent to an upstream and for large answers, divided " +
+        "among the workers. A body reserves twice its length (or `body_limit`), or its possible " +
+        "expansion, before it is read; vectors reserve 4 bytes per number until the caller has " +
+        "read them. Up to 64KiB do not count and never wait.",
       min: "1MiB",
       max: "1024GiB",
       initial: "512MiB",
@@ -52,13 +53,14 @@ export const httpSchema = z
     body_memory_per_key: size({
       about:
         "Part of `body_memory` that one key may use; the keys of an account use at most half of " +
-        "all. Raised to twice `decompressed_limit`, so that the largest body fits.",
+        "all. Raised to twice `decompressed_limit`, so that the largest body fits. A larger answer " +
+        "takes all of it.",
       min: "1MiB",
       max: "1024GiB",
       initial: "128MiB",
     }),
     body_memory_wait: duration({
-      about: "How long a body waits unread for memory before the request gets 503.",
+      about: "How long a body or an answer waits unread for memory before the request gets 503.",
       min: "0s",
       max: "1m",
       initial: "30s",

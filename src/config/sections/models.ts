@@ -163,10 +163,12 @@ function embeddingModelSchema(kinds: readonly UpstreamKind[]) {
       .max(mostTargets)
       .describe(targetsAbout),
     fan_out: wholeNumber({
-      about: "Maximum concurrent upstream requests of one call with many inputs.",
+      about:
+        "Maximum concurrent upstream requests of one call with many inputs. A call begins with 4, " +
+        "takes at most half of `max_in_flight` of the upstream, and fewer while that throttles.",
       min: 1,
       max: 64,
-      initial: 4,
+      initial: 64,
     }),
   });
 }

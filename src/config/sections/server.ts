@@ -93,7 +93,8 @@ export const streamsSchema = z
       initial: "10s",
     }),
     write_timeout: duration({
-      about: "A stream is closed after its caller has not read for this long.",
+      about:
+        "A stream, or an answer of many vectors, is closed after its caller has not read for this long.",
       min: "1s",
       max: "10m",
       initial: "30s",

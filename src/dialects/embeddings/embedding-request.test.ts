@@ -42,7 +42,7 @@ test("absent and null options mean the defaults", () => {
     dimensions: undefined,
     user: undefined,
     inputType: undefined,
-    encodingFormat: "float" as const,
+    encodingFormat: undefined,
   };
   const body = { model: "m", input: "hi" };
   expect(parseEmbeddingRequest(body)).toStrictEqual({ ...expected, sent: body });

@@ -37,7 +37,7 @@ export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
     dimensions: fields.dimensions ?? undefined,
     user: fields.user ?? undefined,
     inputType: fields.input_type ?? undefined,
-    encodingFormat: fields.encoding_format ?? "float",
+    encodingFormat: fields.encoding_format ?? undefined,
     sent: fields,
   };
 }

@@ -1,25 +1,24 @@
-import type {
-  EmbeddingRequest,
-  EmbeddingResult,
-  EmbeddingVector,
-} from "../../domain/chat/embedding.ts";
+import type { EmbeddingRequest, EmbeddingResult } from "../../domain/chat/embedding.ts";
+import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
+import { eventStream } from "../../edge/replies/event-stream.ts";
 import { jsonTextReply, type Reply } from "../../edge/replies/reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
-import type { Call } from "../../snapshot/call.ts";
+import type { AnswerMemory, Call } from "../../snapshot/call.ts";
 import { runEmbeddings, type EmbeddingCall } from "../../call/embeddings/embedding-call.ts";
-import type { CallServices } from "../../call/services.ts";
+import type { StartedCall } from "../../call/run-call.ts";
 import type { HandlerParts } from "../handler-parts.ts";
 import { readCall } from "../read-call.ts";
 import { createTokenDecoder } from "./decode-tokens.ts";
 import { parseEmbeddingRequest } from "./embedding-request.ts";
+import { EmbeddingText } from "./embedding-text.ts";
 import { servedHeaders } from "../served-headers.ts";
 
+/** Answers of more numbers are written as the caller reads them. */
+const mostWholeNumbers = 32 * 1024;
+
 /** `POST /v1/embeddings` */
-export function createEmbeddings({
-  services,
-  settings,
-  sharing,
-}: HandlerParts): (call: KeyCall) => Promise<Reply> {
+export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promise<Reply> {
+  const { settings, sharing } = parts;
   const decode = createTokenDecoder();
   return async (plain) => {
     const { call, bodyBytes, mark, value } = await readCall(plain);
@@ -28,74 +27,72 @@ export function createEmbeddings({
       decode(inputs, settings().decodedLimitBytes);
     const embedding = { request, bodyBytes, decodeTokens };
     const named = { endpoint: "embeddings", kind: "embedding", alias: request.model } as const;
-    return sharing.whole({ call, mark, ...named }, (run) => reply(run, embedding, services));
+    // Shared answers are kept as a whole.
+    const isShared = mark !== undefined;
+    return sharing.whole({ call, mark, ...named }, (run) =>
+      reply(embedding, { call: { ...run, answerMemory: run.holdAnswer() }, isShared }, parts),
+    );
   };
 }
 
-async function reply(call: Call, embedding: EmbeddingCall, services: CallServices): Promise<Reply> {
-  const { request } = embedding;
-  const started = await runEmbeddings(call, embedding, services);
-  const { answer, meter } = started;
-  const form = forms[request.encodingFormat];
-  const usage = { prompt_tokens: meter.usage.inputTokens, total_tokens: meter.usage.inputTokens };
-  const end = `],"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
-  const body = joinBytes(vectorList(answer, form), end);
-  return jsonTextReply(body, servedHeaders(started, call.snapshot.routing));
+interface RunningReply {
+  readonly call: KeyCall & Call & { readonly answerMemory: AnswerMemory };
+  readonly isShared: boolean;
 }
 
-/** The characters around a vector, and how its text is written. */
-interface VectorForm {
-  readonly open: string;
-  readonly textOf: (vector: EmbeddingVector) => string;
-  readonly close: string;
-}
-
-const forms: Readonly<Record<EmbeddingRequest["encodingFormat"], VectorForm>> = {
-  base64: { open: '"', textOf: base64Of, close: '"' },
-  float: { open: "[", textOf: numbersOf, close: "]" },
-};
-
-/** Parts of a JSON text in ASCII. */
-function vectorList(
-  { vectors }: EmbeddingResult,
-  { open, textOf, close }: VectorForm,
-): readonly string[] {
-  const parts = ['{"object":"list","data":['];
-  for (const [index, vector] of vectors.entries()) {
-    const separator = index === 0 ? "" : `${close}},`;
-    parts.push(`${separator}{"object":"embedding","index":${index},"embedding":${open}`);
-    parts.push(textOf(vector));
+async function reply(
+  embedding: EmbeddingCall,
+  { call, isShared }: RunningReply,
+  { services, settings }: HandlerParts,
+): Promise<Reply> {
+  const { answerMemory: memory } = call;
+  try {
+    const started = await runEmbeddings(call, embedding, services);
+    const headers = servedHeaders(started, call.snapshot.routing);
+    const text = textOf(started, embedding.request, memory);
+    if (isShared || countNumbers(started.answer.vectors) <= mostWholeNumbers) {
+      const body = await wholeOf(text);
+      memory.release();
+      return jsonTextReply(body, headers);
+    }
+    const body = eventStream(text, {
+      clock: services.clock,
+      keepAliveMs: 0,
+      keepAlive: "",
+      beginsWithKeepAlive: false,
+      writeTimeoutMs: settings().writeTimeoutMs,
+      onEnd: (end) => call.streamEnded(end),
+    });
+    return { ...jsonTextReply("", headers), body };
+  } catch (error) {
+    memory.release();
+    throw error;
   }
-  parts.push(`${close}}`);
-  return parts;
 }
 
-/** Copies megabytes of vectors only once, without building a text of all of them. */
-function joinBytes(ascii: readonly string[], end: string): Uint8Array<ArrayBuffer> {
-  const endBytes = Buffer.from(end);
-  const length = ascii.reduce((sum, part) => sum + part.length, endBytes.length);
-  const bytes = Buffer.allocUnsafeSlow(length);
-  let written = 0;
-  for (const part of ascii) written += bytes.write(part, written, "latin1");
-  bytes.set(endBytes, written);
-  return bytes;
+function textOf(
+  { answer, meter }: StartedCall<EmbeddingResult>,
+  request: EmbeddingRequest,
+  memory: AnswerMemory,
+): EmbeddingText {
+  const { inputTokens } = meter.usage;
+  const usage = { prompt_tokens: inputTokens, total_tokens: inputTokens };
+  const end = `],"model":${JSON.stringify(request.model)},"usage":${JSON.stringify(usage)}}`;
+  const { vectors } = answer;
+  return new EmbeddingText({ vectors, format: request.encodingFormat ?? "float", end, memory });
 }
 
-/** The upstream's text was checked when it was read. */
-function base64Of(vector: EmbeddingVector): string {
-  return typeof vector === "string" ? vector : packed(vector);
+function countNumbers(vectors: readonly EmbeddingVector[]): number {
+  return vectors.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Padded base64 of float32 values, as OpenAI's clients decode it. */
-function packed(vector: readonly number[]): string {
-  return new Uint8Array(Float32Array.from(vector).buffer).toBase64();
-}
-
-function numbersOf(vector: EmbeddingVector): string {
-  return (typeof vector === "string" ? unpacked(vector) : vector).join(",");
-}
-
-function unpacked(base64: string): Float32Array {
-  const { buffer, byteLength } = Uint8Array.fromBase64(base64);
-  return new Float32Array(buffer, 0, Math.floor(byteLength / 4));
+/** The whole text, a slice in each turn of the event loop. */
+async function wholeOf(text: EmbeddingText): Promise<string> {
+  const slices: string[] = [];
+  for (let slice = text.take(); slice !== undefined; slice = text.take()) {
+    slices.push(slice);
+    if (text.isOver) break;
+    await new Promise<void>((resolve) => text.whenReady(resolve));
+  }
+  return slices.join("");
 }

@@ -1,4 +1,5 @@
 import type { TokenUsage } from "../usage/usage.ts";
+import type { EmbeddingVector } from "./embedding-vector.ts";
 
 /** The input of one vector: a text, its token ids, or texts and images together. */
 export type EmbeddingInput = TextInput | EmbeddingContent;
@@ -34,15 +35,12 @@ export interface EmbeddingRequest {
   readonly inputType?: string | undefined;
   /** The caller's whole body; an adapter also sends those of its fields that the operator named. */
   readonly sent?: Readonly<Record<string, unknown>>;
-  /** The format the caller gets; requesting the same from the upstream saves transcoding. */
-  readonly encodingFormat: "float" | "base64";
+  /** The format that the caller asked for; undefined: none, so it gets floats. */
+  readonly encodingFormat: "float" | "base64" | undefined;
 }
 
-/** Vectors in the order of the inputs, in the upstream's format. */
+/** Vectors in the order of the inputs. */
 export interface EmbeddingResult {
   readonly vectors: readonly EmbeddingVector[];
   readonly usage: TokenUsage | undefined;
 }
-
-/** Numbers, or the padded base64 text of little-endian float32 values. */
-export type EmbeddingVector = readonly number[] | string;

@@ -2,8 +2,8 @@ import { anyOf, type EndSignal } from "./end-signal.ts";
 
 export interface ParallelWork {
   readonly count: number;
-  /** Limit on parallel runs. */
-  readonly limit: number;
+  /** Limit on parallel runs, asked again after each run. One may always run. */
+  readonly limit: number | (() => number | Promise<number>);
   /** Aborts when the caller leaves. */
   readonly signal: EndSignal;
 }
@@ -19,21 +19,31 @@ export async function inParallel<Result>(
   const failure = new AbortController();
   const either = anyOf(signal, failure.signal);
   const results: Result[] = [];
+  let failed: { readonly error: unknown } | undefined;
   let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < count && !failure.signal.aborted) {
-      const index = next;
-      next += 1;
+  let running = 0;
+  let ended = Promise.withResolvers<void>();
+  const run = async (index: number): Promise<void> => {
+    try {
       results[index] = await work(index, either);
+    } catch (error) {
+      failed ??= { error };
+      failure.abort();
     }
+    running -= 1;
+    ended.resolve();
   };
-  const workers = Array.from({ length: Math.min(limit, count) }, worker);
-  try {
-    await Promise.all(workers);
-  } catch (error) {
-    failure.abort();
-    await Promise.allSettled(workers);
-    throw error;
+  for (;;) {
+    const allowed = typeof limit === "number" ? limit : await limit();
+    while (next < count && failed === undefined && running < Math.max(1, allowed)) {
+      running += 1;
+      void run(next);
+      next += 1;
+    }
+    if (running === 0) break;
+    await ended.promise;
+    ended = Promise.withResolvers();
   }
+  if (failed !== undefined) throw failed.error;
   return results;
 }

@@ -54,6 +54,8 @@ export interface BodyOwner {
   readonly account: string;
   /** Its abort ends a wait. */
   readonly request: Pick<Request, "signal">;
+  /** Whether the memory is for the answer, whose request was read. */
+  readonly isAnswer?: boolean;
 }
 
 /**
@@ -103,10 +105,11 @@ export class BodyMemory {
     return this.#first === undefined || bytes <= this.#first.passableBytes;
   }
 
-  #wait({ name, request }: BodyOwner, wanted: Wanted): Promise<void> {
+  #wait(owner: BodyOwner, wanted: Wanted): Promise<void> {
+    const { name, request } = owner;
     const { signal } = request;
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (this.#waiting >= wanted.limits.bodyMemoryQueue) return Promise.reject(memoryFull());
+    if (this.#waiting >= wanted.limits.bodyMemoryQueue) return Promise.reject(memoryFull(owner));
     const books = this.#books.get(name) ?? newBooks();
     this.#books.set(name, books);
     return new Promise((resolve, reject) => {
@@ -129,7 +132,10 @@ export class BodyMemory {
         resolve();
       };
       const waiter: Waiter = { ...wanted, passableBytes: wanted.bytes, grant };
-      const cancel = this.#clock.schedule(() => fail(memoryFull()), wanted.limits.bodyMemoryWaitMs);
+      const cancel = this.#clock.schedule(
+        () => fail(memoryFull(owner)),
+        wanted.limits.bodyMemoryWaitMs,
+      );
       signal.addEventListener("abort", onAbort, { once: true });
       books.waiters.add(waiter);
       this.#waiting += 1;
@@ -266,20 +272,20 @@ interface Waiter extends Wanted {
   grant(): void;
 }
 
-function memoryFull(): GatewayError {
+function memoryFull({ isAnswer = false }: BodyOwner): GatewayError {
   return new GatewayError("model_unavailable", {
     message:
-      "The gateway holds as many large requests as it can at the moment. Please retry your " +
-      "request, and send fewer large ones at once.",
+      `The gateway holds as many large ${isAnswer ? "answers" : "requests"} as it can at the ` +
+      "moment. Please retry your request, and send fewer large ones at once.",
     headers: {
       ...retryHeaders(2_000),
       // The unread rest of the body must not be parsed as the next request.
-      connection: "close",
+      ...(!isAnswer && { connection: "close" }),
     },
     explanation: {
       rule: "body_memory_full",
       summary:
-        "The bodies of open requests used all that `http.body_memory` or " +
+        "The bodies and answers of open requests used all that `http.body_memory` or " +
         "`http.body_memory_per_key` allows for longer than `http.body_memory_wait`.",
     },
   });

@@ -1,5 +1,6 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller, Key } from "../../domain/keys/key.ts";
+import type { AnswerMemory } from "../../snapshot/call.ts";
 import type { BodyHold, BodyMemory } from "../body/body-memory.ts";
 import { clientAddress } from "../client-address.ts";
 import type { Connections } from "../listen.ts";
@@ -84,6 +85,26 @@ export function memoryOf(context: RequestContext): KeyCall["memory"] {
     keep: () => context.body?.keep() ?? (() => undefined),
     becomes: (bytes) => context.body?.becomes(bytes),
     unread: (bytes) => context.unread.change(ownerOf(context).accountId, bytes),
+  };
+}
+
+/** Memory for the answer of a call; an answer above what one key may hold takes all of that. */
+export function holdAnswerOf(context: RequestContext): AnswerMemory {
+  const { request, edge, bodyMemory } = context;
+  const { bodyLimits: limits } = edge;
+  const { id: name, accountId: account } = ownerOf(context);
+  let hold: BodyHold | undefined;
+  let granted: void | Promise<void>;
+  return {
+    reserve(bytes) {
+      // Requests of one call wait together.
+      if (hold !== undefined) return granted;
+      hold = bodyMemory.hold({ name, account, request, isAnswer: true }, limits);
+      granted = hold.reserve(Math.min(bytes, limits.bodyMemoryPerKeyBytes));
+      return granted;
+    },
+    shrinkTo: (bytes) => hold?.becomes(bytes),
+    release: () => hold?.release(),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Principal, Role, Scope } from "../../domain/accounts/user.ts";
 import type { Dialect } from "../dialect.ts";
-import type { CallMemory, RequestOrigin } from "../../snapshot/call.ts";
+import type { AnswerMemory, CallMemory, RequestOrigin } from "../../snapshot/call.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { BodyUse } from "../body/body-memory.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
@@ -35,6 +35,8 @@ export interface KeyCall extends PublicCall {
   readBody(): Promise<Uint8Array>;
   /** Its body is counted until the reply is made and nobody keeps it. */
   readonly memory: BodyUse & CallMemory;
+  /** Memory for the answer, which must be released. */
+  holdAnswer(): AnswerMemory;
   /** Must be called at the end of a streamed body. */
   streamEnded(end: StreamEnd): void;
 }

@@ -4,7 +4,7 @@ import { decodeChat } from "./decode-chat.ts";
 import { usageIn } from "../shared/usage-in.ts";
 import { readUsage } from "./read-answer.ts";
 import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
-import { decodeEmbeddings, encodeEmbeddings } from "./embeddings/embeddings.ts";
+import { createEmbeddingCodec } from "./embeddings/embedding-codec.ts";
 import { encodeChat } from "./encode-chat.ts";
 import { forwardedFields } from "./forwarded-fields.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
@@ -35,15 +35,11 @@ export function createOpenAiAdapter(
         newDecoder: (limits) => new ChatStreamDecoder(newToolCallId, limits),
       }),
     },
-    embeddings: {
-      batchLimit: () => settings.embeddingBatchLimit,
-      takesTokenIds: settings.takesTokenIds,
-      takesImages: () => false,
-      encode: (request, model) => ({
-        request: post("/embeddings", encodeEmbeddings(request, model, settings)),
-        decode: ({ body }) => decodeEmbeddings(body),
-      }),
-    },
+    embeddings: createEmbeddingCodec({
+      settings,
+      clock,
+      post: (body) => post("/embeddings", body),
+    }),
     provider: "openai",
     traceHeaders,
     requestIdHeader,

@@ -94,10 +94,12 @@ export const fields = {
     initial: 2048,
   }),
   embedding_encoding: z
-    .enum(["as_sent", "float", "base64"])
-    .prefault("as_sent")
+    .enum(["auto", "as_sent", "float", "base64"])
+    .prefault("auto")
     .describe(
-      "Encoding requested for embedding vectors. Callers get the encoding that they asked for.",
+      "Encoding requested for embedding vectors. `auto`: base64, which is several times smaller " +
+        "and faster; a server that refuses it is asked again without. Callers get the encoding " +
+        "that they asked for.",
     ),
 };
 

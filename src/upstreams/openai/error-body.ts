@@ -61,10 +61,21 @@ function ownMessage({ message, msg }: JsonObject): string | undefined {
   return nonEmpty(message) ?? nonEmpty(several?.join("; ")) ?? nonEmpty(msg);
 }
 
+/** The field that an error names, in OpenAI's and FastAPI's forms. */
+export function paramOf({ param, detail }: JsonObject): unknown {
+  if (nonEmpty(param) !== undefined) return param;
+  // FastAPI's path begins with where the field is: in the body.
+  const [, ...path] = listOf(objectsIn(detail)[0]?.["loc"]) ?? [];
+  return path.length === 0 ? undefined : path.join(".");
+}
+
 /** FastAPI lists what it could not read, together with the values; only the messages are used. */
 function detailsOf(detail: unknown): readonly string[] {
-  const details = isObject(detail) ? [detail] : (listOf(detail) ?? []).filter(isObject);
-  return details
+  return objectsIn(detail)
     .map((each) => ownMessage(each) ?? nonEmpty(each["error"]))
     .filter((message) => message !== undefined);
+}
+
+function objectsIn(detail: unknown): readonly JsonObject[] {
+  return isObject(detail) ? [detail] : (listOf(detail) ?? []).filter(isObject);
 }

@@ -12,7 +12,7 @@ import {
   textOf,
   type JsonObject,
 } from "../shared/json-fields.ts";
-import { errorIn, innermostMessage, messageOf } from "./error-body.ts";
+import { errorIn, innermostMessage, messageOf, paramOf } from "./error-body.ts";
 import { kindOfError } from "./error-kind.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 
@@ -49,7 +49,7 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
   const message = textOf(error) ?? (body && messageOf(body)) ?? wordless(status);
   const innerMessage = innermostMessage(message, body);
   const knownStatus = status ?? statusOf(body?.["code"]) ?? statusOf(body?.["status"]);
-  const param = cleanParam(body?.["param"]);
+  const param = cleanParam(body && paramOf(body));
   const codes = codesOf(body);
   const facts = { status: knownStatus, codes, message, innerMessage, param };
   const kind = kindOfError(facts);

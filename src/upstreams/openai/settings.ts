@@ -23,6 +23,9 @@ export interface OpenAiSettings {
   readonly streamUsage: boolean;
   readonly takesTokenIds: boolean;
   readonly embeddingBatchLimit: number;
-  /** The encoding to request; any answer is transcoded for the caller. */
-  readonly embeddingEncoding: "as_sent" | "float" | "base64";
+  /**
+   * The encoding to request; any answer is transcoded for the caller. `auto`: base64, and of servers
+   * that refuse it none.
+   */
+  readonly embeddingEncoding: "auto" | "as_sent" | "float" | "base64";
 }

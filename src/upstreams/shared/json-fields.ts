@@ -17,11 +17,6 @@ export function parseObject(json: string | Uint8Array): JsonObject | undefined {
   }
 }
 
-/** `JSON.parse` reads numbers that are too large as infinite. */
-export function isNumbers(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((item) => Number.isFinite(item));
-}
-
 export function listOf(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined;
 }

@@ -1,13 +1,14 @@
-import type { EmbeddingResult, EmbeddingVector } from "../../../domain/chat/embedding.ts";
+import type { EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import type { WholeAnswer } from "../../adapter.ts";
-import { countOf, isNumbers, parseObject, type JsonObject } from "../../shared/json-fields.ts";
+import type { VectorAnswer } from "../../adapter.ts";
+import { countOf, parseObject, type JsonObject } from "../../shared/json-fields.ts";
+import { vectorAt } from "../../shared/vector-at.ts";
 import { brokenAnswer } from "../decode/broken-answer.ts";
 import { failureInAnswer } from "../failures/read-failure.ts";
 
 /** An object with this field. Throws the failure that it contains instead. */
-export function parseAnswer({ headers, body }: WholeAnswer, field: string): JsonObject {
-  const answer = parseObject(body);
+export function parseAnswer({ headers, json }: VectorAnswer, field: string): JsonObject {
+  const answer = parseObject(json);
   if (answer === undefined) throw brokenAnswer("the answer is not JSON");
   const isEmpty = answer[field] === undefined || answer[field] === null;
   const failure = isEmpty ? failureInAnswer(answer, headers) : undefined;
@@ -21,16 +22,16 @@ const tokenCountHeader = "x-amzn-bedrock-input-token-count";
 /** A result with these vectors, and the token count from the body or else the header. */
 export function resultOf(
   vectors: readonly unknown[],
-  { headers }: WholeAnswer,
+  { headers, vectors: scanned }: VectorAnswer,
   counted?: unknown,
 ): EmbeddingResult {
   const inputTokens = countOf(counted) ?? countOf(headers.get(tokenCountHeader) ?? undefined);
-  return { vectors: vectors.map(readVector), usage: usageOf(inputTokens) };
-}
-
-function readVector(value: unknown): EmbeddingVector {
-  if (isNumbers(value) && value.length > 0) return value;
-  throw brokenAnswer("a vector is not a list of numbers");
+  const read = vectors.map((value) => {
+    const vector = vectorAt(value, scanned);
+    if (vector === undefined) throw brokenAnswer("a vector is not a list of numbers");
+    return vector;
+  });
+  return { vectors: read, usage: usageOf(inputTokens) };
 }
 
 function usageOf(inputTokens: number | undefined): TokenUsage | undefined {

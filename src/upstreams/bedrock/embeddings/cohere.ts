@@ -1,5 +1,5 @@
 import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
-import type { WholeAnswer } from "../../adapter.ts";
+import type { VectorAnswer } from "../../adapter.ts";
 import { isObject, listOf } from "../../shared/json-fields.ts";
 import { brokenAnswer } from "../decode/broken-answer.ts";
 import { unsupported } from "../failures/refusal.ts";
@@ -85,7 +85,7 @@ function dataUrlOf({ format, base64 }: ReadImage): string {
   return `data:image/${format};base64,${base64}`;
 }
 
-function decode(whole: WholeAnswer): EmbeddingResult {
+function decode(whole: VectorAnswer): EmbeddingResult {
   const { embeddings } = parseAnswer(whole, "embeddings");
   // A list, or lists by type, depending on the version and the request.
   const vectors = listOf(isObject(embeddings) ? embeddings["float"] : embeddings);

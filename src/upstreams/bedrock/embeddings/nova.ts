@@ -1,5 +1,5 @@
 import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
-import type { WholeAnswer } from "../../adapter.ts";
+import type { VectorAnswer } from "../../adapter.ts";
 import { listOf, objectOf } from "../../shared/json-fields.ts";
 import { brokenAnswer } from "../decode/broken-answer.ts";
 import { unsupported } from "../failures/refusal.ts";
@@ -60,7 +60,7 @@ function novaInput(request: EmbeddingRequest, { truncate }: InputSettings): obje
 
 const noInput: ReadInput = { text: "", images: [], parts: [] };
 
-function decode(whole: WholeAnswer): EmbeddingResult {
+function decode(whole: VectorAnswer): EmbeddingResult {
   const items = listOf(parseAnswer(whole, "embeddings")["embeddings"]);
   if (items === undefined) throw brokenAnswer("the answer has no vectors");
   return resultOf(

@@ -1,5 +1,5 @@
 import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
-import type { WholeAnswer } from "../../adapter.ts";
+import type { VectorAnswer } from "../../adapter.ts";
 import { unsupported } from "../failures/refusal.ts";
 import { parseAnswer, resultOf } from "./answers.ts";
 import { inputsOf, textsOf } from "./inputs.ts";
@@ -55,7 +55,7 @@ function titanInput(request: EmbeddingRequest): object {
   return { inputText: text || undefined, inputImage: image?.base64 };
 }
 
-function decode(whole: WholeAnswer): EmbeddingResult {
+function decode(whole: VectorAnswer): EmbeddingResult {
   const answer = parseAnswer(whole, "embedding");
   return resultOf([answer["embedding"]], whole, answer["inputTextTokenCount"]);
 }

@@ -1,5 +1,5 @@
 import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
-import type { WholeAnswer } from "../../adapter.ts";
+import type { VectorAnswer } from "../../adapter.ts";
 import { invalidRequest, unsupported } from "../failures/refusal.ts";
 import { inputTypes, type BedrockModelSettings, type InputType } from "../settings.ts";
 
@@ -9,7 +9,7 @@ export interface EmbeddingWire {
   batchLimit(request: EmbeddingRequest): number;
   readonly takesImages: boolean;
   encode(request: EmbeddingRequest, settings: InputSettings): string;
-  decode(answer: WholeAnswer): EmbeddingResult;
+  decode(answer: VectorAnswer): EmbeddingResult;
 }
 
 export type InputSettings = Pick<BedrockModelSettings, "inputType" | "truncate">;

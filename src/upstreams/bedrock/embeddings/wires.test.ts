@@ -1,7 +1,12 @@
 import { expect, test } from "bun:test";
-import type { EmbeddingInput, EmbeddingRequest } from "../../../domain/chat/embedding.ts";
+import type {
+  EmbeddingInput,
+  EmbeddingRequest,
+  EmbeddingResult,
+} from "../../../domain/chat/embedding.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { embeddingWires } from "./wires.ts";
+import { scanVectors } from "../../../domain/chat/vector-scan.ts";
 import type { EmbeddingFamily } from "../models/model-families.ts";
 
 const settings = { inputType: "search_document", truncate: "end" } as const;
@@ -16,7 +21,11 @@ function bodyOf(family: EmbeddingFamily, request: EmbeddingRequest): unknown {
 
 function answerOf(body: unknown, headers: Record<string, string> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  return { headers: new Headers(headers), body: new TextEncoder().encode(text) };
+  return { headers: new Headers(headers), ...scanVectors(new TextEncoder().encode(text), 10) };
+}
+
+function numbersOf({ vectors }: EmbeddingResult): readonly (readonly number[])[] {
+  return vectors.map((vector) => Array.from(vector));
 }
 
 test("Titan is asked for one text, normalised, with the caller's dimensions", () => {
@@ -158,7 +167,7 @@ test("Nova's answer has its vectors in items, and its count in a header", () => 
       { "x-amzn-bedrock-input-token-count": "4" },
     ),
   );
-  expect(result.vectors).toEqual([[0.5]]);
+  expect(numbersOf(result)).toEqual([[0.5]]);
   expect(result.usage?.inputTokens).toBe(4);
 });
 
@@ -166,7 +175,7 @@ test("Titan's answer has its count in the body", () => {
   const result = embeddingWires["titan-embed-v2"].decode(
     answerOf({ embedding: [0.5, -0.5], inputTextTokenCount: 7 }),
   );
-  expect(result.vectors).toEqual([[0.5, -0.5]]);
+  expect(numbersOf(result)).toEqual([[0.5, -0.5]]);
   expect(result.usage?.inputTokens).toBe(7);
 });
 
@@ -176,7 +185,7 @@ test.each([
 ] as const)("Cohere's answer as %s has its count in a header", (_, body) => {
   const wire = embeddingWires["cohere-embed-v4"];
   const result = wire.decode(answerOf(body, { "x-amzn-bedrock-input-token-count": "9" }));
-  expect(result.vectors).toEqual([[1], [2]]);
+  expect(numbersOf(result)).toEqual([[1], [2]]);
   expect(result.usage?.inputTokens).toBe(9);
   expect(wire.decode(answerOf(body)).usage).toBeUndefined();
 });

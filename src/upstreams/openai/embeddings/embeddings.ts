@@ -2,28 +2,29 @@ import {
   isContent,
   type EmbeddingRequest,
   type EmbeddingResult,
-  type EmbeddingVector,
 } from "../../../domain/chat/embedding.ts";
+import type { EmbeddingVector } from "../../../domain/chat/embedding-vector.ts";
+import type { ScannedVectors } from "../../../domain/chat/vector-scan.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { isNumbers, listOf, numberOf, objectOf } from "../../shared/json-fields.ts";
+import { listOf, numberOf, objectOf } from "../../shared/json-fields.ts";
+import { vectorAt } from "../../shared/vector-at.ts";
 import { brokenAnswer, parseAnswer, readInputUsage } from "../read-answer.ts";
-import { unpackVectors } from "./packed-vectors.ts";
 import type { OpenAiSettings } from "../settings.ts";
 
+/** `encoding`: the format to request; undefined: none. */
 export function encodeEmbeddings(
-  request: EmbeddingRequest,
-  model: string,
-  settings: OpenAiSettings,
+  { request, model }: { readonly request: EmbeddingRequest; readonly model: string },
+  encoding: EmbeddingRequest["encodingFormat"],
+  settings: Pick<OpenAiSettings, "forwardFields" | "dropFields">,
 ): string {
   const { inputs, dimensions, user } = request;
-  const { embeddingEncoding } = settings;
   if (inputs.some(isContent)) throw onlyText();
   const body: Record<string, unknown> = {};
   for (const field of settings.forwardFields) body[field] = request.sent?.[field] ?? undefined;
   Object.assign(body, {
     model,
     input: inputs.length === 1 ? inputs[0] : inputs,
-    encoding_format: embeddingEncoding === "as_sent" ? request.encodingFormat : embeddingEncoding,
+    encoding_format: encoding,
     dimensions,
     user,
   });
@@ -41,56 +42,21 @@ function onlyText(): UpstreamFailure {
 }
 
 /** Reads a list of embeddings and sorts it by the `index` fields. */
-export function decodeEmbeddings(body: Uint8Array): EmbeddingResult {
-  const unpacked = unpackVectors(body);
-  if (unpacked !== undefined) {
-    const { json, vectors } = unpacked;
-    const result = readAnswer(json, (place) => vectors[numberOf(place) ?? -1]);
-    if (result !== undefined) return result;
-  }
-  const result = readAnswer(new TextDecoder().decode(body), readVector);
-  if (result === undefined) throw brokenAnswer("vectors are missing");
-  return result;
-}
-
-/** Undefined if vectors are missing. */
-function readAnswer(
-  json: string,
-  vectorOf: (value: unknown) => EmbeddingVector | undefined,
-): EmbeddingResult | undefined {
+export function decodeEmbeddings({ json, vectors }: ScannedVectors): EmbeddingResult {
   const answer = parseAnswer(json, "data");
   const items = listOf(answer["data"]) ?? [];
   const byIndex = new Map<number, EmbeddingVector>();
   items.forEach((value, position) => {
     const item = objectOf(value);
-    const vector = vectorOf(item?.["embedding"]);
-    if (vector !== undefined) byIndex.set(numberOf(item?.["index"]) ?? position, vector);
+    const vector = vectorAt(item?.["embedding"], vectors);
+    if (vector === undefined) throw brokenAnswer("a vector is not a list of numbers");
+    // Servers that leave out what is 0 have no index at the first one.
+    byIndex.set(numberOf(item?.["index"] ?? position) ?? -1, vector);
   });
-  const vectors = inOrder(byIndex);
-  if (items.length === 0 || vectors.length !== items.length) return undefined;
-  return { vectors, usage: readInputUsage(answer["usage"]) };
-}
-
-function inOrder(byIndex: ReadonlyMap<number, EmbeddingVector>): readonly EmbeddingVector[] {
-  const vectors: EmbeddingVector[] = [];
-  for (let index = 0; ; index += 1) {
-    const vector = byIndex.get(index);
-    if (vector === undefined) return vectors;
-    vectors.push(vector);
+  const ordered = items.map((_, index) => byIndex.get(index));
+  const found = ordered.filter((vector) => vector !== undefined);
+  if (items.length === 0 || found.length !== items.length) {
+    throw brokenAnswer("vectors are missing, or their indexes are not those of the inputs");
   }
-}
-
-function readVector(value: unknown): EmbeddingVector {
-  if (typeof value === "string" && value !== "") return normalizedBase64(value);
-  if (isNumbers(value) && value.length > 0) return value;
-  throw brokenAnswer("a vector is not a list of numbers");
-}
-
-/** Some servers insert line breaks, or leave out the padding. */
-function normalizedBase64(text: string): string {
-  try {
-    return Uint8Array.fromBase64(text).toBase64();
-  } catch (error) {
-    throw brokenAnswer("a vector is not base64", error);
-  }
+  return { vectors: found, usage: readInputUsage(answer["usage"]) };
 }

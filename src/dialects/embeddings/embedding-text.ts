@@ -1,0 +1,80 @@
+import { toBase64, type EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
+import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
+import type { FrameSource } from "../../edge/replies/event-stream.ts";
+import type { AnswerMemory } from "../../snapshot/call.ts";
+
+export interface EmbeddingTextParts {
+  readonly vectors: readonly EmbeddingVector[];
+  readonly format: "float" | "base64";
+  /** The JSON after the list of vectors. */
+  readonly end: string;
+  /** Given back as vectors are written. */
+  readonly memory: AnswerMemory;
+}
+
+/** The text of an answer, written a slice in each turn of the event loop. It takes the vectors. */
+export class EmbeddingText implements FrameSource {
+  readonly #parts: EmbeddingTextParts;
+  #vectors: (EmbeddingVector | undefined)[];
+  #bytes: number;
+  #next = 0;
+  #isOver = false;
+  /** Whether a slice was taken in this turn. */
+  #isTaken = false;
+
+  constructor(parts: EmbeddingTextParts) {
+    this.#parts = parts;
+    this.#vectors = [...parts.vectors];
+    this.#bytes = parts.vectors.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    parts.memory.shrinkTo(this.#bytes);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  take(): string | undefined {
+    if (this.#isOver || this.#isTaken) return undefined;
+    this.#isTaken = true;
+    return this.#slice();
+  }
+
+  whenReady(call: () => void): void {
+    setImmediate(() => {
+      this.#isTaken = false;
+      call();
+    });
+  }
+
+  cancel(): void {
+    this.#isOver = true;
+    for (const vector of this.#vectors) if (vector !== undefined) releaseBytes(vector);
+    this.#vectors = [];
+    this.#parts.memory.release();
+  }
+
+  #slice(): string {
+    const { format, end, memory } = this.#parts;
+    let text = this.#next === 0 ? '{"object":"list","data":[' : "";
+    while (text.length < oneTurnBytes) {
+      const vector = this.#vectors[this.#next];
+      if (vector === undefined) {
+        this.#isOver = true;
+        return text + end;
+      }
+      const separator = this.#next === 0 ? "" : ",";
+      text += `${separator}{"object":"embedding","index":${this.#next},"embedding":${written(vector, format)}}`;
+      this.#vectors[this.#next] = undefined;
+      this.#bytes -= vector.byteLength;
+      releaseBytes(vector);
+      this.#next += 1;
+    }
+    memory.shrinkTo(this.#bytes);
+    return text;
+  }
+}
+
+function written(vector: EmbeddingVector, format: EmbeddingTextParts["format"]): string {
+  return format === "base64" ? `"${toBase64(vector)}"` : JSON.stringify(Array.from(vector));
+}

@@ -1,0 +1,195 @@
+import { brokenVector, vectorOfBase64, vectorOfNumbers } from "./embedding-vector.ts";
+import type { EmbeddingVector } from "./embedding-vector.ts";
+
+/** An answer whose vectors were taken out of its JSON. */
+export interface ScannedVectors {
+  /** The rest. A list of one number stands for each vector: its place in `vectors`. */
+  readonly json: string;
+  readonly vectors: readonly EmbeddingVector[];
+}
+
+/** A list or a text of this size takes a few milliseconds, and is far longer than any vector. */
+const mostTokenBytes = 2 * 1024 * 1024;
+/** Limit on what is left to be parsed at once. */
+const mostJsonBytes = 8 * 1024 * 1024;
+
+const quote = 0x22;
+const minus = 0x2d;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+
+/** Scans a whole answer of at most `mostLists` lists of numbers. Throws like `VectorScan`. */
+export function scanVectors(bytes: Uint8Array, mostLists: number): ScannedVectors {
+  const scan = new VectorScan(mostLists);
+  scan.push(bytes);
+  return scan.end();
+}
+
+/**
+ * Takes the vectors out of a JSON answer as it arrives, in pieces of any size: every list that
+ * consists of numbers, and every text of a field `embedding`. So neither the text of the answer nor
+ * a list of all its numbers is ever in memory. Throws a broken answer for a vector that is none.
+ */
+export class VectorScan {
+  readonly #vectors: EmbeddingVector[] = [];
+  readonly #mostLists: number;
+  #json: string[] = [];
+  #jsonBytes = 0;
+  /** The beginning of a list or text whose end has not arrived. */
+  #rest: Buffer = Buffer.alloc(0);
+  /** Whether the last text could be the name of a field of vectors. */
+  #isName = false;
+  /** Whether a text here is a vector. */
+  #isValue = false;
+
+  constructor(mostLists: number) {
+    this.#mostLists = mostLists;
+  }
+
+  get vectors(): readonly EmbeddingVector[] {
+    return this.#vectors;
+  }
+
+  push(piece: Uint8Array): void {
+    const view = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    const bytes = this.#rest.byteLength === 0 ? view : Buffer.concat([this.#rest, view]);
+    const end = this.#scan(bytes);
+    if (bytes.byteLength - end > mostTokenBytes) {
+      throw brokenVector("the answer has a vector or a text that is too long");
+    }
+    // A copy, since the piece may be part of a large buffer.
+    this.#rest = Buffer.from(bytes.subarray(end));
+  }
+
+  end(): ScannedVectors {
+    this.#keep(this.#rest, 0, this.#rest.byteLength);
+    const json = this.#json.join("");
+    const hasMark = json.startsWith("\u{feff}");
+    return { json: hasMark ? json.slice(1) : json, vectors: this.#vectors };
+  }
+
+  /** Returns where it stopped: the end, or the beginning of what is incomplete. */
+  #scan(bytes: Buffer): number {
+    let kept = 0;
+    let at = 0;
+    while (at < bytes.byteLength) {
+      const byte = bytes[at];
+      if (byte !== quote && byte !== openBracket) {
+        this.#passStructure(byte);
+        at += 1;
+        continue;
+      }
+      const end = byte === quote ? endOfText(bytes, at + 1) : endOfNumbers(bytes, at);
+      if (end === undefined) break;
+      const vector = byte === quote ? this.#readText(bytes, at, end) : readList(bytes, at, end);
+      if (vector !== undefined) {
+        this.#keep(bytes, kept, at);
+        this.#add(vector);
+        kept = end;
+      }
+      // A list of anything else is walked through.
+      at = byte === quote || vector !== undefined ? end : at + 1;
+      if (byte === openBracket) this.#passStructure(byte);
+    }
+    this.#keep(bytes, kept, at);
+    return at;
+  }
+
+  #passStructure(byte: number | undefined): void {
+    if (byte === undefined || isSpace(byte)) return;
+    this.#isValue = byte === colon && this.#isName;
+    this.#isName = false;
+  }
+
+  /** The vector, if the text is one. The text begins with its quote and ends after one. */
+  #readText(bytes: Buffer, start: number, end: number): EmbeddingVector | undefined {
+    const isVector = this.#isValue && end - start > 2;
+    this.#isValue = false;
+    this.#isName = !isVector && isNameOfVectors(bytes, start, end);
+    return isVector ? vectorOfBase64(textOf(bytes, start, end)) : undefined;
+  }
+
+  #add(vector: EmbeddingVector): void {
+    if (this.#vectors.length >= this.#mostLists) {
+      throw brokenVector("the answer has more lists of numbers than there are inputs");
+    }
+    this.#json.push(`[${this.#vectors.length}]`);
+    this.#vectors.push(vector);
+  }
+
+  #keep(bytes: Buffer, from: number, to: number): void {
+    this.#jsonBytes += to - from;
+    if (this.#jsonBytes > mostJsonBytes) {
+      throw brokenVector(`the answer has more than ${mostJsonBytes} bytes beside its vectors`);
+    }
+    if (to > from) this.#json.push(bytes.toString("utf8", from, to));
+  }
+}
+
+/** Undefined if the closing quote has not arrived. */
+function endOfText(bytes: Buffer, start: number): number | undefined {
+  for (let at = bytes.indexOf(quote, start); at !== -1; at = bytes.indexOf(quote, at + 1)) {
+    let escapes = 0;
+    while (at - escapes > start && bytes[at - 1 - escapes] === backslash) escapes += 1;
+    if (escapes % 2 === 0) return at + 1;
+  }
+  return undefined;
+}
+
+/**
+ * Where a list of numbers would end; its beginning if it is no such list, and undefined if that is
+ * not known yet.
+ */
+function endOfNumbers(bytes: Buffer, start: number): number | undefined {
+  let first = start + 1;
+  while (isSpace(bytes[first])) first += 1;
+  const byte = bytes[first];
+  if (byte !== undefined && byte !== minus && !(byte >= 0x30 && byte <= 0x39)) return start;
+  const end = bytes.indexOf(closeBracket, first);
+  return end === -1 ? undefined : end + 1;
+}
+
+function readList(bytes: Buffer, start: number, end: number): EmbeddingVector | undefined {
+  if (end === start) return undefined;
+  let list: unknown;
+  try {
+    list = JSON.parse(bytes.toString("latin1", start, end));
+  } catch {
+    return undefined;
+  }
+  return isNumbers(list) ? vectorOfNumbers(list) : undefined;
+}
+
+function isNumbers(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "number");
+}
+
+/** Base64 between quotes; slashes and line breaks may be escaped. */
+function textOf(bytes: Buffer, start: number, end: number): string {
+  const text = bytes.toString("latin1", start + 1, end - 1);
+  return text.includes("\\") ? (parsedText(`"${text}"`) ?? text) : text;
+}
+
+const plainName = '"embedding"';
+const longestName = 6 * plainName.length;
+
+function isNameOfVectors(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start < plainName.length || end - start > longestName) return false;
+  const name = bytes.toString("latin1", start, end);
+  return name === plainName || (name.includes("\\") && parsedText(name) === "embedding");
+}
+
+function parsedText(json: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "string" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { errorOf } from "../support/bodies.ts";
+import type { TestGateway } from "../support/gateway.ts";
+import {
+  completion,
+  floatsInBase64,
+  gatewayOf,
+  inputsOf,
+  startProvider,
+  vectorsAnswer,
+  type Provider,
+  type ProviderRequest,
+} from "./provider.ts";
+
+const dimensions = 4096;
+const vector = Float32Array.from({ length: dimensions }, (_, index) => index / dimensions);
+const base64 = floatsInBase64([...vector]);
+/** 12 MiB of vectors; what the sockets take of its text is a part. */
+const large = {
+  model: "embedding-model",
+  input: Array.from({ length: 768 }, () => "a"),
+  encoding_format: "base64",
+};
+
+const httpWith = (wait: string): string =>
+  "{ body_limit: 64KiB, decompressed_limit: 64KiB, body_memory: 64MiB, " +
+  `body_memory_per_key: 12MiB, body_memory_wait: ${wait} }`;
+
+let provider: Provider;
+let gateway: TestGateway;
+let other: string;
+beforeAll(async () => {
+  provider = startProvider(vectorsOf);
+  gateway = await gatewayOf([provider], { workers: 1, sections: { http: httpWith("1m") } });
+  other = (await gateway.createKey()).text;
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await provider[Symbol.asyncDispose]();
+});
+
+function vectorsOf(request: ProviderRequest): Response {
+  return vectorsAnswer(inputsOf(request).map(() => base64));
+}
+
+/** A call whose caller reads the first bytes of the answer, and then nothing. */
+async function unread(key: string): Promise<Socket> {
+  const socket = connect(gateway.port, "127.0.0.1");
+  const body = JSON.stringify(large);
+  socket.write(
+    `POST /v1/embeddings HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await new Promise<void>((resolve) => {
+    socket.once("data", () => {
+      socket.pause();
+      resolve();
+    });
+  });
+  return socket;
+}
+
+function send(key: string, fields: object = {}): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}` };
+  return gateway.post("/v1/embeddings", { ...large, ...fields }, { headers });
+}
+
+interface Answer {
+  readonly data: readonly { readonly embedding: string }[];
+}
+
+async function expectServed(response: Response): Promise<void> {
+  expect(response.status).toBe(200);
+  const { data } = (await response.json()) as Answer;
+  expect(data).toHaveLength(large.input.length);
+  expect(data.at(-1)?.embedding).toBe(base64);
+}
+
+test("answers that nobody reads use up the memory of their key, and of no other", async () => {
+  const socket = await unread(gateway.key);
+  await gateway.reconfigure({ http: httpWith("200ms") });
+  const refused = await send(gateway.key);
+  await gateway.reconfigure({ http: httpWith("1m") });
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get("retry-after")).toBe("2");
+  expect(await errorOf(refused)).toMatchObject({
+    code: "model_unavailable",
+    message: expect.stringContaining("large answers"),
+  });
+  // Small answers need no memory.
+  expect((await send(gateway.key, { input: ["a"] })).status).toBe(200);
+  await expectServed(await send(other));
+  socket.destroy();
+  await expectServed(await send(gateway.key));
+});
+
+test("an answer waits until another one of its key was read", async () => {
+  const socket = await unread(gateway.key);
+  const asked = provider.requests.length;
+  const waiting = send(gateway.key);
+  while (provider.requests.length === asked) await Bun.sleep(1);
+  socket.resume();
+  await expectServed(await waiting);
+  socket.destroy();
+});
+
+test("a burst of one key holds up no call of another, and all of it is served", async () => {
+  let isOver = false;
+  const burst = Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const response = await send(gateway.key);
+      return [response.status, (await response.text()).length];
+    }),
+  ).finally(() => (isOver = true));
+  let served = 0;
+  while (!isOver) {
+    const small = await send(other, { input: ["a"] });
+    await small.arrayBuffer();
+    if (!isOver && small.status === 200) served += 1;
+  }
+  const answers = await burst;
+  expect(new Set(answers.map(String)).size).toBe(1);
+  expect(answers[0]?.[0]).toBe(200);
+  expect(served).toBeGreaterThan(3);
+});
+
+test("an answer above all that a key may hold is served when its key holds nothing else", async () => {
+  const input = Array.from({ length: 1_024 }, () => "a");
+  const response = await send(gateway.key, { input });
+  const text = await response.text();
+  expect(response.status).toBe(200);
+  expect(text.length).toBeGreaterThan(input.length * base64.length);
+});
+
+/** A whole answer of 3 MB of text, the end of which comes later. */
+function slowChat(end: Promise<void>): Response {
+  const text = JSON.stringify(completion("x".repeat(3_000_000)));
+  const body = new ReadableStream<string>({
+    async start(controller) {
+      controller.enqueue(text.slice(0, 1_000_000));
+      await end;
+      controller.enqueue(text.slice(1_000_000));
+      controller.close();
+    },
+  });
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+test("long chat answers that arrive slowly use the same memory", async () => {
+  const chat = { model: "chat-model", messages: [{ role: "user", content: "Hi" }] };
+  const ask = (key: string): Promise<Response> =>
+    gateway.post("/v1/chat/completions", chat, { headers: { authorization: `Bearer ${key}` } });
+  const end = Promise.withResolvers<void>();
+  let asked = 0;
+  provider.answers(() => {
+    asked += 1;
+    return slowChat(asked === 1 ? end.promise : Promise.resolve());
+  });
+  await gateway.reconfigure({ http: httpWith("200ms") });
+  const first = ask(gateway.key);
+  while (asked === 0) await Bun.sleep(1);
+  // The first one may still have to come as far as its memory.
+  let refused = await ask(gateway.key);
+  while (refused.status === 200) {
+    await refused.arrayBuffer();
+    refused = await ask(gateway.key);
+  }
+  expect(refused.status).toBe(503);
+  expect(await errorOf(refused)).toMatchObject({ code: "model_unavailable" });
+  expect((await ask(other)).status).toBe(200);
+  end.resolve();
+  const served = await first;
+  expect([served.status, (await served.text()).length > 3_000_000]).toEqual([200, true]);
+  expect((await ask(gateway.key)).status).toBe(200);
+});
