@@ -55,7 +55,10 @@ export async function startError(
   config: LogForm & Pick<Config, "dataDir">,
   io: CommandIo,
 ): Promise<StartError> {
-  const reason = await startFailure(error, config.dataDir);
+  return startErrorOf(await startFailure(error, config.dataDir), config, io);
+}
+
+export function startErrorOf(reason: string, config: LogForm, io: CommandIo): StartError {
   const { logFormat } = config.telemetry;
   if (logFormat === "text") return new StartError(reason, `cannot start: ${reason}`);
   let line = "";
