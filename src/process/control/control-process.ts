@@ -12,6 +12,7 @@ import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
+import { readCommit } from "../program-commit.ts";
 import { ownFacts } from "../own-facts.ts";
 import type { Door } from "../wiring/door.ts";
 import { limitStoreBounds } from "../wiring/build-services.ts";
@@ -245,6 +246,7 @@ export class ControlProcess implements AsyncDisposable {
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
         version,
+        commit: readCommit(),
         processes: () => [
           readOwnProcess("control"),
           ...[readProcess(process.ppid, "supervisor")].filter((reading) => reading !== undefined),
