@@ -158,6 +158,7 @@ class SingleProcess implements App {
       facts: {
         ...facts,
         waitingRows: this.#waitingRows,
+        droppedLogLines: (this.#overrides.log ?? noLog).droppedLines,
         startedAt: this.#startedAt,
         configuredAt: this.#configuredAt,
       },

@@ -30,6 +30,10 @@ export const processSchema = z
       .int()
       .nullable()
       .describe("Rows in its spool that are not in the database yet."),
+    dropped_log_lines: z
+      .int()
+      .nullable()
+      .describe("Lines of its log that could not be written since it started."),
     keys_generation: z
       .int()
       .nullable()

@@ -51,6 +51,7 @@ export class ControlProcess implements AsyncDisposable {
   readonly #coordination: Coordination;
   readonly #workers: WorkerLinks;
   readonly #serving = Promise.withResolvers<string>();
+  readonly #log: Pick<LogSink, "droppedLines">;
   #config: Config;
   #feed: ConfigFeed;
   #hasBegun = false;
@@ -60,6 +61,7 @@ export class ControlProcess implements AsyncDisposable {
     const { config, feed, socket, workers = [], log, overrides = {}, ...bootstrap } = options;
     const { clock = systemClock, random = Math.random, passwords } = overrides;
     this.#config = config;
+    this.#log = log;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log, overrides.version));
     telemetry.metrics.measureDelay(() => this.#loop.longestMs);
@@ -214,6 +216,7 @@ export class ControlProcess implements AsyncDisposable {
         ...ownFacts(this.#loop),
         startedAt: this.#startedAt,
         waitingRows: undefined,
+        droppedLogLines: this.#log.droppedLines,
         keysGeneration: this.#workers.keysGeneration,
         configuredAt: this.#feed.generation,
       },
