@@ -16,7 +16,7 @@ const userNameSchema = z
   .string()
   .trim()
   .regex(/^\P{Cc}{0,100}$/u, "use at most 100 characters on one line")
-  .describe("For people.");
+  .describe("Name of the person.");
 
 /** Rules that need the email address are checked elsewhere. */
 export const passwordSchema = z
