@@ -103,7 +103,7 @@ export const refusals: ResourceSpec = {
       name: "refusals",
       operation: "listRefusals",
       columns: ["at", "id", "status", "rule", "application", "model", "summary"],
-      whenEmpty: "Nothing was refused lately.",
+      whenEmpty: "There were no recent errors.",
       notes: ({ client }) =>
         client.isOffline ? ["Only a running gateway knows what it refused."] : [],
       examples: ["refusals", "refusals --key sk-slc_1a2B3c4D"],

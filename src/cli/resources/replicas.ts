@@ -25,7 +25,7 @@ export const replicas: ResourceSpec = {
         "configured_at",
         "admin_url",
       ],
-      whenEmpty: "No gateway runs on this database.",
+      whenEmpty: "No gateway is running on this database.",
       notes: (_, answer) => [
         ...replicaWarnings(answer).map((text) => `Warning: ${text}`),
         ...(answer["config_differs"] === true

@@ -48,7 +48,7 @@ const commonTexts: FieldTexts = {
   },
   by: { value: "a,b", read: (text) => readList(text).join(",") || undefined },
   checkpoint: { option: "checkpoints" },
-  cursor: { about: "Continues a list where it ended." },
+  cursor: { about: "Continues a list where the previous page ended." },
   environment: { about: "An environment, by its name." },
   expires_at: {
     option: "expires",

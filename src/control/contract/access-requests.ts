@@ -83,7 +83,7 @@ export const newTokenSchema = z
 export const tokenQuerySchema = z.strictObject({
   user_id: idSchema
     .optional()
-    .describe("Tokens of this user; operators only. Default: your own, for operators all."),
+    .describe("Tokens of this user; operators only. Default: your own; for operators, all."),
   ...pageFields,
 });
 

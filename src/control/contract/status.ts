@@ -13,7 +13,7 @@ export const processSchema = z
     pid: z
       .int()
       .nullable()
-      .describe("Null, like all fields below, while there is no such process."),
+      .describe("Null, like all fields below, while the process is not running."),
     version: z.string().nullable().describe("Version of its program."),
     started_at: timeSchema.nullable(),
     age_ms: z.number().nullable(),
