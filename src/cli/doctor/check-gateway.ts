@@ -57,8 +57,8 @@ async function checkReplicas(client: AdminClient): Promise<readonly Finding[]> {
 }
 
 function readyOf({ length }: readonly ReplyRecord[]): Finding {
-  const subjects = length === 1 ? "its process is" : `all its ${length} processes are`;
-  return { state: "ok", subject, text: `runs, and ${subjects} ready` };
+  const ready = length === 1 ? "its process is ready" : `its ${length} processes are all ready`;
+  return { state: "ok", subject, text: `runs, and ${ready}` };
 }
 
 /** One warning for each thing that processes lack although they serve. */

@@ -81,8 +81,8 @@ async function findOne(
 function unknown({ isOffline }: AdminClient): string {
   return isOffline
     ? "no call has this id; only a running gateway knows what it refused (omit --offline)"
-    : "unknown request. It got an answer that is not recorded (such as a list of models), or an " +
-        "error before its key was read (404, 405, 431), or an error that is no longer kept: only " +
-        "the last 20 of each key are, until a restart, and only by gateways that share " +
-        "limits.store. If it has just ended, try again in a second";
+    : "there is no record of this request. Requests that are not calls, such as lists of models, and " +
+        "errors before a key is read (404, 405, 431) are not recorded. Of each key, the last 20 errors " +
+        "are kept until a restart; another gateway knows them only if both share limits.store. If the " +
+        "request has just ended, try again in a second";
 }

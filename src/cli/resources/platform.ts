@@ -102,7 +102,16 @@ export const refusals: ResourceSpec = {
     {
       name: "refusals",
       operation: "listRefusals",
-      columns: ["at", "id", "status", "rule", "application", "model", "summary"],
+      columns: [
+        "at",
+        "id",
+        "status",
+        "rule",
+        "application",
+        "model",
+        { title: "FIELD", of: "param" },
+        "summary",
+      ],
       whenEmpty: "There were no recent errors.",
       notes: ({ client }) =>
         client.isOffline ? ["Only a running gateway knows what it refused."] : [],

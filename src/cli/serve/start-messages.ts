@@ -103,8 +103,8 @@ export async function whoUses(dataDir: string): Promise<string> {
   const who = pid === undefined ? "another process" : `process ${pid}`;
   return (
     `${who} is using the data directory ${dataDir}${since}` +
-    (url === undefined ? "." : ` (its admin address is ${url}).`) +
-    "\nStop it, or start this gateway with its own directory and addresses: --data-dir, --data, --admin."
+    (url === undefined ? "" : ` (its admin address is ${url})`) +
+    "; stop it, or start this gateway with its own directory and addresses: --data-dir, --data, --admin"
   );
 }
 

@@ -35,13 +35,14 @@ export function refusalOf(request: RefusedRequest): Refusal | undefined {
   const explanation = error.explanation ?? explainByRow(error);
   if (explanation === undefined) return undefined;
   const { key, publicId } = caller;
+  const param = error.param === null ? undefined : shownParam(error.param);
   const known = {
     keyId: key.id,
     publicId,
     accountId: key.accountId,
     application: key.application,
     environment: key.environment,
-    ...(error.param !== null && { param: shownParam(error.param) }),
+    ...(param !== undefined && { param }),
   };
   return { id, at, status, code, explanation: { ...known, ...explanation } };
 }
@@ -101,8 +102,9 @@ const rulesOfRows: Partial<Record<GatewayError["rowName"], RefusalRule>> = {
 
 const longestParam = 200;
 
-/** Names of metadata are the caller's own. */
-function shownParam(param: string): string {
+/** Names of metadata are the caller's own, and a provider may write anything. */
+function shownParam(param: string): string | undefined {
   const path = param.startsWith("metadata.") ? "metadata" : param;
-  return maskApiKeys(path.slice(0, longestParam));
+  const isPath = path.length <= longestParam && /^[\w$.[\]-]+$/.test(path);
+  return isPath ? maskApiKeys(path) : undefined;
 }
