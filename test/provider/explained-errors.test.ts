@@ -3,7 +3,8 @@ import { refusalSchema } from "../../src/control/contract/refusals.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { bearer } from "../support/operator.ts";
 import { runSluice } from "../support/sluice-process.ts";
-import { eventually } from "./outage-gateway.ts";
+import { eventually } from "../failures/outage-gateway.ts";
+import { gatewayOf, startProvider, whole } from "./provider.ts";
 
 const word = "xylophone-canary-4417";
 const models = `
@@ -102,4 +103,44 @@ test("explain shows the field of a bad body, and model and target of a call that
   const rejected = await explain(await gateway.post(url, chat({ model: "rejecting" })));
   expect(rejected).toContain("The upstream refused the request.");
   expect(rejected).not.toContain("no longer");
+});
+
+test("what a provider quotes of a request is in no explanation", async () => {
+  const error = { message: `${word} is bad`, param: `messages[0]: ${word}`, code: word };
+  await using provider = startProvider(() => Response.json({ error }, { status: 400 }));
+  await using gateway = await gatewayOf([provider]);
+  const response = await gateway.post("/v1/chat/completions", chat({ model: "chat-model" }));
+  expect(await explained(gateway, response)).toMatchObject({
+    status: 400,
+    rule: "upstream_rejected",
+    param: null,
+  });
+});
+
+test("a stream that is refused after its headers were sent is explained", async () => {
+  const held = Promise.withResolvers<Response>();
+  await using provider = startProvider(() => held.promise);
+  await using gateway = await gatewayOf([provider], {
+    upstream: "max_in_flight: 1",
+    sections: {
+      streams: "{ hold_headers: 10ms }",
+      plans:
+        "{ own: { requests_per_minute: 100, tokens_per_minute: 100000, queue_timeout: 200ms } }",
+    },
+  });
+  const key = await gateway.createKey({ plan: "own" });
+  const body = chat({ model: "chat-model" });
+  const url = "/v1/chat/completions";
+  const first = gateway.post(url, body, bearer(key.text));
+  await eventually("the first is asked", () => Promise.resolve(provider.requests.length === 1));
+  const second = await gateway.post(url, { ...body, stream: true }, bearer(key.text));
+  expect(second.status).toBe(200);
+  const frames = await second.text();
+  expect(frames).toContain('"error"');
+  const id = second.headers.get("x-request-id") ?? "";
+  const path = `/admin/v1/refusals/${id}`;
+  await eventually("it is known", async () => (await gateway.admin("GET", path)).ok);
+  expect(await (await gateway.admin("GET", path)).json()).toMatchObject({ rule: "queue_deadline" });
+  held.resolve(whole("late"));
+  await (await first).text();
 });
