@@ -6,10 +6,12 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --no-audit --no-fund
 COPY src src
 COPY scripts/build.ts scripts/
+# docker build --build-arg COMMIT=$(git rev-parse HEAD) .
+ARG COMMIT=unknown
 ARG TARGETARCH
 RUN platform="linux-${TARGETARCH}"; \
     if [ "${TARGETARCH}" = amd64 ]; then platform=linux-x64; fi; \
-    npm run build -- --out /out "${platform}" \
+    npm run build -- --out /out --commit "${COMMIT}" "${platform}" \
     && mv "/out/sluice-${platform}" /out/sluice \
     && mkdir /out/data
 

@@ -1,10 +1,12 @@
 /**
  * Builds single-file executables: `npm run build`, or `npm run build -- --out FOLDER PLATFORM...`.
+ * `--commit` names the commit where there is no checkout.
  * Bun gets the runtime of another processor from the npm registry, and keeps it.
  */
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { readCommit } from "../src/process/program-commit.ts";
 
 const root = resolve(import.meta.dir, "..");
 const targets = { "linux-x64": "bun-linux-x64", "linux-arm64": "bun-linux-arm64" } as const;
@@ -14,7 +16,10 @@ process.exitCode = await main();
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
-    options: { out: { type: "string", default: join(root, "dist") } },
+    options: {
+      out: { type: "string", default: join(root, "dist") },
+      commit: { type: "string", default: readCommit(root) ?? "unknown" },
+    },
     allowPositionals: true,
   });
   const platforms = positionals.length === 0 ? Object.keys(targets) : positionals;
@@ -28,7 +33,7 @@ async function main(): Promise<number> {
       return 2;
     }
     try {
-      console.log(await build(platform, folder));
+      console.log(await build(platform, { folder, commit: values.commit }));
     } catch (error) {
       failed.push(platform);
       console.error(`build: ${platform}: ${Bun.inspect(error)}`);
@@ -38,8 +43,13 @@ async function main(): Promise<number> {
   return failed.length === 0 ? 0 : 1;
 }
 
+interface Build {
+  readonly folder: string;
+  readonly commit: string;
+}
+
 /** Resolves to the path of the executable. */
-async function build(platform: Platform, folder: string): Promise<string> {
+async function build(platform: Platform, { folder, commit }: Build): Promise<string> {
   mkdirSync(folder, { recursive: true });
   const name = `sluice-${platform}`;
   // The executable contains the source maps, which Bun also writes beside it.
@@ -50,6 +60,7 @@ async function build(platform: Platform, folder: string): Promise<string> {
       entrypoints: ["src/main.ts", ...threads()].map((path) => join(root, path)),
       root,
       target: "bun",
+      define: { SLUICE_COMMIT: JSON.stringify(commit) },
       // Loads only what a command needs, as from the sources.
       splitting: true,
       // Code runs in one folder, from which a module finds its thread by the thread's own name.

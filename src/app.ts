@@ -13,6 +13,7 @@ import type { TelemetryEvents } from "./telemetry/events/events.ts";
 import type { SpoolWriter } from "./ledger/spool/spool-writer.ts";
 import { openSpool } from "./process/wiring/ledger/open-spool.ts";
 import { noLog } from "./telemetry/log/log-output.ts";
+import { readCommit } from "./process/program-commit.ts";
 import { createTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
 export type { App, AppOverrides } from "./process/wiring/app-interface.ts";
@@ -157,6 +158,7 @@ class SingleProcess implements App {
       facts: {
         ...facts,
         waitingRows: this.#waitingRows,
+        droppedLogLines: (this.#overrides.log ?? noLog).droppedLines,
         startedAt: this.#startedAt,
         configuredAt: this.#configuredAt,
       },
@@ -190,6 +192,7 @@ class SingleProcess implements App {
         keysAgeSeconds: () => this.#data.keysAgeMs / 1000,
         residentBytes: () => process.memoryUsage.rss(),
         version,
+        commit: readCommit(),
         processes: () => [readOwnProcess("1")],
       },
     });

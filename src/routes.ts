@@ -5,6 +5,7 @@ import type { HandlerParts } from "./dialects/handler-parts.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
 import { openAi } from "./dialects/openai-dialect.ts";
 import { createReadiness, health } from "./edge/health.ts";
+import { frontPage } from "./control/platform/front-page.ts";
 import { createMetricsPage } from "./control/platform/metrics-page.ts";
 import type { Route } from "./edge/dispatch/route.ts";
 
@@ -53,6 +54,7 @@ export function adminRoutes(options: AdminRouteOptions): readonly Route[] {
     { method: "GET", path: "/metrics", access: "public", handle: createMetricsPage(renderMetrics) },
     { ...probe, path: "/healthz", handle: health },
     { ...probe, path: "/readyz", handle: createReadiness(whyNotReady, howDegraded) },
+    frontPage,
     ...control,
   ];
 }

@@ -45,7 +45,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "restore",
-    summary: "verify a backup, and put it where a gateway has its data",
+    summary: "verify a backup, and put it in place",
     load: async () => (await import("./backup/restore-command.ts")).restoreCommand,
   },
   {
@@ -85,7 +85,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "peppers",
-    summary: "what still needs each pepper, for its rotation",
+    summary: "what still needs each pepper, to rotate them",
     load: async () => resource((await import("./resources/platform.ts")).peppers),
   },
   {
@@ -95,7 +95,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "tokens",
-    summary: "management tokens, which scripts sign in with",
+    summary: "management tokens, with which scripts sign in",
     load: async () => resource((await import("./resources/access.ts")).tokens),
   },
   {
@@ -110,12 +110,12 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "refusals",
-    summary: "the last requests that the gateway refused",
+    summary: "the last requests that got an error, with the reason",
     load: async () => resource((await import("./resources/platform.ts")).refusals),
   },
   {
     name: "explain",
-    summary: "why a request was refused, or how a call went",
+    summary: "why a request got an error, or how a call went",
     load: async () => resource((await import("./explain/explain.ts")).explain),
   },
   {

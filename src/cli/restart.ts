@@ -15,12 +15,12 @@ export const restartCommand: Command = {
   name: "restart",
   help: () => `Usage: sluice restart [--config FILE] [--data-dir DIR]
 
-Replaces control and the workers of the running gateway, one by one, by processes of the program
-that is installed now, which read the configuration again. Calls continue: new connections go to the
-new processes, and the old ones finish theirs within shutdown.drain_timeout. The control plane pauses
-for a moment. If a new process does not start, the old ones continue, and the reason is printed; the
-new control process checks the configuration and the database before the old one ends. The command
-ends when the new processes serve.
+Replaces the control process and the workers of the running gateway, one by one, with the program that
+is installed now; they reload the configuration. Calls continue: new connections go to the new
+processes, and the old ones finish theirs within shutdown.drain_timeout. The control plane pauses for a
+moment. The new control process checks the configuration and the database before the old one ends. If
+a new process does not start, the old ones keep running, and the reason is printed. The command ends
+when the new processes serve.
 
 Options:
   -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else

@@ -1,4 +1,5 @@
 import { suggest } from "../domain/suggest.ts";
+import { describeVersion, readCommit } from "../process/program-commit.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { commands } from "./command-list.ts";
 import type { CommandIo } from "./command.ts";
@@ -9,7 +10,7 @@ import { runCommand } from "./run-command.ts";
 export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = args;
   if (name === "--version" || name === "-v" || name === "version") {
-    io.print(io.version);
+    io.print(describeVersion(io.version, readCommit()));
     return exitCodes.ok;
   }
   // `help keys rotate` means `keys rotate --help`, as in other tools.
@@ -29,7 +30,7 @@ export async function runCommandLine(args: readonly string[], io: CommandIo): Pr
     return exitCodes.ok;
   }
   if (rest.includes("--version")) {
-    io.print(io.version);
+    io.print(describeVersion(io.version, readCommit()));
     return exitCodes.ok;
   }
   return runCommand(command, rest, io);
@@ -52,5 +53,5 @@ ${lines.join("\n")}
 
 Options:
   --help      help, also after a command
-  --version   version`;
+  --version   version and commit`;
 }

@@ -50,7 +50,7 @@ test("the demo offers every alias on every host through one upstream", () => {
   const { models } = upstreamOfKind(config, "bedrock", "simulator").settings;
   for (const alias of aliases) {
     const settings = [...(models.get(alias ?? "")?.values() ?? [])];
-    expect(settings.map(({ dropUnsupported }) => dropUnsupported)).toEqual([true]);
+    expect(settings.map(({ dropUnsupported }) => dropUnsupported)).not.toContain(true);
   }
   expect(config.listen.admin).toEqual({ hostname: "::1", port: 0 });
 });

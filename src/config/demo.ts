@@ -26,6 +26,7 @@ export function demoConfigText(options: DemoOptions): string {
 storage: { url: ${quote(`sqlite:${options.dataDir}/sluice.db`)} }
 data_dir: ${quote(options.dataDir)}
 workers: 1
+telemetry: { log_level: warn }
 shutdown: { pre_stop: 0s }
 environments:
   - { name: local, hosts: ["*"], models: ["*"] }
@@ -120,14 +121,12 @@ const demoModels: readonly DemoModel[] = [
 function formatModel(model: DemoModel): string {
   const output =
     model.maxOutputTokens === undefined ? "" : `\n    max_output_tokens: ${model.maxOutputTokens}`;
-  // A first call must not fail for a field that the model lacks.
-  const settings = model.kind === "chat" ? ", bedrock: { drop_unsupported: true }" : "";
   return `  ${model.alias}:
     kind: ${model.kind}
     context_window: ${model.contextWindow}${output}
     created: ${model.created}
     targets:
-      - { upstream: simulator, model: ${quote(model.model)}${settings} }
+      - { upstream: simulator, model: ${quote(model.model)} }
 `;
 }
 

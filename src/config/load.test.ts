@@ -329,10 +329,10 @@ models:
 `;
     expect(refuse(text)).toBe(`sluice.yaml: 5 problems
 sluice.yaml:1:11 listen.data: must be host:port with a port from 0 to 65535, such as 127.0.0.1:8080 or '[::1]:8080'
-sluice.yaml:3:48 environments[0].models[0]: names a model that is not configured; did you mean 'chat-a'?
+sluice.yaml:3:48 environments[0].models[0]: the model 'chat-b' is not configured; did you mean 'chat-a'?
 sluice.yaml:6:5 upstreams.local-vllm.kindd: unknown key; did you mean 'kind'?
 sluice.yaml:7:5 upstreams.local-vllm.base_url: environment variable MISSING is not set
-sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is not configured; did you mean 'local-vllm'?`);
+sluice.yaml:12:17 models.chat-a.targets[0].upstream: the upstream 'local-vlm' is not configured; did you mean 'local-vllm'?`);
   });
 
   test.each([
@@ -500,18 +500,27 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: names an upstream that is n
   });
 
   test.each([
-    ["name: p, hosts: [b], models: ['*']", "environments[1].name: is the name of environments[0]"],
+    [
+      "name: p, hosts: [b], models: ['*']",
+      "environments[1].name: the name 'p' is taken by environments[0]",
+    ],
     [
       "name: q, hosts: ['*'], models: ['*']",
-      "environments[1].hosts[0]: belongs to environments[0]",
+      "environments[1].hosts[0]: the host '*' is taken by environments[0]",
     ],
-    ["name: q, hosts: [A.example], models: ['*']", "hosts[0]: belongs to environments[0]"],
+    [
+      "name: q, hosts: [A.example], models: ['*']",
+      "hosts[0]: the host 'a.example' is taken by environments[0]",
+    ],
     ["name: q, hosts: ['b:80'], models: ['*']", "must be a host name without port"],
     [
       "name: q, hosts: [b], models: ['*', chat-a]",
       "'*' means all models and must be the only item",
     ],
-    ["name: q, hosts: [b], models: [chat-a, chat-a]", "models[1]: is in the list twice"],
+    [
+      "name: q, hosts: [b], models: [chat-a, chat-a]",
+      "models[1]: the model 'chat-a' is in the list twice",
+    ],
   ])("is refused for a second environment with %s", (fields, message) => {
     const first = "{ name: p, hosts: ['*', a.example], models: ['*'] }";
     expect(refuse(fileText({ environments: `[${first}, { ${fields} }]` }))).toContain(message);

@@ -132,17 +132,20 @@ describe("watchConfig", () => {
     expect(heard.events).toEqual(["depth 11", "depth 12"]);
   });
 
-  test("reports an invalid file once, and passes on the next valid one", async () => {
+  test("reports an invalid file at its change and at each reload, and passes on a valid one", async () => {
     const path = startWithFile();
     writeFileSync(path, fileText(1));
     await heard.next(1);
+    writeFileSync(path, fileText(1));
     watched?.reload();
+    expect(heard.events).toHaveLength(2);
+    expect(heard.events[1]).toBe(heard.events[0] ?? "");
     writeFileSync(path, fileText(11));
-    await heard.next(2);
+    await heard.next(3);
     expect(heard.events[0]).toStartWith("problems ");
     expect(heard.events[0]).toContain("http.json_depth: must be at least 8");
     expect(heard.events[0]).toEndWith("The previous configuration stays in use.");
-    expect(heard.events.slice(1)).toEqual(["depth 11"]);
+    expect(heard.events.slice(2)).toEqual(["depth 11"]);
   });
 
   test("ignores a text that it has read already", async () => {
@@ -170,7 +173,7 @@ describe("watchConfig", () => {
     expect(heard.events).toEqual(["depth 11"]);
   });
 
-  test("reports a missing file once, and ignores its return without a change", async () => {
+  test("reports a missing file once and at each reload, and ignores its return without a change", async () => {
     const path = startWithFile();
     rmSync(path);
     await heard.next(1);
@@ -179,9 +182,10 @@ describe("watchConfig", () => {
     watched?.reload();
     writeFileSync(path, fileText(11));
     watched?.reload();
-    expect(heard.events).toHaveLength(2);
+    expect(heard.events).toHaveLength(3);
     expect(heard.events[0]).toContain("cannot be read (ENOENT)");
-    expect(heard.events[1]).toBe("depth 11");
+    expect(heard.events[1]).toBe(heard.events[0] ?? "");
+    expect(heard.events[2]).toBe("depth 11");
   });
 
   test("keeps settings that only a restart can change, and reports them", () => {

@@ -26,7 +26,7 @@ export interface WatchOptions {
 }
 
 export interface ConfigWatch extends Disposable {
-  /** Reads the file at once. */
+  /** Reads the file at once. What is wrong with it is reported again. */
   reload(): void;
 }
 
@@ -44,6 +44,8 @@ class FileConfigWatch implements ConfigWatch {
   /** The text that was read last; undefined if none could be read. */
   #text: string | undefined;
   #isUnreadable = false;
+  /** Whether the text that was read last is invalid. */
+  #isRefused = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
@@ -57,6 +59,12 @@ class FileConfigWatch implements ConfigWatch {
   }
 
   reload(): void {
+    this.#isUnreadable = false;
+    if (this.#isRefused) this.#text = undefined;
+    this.#readAgain();
+  }
+
+  #readAgain(): void {
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
     this.#watchDirectories();
@@ -76,6 +84,7 @@ class FileConfigWatch implements ConfigWatch {
   #apply(text: string): void {
     const { path, env, now, onConfig, onProblems } = this.#options;
     const result = parseConfig(text, { name: path, env });
+    this.#isRefused = !result.ok;
     if (!result.ok) {
       onProblems(
         `${formatProblems(path, result.problems)}\nThe previous configuration stays in use.`,
@@ -120,7 +129,10 @@ class FileConfigWatch implements ConfigWatch {
   #schedule(): void {
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.reload(), this.#options.debounceMs ?? defaultDebounceMs);
+    this.#timer = setTimeout(
+      () => this.#readAgain(),
+      this.#options.debounceMs ?? defaultDebounceMs,
+    );
     this.#timer.unref();
   }
 

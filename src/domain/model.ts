@@ -21,7 +21,7 @@ export interface ModelTimeouts {
   readonly totalMs?: number | undefined;
 }
 
-/** A model as callers name it: an alias for its targets. */
+/** A model that requests ask for: an alias for its targets. */
 export interface Model {
   readonly alias: string;
   readonly kind: ModelKind;

@@ -30,6 +30,8 @@ export interface ProcessFacts {
   readonly spoolBytes: number | undefined;
   /** Rows of its spool that are not stored yet, as far as it knows. */
   readonly waitingRows: number | undefined;
+  /** Lines of its log that could not be written since it started. */
+  readonly droppedLogLines: number;
   /** Epoch of the newest key change that it knows. */
   readonly keysGeneration: number;
   /**

@@ -3,7 +3,10 @@ import type { LoopMeter } from "../admission/overload/loop-meter.ts";
 import type { ProcessFacts } from "../domain/process-status.ts";
 
 /** What a process knows regardless of its role. */
-export type OwnFacts = Omit<ProcessFacts, "startedAt" | "waitingRows" | "configuredAt">;
+export type OwnFacts = Omit<
+  ProcessFacts,
+  "startedAt" | "waitingRows" | "droppedLogLines" | "configuredAt"
+>;
 
 /** `loop` measures the process's event loop, once it is started. */
 export function ownFacts(loop?: LoopMeter): OwnFacts {

@@ -1,4 +1,5 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
+import type { RefusalExplanation } from "../domain/errors/refusal.ts";
 import type { Key } from "../domain/keys/key.ts";
 import type { Model, ModelKind } from "../domain/model.ts";
 import type { Call, ModelEndpoints } from "./call.ts";
@@ -17,15 +18,21 @@ export function resolveModel(
   const model = call.environment.models.get(alias);
   if (model === undefined) {
     const what = `The model \`${alias.slice(0, 100)}\` does not exist in this environment.`;
-    throw invalidModel(what, "you", endpoints);
+    const summary = `The request names a model that environment ${call.environment.name} lacks.`;
+    throw invalidModel(what, "you", { endpoints, explanation: { rule: "model_unknown", summary } });
   }
   if (!mayUseModel(call.caller.key, alias)) {
-    throw invalidModel(`This API key may not use the model \`${alias}\`.`, "it", endpoints);
+    const what = `This API key may not use the model \`${alias}\`.`;
+    const summary = `The key may not use model ${alias}; allowed_models of the key lists those it may.`;
+    const explanation = { rule: "model_not_allowed", summary, model: alias } as const;
+    throw invalidModel(what, "it", { endpoints, explanation });
   }
   if (model.kind !== kind) {
     const where = endpoints[model.kind];
     const what = `The model \`${alias}\` is not supported here; use ${where} for it.`;
-    throw invalidModel(what, "you", endpoints);
+    const summary = `Model ${alias} is of kind ${model.kind}, which this endpoint does not serve.`;
+    const explanation = { rule: "model_kind", summary, model: alias } as const;
+    throw invalidModel(what, "you", { endpoints, explanation });
   }
   return model;
 }
@@ -34,9 +41,16 @@ export function mayUseModel({ allowedModels }: Key, alias: string): boolean {
   return allowedModels === undefined || allowedModels.includes(alias);
 }
 
-function invalidModel(what: string, who: "you" | "it", { list }: ModelEndpoints): GatewayError {
+interface ModelFault {
+  readonly endpoints: ModelEndpoints;
+  readonly explanation: RefusalExplanation;
+}
+
+function invalidModel(what: string, who: "you" | "it", fault: ModelFault): GatewayError {
+  const { endpoints, explanation } = fault;
   return new GatewayError("invalid_model", {
-    message: `${what} GET ${list} lists the models ${who} can use.`,
+    message: `${what} GET ${endpoints.list} lists the models ${who} can use.`,
     param: "model",
+    explanation,
   });
 }

@@ -144,7 +144,6 @@ test("HEAD says what GET says, without a body", async () => {
 
 test("unknown paths and methods get 404 and 405 that speak of the admin API", async () => {
   const paths = [
-    "/",
     "/admin",
     "/admin/v1",
     "/admin/v2/keys",

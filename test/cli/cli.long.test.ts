@@ -7,7 +7,12 @@ import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
 import { streamOf } from "../support/bodies.ts";
 import { commands } from "../../src/cli/command-list.ts";
 import { runHere } from "./run-here.ts";
-import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
+import {
+  addressesIn,
+  runSluice,
+  startServing,
+  type ServingProcess,
+} from "../support/sluice-process.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -17,6 +22,12 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 const startDemo = (): Promise<ServingProcess> => startServing(["--data-dir", folder, ...anyPort]);
+
+const platform = `
+environments: [{ name: local, hosts: ["*"], models: ["*"] }]
+upstreams: { a: { kind: openai, base_url: "http://127.0.0.1:9/v1" } }
+models: { m: { kind: chat, context_window: 1000, targets: [{ upstream: a, model: x }] } }
+`;
 
 function keyIn(text: string): string {
   return apiKeyPattern.exec(text)?.[0] ?? "";
@@ -172,8 +183,41 @@ test("a port that is taken is a clear failure, not a second server on it", async
   const taken = ["--data", `127.0.0.1:${port}`, "--admin", "127.0.0.1:0"];
   const second = await runSluice(["serve", "--data-dir", join(folder, "other"), ...taken]);
   expect(second.exitCode).toBe(1);
-  expect(second.errors).toContain(port);
-  expect(second.errors).toContain("--data");
+  expect(second.errors.trimEnd()).toMatch(
+    new RegExp(
+      `^cannot start: port ${port} at 127.0.0.1 is taken by another program; .*--data .*$`,
+    ),
+  );
+  expect(second.output).toBe("");
+});
+
+test("taken ports of a file are told in one sentence, with the file", async () => {
+  await using demo = await startDemo();
+  const [data, admin] = [demo.dataUrl, demo.adminUrl].map((url) => new URL(url).host);
+  const path = join(folder, "taken.yaml");
+  await Bun.write(path, `listen: { data: "${data}", admin: "${admin}" }\n${platform}`);
+  for (const more of [[], ["--unsupervised"]]) {
+    const second = await runSluice(["serve", "--config", path, ...more]);
+    expect([second.exitCode, second.output]).toEqual([1, ""]);
+    const [line = "", ...others] = second.errors.trimEnd().split("\n");
+    expect(others).toEqual([]);
+    expect(line).toContain(`port ${data?.split(":")[1]} at`);
+    expect(line).toContain(`port ${admin?.split(":")[1]} at`);
+    expect(line).toContain(path);
+  }
+});
+
+test("the demo prints its banner first, and no line of the log", async () => {
+  const fresh = mkdtempSync(join(tmpdir(), "sluice-banner-"));
+  const demo = await startServing(["--data-dir", fresh, ...anyPort]);
+  await until(() => Promise.resolve(demo.text().includes("one-time token")));
+  demo.signal("SIGINT");
+  expect(await demo.exited).toBe(0);
+  const text = demo.text();
+  expect(text).toStartWith("Sluice demo:");
+  expect(text.indexOf("API key")).toBeLessThan(text.indexOf("curl -N"));
+  expect(text).not.toMatch(/^\d{4}-\d\d-\d\dT/m);
+  rmSync(fresh, { recursive: true, force: true });
 });
 
 test("a second gateway on a data directory says which process has it, and what to do", async () => {
@@ -203,13 +247,13 @@ test("npm's own process hands the signal to end on to the gateway", async () => 
   let text = "";
   const decoder = new TextDecoder();
   const collecting = (async () => {
-    for await (const chunk of child.stderr) text += decoder.decode(chunk, { stream: true });
+    for await (const chunk of child.stdout) text += decoder.decode(chunk, { stream: true });
   })();
-  await until(() => Promise.resolve(text.includes("listening")));
+  await until(() => Promise.resolve(addressesIn(text) !== undefined));
   child.kill("SIGTERM");
-  await until(() => Promise.resolve(text.includes("stopped")));
-  await child.exited;
+  // Ends with the last process that has the stream.
   await collecting;
+  await child.exited;
 });
 
 test("a bad configuration is told with all its problems, and nothing starts", async () => {
@@ -275,14 +319,16 @@ test("every command and every verb has help with examples, and a version", async
     const help = await runHere([name, "--help"]);
     expect(help.exitCode).toBe(0);
     expect(help.output.toLowerCase()).toContain(`usage: sluice ${name}`);
-    expect((await runHere([name, "--version"])).output).toBe("0.0.0\n");
+    expect((await runHere([name, "--version"])).output).toStartWith("0.0.0 (commit ");
     for (const verb of verbsIn(help.output)) {
       const more = await runHere([name, verb, "--help"]);
       expect(more.output).toContain(`Usage: sluice ${name} ${verb}`);
       expect(more.output).toMatch(/Examples:\n {2}(?:[a-z -]+ \| )?npx sluice /);
     }
   }
-  expect((await runSluice(["--version"])).output).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect((await runSluice(["--version"])).output).toMatch(
+    /^\d+\.\d+\.\d+ \(commit [0-9a-f]{12}\)\n$/,
+  );
   const overview = (await runSluice(["--help"])).output;
   for (const { name } of commands) expect(overview).toContain(`  ${name} `);
 });
@@ -304,7 +350,7 @@ test("words that are nearly commands are answered with what was meant", async ()
   expect(await runHere(["help", "keys", "rotate"])).toEqual(help);
   expect((await runHere(["keys", "help"])).output).toContain("Usage: sluice keys VERB");
   expect((await runHere(["help"])).output).toContain("Commands:\n");
-  expect((await runHere(["version"])).output).toBe("0.0.0\n");
+  expect((await runHere(["version"])).output).toStartWith("0.0.0 (commit ");
 });
 
 test("every example of the help is a command line that makes sense", async () => {

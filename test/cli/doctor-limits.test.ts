@@ -134,6 +134,6 @@ describeWithValkey(() => {
     expect((await doctor(cluster.url)).exitCode).toBe(0);
     const [first] = cluster.url.replace("valkey+cluster://", "").split(",");
     const one = await doctor(`valkey://${first}`);
-    expect(one.text).toContain("the server is one of a cluster To do: write limits.store as");
+    expect(one.text).toContain("the server is part of a cluster To do: write limits.store as");
   });
 });

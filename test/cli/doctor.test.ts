@@ -97,7 +97,9 @@ test("a clock that is an hour off is wrong, and nothing is asked with --no-targe
   hourAhead = 1;
   const told = flat((await runHere(["doctor", "--config", path])).output);
   hourAhead = 0;
-  expect(told).toMatch(/FAILED clock 3\d\d\d s behind the targets To do: set the clock by NTP/);
+  expect(told).toMatch(
+    /FAILED clock 3\d\d\d s behind the targets To do: synchronise the clock with NTP/,
+  );
   asked.length = 0;
   const silent = await runHere(["doctor", "--config", path, "--no-targets"]);
   expect([silent.exitCode, asked]).toEqual([0, []]);
@@ -165,6 +167,6 @@ test("a database or a pepper that a start refuses is told, with what to do", asy
   await folder.write("state/pepper", "too short\n");
   const short = await runHere(["doctor", "--no-targets", "--config", path]);
   expect(flat(short.output)).toContain(
-    "holds no pepper of 32 characters or more To do: correct it",
+    "holds no pepper of 32 characters or more To do: correct this",
   );
 });

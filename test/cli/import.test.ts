@@ -99,7 +99,6 @@ test("each setting without a counterpart is named, in the result too", async () 
     "model_list[8] (odd) is left out: a wildcard, or a provider that needs its api_base here.",
     "The fallback chat -> nobody is left out: both must be chat models.",
     "The fallback vectors -> chat is left out: both must be chat models.",
-    "litellm_settings.drop_params is not carried over: each upstream gets the fields that it knows.",
     "router_settings.routing_strategy is not carried over: targets are chosen by priority, weight and health.",
     "general_settings.master_key is not carried over: operators sign in, or make tokens with `sluice tokens create`.",
     "environment_variables is not carried over.",
@@ -108,6 +107,53 @@ test("each setting without a counterpart is named, in the result too", async () 
     expect(notes).toContain(note);
     expect(output).toContain(`# ${note}\n`);
   }
+});
+
+test("deployments of other modes are left out with the reason, told or known by the model", async () => {
+  const { exitCode, output, notes } = await convert(`
+model_list:
+  - { model_name: chat, litellm_params: { model: openai/m, api_base: "http://10.0.0.1/v1" } }
+  - { model_name: pictures, litellm_params: { model: openai/dall-e-3, api_key: os.environ/K } }
+  - { model_name: order, litellm_params: { model: cohere/m, api_base: "http://10.0.0.1/v1" }, model_info: { mode: rerank } }
+  - { model_name: ears, litellm_params: { model: openai/whisper-1, api_key: os.environ/K } }
+  - { model_name: voice, litellm_params: { model: openai/tts-1, api_key: os.environ/K } }
+  - { model_name: old, litellm_params: { model: openai/i, api_key: os.environ/K }, model_info: { mode: completion } }
+  - { model_name: chat, litellm_params: { model: openai/e, api_base: "http://10.0.0.1/v1" }, model_info: { mode: embedding } }
+`);
+  expect(exitCode).toBe(0);
+  const why = (mode: string): string =>
+    `its mode is ${mode}, and Sluice serves chat and embeddings.`;
+  for (const note of [
+    `model_list[1] (pictures) is left out: ${why("image_generation")}`,
+    `model_list[2] (order) is left out: ${why("rerank")}`,
+    `model_list[3] (ears) is left out: ${why("audio_transcription")}`,
+    `model_list[4] (voice) is left out: ${why("audio_speech")}`,
+    `model_list[5] (old) is left out: ${why("completion")}`,
+    "model_list[6] (chat) is left out: chat has deployments of kind chat before.",
+  ]) {
+    expect(notes).toContain(note);
+  }
+  expect(output.match(/^ {2}\w+:$/gm)).toEqual(["  openai:", "  chat:"]);
+});
+
+test("fields that LiteLLM drops are dropped: what Bedrock lacks, and what a server is not sent", async () => {
+  const { exitCode, output, notes } = await convert(`
+model_list:
+  - { model_name: cloud, litellm_params: { model: bedrock/anthropic.claude-sonnet-4-6 } }
+  - { model_name: strict, litellm_params: { model: bedrock/amazon.nova-lite-v1:0, drop_params: false } }
+  - model_name: local
+    litellm_params: { model: openai/m, api_base: "http://10.0.0.1/v1", additional_drop_params: [user, seed] }
+  - model_name: other
+    litellm_params: { model: openai/n, api_base: "http://10.0.0.1/v1", additional_drop_params: ["tools[*].strict"] }
+litellm_settings: { drop_params: true }
+`);
+  expect(exitCode).toBe(0);
+  expect(output.match(/drop_unsupported: true/g)).toHaveLength(1);
+  expect(output).toMatch(/drop_fields:\n {6}- user\n {6}- seed\n/);
+  const told = notes.join("\n");
+  expect(told).toContain("drop_params is carried over for Bedrock only");
+  expect(told).toContain("model_list[3].litellm_params.additional_drop_params is not carried over");
+  expect(told).not.toContain("litellm_settings.drop_params is not");
 });
 
 test("variables may stand for addresses and regions", async () => {

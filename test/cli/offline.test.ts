@@ -355,7 +355,7 @@ test("usage of an empty ledger is empty in every form", async () => {
   expect((await folder.run("usage")).errors).toContain("no calls");
   expect((await folder.json("usage", "totals", "--since", "1h"))["data"]).toEqual([]);
   expect((await folder.json("usage", "series", "--step", "hour"))["data"]).toEqual([]);
-  expect((await folder.run("usage", "calls")).errors).toContain("no such calls");
+  expect((await folder.run("usage", "calls")).errors).toContain("No calls found");
   const csv = await folder.run("usage", "export", "--format", "csv");
   expect(csv.output).toMatch(/^id,started_at,.*\r\n$/);
   expect((await folder.run("usage", "export", "--format", "xml")).exitCode).toBe(2);
@@ -382,7 +382,7 @@ test.each([
     "a plan",
     ["keys", "list", "--plan", "standrad"],
     2,
-    "--plan: the configuration has no such plan; did you mean 'standard'?",
+    "--plan: the configuration has no plan 'standrad'; did you mean 'standard'?",
   ],
   [
     "a plan of a new key",
@@ -396,7 +396,7 @@ test.each([
     "a model of a new key",
     ["keys", "create", "--application", "payments", "--plan", "pilot", "--models", "beta-70b"],
     2,
-    "(no. 1): environment local has no such model; did you mean 'beta-3-70b'?",
+    "(no. 1): environment local has no model 'beta-70b'; did you mean 'beta-3-70b'?",
   ],
   ["an id", ["keys", "list", "--application", "app_nobody"], 1, "This application does not exist."],
 ])(

@@ -187,7 +187,7 @@ test("a key that nobody issued is explained without a word of its secret", async
 test("a request that nobody knows is told to be unknown", async () => {
   const unknown = await folder.run("explain", `req_${"0".repeat(32)}`);
   expect(unknown.exitCode).toBe(1);
-  expect(unknown.errors).toContain("unknown request");
+  expect(unknown.errors).toContain("no record of this request");
 });
 
 /** Signs in as people do, and makes the first management token. */

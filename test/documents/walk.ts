@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorCode } from "../../src/domain/errors/error-code.ts";
 import { freePort } from "../support/free-port.ts";
+import { addressesIn } from "../support/sluice-process.ts";
 import { type CommandBlock, patternOf } from "./blocks.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -44,7 +45,7 @@ export class Walk implements AsyncDisposable {
     });
     const wanted = output === undefined ? undefined : patternOf(output);
     const result = /\bnpm start\b/.test(script)
-      ? await this.#serve(script, wanted ?? /listening data=/)
+      ? await this.#serve(script, wanted ?? /^/)
       : await this.#runToEnd(script);
     this.#remember(result.text);
     const isAsShown = wanted === undefined || wanted.test(result.text);
@@ -129,7 +130,7 @@ export class Walk implements AsyncDisposable {
       for await (const chunk of child.stdout) {
         if (isReady) continue;
         text = this.#withoutPorts(text + decoder.decode(chunk, { stream: true }));
-        isReady = wanted.test(text) && text.includes("listening data=");
+        isReady = wanted.test(text) && addressesIn(text) !== undefined;
         if (isReady) reading.resolve();
       }
       reading.resolve();

@@ -12,7 +12,7 @@ describeWithPostgres((databases) => {
     return startGateway({ sections: { storage: `{ url: "${url}" }`, ...more } });
   }
 
-  const told = '"the gateways on this database do not fit together"';
+  const told = '"the gateways on this database are not configured alike"';
   const countOf = ({ log }: TestGateway, text: string): number =>
     log.filter((line) => line.includes(text)).length;
 
@@ -38,7 +38,7 @@ describeWithPostgres((databases) => {
       expect(doctor.output).toMatch(/FAILED +gateways +2 gateways use this database/);
       expect(doctor.exitCode).toBe(1);
     }
-    await until(async () => countOf(first, "fit together again") > 0);
+    await until(async () => countOf(first, "configured alike again") > 0);
     expect(countOf(first, told)).toBe(1);
     expect(await warningsOf(first)).toEqual([]);
   }, 60_000);

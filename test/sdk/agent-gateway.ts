@@ -8,8 +8,8 @@ import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { z } from "zod";
 
 /**
- * What agents are run against: the chat aliases of a start without a file, as they are there, and a
- * model of each family that Converse serves, which drops nothing of a request, under its family's name.
+ * What agents are run against: the chat aliases of the demo, which here drop what their models do not
+ * have, and a model of each family that Converse serves, which drops nothing, under its family's name.
  */
 export interface AgentGateway extends AsyncDisposable {
   readonly gateway: TestGateway;
@@ -39,7 +39,13 @@ export function agentEnvironment({ gateway, baseUrl }: AgentGateway): Record<str
 }
 
 const demoSchema = z.object({
-  models: z.record(z.string(), z.looseObject({ kind: z.enum(["chat", "embedding"]) })),
+  models: z.record(
+    z.string(),
+    z.looseObject({
+      kind: z.enum(["chat", "embedding"]),
+      targets: z.array(z.looseObject({})),
+    }),
+  ),
 });
 
 const demoModels = readDemoModels();
@@ -58,7 +64,13 @@ function readDemoModels() {
   };
   const listen = "127.0.0.1:0";
   const options = { simulator, dataDir: "data", listenData: listen, listenAdmin: listen };
-  return demoSchema.parse(Bun.YAML.parse(demoConfigText(options))).models;
+  const { models } = demoSchema.parse(Bun.YAML.parse(demoConfigText(options)));
+  return Object.fromEntries(
+    Object.entries(models).map(([alias, { kind, targets, ...rest }]) => {
+      const bedrock = kind === "chat" ? { bedrock: { drop_unsupported: true } } : {};
+      return [alias, { ...rest, kind, targets: targets.map((one) => ({ ...one, ...bedrock })) }];
+    }),
+  );
 }
 
 function familyModel(family: ConverseFamily): [string, object] {

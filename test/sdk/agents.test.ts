@@ -146,7 +146,7 @@ const ableFamilies = converseFamilies.filter(
   (family) => !cannotBeHeld.includes(family) && !withoutTools.includes(family),
 );
 
-/** Of the demo's, which drops what the model behind an alias does not have. */
+/** Of the demo's aliases, which here drop what their models do not have. */
 const aliasWithoutTools = "gamma-8x7b";
 const aliasesWithTools = demoAliases.filter((alias) => alias !== aliasWithoutTools);
 const able = [...aliasesWithTools, ...ableFamilies];
@@ -284,7 +284,7 @@ describe("what a model cannot do of it", () => {
     });
   });
 
-  test("is told in a header where the operator lets it drop, which the demo does", async () => {
+  test("is told in a header where the operator lets it drop", async () => {
     const adjusted = async (model: string): Promise<string | null> => {
       const { response } = await client.chat.completions.create(request(model)).withResponse();
       return response.headers.get("x-sluice-adjusted-parameters");

@@ -48,15 +48,15 @@ export async function startServing(
   const child = spawnSluice(["serve", ...commandLine], env, program);
   let text = "";
   let isListening = false;
-  const listening = Promise.withResolvers<RegExpExecArray>();
+  const listening = Promise.withResolvers<Addresses>();
   const collect = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
     const decoder = new TextDecoder();
     for await (const chunk of stream) {
       text += decoder.decode(chunk, { stream: true });
       // The log of a long run is too long to search at each of its lines.
       if (isListening) continue;
-      const found = /listening data=(\S+) admin=(\S+)/.exec(text);
-      if (found === null) continue;
+      const found = addressesIn(text);
+      if (found === undefined) continue;
       isListening = true;
       listening.resolve(found);
     }
@@ -66,7 +66,7 @@ export async function startServing(
     () => listening.reject(new Error(`serve ended early:\n${text}`)),
     (error: unknown) => listening.reject(error),
   );
-  const [, dataUrl = "", adminUrl = ""] = await listening.promise;
+  const { dataUrl, adminUrl } = await listening.promise;
   return {
     pid: child.pid,
     get workerPid() {
@@ -87,6 +87,25 @@ export async function startServing(
       await collecting;
     },
   };
+}
+
+interface Addresses {
+  readonly dataUrl: string;
+  readonly adminUrl: string;
+}
+
+const announcements = [
+  /listening data=(\S+) admin=(\S+)/,
+  /^ {2}API {6}(\S+)\/v1\r?\n {2}Admin {4}(\S+)\/admin\//m,
+];
+
+/** Where a gateway listens, from its log or the demo's banner; undefined until it has said so. */
+export function addressesIn(text: string): Addresses | undefined {
+  for (const announcement of announcements) {
+    const [, dataUrl, adminUrl] = announcement.exec(text) ?? [];
+    if (dataUrl !== undefined && adminUrl !== undefined) return { dataUrl, adminUrl };
+  }
+  return undefined;
 }
 
 /** The first worker of a gateway, not one that it replaced. Undefined without one. */

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { addressesIn } from "./sluice-process.ts";
 import { until } from "./ledger-truth-process.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -29,10 +30,8 @@ export class TerminalSession implements AsyncDisposable {
   }
 
   async listening(): Promise<{ readonly dataUrl: string; readonly adminUrl: string }> {
-    const pattern = /listening data=(\S+) admin=(\S+)/;
-    await until("it listens", () => pattern.test(this.#text));
-    const [, dataUrl = "", adminUrl = ""] = pattern.exec(this.#text) ?? [];
-    return { dataUrl, adminUrl };
+    await until("it listens", () => addressesIn(this.#text) !== undefined);
+    return addressesIn(this.#text) ?? { dataUrl: "", adminUrl: "" };
   }
 
   /** A letter with the control key. */

@@ -9,7 +9,7 @@ export const backupCommand: Command = {
 
 Copies a gateway's data into FOLDER, which must not exist: the database as it is at one moment, the
 pepper of the data directory, the id of the installation, and calls that are not in the database yet.
-The gateway can run meanwhile. FOLDER appears only once the copy is complete and verified. A pepper
+The gateway may keep running. FOLDER appears only once the copy is complete and verified. A pepper
 of auth.peppers is not copied. FOLDER contains secrets: keep it as safe as the data itself.
 
 Options:

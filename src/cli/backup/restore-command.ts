@@ -22,7 +22,7 @@ Refuses to overwrite data, and to run while a gateway uses it. Run it as the use
 Options:
   --verify            only verify the backup
   --replace           move existing data aside
-  --running           restore only the database, for a running gateway, which continues by itself
+  --running           restore only the database, for a running gateway, which carries on by itself
   -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
                       /etc/sluice/sluice.yaml)
   --data-dir DIR      where it keeps its state, instead of the configured directory

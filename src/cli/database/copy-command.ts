@@ -24,15 +24,15 @@ export const copyCommand: Command = {
 
 Copies all data of a gateway's database into an empty one, and compares every row. A URL is
 sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE. Stop the gateways of both databases first:
-the command refuses databases that are in use. It may be interrupted: repeat it to go on. Until it is
-complete, no gateway starts on the copy. The source must have the schema of this version, and is not
+the command refuses databases that are in use. If it is interrupted, run it again to continue. Until it
+is complete, no gateway starts on the copy. The source must have the schema of this version, and is not
 changed.
 
 The pepper is not in the database. Give the gateways of the copy the same auth.peppers, or set it to
-the content of the data directory's file \`pepper\`. Keep the data directory, which may have calls that
+the content of the data directory's file \`pepper\`. Keep the data directory, which may hold calls that
 are not in the database yet.
 
-SLUICE_COPY_FROM and SLUICE_COPY_TO may have the URLs instead, so that other users of the machine do not
+The URLs can also be in SLUICE_COPY_FROM and SLUICE_COPY_TO, so that other users of the machine do not
 see the passwords.
 
 Exit code: 0 copied and compared, 1 not or only partly copied, 2 wrong usage.`,

@@ -26,10 +26,10 @@ export const migrateCommand: Command = {
   name: "migrate",
   help: () => `Usage: sluice migrate [--check] [--wait SECONDS] [--config FILE] [--data-dir DIR]
 
-Brings the schema of the database up to date, and creates it in an empty database, like the start of
-a gateway. All steps are one transaction: an interrupted command has changed nothing. Gateways may run
-meanwhile if the steps are compatible with them. Run it as the user of the gateway, with its
-configuration. With \`storage.migrate: check\` a gateway leaves this to the command.
+Brings the schema of the database up to date, or creates it in an empty database, as a gateway does
+when it starts. All steps run in one transaction, so an interrupted command changes nothing. Gateways
+may keep running if the steps are compatible with them. Run it as the user of the gateway, with its
+configuration. With \`storage.migrate: check\`, gateways leave this to the command.
 
 Options:
   --check             only print the steps that would run
@@ -39,7 +39,7 @@ Options:
   --data-dir DIR      where it keeps its state, instead of the configured directory
 
 Exit code: 0 the schema is up to date, 1 it could not be updated, 2 wrong usage, 3 with --check: steps
-are to be run.`,
+are pending.`,
   run: (args, io) => migrate(args, io),
 };
 

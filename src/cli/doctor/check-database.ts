@@ -84,7 +84,7 @@ function checkOwner(
 }
 
 function preventsStart(error: unknown): Finding {
-  return failed(reasonOf(error), "correct it: a gateway does not start before");
+  return failed(reasonOf(error), "correct this: a gateway cannot start until it is");
 }
 
 function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts): Finding[] {
@@ -131,7 +131,7 @@ function checkClock({ aheadMs }: ServerFacts): Finding {
     return { state: "ok", subject: name, text: "agrees with the database" };
   }
   const text = `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? "behind" : "ahead of"} the database`;
-  const advice = "set both clocks by NTP: gateways store their own times";
+  const advice = "synchronise both clocks with NTP: gateways store their own times";
   return { state: "warning", subject: name, text, advice };
 }
 

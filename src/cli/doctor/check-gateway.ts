@@ -31,9 +31,10 @@ export async function checkGateway(
     const processes = readRecords(await client.request("GET", "/status"), "data");
     const differing = await checkReplicas(client);
     const lacking = degradedOf(processes.filter(({ ready }) => ready === true));
+    const dropped = droppedOf(processes);
     const idle = processes.filter(({ ready }) => ready !== true);
-    if (idle.length > 0) return [...idle.map(notReady), ...lacking, ...differing];
-    return [readyOf(processes), ...lacking, ...differing];
+    const first = idle.length > 0 ? idle.map(notReady) : [readyOf(processes)];
+    return [...first, ...lacking, ...dropped, ...differing];
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const lost = error instanceof NoAnswer ? await findLostControl(dataDir) : undefined;
@@ -56,8 +57,8 @@ async function checkReplicas(client: AdminClient): Promise<readonly Finding[]> {
 }
 
 function readyOf({ length }: readonly ReplyRecord[]): Finding {
-  const subjects = length === 1 ? "its process is" : `all its ${length} processes are`;
-  return { state: "ok", subject, text: `runs, and ${subjects} ready` };
+  const ready = length === 1 ? "its process is ready" : `its ${length} processes are all ready`;
+  return { state: "ok", subject, text: `runs, and ${ready}` };
 }
 
 /** One warning for each thing that processes lack although they serve. */
@@ -73,6 +74,21 @@ function degradedOf(processes: readonly ReplyRecord[]): readonly Finding[] {
       advice: adviceOnProcess,
     };
   });
+}
+
+function droppedOf(processes: readonly ReplyRecord[]): readonly Finding[] {
+  const count = processes.reduce((sum, one) => sum + Number(one["dropped_log_lines"] ?? 0), 0);
+  if (count === 0) return [];
+  return [
+    {
+      state: "warning",
+      subject: "log",
+      text: `${count} ${count === 1 ? "line has" : "lines have"} been dropped since the processes started`,
+      advice:
+        "whatever reads the log is too slow or has stopped: look at it, raise " +
+        "telemetry.log_buffer, or lower telemetry.log_level",
+    },
+  ];
 }
 
 const adviceOnProcess = "what is wrong is among these findings, or at the end of the gateway's log";

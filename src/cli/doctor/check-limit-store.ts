@@ -54,7 +54,7 @@ function checkFacts(facts: ValkeyFacts, isCluster: boolean): readonly Finding[] 
   }
   if (isOneOfCluster && !isCluster) {
     const advice = "write limits.store as valkey+cluster://, with some of its servers";
-    findings.push(failed("the server is one of a cluster", advice));
+    findings.push(failed("the server is part of a cluster", advice));
   }
   if (eviction !== undefined) {
     const advice =
@@ -71,7 +71,7 @@ function checkPersistence({ persistence }: ValkeyFacts): readonly Finding[] {
   const text = `servers come back with older data after a restart (${persistence.join(", ")})`;
   const advice =
     'set save "" and appendonly no: gateways restore what an empty server needs, but in a cluster ' +
-    "do not notice that data are of minutes ago";
+    "do not notice data that is minutes old";
   return [{ state: "warning", subject, text, advice }];
 }
 
@@ -115,7 +115,7 @@ async function checkTrip(
   const tripMs = tripsMs.toSorted((one, other) => one - other)[Math.floor(trips / 2)] ?? 0;
   const text = `an answer of the server takes ${tripMs.toFixed(1)} ms`;
   if (2 * tripMs <= mostMs) return { state: "ok", subject, text };
-  const advice = `put the server nearer, or raise limits.timeout (${mostMs} ms)`;
+  const advice = `move the server closer, or raise limits.timeout (${mostMs} ms)`;
   return { state: "warning", subject, text, advice };
 }
 

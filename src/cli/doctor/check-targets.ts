@@ -29,7 +29,8 @@ function checkClock(reports: readonly AskedTargetReport[]): readonly Finding[] {
     return [{ state: "ok", subject, text: "agrees with the targets" }];
   }
   const text = `${Math.round(Math.abs(least) / 1000)} s ${least > 0 ? "behind" : "ahead of"} the targets`;
-  const advice = "set the clock by NTP: signatures and the limits per minute depend on it";
+  const advice =
+    "synchronise the clock with NTP: signatures and the limits per minute depend on it";
   return [{ state: "failed", subject, text, advice }];
 }
 
@@ -52,12 +53,12 @@ function isPassing({ kind }: UpstreamFailureDetails): boolean {
 const theAnswer = "look at the provider's status page, then at its answer in the message";
 
 const adviceOn: Readonly<Record<UpstreamFailureKind, string>> = {
-  throttled: "nothing now; ask the provider for a larger quota when it goes on",
-  overloaded: "nothing now; add a target in another region or at another provider",
+  throttled: "nothing for now; if it persists, ask the provider for a larger quota",
+  overloaded: "nothing for now; consider a target in another region or at another provider",
   unavailable: theAnswer,
   "connect-failed":
     "check the address, the name server, firewalls, and HTTPS_PROXY and NO_PROXY; `curl` from this machine must reach it",
-  "timed-out": "check that the server works on it at all, and timeouts of the upstream",
+  "timed-out": "check that the server is working, and the timeouts of the upstream",
   "connection-lost": theAnswer,
   "broken-answer": "check that the address is that of an API of this kind",
   "answer-too-large": "raise the limit below `answers` that the message names",
@@ -68,7 +69,7 @@ const adviceOn: Readonly<Record<UpstreamFailureKind, string>> = {
   "stale-credential": "get a new credential, and check the clock",
   "unknown-model":
     "check the identifier of the model and the region, and whether the provider's account has access to it",
-  "context-overflow": "raise context_window to what the model has",
+  "context-overflow": "raise context_window to that of the model",
   unsupported: "check the kind of the model: chat or embedding",
   "invalid-request": "check the identifier of the model and the target's settings",
   "content-refused": "a guardrail refuses even this test; check its settings",

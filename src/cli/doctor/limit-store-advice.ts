@@ -17,7 +17,7 @@ export function adviceOnLimitStore(kind: ProblemKind): string {
     case "encryption":
       return "write limits.store as valkeys:// for a server with TLS, and as valkey:// for one without";
     case "password":
-      return "correct the user and the password in limits.store, or make that user in the server";
+      return "correct the user and the password in limits.store, or create that user on the server";
     case "rights":
       return "give the user of limits.store the rights that docs/operations.md lists";
     case "replica":

@@ -11,8 +11,8 @@ export function formatCall(call: ReplyRecord): string {
   // A call that failed without an attempt was refused.
   const isRefused = call["outcome"] === "failed" && call["attempts"] === 0;
   const head = isRefused
-    ? `The gateway refused this call. ${came} got ${status}. The reason is no longer known: ` +
-      "only the latest refusals of a key are kept, in memory, until the gateway restarts."
+    ? `The gateway refused this call. ${came} got ${status}. The reason is no longer kept: ` +
+      "only the last 20 errors of each key are, until the gateway restarts."
     : `The gateway did not refuse this call. ${came} ${outcomes[of("outcome")] ?? "ended"}: ${status}.`;
   const first = typeof call["first_event_ms"] === "number" ? `${of("first_event_ms")} ms` : "-";
   const facts = formatFacts([

@@ -9,11 +9,16 @@ import {
 import { formatFacts, type Fact } from "./facts.ts";
 import { formatWindowChart } from "./window-chart.ts";
 
-/** Formats a refusal for people: its rule, the caller, and the content of the window. */
-export function formatRefusal(refusal: ReplyRecord): string {
+/** Formats a refusal for people: its rule, the caller, and the content of the window. `call` is its row. */
+export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): string {
   const of = (name: string): string | number => cellOf(refusal, name);
+  const ofCall = (name: string): string | number => cellOf(call, name);
   const code = refusal["code"] === null ? "" : ` ${of("code")}`;
-  const head = `Refused with ${of("status")}${code} at ${of("at")} UTC: ${of("summary")}`;
+  // These the gateway did not decide.
+  const verb = ["internal_error", "answer_mismatch"].includes(String(of("rule")))
+    ? "Failed"
+    : "Refused";
+  const head = `${verb} with ${of("status")}${code} at ${of("at")} UTC: ${of("summary")}`;
   const environment = typeof refusal["environment"] === "string" ? ` in ${of("environment")}` : "";
   const window = readPart(refusal, "window");
   const facts: readonly Fact[] = [
@@ -21,7 +26,9 @@ export function formatRefusal(refusal: ReplyRecord): string {
     ["Key", formatKey(refusal)],
     ["Application", `${of("application")}${environment}`],
     ["Account", of("account_id")],
-    ["Model", of("model")],
+    ["Model", typeof refusal["model"] === "string" ? of("model") : ofCall("model")],
+    ["Target", ofCall("target")],
+    ["Field", of("param")],
     ...(window === undefined ? [] : windowFacts(refusal, window)),
   ];
   const lines = formatFacts(facts.filter(([, value]) => value !== "-"));

@@ -11,9 +11,9 @@ import type { VerbCall } from "../verbs/verb.ts";
 export const explain: ResourceSpec = {
   name: "explain",
   about:
-    "Every response has its id in the header x-request-id. For a request that the gateway " +
-    "refused, this shows the rule, the content of the window and when the request would have " +
-    "fitted. For any other call, it shows the ledger's row.",
+    "Every response has its id in the header x-request-id. For a request of a key that got an " +
+    "error, this shows the rule, the field at fault, and for a limit the content of the window " +
+    "and when the request would have fitted. For any other call, it shows the ledger's row.",
   verbs: [
     {
       name: "explain",
@@ -35,7 +35,7 @@ async function explainRequest({ argument = "", client, io, isJson }: VerbCall): 
   if (refusal === undefined && call === undefined) throw new CommandError(unknown(client));
   if (isJson) io.print(JSON.stringify({ ...call, ...refusal }));
   else {
-    const told = refusal === undefined ? [] : [formatRefusal(refusal)];
+    const told = refusal === undefined ? [] : [formatRefusal(refusal, call)];
     const found = call === undefined ? [] : explained(call, refusal);
     io.print([...told, ...found].join("\n"));
   }
@@ -81,7 +81,8 @@ async function findOne(
 function unknown({ isOffline }: AdminClient): string {
   return isOffline
     ? "no call has this id; only a running gateway knows what it refused (omit --offline)"
-    : "unknown request: it was not a call, is not among the last 20 refusals of its key, was " +
-        "refused before a restart or by a gateway that does not share limits.store, or ended just " +
-        "now (try again in a second)";
+    : "there is no record of this request. Requests that are not calls, such as lists of models, and " +
+        "errors before a key is read (404, 405, 431) are not recorded. Of each key, the last 20 errors " +
+        "are kept until a restart; another gateway knows them only if both share limits.store. If the " +
+        "request has just ended, try again in a second";
 }

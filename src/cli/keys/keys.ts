@@ -38,7 +38,7 @@ export const keys: ResourceSpec = {
         "created_at",
         "expires_at",
       ],
-      whenEmpty: "There are no such keys.",
+      whenEmpty: "No keys found.",
       examples: ["keys list", "keys list --application search --status active"],
     },
     { name: "show", operation: "getKey" },

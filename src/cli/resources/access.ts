@@ -25,7 +25,7 @@ export const users: ResourceSpec = {
       operation: "listUsers",
       summary: "List users, newest first",
       columns: ["id", "email", "name", "role", "account_id", "last_sign_in_at", "disabled_at"],
-      whenEmpty: "There are no such users.",
+      whenEmpty: "No users found.",
       examples: ["users list --role operator"],
     },
     { name: "show", operation: "getUser", summary: "Show a user" },
@@ -88,7 +88,7 @@ export const tokens: ResourceSpec = {
       operation: "listTokens",
       summary: "List management tokens, newest first",
       columns: ["id", "name", "hint", "user", "scopes", "expires_at", "last_used_at", "revoked_at"],
-      whenEmpty: "There are no such tokens.",
+      whenEmpty: "No tokens found.",
       examples: ["tokens list", "tokens list --user ada@example.com"],
     },
     {

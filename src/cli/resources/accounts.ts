@@ -77,7 +77,7 @@ export const applications: ResourceSpec = {
       name: "list",
       operation: "listApplications",
       columns: ["id", "name", "environment", "account_id", "created_at", "disabled_at", "note"],
-      whenEmpty: "There are no such applications.",
+      whenEmpty: "No applications found.",
       examples: ['applications list --account "Example Shop"'],
     },
     { name: "show", operation: "getApplication" },

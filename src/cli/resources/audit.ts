@@ -20,7 +20,7 @@ export const audit: ResourceSpec = {
         "subject.id",
         { title: "CHANGE", of: describeChange },
       ],
-      whenEmpty: "There are no such entries.",
+      whenEmpty: "No entries found.",
       examples: ["audit list --since 24h", "audit list --action key.rotate --json"],
     },
     {

@@ -13,9 +13,9 @@ export const environments: ResourceSpec = {
 export const models: ResourceSpec = {
   name: "models",
   about:
-    `What callers name. ${changed}\n\nIn the table, CONTEXT is the most tokens of input and output, ` +
-    "OUTPUT those of output alone, and TARGETS are the upstreams and their own names of the model, in " +
-    "the order in which they are tried.",
+    `The models that requests may ask for. ${changed}\n\nIn the table, CONTEXT is the limit on ` +
+    "input and output tokens together, OUTPUT the limit on output alone, and TARGETS are the upstreams " +
+    "with their own names for the model, in the order in which they are tried.",
   defaultVerb: "list",
   verbs: [
     {
@@ -38,8 +38,8 @@ export const models: ResourceSpec = {
 export const plans: ResourceSpec = {
   name: "plans",
   about:
-    `Named sets of limits, for keys. ${changed}\n\nA plan without limits is custom: each key on it ` +
-    "brings its own.",
+    `Named sets of limits for keys. ${changed}\n\nA plan without limits is custom: each key on it ` +
+    "has its own.",
   defaultVerb: "list",
   verbs: [
     {

@@ -6,9 +6,9 @@ export const pools: ResourceSpec = {
   example: "main",
   about:
     "Keys buy units of a pool (`keys update KEY --provisioned-units N --provisioned-pool NAME`), which " +
-    "guarantee them tokens per minute. Pools are made in the configuration. Without a verb: the list." +
-    "\n\nIn the table, UNIT is what one unit guarantees, NEVER SOLD what stays for calls without a " +
-    "guarantee, HELD what the pool holds back for the units sold, and LEFT the units that can still be " +
+    "guarantee them tokens per minute. Pools are defined in the configuration. Without a verb: the list." +
+    "\n\nIn the table, UNIT is what one unit guarantees, NEVER SOLD what is kept for calls without a " +
+    "guarantee, HELD what the pool reserves for the units sold, and LEFT the units that can still be " +
     "sold.",
   defaultVerb: "list",
   verbs: [
@@ -47,10 +47,10 @@ const poolWarnings: Readonly<Record<string, string>> = {
 export const peppers: ResourceSpec = {
   name: "peppers",
   about:
-    "To rotate the pepper, put a new one in front of `auth.peppers`. The first one makes new " +
-    "digests, and all verify existing ones. Using a key or token renews its digest. SECRETS " +
-    "and TOKENS are the live ones by the pepper of their digest; AUDIT SEALS need only the " +
-    "first pepper. Without a verb: the list.",
+    "To rotate the pepper, put a new one first in `auth.peppers`. New digests are made with the " +
+    "first pepper, and existing ones verified with any. Using a key or token renews its digest. " +
+    "SECRETS and TOKENS count the live ones whose digest was made with a pepper; AUDIT SEALS " +
+    "need only the first one. Without a verb: the list.",
   defaultVerb: "list",
   verbs: [
     {
@@ -96,14 +96,23 @@ function adviceOn(pepper: ReplyRecord, answer: ReplyRecord): readonly string[] {
 export const refusals: ResourceSpec = {
   name: "refusals",
   about:
-    "Lists what the gateway refused, newest first. It keeps the last refusals of each key in " +
-    "memory. `explain ID` shows all about one.",
+    "Lists the last requests that got an error, newest first: at most 20 of each key, which the " +
+    "gateway keeps in memory. `explain ID` shows everything about one.",
   verbs: [
     {
       name: "refusals",
       operation: "listRefusals",
-      columns: ["at", "id", "status", "rule", "application", "model", "summary"],
-      whenEmpty: "Nothing was refused lately.",
+      columns: [
+        "at",
+        "id",
+        "status",
+        "rule",
+        "application",
+        "model",
+        { title: "FIELD", of: "param" },
+        "summary",
+      ],
+      whenEmpty: "There were no recent errors.",
       notes: ({ client }) =>
         client.isOffline ? ["Only a running gateway knows what it refused."] : [],
       examples: ["refusals", "refusals --key sk-slc_1a2B3c4D"],

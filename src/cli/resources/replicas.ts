@@ -7,8 +7,8 @@ export const replicas: ResourceSpec = {
   about:
     "Shows each gateway on the database. KEYS is the number of the last change of keys that all its " +
     "workers have, CONFIGURATION a digest that is equal for equal files, LIMITS one that is equal for " +
-    "equal servers of limits.store. A gateway that is degraded serves and lacks something. One that " +
-    "is silent for 10 s may have ended, or may be cut off from the database.",
+    "equal servers of limits.store. A degraded gateway serves calls but lacks something. One that " +
+    "has been silent for 10 s may have ended, or may be cut off from the database.",
   defaultVerb: "list",
   verbs: [
     {
@@ -25,7 +25,7 @@ export const replicas: ResourceSpec = {
         "configured_at",
         "admin_url",
       ],
-      whenEmpty: "No gateway runs on this database.",
+      whenEmpty: "No gateway is running on this database.",
       notes: (_, answer) => [
         ...replicaWarnings(answer).map((text) => `Warning: ${text}`),
         ...(answer["config_differs"] === true

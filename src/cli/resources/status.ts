@@ -50,12 +50,12 @@ function inUnit(record: ReplyRecord, name: string, unit: number): string | numbe
 export const status: ResourceSpec = {
   name: "status",
   about:
-    "Shows each process of the gateway, at most a second old, and the last calls that failed through no " +
-    "fault of their callers. OPEN are the calls in progress, CALLS those since the process started. MB is " +
-    "its memory. DELAY is the longest delay of its event loop in the last minute, P99 the 99th " +
-    "percentile, both in milliseconds. KB is the size of its spool, ROWS the usage rows in it that are " +
-    "not stored yet. A process whose keys or configuration differ from control's is reported; soon after " +
-    "a change there is none.",
+    "Shows the processes of the gateway as they were a second ago at most, and the last calls that " +
+    "failed through no fault of their callers. OPEN counts the calls in progress, CALLS all calls since " +
+    "the process started. MB is its memory. DELAY is the longest delay of its event loop in the last " +
+    "minute, P99 the 99th percentile, both in milliseconds. KB is the size of its spool, ROWS the usage " +
+    "rows in it that are not stored yet. Processes whose keys or configuration differ from control's " +
+    "are listed below the table; after a change they should agree within a second.",
   verbs: [
     {
       name: "status",

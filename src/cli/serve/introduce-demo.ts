@@ -11,21 +11,19 @@ export interface DemoIntroduction {
   readonly values: SettingsArguments;
 }
 
-/** Prints addresses, a key on the first start, and two ways to use it. */
+/** Prints a key on the first start, two ways to use it, and the addresses. */
 export async function introduceDemo(demo: DemoIntroduction, io: CommandIo): Promise<void> {
   const { app } = demo;
   const key = await issueFirstKey(app);
-  io.print(`Sluice demo: every model is simulated, nothing leaves this machine.
-
-  API      ${app.dataUrl}/v1
+  io.print("Sluice demo: every model is simulated, nothing leaves this machine.\n");
+  if (key === undefined) io.print(explainMissingKey(demo.values));
+  else io.print(`  API key  ${key}   (shown only now)\n`);
+  io.print(curlExample(app.dataUrl, key ?? "$SLUICE_KEY"));
+  io.print(`  API      ${app.dataUrl}/v1
   Admin    ${app.adminUrl}/admin/v1/docs
   Metrics  ${app.adminUrl}/metrics
 `);
-  if (key === undefined) io.print(explainMissingKey(demo.values));
-  else io.print(`  API key  ${key}   (shown only now)\n`);
-  const shown = key ?? "YOUR_KEY";
-  io.print(curlExample(app.dataUrl, shown));
-  io.print(sdkExample(app.dataUrl, shown));
+  io.print(sdkExample(app.dataUrl, key ?? "YOUR_KEY"));
 }
 
 /** Issues the key of the demo at the first start; its text is not available later. */
@@ -45,7 +43,7 @@ async function issueFirstKey({ admin }: Pick<App, "admin">): Promise<string | un
 }
 
 function explainMissingKey(values: SettingsArguments): string {
-  return `  API key  the one printed at the first start. For another:
+  return `  API key  the one that the first start printed, here as SLUICE_KEY. For another:
            ${commandLine("keys create --application demo --plan standard", values)}
 `;
 }
@@ -58,7 +56,7 @@ function curlExample(url: string, key: string): string {
 }
 
 function sdkExample(url: string, key: string): string {
-  return `or with the openai package (npm i openai; save as demo.mjs; node demo.mjs):
+  return `Or with the openai package (npm i openai; save as demo.mjs; node demo.mjs):
 
   import OpenAI from "openai";
   const client = new OpenAI({ baseURL: "${url}/v1", apiKey: "${key}" });

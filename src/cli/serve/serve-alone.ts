@@ -1,21 +1,26 @@
 import { createApp, type App } from "../../app.ts";
+import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { printBootstrap, startError } from "./start-messages.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { untilAsked, type CommandIo } from "../command.ts";
 import { beginGateway, type Begun } from "./begin-gateway.ts";
+import { checkAddresses } from "./check-addresses.ts";
 import { loadSettings, proxiesOf } from "./load-settings.ts";
 import { isAskedByPerson, type ServeArguments } from "./serve-options.ts";
 
 /** `serve --unsupervised`: the whole gateway in this process. */
 export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<number> {
   const initial = loadSettings(args, io);
+  await checkAddresses(initial, args, io);
   await using begun = await beginGateway(initial, args, io);
-  await using app = await start(begun, args, io);
+  const tokens: IssuedToken[] = [];
+  await using app = await start(begun, (token) => void tokens.push(token), io);
   io.tellStarted([]);
   if (begun.isDemo) {
     const { introduceDemo } = await import("./introduce-demo.ts");
     await introduceDemo({ app, values: args }, io);
   }
+  for (const token of tokens) printBootstrap(token, { values: args, config: begun.config }, io);
   using _ = begun.follow({ events: app.events, onConfig: (next) => app.reconfigure(next) });
   await untilAsked(io.signal);
   await app.drain({ isAnnounced: !isAskedByPerson(io.signal) });
@@ -24,7 +29,7 @@ export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<n
 
 async function start(
   { config, settings }: Begun,
-  args: ServeArguments,
+  onBootstrapToken: (token: IssuedToken) => void,
   io: CommandIo,
 ): Promise<App> {
   try {
@@ -33,7 +38,7 @@ async function start(
       version: io.version,
       proxies: proxiesOf(io.environment),
       configPath: settings.path,
-      onBootstrapToken: (token) => printBootstrap(token, { values: args, config }, io),
+      onBootstrapToken,
     });
   } catch (error) {
     throw await startError(error, config, io);

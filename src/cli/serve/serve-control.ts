@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import { printBootstrap, startError } from "./start-messages.ts";
+import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import type { Config } from "../../config/config.ts";
 import { checkStart } from "../../process/control/check-start.ts";
 import { ControlProcess } from "../../process/control/control-process.ts";
@@ -9,6 +10,7 @@ import type { Beginning } from "../../process/supervisor/messages.ts";
 import type { SupervisorLink } from "../../process/supervisor/supervisor-link.ts";
 import { untilAsked, type CommandIo } from "../command.ts";
 import { beginGateway } from "./begin-gateway.ts";
+import { checkAddresses } from "./check-addresses.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
 import {
   fixedAddress,
@@ -34,6 +36,7 @@ export async function serveControl(
 ): Promise<number> {
   const initial = loadSettings(args, io, { known });
   if (portUse === "successor") await checkBeforehand(initial.config, io);
+  if (portUse === "first") await checkAddresses(initial, args, io);
   const socket = tellSettings(initial, supervisor);
   await using begun = await beginGateway(initial, args, io);
   const { config, settings, isDemo } = begun;
@@ -44,19 +47,26 @@ export async function serveControl(
     await Promise.race([asked, supervisor.mayTakeOver]);
     if (io.signal.aborted) return exitCodes.ok;
   }
-  await using control = await start({ settings, socket, workers, args, portUse, door }, io);
+  const tokens: IssuedToken[] = [];
+  const onBootstrapToken = (token: IssuedToken): void => void tokens.push(token);
+  const plan = { settings, socket, workers, args, portUse, door, onBootstrapToken };
+  await using control = await start(plan, io);
   const { port } = config.listen.admin;
   const once = args.begins ? ["--no-init"] : [];
   io.tellStarted([...fixedAddress("admin", port, control.adminUrl), ...once]);
   const { adminUrl } = control;
   void control.serving.then(async (dataUrl) => {
-    const config = settings.path;
-    control.events.started({ data: dataUrl, admin: adminUrl, config });
-    if (!isDemo || args.introduced === true) return;
-    const { introduceDemo } = await import("./introduce-demo.ts");
-    const app = { dataUrl, adminUrl, admin: control.admin };
-    await introduceDemo({ app, values: args }, io);
-    io.tellStarted(["--introduced"]);
+    if (isDemo && args.introduced !== true) {
+      const { introduceDemo } = await import("./introduce-demo.ts");
+      const app = { dataUrl, adminUrl, admin: control.admin };
+      await introduceDemo({ app, values: args }, io);
+      io.tellStarted(["--introduced"]);
+    }
+    control.events.started({ data: dataUrl, admin: adminUrl, config: settings.path });
+    for (const token of tokens) {
+      printBootstrap(token, { values: args, config: settings.config }, io);
+      io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
+    }
   });
   using _ = begun.follow({
     events: control.events,
@@ -112,14 +122,14 @@ interface ControlStart {
   readonly args: ServeArguments;
   readonly portUse: Beginning["portUse"];
   readonly door: Door | undefined;
+  readonly onBootstrapToken: (token: IssuedToken) => void;
 }
 
 async function start(
-  { settings, socket, workers, args, portUse, door }: ControlStart,
+  { settings, socket, workers, args, portUse, door, onBootstrapToken }: ControlStart,
   io: CommandIo,
 ): Promise<ControlProcess> {
   const { text, path } = settings;
-  const listening = Promise.withResolvers<void>();
   try {
     const control = new ControlProcess({
       config: withListeners(settings.config, args),
@@ -131,15 +141,10 @@ async function start(
       portUse,
       door,
       shownToken: args.shownToken,
-      onBootstrapToken(token) {
-        printBootstrap(token, { values: args, config: settings.config }, io);
-        const shown = ["--shown-token", `${token.expiresAt}:${token.text}`];
-        void listening.promise.then(() => io.tellStarted(shown));
-      },
+      onBootstrapToken,
     });
     try {
       await control.start();
-      listening.resolve();
     } catch (error) {
       await control[Symbol.asyncDispose]();
       throw error;

@@ -23,12 +23,12 @@ Options:
   --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured one
   --data-dir DIR      where state is kept, instead of the configured directory
   --unsupervised      run everything in one process, which is not restarted after a crash
-  --init              start although the database or its pepper is missing or a different one, and
-                      create what is missing; nothing is removed. Only for a single start
+  --init              start even if the database or its pepper is missing or does not match, and
+                      create what is missing; nothing is removed. Applies to this start only
 
 SIGTERM: report not ready and serve for shutdown.pre_stop, then refuse new calls, let running ones
 finish (shutdown.drain_timeout), and exit. SIGINT: the same without shutdown.pre_stop. A second
-signal exits at once. SIGHUP: read the configuration again.
+signal exits at once. SIGHUP: reload the configuration.
 
 Exit code: 0 ended as requested, 1 could not start, 2 wrong usage.`,
   run: (args, io) => serve(args, io),

@@ -55,7 +55,10 @@ export async function startError(
   config: LogForm & Pick<Config, "dataDir">,
   io: CommandIo,
 ): Promise<StartError> {
-  const reason = await startFailure(error, config.dataDir);
+  return startErrorOf(await startFailure(error, config.dataDir), config, io);
+}
+
+export function startErrorOf(reason: string, config: LogForm, io: CommandIo): StartError {
   const { logFormat } = config.telemetry;
   if (logFormat === "text") return new StartError(reason, `cannot start: ${reason}`);
   let line = "";
@@ -100,8 +103,8 @@ export async function whoUses(dataDir: string): Promise<string> {
   const who = pid === undefined ? "another process" : `process ${pid}`;
   return (
     `${who} is using the data directory ${dataDir}${since}` +
-    (url === undefined ? "." : ` (its admin address is ${url}).`) +
-    "\nStop it, or start this gateway with its own directory and addresses: --data-dir, --data, --admin."
+    (url === undefined ? "" : ` (its admin address is ${url})`) +
+    "; stop it, or start this gateway with its own directory and addresses: --data-dir, --data, --admin"
   );
 }
 

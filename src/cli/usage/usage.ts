@@ -56,7 +56,7 @@ export const usage: ResourceSpec = {
         { title: "COUNT", of: "usage_source" },
         { title: "MS", of: "duration_ms" },
       ],
-      whenEmpty: "There were no such calls.",
+      whenEmpty: "No calls found.",
       examples: ["usage calls --application search --outcome failed --since 1h"],
     },
     {

@@ -48,7 +48,7 @@ const commonTexts: FieldTexts = {
   },
   by: { value: "a,b", read: (text) => readList(text).join(",") || undefined },
   checkpoint: { option: "checkpoints" },
-  cursor: { about: "Continues a list where it ended." },
+  cursor: { about: "Continues a list where the previous page ended." },
   environment: { about: "An environment, by its name." },
   expires_at: {
     option: "expires",
@@ -61,7 +61,7 @@ const commonTexts: FieldTexts = {
     option: "expires-in",
     value: "90d",
     read: readDays,
-    about: "How long it works, from 1d to 365d. Default: 90d.",
+    about: "Lifetime, from 1d to 365d. Default: 90d.",
   },
   key_id: {
     option: "key",
@@ -69,8 +69,8 @@ const commonTexts: FieldTexts = {
     about: "A key, by its id or first characters (sk-slc_...).",
   },
   limit: { value: "n", read: limitUpTo(Infinity), about: "Maximum entries to show. Default: 50." },
-  "limits.requests_per_minute": { about: "Its own limit; with --tokens-per-minute." },
-  "limits.tokens_per_minute": { about: "With --requests-per-minute." },
+  "limits.requests_per_minute": { about: "Limit of its own; needs --tokens-per-minute." },
+  "limits.tokens_per_minute": { about: "Limit of its own; needs --requests-per-minute." },
   may_be_billed_twice: { option: "billed-twice", about: "Calls that a provider may bill twice." },
   overlap_seconds: {
     option: "overlap",
@@ -82,14 +82,14 @@ const commonTexts: FieldTexts = {
   since: {
     value: "24h|time",
     read: readPastTime,
-    about: "Since when: an age, a date or a UTC time.",
+    about: "Start: an age, a date or a UTC time.",
   },
   password: { option: "password-file", value: "file", about: "File; `-`: standard input." },
   subject_id: { option: "subject", value: "id", about: "Id of what changed, such as a key." },
   until: {
     value: "1h|time",
     read: readPastTime,
-    about: "Until when. Default: now.",
+    about: "End. Default: now.",
   },
   user_id: { option: "user", entity: entities.user, about: "A user, by email address or id." },
 };

@@ -138,7 +138,7 @@ function readArgument(typed: string): string {
 }
 
 function idempotencyOption(): Option {
-  const about = "The same text makes a repeated command take effect once.";
+  const about = "Repeats with the same text take effect only once.";
   return new Option("--idempotency-key <text>", about);
 }
 

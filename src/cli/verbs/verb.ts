@@ -99,7 +99,7 @@ export function verbOf(spec: VerbSpec, nowMs: number): Verb {
   const entity = parameter === "id" ? entityOf(operation.path) : undefined;
   const argument = spec.argument ?? entity?.noun ?? parameter;
   const verb = { spec, operation, fields, entity, argument };
-  const yes = asksFirst(verb) ? [new Option("-y, --yes", "Do not ask whether to do it.")] : [];
+  const yes = asksFirst(verb) ? [new Option("-y, --yes", "Do not ask for confirmation.")] : [];
   return { ...verb, options: [...optionsOf(spec, fields, entity), ...yes] };
 }
 
@@ -121,7 +121,7 @@ function optionsOf(
   const named = [entity, ...fields.map((field) => field.entity)];
   if (!named.includes(entities.application)) return made;
   const owners = [
-    new Option("--account <account>", "The owner of the application, by id or name."),
+    new Option("--account <account>", "The account that owns the application, by id or name."),
     new Option("--environment <name>", "The environment of the application."),
   ];
   const isNew = ({ long }: Option): boolean => fields.every(({ option }) => option.long !== long);

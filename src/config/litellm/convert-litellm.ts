@@ -29,16 +29,18 @@ class Conversion {
   readonly #upstreams = new Map<string, JsonObject>();
   readonly #models = new Map<string, ConvertedModel>();
   readonly #notes = new Set<string>();
+  #dropsParams = false;
 
   constructor(file: Entry) {
     this.#file = file;
   }
 
   convert(): Converted {
+    const settings = this.#file.map("litellm_settings");
+    this.#dropsParams = settings.value("drop_params") === true;
     for (const [index, value] of this.#file.list("model_list").entries()) {
       this.#addDeployment(new Entry(value), `model_list[${index}]`);
     }
-    const settings = this.#file.map("litellm_settings");
     const router = this.#file.map("router_settings");
     for (const each of [settings, router]) {
       this.#addFallbacks(each.list("fallbacks"));
@@ -66,9 +68,25 @@ class Conversion {
       this.#notes.add(`${place} (${alias || "without a name"}) is left out: ${advice}.`);
       return;
     }
-    const model = this.#modelOf(alias, kindOf(info, target.model));
+    const kind = kindOf(info, target.model);
+    if (typeof kind !== "string") {
+      const reason = `its mode is ${kind.mode}, and Sluice serves chat and embeddings`;
+      this.#notes.add(`${place} (${alias}) is left out: ${reason}.`);
+      return;
+    }
+    const model = this.#modelOf(alias, kind);
+    if (model.kind !== kind) {
+      const reason = `${alias} has deployments of kind ${model.kind} before`;
+      this.#notes.add(`${place} (${alias}) is left out: ${reason}.`);
+      return;
+    }
     this.#readSizes(alias, model, info);
-    const upstream = this.#upstreamOf(target.place, target.upstream);
+    const isBedrock = target.upstream["kind"] === "bedrock";
+    const isDropping = flagOf(params, "drop_params") ?? this.#dropsParams;
+    if (isDropping && !isBedrock) this.#notes.add(dropsNothing);
+    const dropped = isBedrock ? [] : droppedFields(params);
+    const fields = { ...target.upstream, ...(dropped.length > 0 && { drop_fields: dropped }) };
+    const upstream = this.#upstreamOf(target.place, fields);
     const names = { upstream, model: target.model };
     if (
       model.targets.some((each) => each["upstream"] === upstream && each["model"] === names.model)
@@ -76,7 +94,10 @@ class Conversion {
       this.#notes.add(`${place} (${alias}) is left out: it repeats another deployment.`);
       return;
     }
-    model.targets.push({ ...names, ...orderOf(params) });
+    const bedrock = isDropping &&
+      isBedrock &&
+      kind === "chat" && { bedrock: { drop_unsupported: true } };
+    model.targets.push({ ...names, ...orderOf(params), ...bedrock });
     this.#noteUnread(params, `${place}.litellm_params`);
     info.value("id");
     this.#noteUnread(info, `${place}.model_info`);
@@ -147,10 +168,55 @@ class Conversion {
   }
 }
 
-function kindOf(info: Entry, model: string): ConvertedModel["kind"] {
-  const mode = info.text("mode");
-  if (mode === undefined) return /embed|bge-|e5-/i.test(model) ? "embedding" : "chat";
-  return mode === "embedding" ? "embedding" : "chat";
+interface OtherMode {
+  readonly mode: string;
+}
+
+/** Without a mode, LiteLLM goes by its own list of models. */
+function kindOf(info: Entry, model: string): ConvertedModel["kind"] | OtherMode {
+  const mode = info.text("mode") ?? modeOf(model);
+  switch (mode) {
+    case "chat":
+    case "embedding":
+      return mode;
+    default:
+      return { mode };
+  }
+}
+
+function modeOf(model: string): string {
+  return modesByName.find(([pattern]) => pattern.test(model))?.[1] ?? "chat";
+}
+
+/** The first match counts. */
+const modesByName: readonly (readonly [RegExp, string])[] = [
+  [/rerank/i, "rerank"],
+  [/embed|bge-|e5-/i, "embedding"],
+  [/dall-e|gpt-image|stable-diffusion|imagen|nova-canvas|titan-image|flux/i, "image_generation"],
+  [/whisper|transcribe/i, "audio_transcription"],
+  [/(?:^|[/-])tts(?:-|$)|speech/i, "audio_speech"],
+  [/moderation/i, "moderation"],
+  [/(?:^|[/-])sora-|veo-|nova-reel/i, "video_generation"],
+];
+
+const dropsNothing =
+  "drop_params is carried over for Bedrock only: servers of kind openai get all fields of a request, " +
+  "so list those that one refuses in its drop_fields";
+
+/** LiteLLM also names parts of fields, such as `tools[*].strict`, which then are left unread. */
+function droppedFields(params: Entry): readonly string[] {
+  const fields = params.peek("additional_drop_params");
+  const isPlainList = Array.isArray(fields) && fields.every((field) => isFieldName(field));
+  return isPlainList ? params.list("additional_drop_params").filter(isFieldName) : [];
+}
+
+function isFieldName(field: unknown): field is string {
+  return typeof field === "string" && /^[a-z_]+$/.test(field);
+}
+
+function flagOf(params: Entry, key: string): boolean | undefined {
+  const value = params.value(key);
+  return typeof value === "boolean" ? value : undefined;
 }
 
 const mostWeight = 1000;
@@ -185,7 +251,10 @@ const counterparts: ReadonlyMap<string, string> = new Map([
   ["stream_timeout", "`timeouts` of an upstream or a model"],
   ["request_timeout", "`timeouts` of an upstream or a model"],
   ["routing_strategy", "targets are chosen by priority, weight and health"],
-  ["drop_params", "each upstream gets the fields that it knows"],
+  [
+    "additional_drop_params",
+    "`bedrock.drop_unsupported` of a target, or `drop_fields` of an upstream of kind openai",
+  ],
   ["cache", "Sluice keeps no answers"],
   ["cache_params", "Sluice keeps no answers"],
   ["redis_host", "`limits.store`"],

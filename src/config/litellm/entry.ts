@@ -14,6 +14,11 @@ export class Entry {
     return Object.hasOwn(this.#values, key) ? (this.#values[key] ?? undefined) : undefined;
   }
 
+  /** A value that does not count as read. */
+  peek(key: string): unknown {
+    return Object.hasOwn(this.#values, key) ? this.#values[key] : undefined;
+  }
+
   /**
    * A text, or a number as text, with variables in Sluice's form; undefined for any other value.
    */

@@ -166,12 +166,13 @@ function fallbackProblems({ models = {} }: Outline): readonly SettingProblem[] {
       if (fallback === undefined) continue;
       if (fallback === alias) problems.push({ path, message: "is the model itself" });
       else if (fallbacks.indexOf(fallback) < index) {
-        problems.push({ path, message: "is in the list twice" });
+        problems.push({ path, message: twice(fallback) });
       } else if (!Object.hasOwn(models, fallback)) {
         const others = chatAliases.filter((each) => each !== alias);
         problems.push(missing(path, fallback, others));
       } else if (models[fallback]?.kind === "embedding") {
-        problems.push({ path, message: "is a model of kind embedding; use one of kind chat" });
+        const message = `${named("the model", fallback)} is of kind embedding; use one of kind chat`;
+        problems.push({ path, message });
       }
     }
   }
@@ -187,7 +188,7 @@ function environmentProblems({ environments, models }: Outline): readonly Settin
     if (stage.name !== undefined) {
       const earlier = names.get(stage.name);
       if (earlier === undefined) names.set(stage.name, index);
-      else problems.push({ path: [...path, "name"], message: usedBy("is the name of", earlier) });
+      else problems.push({ path: [...path, "name"], message: taken("name", stage.name, earlier) });
     }
     for (const [position, written] of stage.hosts.entries()) {
       const host = written?.toLowerCase();
@@ -195,7 +196,7 @@ function environmentProblems({ environments, models }: Outline): readonly Settin
       if (host === undefined) continue;
       const earlier = hosts.get(host);
       if (earlier === undefined) hosts.set(host, index);
-      else problems.push({ path: hostPath, message: usedBy("belongs to", earlier) });
+      else problems.push({ path: hostPath, message: taken("host", host, earlier) });
     }
     problems.push(...offerProblems([...path, "models"], stage.models, models));
   }
@@ -212,7 +213,7 @@ function offerProblems(
   for (const [index, alias] of aliases.entries()) {
     if (alias === undefined) continue;
     const itemPath = [...path, index];
-    if (seen.has(alias)) problems.push({ path: itemPath, message: "is in the list twice" });
+    if (seen.has(alias)) problems.push({ path: itemPath, message: twice(alias) });
     seen.add(alias);
     if (alias === "*") {
       if (aliases.length === 1) continue;
@@ -224,8 +225,19 @@ function offerProblems(
   return problems;
 }
 
-function usedBy(relation: string, index: number): string {
-  return `${relation} environments[${index}] already`;
+function taken(noun: "name" | "host", value: string, index: number): string {
+  return `${named(`the ${noun}`, value)} is taken by environments[${index}]`;
+}
+
+function twice(alias: string): string {
+  return `${named("the model", alias)} is in the list twice`;
+}
+
+/** Quotes a name; any other text may be a secret at the wrong place. */
+function named(noun: string, name: string): string {
+  return /^[a-z0-9*][a-z0-9.*_:-]{0,40}$/i.test(name) && !/^sk-|[a-z0-9]{24}/i.test(name)
+    ? `${noun} '${name}'`
+    : noun;
 }
 
 function missing(
@@ -233,11 +245,10 @@ function missing(
   name: string,
   known: readonly string[],
 ): SettingProblem {
-  const message = `names ${nounFor(path.at(-1))} that is not configured`;
+  const message = `${named(`the ${nounFor(path.at(-1))}`, name)} is not configured`;
   return withSuggestion({ path, message }, suggest(name, known));
 }
 
 function nounFor(field: string | number | undefined): string {
-  if (field === "upstream") return "an upstream";
-  return field === "pool" ? "a pool" : "a model";
+  return field === "upstream" || field === "pool" ? field : "model";
 }

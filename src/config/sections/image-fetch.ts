@@ -3,7 +3,7 @@ import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
 import { duration, flag, size, wholeNumber } from "../../settings/values.ts";
 
 /**
- * Images that callers name by address, for which the gateway or a model's server sends requests.
+ * Images that requests give as a URL, for which the gateway or a model's server sends requests.
  */
 
 const hostProblem = "must be a host name without port, such as images.example.com";

@@ -34,7 +34,7 @@ export const storageSchema = z
       .prefault("sqlite:./data/sluice.db")
       .describe(aboutUrl),
     pool_size: wholeNumber({
-      about: "Most connections of the gateway to PostgreSQL.",
+      about: "Maximum connections of the gateway to PostgreSQL.",
       min: 4,
       max: 200,
       initial: 10,
@@ -171,7 +171,7 @@ export const authSchema = z
       .describe(peppersAbout),
     pepper: pepper
       .optional()
-      .meta({ title: "secret", description: "Short for `auth.peppers` with a single one." }),
+      .meta({ title: "secret", description: "Shorthand for `auth.peppers` with a single pepper." }),
     snapshot_max_age: duration({
       about: "How long known keys work while the database cannot be read.",
       min: "1s",

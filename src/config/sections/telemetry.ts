@@ -44,14 +44,14 @@ const otlpSchema = z
       false,
     ),
     queue: wholeNumber({
-      about: "Ended calls that wait to be sent, in each worker; further ones are dropped.",
+      about: "Finished calls waiting to be sent, in each worker; further ones are dropped.",
       min: 64,
       max: 65_536,
       initial: 2048,
     }),
     metrics: flag("Whether the metrics are sent.", true),
     metrics_interval: duration({
-      about: "Time between two sendings of the metrics.",
+      about: "How often metrics are sent.",
       min: "1s",
       max: "1h",
       initial: "1m",

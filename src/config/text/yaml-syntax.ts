@@ -21,11 +21,11 @@ export function describeSyntaxError(code: ErrorCode): string {
     case "MISSING_CHAR":
       return "a quote, bracket, comma or colon is missing";
     case "BLOCK_IN_FLOW":
-      return "in brackets, text with ': ' needs quotes, and a map or list needs brackets of its own";
+      return "a comma is missing in brackets, or text with ': ' needs quotes";
     case "BAD_ALIAS":
     case "ALIAS_PROPS":
     case "MULTIPLE_ANCHORS":
-      return "an anchor or alias is malformed";
+      return "text that begins with * or & needs quotes (else it is an alias or an anchor)";
     case "TAG_RESOLVE_FAILED":
     case "MULTIPLE_TAGS":
     case "BAD_COLLECTION_TYPE":

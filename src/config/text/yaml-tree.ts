@@ -13,6 +13,7 @@ import { isObject } from "../../domain/json-object.ts";
 import { hidePlaceholders, type HiddenPlaceholders } from "./placeholder.ts";
 import type { ConfigPath } from "../../settings/problem.ts";
 import type { ConfigProblem } from "../problems/problem.ts";
+import { findMistake } from "./yaml-mistakes.ts";
 import { describeSyntaxError } from "./yaml-syntax.ts";
 
 export interface Position {
@@ -68,7 +69,7 @@ function readDocument(text: string): YamlResult {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems = syntaxProblems(document, locate);
+  const problems = mistakeOf(hidden.text, document, locate) ?? syntaxProblems(document, locate);
   if (problems.length > 0) return { ok: false, problems };
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) {
@@ -80,13 +81,36 @@ function readDocument(text: string): YamlResult {
   return { ok: true, tree: { value, locate: (path) => locate(findOffset(document, path)) } };
 }
 
+/** Codes of errors that may be noticed far from the mistake, and of their consequences. */
+const misleading: ReadonlySet<string> = new Set([
+  "BAD_INDENT",
+  "BLOCK_AS_IMPLICIT_KEY",
+  "BLOCK_IN_FLOW",
+  "MISSING_CHAR",
+  "MULTILINE_IMPLICIT_KEY",
+  "UNEXPECTED_TOKEN",
+]);
+
+/** The mistake behind the first error; the other errors are probably its consequences. */
+function mistakeOf(
+  text: string,
+  { errors }: Document,
+  locate: (offset: number) => Position,
+): readonly ConfigProblem[] | undefined {
+  const first = errors.toSorted((one, other) => one.pos[0] - other.pos[0])[0];
+  if (first === undefined || !misleading.has(first.code)) return undefined;
+  const mistake = findMistake(text, first.pos[0]);
+  return mistake && [{ path: "", ...locate(mistake.offset), message: mistake.message }];
+}
+
 function syntaxProblems(
   document: Document,
   locate: (offset: number) => Position,
 ): readonly ConfigProblem[] {
   // One mistake often causes several errors on the same line.
   const byLine = new Map<number, ConfigProblem>();
-  for (const error of [...document.errors, ...document.warnings]) {
+  const tabs = document.errors.filter(({ code }) => code === "TAB_AS_INDENT");
+  for (const error of tabs.length > 0 ? tabs : [...document.errors, ...document.warnings]) {
     const position = locate(error.pos[0]);
     const isConsequence = error.code === "UNEXPECTED_TOKEN" && byLine.size > 0;
     if (isConsequence || byLine.has(position.line) || byLine.size >= mostSyntaxProblems) continue;

@@ -16,7 +16,7 @@ const userNameSchema = z
   .string()
   .trim()
   .regex(/^\P{Cc}{0,100}$/u, "use at most 100 characters on one line")
-  .describe("For people.");
+  .describe("Name of the person.");
 
 /** Rules that need the email address are checked elsewhere. */
 export const passwordSchema = z
@@ -83,7 +83,7 @@ export const newTokenSchema = z
 export const tokenQuerySchema = z.strictObject({
   user_id: idSchema
     .optional()
-    .describe("Tokens of this user; operators only. Default: your own, for operators all."),
+    .describe("Tokens of this user; operators only. Default: your own; for operators, all."),
   ...pageFields,
 });
 

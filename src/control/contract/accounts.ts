@@ -23,7 +23,7 @@ export const accountSchema = z
       .describe("Maximum number of keys that are not revoked, over all its applications."),
     limits: limitsSchema.nullable().describe("Limits that all its keys share; null: none."),
     created_at: timeSchema,
-    disabled_at: timeSchema.nullable().describe("Since when its keys are refused."),
+    disabled_at: timeSchema.nullable().describe("Its keys have been refused since then."),
     revision: revisionSchema,
   })
   .meta({ id: "Account", description: "A customer, who owns applications and their keys." });
@@ -100,7 +100,7 @@ export const applicationSchema = z
     name: z.string(),
     note: z.string(),
     created_at: timeSchema,
-    disabled_at: timeSchema.nullable().describe("Since when its keys are refused."),
+    disabled_at: timeSchema.nullable().describe("Its keys have been refused since then."),
     disabled_by: disabledBySchema,
     revision: revisionSchema,
   })

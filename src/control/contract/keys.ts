@@ -198,7 +198,7 @@ export const rotatedKeySchema = z
     ended: z.array(z.string()).describe("Public ids of the secrets that this ended."),
     overlap_until: timeSchema
       .nullable()
-      .describe("Until when the previous secret works, at most as long as the key."),
+      .describe("When the previous secret stops working, at the latest with the key."),
     ...receiptFields,
   })
   .meta({ id: "RotatedKey" });

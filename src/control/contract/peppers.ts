@@ -26,7 +26,7 @@ export const peppersSchema = z
     data: z.array(pepperSchema),
     first_since: timeSchema
       .nullable()
-      .describe("Since when the current first pepper is in use; null: from the beginning."),
+      .describe("When the current first pepper came into use; null: it always was."),
     kept_answers: z
       .int()
       .describe(

@@ -15,6 +15,7 @@ export const refusalSchema = z
     application: z.string().nullable(),
     environment: z.string().nullable(),
     model: z.string().nullable(),
+    param: z.string().nullable().describe("Path of the field at fault."),
     window: z
       .object({
         scope_id: z.string(),
@@ -30,7 +31,7 @@ export const refusalSchema = z
       })
       .nullable(),
   })
-  .meta({ id: "Refusal", description: "Why the gateway refused a request." });
+  .meta({ id: "Refusal", description: "Why a request got an error." });
 export type RefusalView = z.infer<typeof refusalSchema>;
 
 export const refusalQuerySchema = z.strictObject({

@@ -6,7 +6,7 @@ export const receiptFields = {
   applied: z
     .object({
       replicas: z.int().describe("Gateways that have applied the change."),
-      of: z.int().describe("All gateways on the database that give signs."),
+      of: z.int().describe("All gateways that report to the database."),
       silent: z
         .int()
         .describe(
@@ -27,8 +27,8 @@ const replicaSchema = z
     id: z.string().meta({ examples: ["rep_5Jm2kLx0Qa8fT1Zd@host-a"] }),
     name: z.string().describe("Name of its host."),
     version: z.string(),
-    live: z.boolean().describe("False if it gave no sign for 10 s."),
-    silent_ms: z.number().describe("Since its last sign."),
+    live: z.boolean().describe("False if it has been silent for 10 s."),
+    silent_ms: z.number().describe("Since it last reported."),
     ready: z.boolean(),
     not_ready: z.string().nullable().describe("Why it cannot serve."),
     degraded: z.string().nullable().describe("What it lacks although it can serve."),
@@ -50,7 +50,7 @@ const replicaSchema = z
     pepper_marks: z
       .string()
       .nullable()
-      .describe("A mark of each of its peppers, the first in front. Null: it does not tell."),
+      .describe("An identifier of each of its peppers, in their order. Null: not reported."),
     admin_url: z.string().describe("Address of its admin listener."),
   })
   .meta({ id: "Replica", description: "A gateway on the database." });

@@ -13,7 +13,7 @@ export const processSchema = z
     pid: z
       .int()
       .nullable()
-      .describe("Null, like all fields below, while there is no such process."),
+      .describe("Null, like all fields below, while the process is not running."),
     version: z.string().nullable().describe("Version of its program."),
     started_at: timeSchema.nullable(),
     age_ms: z.number().nullable(),
@@ -30,6 +30,10 @@ export const processSchema = z
       .int()
       .nullable()
       .describe("Rows in its spool that are not in the database yet."),
+    dropped_log_lines: z
+      .int()
+      .nullable()
+      .describe("Lines of its log that could not be written since it started."),
     keys_generation: z
       .int()
       .nullable()

@@ -76,7 +76,7 @@ const totalFields = {
     .describe("Ids, by the dimensions of `by`."),
   calls: z.int(),
   failed_calls: z.int().describe("Calls that did not complete."),
-  abandoned_calls: z.int().describe("Those of them whose caller left."),
+  abandoned_calls: z.int().describe("Of those, calls whose caller left."),
   input_tokens: z.int(),
   output_tokens: z.int(),
   cached_input_tokens: z.int().describe("Part of the input tokens."),

@@ -40,7 +40,7 @@ export const accountNameSchema = z
 export const keyNameSchema = z
   .string()
   .regex(/^(?! )[^\p{Cc}\p{Zl}\p{Zp}]{0,100}(?<! )$/u, "use at most 100 characters on one line")
-  .describe("What people call it, shown in lists. Need not be unique; empty: none.");
+  .describe("A name shown in lists; need not be unique. Empty: none.");
 
 /** Fields that every list takes. */
 export const pageFields = {

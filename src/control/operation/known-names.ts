@@ -15,12 +15,14 @@ export interface WrittenName {
 /** Most names that a message lists. */
 const listedNames = 20;
 
-/**
- * The message lists the known names and suggests the likely one. It does not repeat what was sent.
- */
+/** A longer text is no name. */
+const longestName = 64;
+
+/** The message lists the known names and suggests the likely one. */
 export function unknownName(param: string, name: WrittenName): GatewayError {
   const { noun, owner = "the configuration", written, known } = name;
-  const problem = `${owner} has no such ${noun}`;
+  const isName = /^[\w.-]+$/.test(written) && written.length <= longestName;
+  const problem = isName ? `${owner} has no ${noun} '${written}'` : `${owner} has no such ${noun}`;
   const names = known.slice(0, listedNames).join(", ");
   const rest = known.length > listedNames ? ", ..." : "";
   const meant = suggest(written, known);

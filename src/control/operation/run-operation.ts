@@ -39,7 +39,7 @@ export function createRunOperation(services: RunServices): RunOperation {
         operation.run({ ...input, call: { ...input.call, replies, signal } }),
       );
     } catch (error) {
-      throw fromStorageError(error);
+      throw fromStorageError(error, request.body);
     }
   };
 }

@@ -3,6 +3,7 @@ import {
   type GatewayErrorDetails,
   type GatewayErrorName,
 } from "../../domain/errors/gateway-error.ts";
+import { isObject } from "../../domain/json-object.ts";
 import {
   AlreadyExists,
   InvalidCursor,
@@ -26,7 +27,7 @@ const answers: readonly Answer[] = [
   {
     thrown: AlreadyExists,
     name: "already_exists",
-    message: "This name is already taken. Choose another.",
+    message: "The name is taken. Choose another.",
   },
   {
     thrown: RevisionConflict,
@@ -47,8 +48,17 @@ const answers: readonly Answer[] = [
   },
 ];
 
-/** Converts an error of the storage to an error of the control plane; others pass unchanged. */
-export function fromStorageError(error: unknown): unknown {
+/**
+ * Converts an error of the storage to an error of the control plane; others pass unchanged. `body`
+ * is that of the request.
+ */
+export function fromStorageError(error: unknown, body?: unknown): unknown {
   const answer = answers.find(({ thrown }) => error instanceof thrown);
-  return answer === undefined ? error : new GatewayError(answer.name, { ...answer, cause: error });
+  if (answer === undefined) return error;
+  const name = error instanceof AlreadyExists && isObject(body) ? body["name"] : undefined;
+  const taken = typeof name === "string" && {
+    message: `The name '${name}' is taken. Choose another.`,
+    param: "name",
+  };
+  return new GatewayError(answer.name, { ...answer, ...taken, cause: error });
 }

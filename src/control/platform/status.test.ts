@@ -15,6 +15,7 @@ const facts: ProcessFacts = {
   calls: 30,
   spoolBytes: 4096,
   waitingRows: 3,
+  droppedLogLines: 4,
   keysGeneration: 7,
   configuredAt: 0,
 };
@@ -45,6 +46,7 @@ test("each process is shown with what it said, one that is not there without", a
     loop_delay_p99_ms: 1.3,
     spool_bytes: 4096,
     waiting_rows: 3,
+    dropped_log_lines: 4,
     keys_generation: 7,
     configured_at: "1970-01-01T00:00:00.000Z",
   });

@@ -48,7 +48,7 @@ export function userOperations(services: UserServices): readonly Operation[] {
     changeUser(services),
     users.delete({
       id: "deleteUser",
-      summary: "Remove a user with its sessions and tokens",
+      summary: "Remove a user, with their sessions and tokens",
       run: ({ changing, entity }) => deleteUser(changing, entity),
     }),
   ];

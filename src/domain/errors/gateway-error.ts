@@ -168,7 +168,10 @@ export interface GatewayErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** For the log only. */
   readonly cause?: unknown;
-  /** Why the gateway refused, for `sluice explain`; never sent to the caller. */
+  /**
+   * For `sluice explain`; never sent to the caller. Without it, the row and `param` explain the
+   * error.
+   */
   readonly explanation?: RefusalExplanation;
 }
 
@@ -180,6 +183,7 @@ const rows: Readonly<Record<GatewayErrorName, GatewayErrorRow>> = {
 /** The only error that becomes an answer; `edge/replies/error-reply` writes it. */
 export class GatewayError extends Error {
   override readonly name = "GatewayError";
+  readonly rowName: GatewayErrorName;
   readonly row: GatewayErrorRow;
   readonly param: string | null;
   readonly type: string;
@@ -188,6 +192,7 @@ export class GatewayError extends Error {
 
   constructor(name: GatewayErrorName, details: GatewayErrorDetails) {
     super(details.message, { cause: details.cause });
+    this.rowName = name;
     this.row = rows[name];
     this.param = details.param ?? null;
     this.type = details.type ?? this.row.type;

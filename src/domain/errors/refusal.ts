@@ -1,4 +1,4 @@
-/** Why the gateway refused a request. Holds no part of its content. */
+/** Why a request got an error. Holds no part of its content. */
 export interface Refusal {
   /** Request id, as in `x-request-id`. */
   readonly id: string;
@@ -23,6 +23,8 @@ export interface RefusalExplanation {
   readonly environment?: string;
   /** Alias, if it is a configured model. */
   readonly model?: string;
+  /** Path of the field at fault, such as `messages[0].role`. */
+  readonly param?: string;
   readonly window?: RefusalWindow;
 }
 
@@ -66,6 +68,16 @@ export const refusalRules = [
   "single_sign_on_unavailable",
   "image_memory_full",
   "body_memory_full",
+  "invalid_request",
+  "model_unknown",
+  "model_not_allowed",
+  "model_kind",
+  "context_window",
+  "upstream_rejected",
+  "answer_mismatch",
+  "idempotency_key",
+  "deadline",
+  "internal_error",
 ] as const;
 export type RefusalRule = (typeof refusalRules)[number];
 

@@ -1,9 +1,12 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { maskApiKeys } from "../../domain/keys/api-key.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import {
   refusalRules,
   type Refusal,
   type RefusalExplanation,
+  type RefusalRule,
 } from "../../domain/errors/refusal.ts";
 
 export interface RefusedRequest {
@@ -17,23 +20,29 @@ export interface RefusedRequest {
   readonly accountId?: string | undefined;
 }
 
-/** The record of a refusal; undefined for an error that is not the gateway's own decision. */
+/**
+ * The record of a request that got an error. Undefined if nobody would look for it: the caller has
+ * left, or it had no key and the error explains itself.
+ */
 export function refusalOf(request: RefusedRequest): Refusal | undefined {
   const { id, at, error, caller, accountId } = request;
   const { status, code } = error;
-  const explanation = error.explanation ?? explainByCode(error);
-  if (explanation === undefined) return undefined;
   if (caller === undefined) {
+    const explanation = error.explanation ?? explainByCode(error);
     const account = accountId === undefined ? {} : { accountId };
-    return { id, at, status, code, explanation: { ...account, ...explanation } };
+    return explanation && { id, at, status, code, explanation: { ...account, ...explanation } };
   }
+  const explanation = error.explanation ?? explainByRow(error);
+  if (explanation === undefined) return undefined;
   const { key, publicId } = caller;
+  const param = error.param === null ? undefined : shownParam(error.param);
   const known = {
     keyId: key.id,
     publicId,
     accountId: key.accountId,
     application: key.application,
     environment: key.environment,
+    ...(param !== undefined && { param }),
   };
   return { id, at, status, code, explanation: { ...known, ...explanation } };
 }
@@ -44,4 +53,58 @@ const decidedHere: ReadonlySet<number> = new Set([401, 403, 429, 503]);
 function explainByCode({ status, code, message }: GatewayError): RefusalExplanation | undefined {
   const rule = decidedHere.has(status) ? refusalRules.find((one) => one === code) : undefined;
   return rule && { rule, summary: message };
+}
+
+/** The message itself is not kept: it may quote the request. */
+function explainByRow({
+  rowName,
+  row,
+  status,
+  cause,
+}: GatewayError): RefusalExplanation | undefined {
+  switch (rowName) {
+    case "caller_left":
+      return undefined;
+    case "upstream_rejected":
+    case "content_refused": {
+      if (isOwn(cause)) {
+        const summary = "The upstream of the model cannot take the request; its caller knows why.";
+        return { rule: "invalid_request", summary };
+      }
+      const kept = "Its message went to the caller and is not kept, as it may quote the request.";
+      const what = rowName === "content_refused" ? "content" : "request";
+      return { rule: "upstream_rejected", summary: `The upstream refused the ${what}. ${kept}` };
+    }
+    case "internal_error":
+      return { rule: "internal_error", summary: "Unexpected failure; the log has its cause." };
+    default: {
+      const rule = rulesOfRows[rowName] ?? (status < 500 ? "invalid_request" : undefined);
+      return rule && { rule, summary: row.when };
+    }
+  }
+}
+
+/** A failure that the adapter found before anything was sent. */
+function isOwn(cause: unknown): boolean {
+  if (!(cause instanceof UpstreamFailure)) return false;
+  const { status, code } = cause.details;
+  return status === undefined && code === undefined;
+}
+
+const rulesOfRows: Partial<Record<GatewayError["rowName"], RefusalRule>> = {
+  model_not_found: "model_unknown",
+  context_length_exceeded: "context_window",
+  answer_mismatch: "answer_mismatch",
+  idempotency_key_conflict: "idempotency_key",
+  answer_not_kept: "idempotency_key",
+  deadline_exceeded: "deadline",
+};
+
+const longestParam = 200;
+
+/** Names of metadata are the caller's own, and a provider may write anything. */
+function shownParam(param: string): string | undefined {
+  const path = param.startsWith("metadata.") ? "metadata" : param;
+  const isPath = path.length <= longestParam && /^[\w$.[\]-]+$/.test(path);
+  return isPath ? maskApiKeys(path) : undefined;
 }

@@ -12,6 +12,7 @@ import { mergePages } from "../../telemetry/metrics/merge-pages.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { ConfigFeed } from "../link/messages.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
+import { readCommit } from "../program-commit.ts";
 import { ownFacts } from "../own-facts.ts";
 import type { Door } from "../wiring/door.ts";
 import { limitStoreBounds } from "../wiring/build-services.ts";
@@ -50,6 +51,7 @@ export class ControlProcess implements AsyncDisposable {
   readonly #coordination: Coordination;
   readonly #workers: WorkerLinks;
   readonly #serving = Promise.withResolvers<string>();
+  readonly #log: Pick<LogSink, "droppedLines">;
   #config: Config;
   #feed: ConfigFeed;
   #hasBegun = false;
@@ -59,6 +61,7 @@ export class ControlProcess implements AsyncDisposable {
     const { config, feed, socket, workers = [], log, overrides = {}, ...bootstrap } = options;
     const { clock = systemClock, random = Math.random, passwords } = overrides;
     this.#config = config;
+    this.#log = log;
     this.#feed = { ...feed, generation: systemClock.now() };
     const telemetry = (this.#telemetry = this.#createTelemetry(log, overrides.version));
     telemetry.metrics.measureDelay(() => this.#loop.longestMs);
@@ -213,6 +216,7 @@ export class ControlProcess implements AsyncDisposable {
         ...ownFacts(this.#loop),
         startedAt: this.#startedAt,
         waitingRows: undefined,
+        droppedLogLines: this.#log.droppedLines,
         keysGeneration: this.#workers.keysGeneration,
         configuredAt: this.#feed.generation,
       },
@@ -245,6 +249,7 @@ export class ControlProcess implements AsyncDisposable {
       gauges: {
         residentBytes: () => process.memoryUsage.rss(),
         version,
+        commit: readCommit(),
         processes: () => [
           readOwnProcess("control"),
           ...[readProcess(process.ppid, "supervisor")].filter((reading) => reading !== undefined),

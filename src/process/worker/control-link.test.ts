@@ -36,6 +36,7 @@ test("a worker tells at once that it can serve, or cannot any more", async () =>
     spool: undefined,
     startedAt: 0,
     waitingRows: 0,
+    droppedLogLines: 0,
     configuredAt: 0,
   });
   const link = new ControlLink({

@@ -176,6 +176,7 @@ export class WorkerProcess implements AsyncDisposable {
       configuredAt: this.#generation,
       spool: this.#parts?.ledger.folder,
       waitingRows: this.#waitingRows,
+      droppedLogLines: this.#options.log.droppedLines,
     };
   }
 

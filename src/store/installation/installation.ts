@@ -66,7 +66,9 @@ export class Installation implements DatabaseOwner {
     }
     if (this.hasWrongPepper(facts)) {
       const { source, isNew } = this.#pepper;
-      const gone = this.#isShared ? "a pepper that is not known here" : "a pepper that is gone";
+      const gone = this.#isShared
+        ? "a pepper that this gateway does not have"
+        : "a pepper that is gone";
       const what = isNew ? gone : `another pepper than that of ${source}`;
       throw new WrongDatabase(facts.path, `was used with ${what}`, this.#pepperAdvice());
     }

@@ -105,11 +105,15 @@ export class StorageEvents {
   /** Gateways on the database that must have something in common have not. */
   replicasDiffer(what: string): void {
     this.#replicas.failed();
-    this.#logger.log("error", "the gateways on this database do not fit together", { what });
+    this.#logger.log("error", "the gateways on this database are not configured alike", { what });
   }
 
   replicasSame(): void {
-    logRecovery(this.#logger, this.#replicas, "the gateways on this database fit together again");
+    logRecovery(
+      this.#logger,
+      this.#replicas,
+      "the gateways on this database are configured alike again",
+    );
   }
 
   /** Calls that arrived after their account was erased, or after rows of their age were removed. */

@@ -28,7 +28,7 @@ const table = {
   sluice_ledger_event_failures_total: [
     "Requests with events of the ledger that failed; they are repeated.",
   ],
-  sluice_refusals_total: ["Requests that the gateway itself refused, by rule.", "rule"],
+  sluice_refusals_total: ["Requests that got an error for which the gateway has a rule.", "rule"],
   sluice_repeated_refusals_total: [
     "Repeated refusals of a key or address within a second, answered without reading.",
     "of",

@@ -22,6 +22,7 @@ export interface Gauges {
   readonly residentBytes?: () => number;
   /** Version of the program; undefined in a process whose page is merged into another. */
   readonly version?: string | undefined;
+  readonly commit?: string | undefined;
   /** What the system reports about this process, and about others that have no page. */
   readonly processes?: () => readonly ProcessReading[];
   /** Lines dropped since the start; never decreases. */
@@ -62,8 +63,8 @@ export class Metrics {
     const parts = [counters, keys, ...times, targets, capacity];
     const processes = renderProcesses(this.#gauges.processes?.() ?? []);
     const pages = parts.map((part) => part.render());
-    const { version } = this.#gauges;
-    const build = version === undefined ? [] : [renderBuild(version)];
+    const { version, commit } = this.#gauges;
+    const build = version === undefined ? [] : [renderBuild({ version, commit })];
     return [...pages, ...this.#renderGauges(), ...build, ...processes].join("\n");
   }
 

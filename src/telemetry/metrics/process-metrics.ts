@@ -35,8 +35,16 @@ export function renderProcesses(processes: readonly ProcessReading[]): readonly 
   });
 }
 
-export function renderBuild(version: string): string {
-  const labels = formatLabels(["version", "runtime"], [version, `bun-${Bun.version}`]);
+export interface Build {
+  readonly version: string;
+  readonly commit: string | undefined;
+}
+
+export function renderBuild({ version, commit = "unknown" }: Build): string {
+  const labels = formatLabels(
+    ["version", "commit", "runtime"],
+    [version, commit, `bun-${Bun.version}`],
+  );
   const help = "1 for the version of the program that runs.";
   return renderMetric("gauge", { name: "sluice_build_info", help }, [[labels, 1]]);
 }

@@ -43,7 +43,7 @@ const fileSchema = z
   .strictObject({
     path: text("Path of the file, one JSON object per line; its folder must exist."),
     rotate_size: size({
-      about: "From this size on, the file is renamed by the time, and a new one is begun.",
+      about: "At this size, the file is renamed with the time, and a new one is begun.",
       min: "64KiB",
       max: "64GiB",
       initial: "100MiB",

@@ -27,7 +27,8 @@ export const limitsSchema = z
       .prefault("memory")
       .describe(aboutLimitStore),
     timeout: duration({
-      about: "How long a decision waits for a shared store; then `when_limits_unavailable` holds.",
+      about:
+        "How long a decision waits for a shared store; then `when_limits_unavailable` applies.",
       min: "5ms",
       max: "5s",
       initial: "50ms",

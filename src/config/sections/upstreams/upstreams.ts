@@ -53,7 +53,7 @@ const mostInFlight = wholeNumber({
 const drain = z
   .strictObject({
     timeout: duration({
-      about: "How long an abandoned answer is read on.",
+      about: "How long reading of an abandoned answer continues.",
       min: "100ms",
       max: "5s",
       initial: "5s",

@@ -308,7 +308,7 @@ describe("application inference profiles", () => {
     [
       "region: us-east-1",
       `productoin: "${arn("p1")}"`,
-      "names an environment that is not configured; did you mean 'production'?",
+      "no environment has this name; did you mean 'production'?",
     ],
     [
       "region: us-east-1",

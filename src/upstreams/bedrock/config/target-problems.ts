@@ -1,6 +1,7 @@
 import { withSuggestion, type SettingProblem } from "../../../settings/problem.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { TargetContext, WrittenTarget } from "../../kind.ts";
+import { meantModel } from "../facts/known-models.ts";
 import { isEmbeddingFamily } from "../models/bedrock-model.ts";
 import { embeddingFamilies, familyOf } from "../models/model-families.ts";
 import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
@@ -39,7 +40,7 @@ function familyProblems(target: TargetFacts): readonly SettingProblem[] {
   const message =
     "is not a known embedding model: the target needs bedrock.family, which is one of " +
     embeddingFamilies.join(", ");
-  return [{ path, message }];
+  return [withSuggestion({ path, message }, meantModel(model))];
 }
 
 function article(kind: "chat" | "embedding"): string {
@@ -103,7 +104,7 @@ function profileProblems(facts: TargetFacts): readonly SettingProblem[] {
   return Object.entries(profiles).flatMap(([environment, arns]) => {
     const path = [...target, "bedrock", "profiles", environment];
     if (!environments.includes(environment)) {
-      const message = "names an environment that is not configured";
+      const message = "no environment has this name";
       return [withSuggestion({ path, message }, suggest(environment, environments))];
     }
     const found = arns.map((arn) => regionOfArn(arn));

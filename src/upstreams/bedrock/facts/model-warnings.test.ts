@@ -88,7 +88,7 @@ models:
       expect.stringContaining("but us.anthropic.claude-3-5-haiku-20241022-v1:0 writes at most"),
     ]);
     expect(warningsOf("us.acme.chat-1")).toEqual([
-      expect.stringContaining("us.acme.chat-1 is not known here"),
+      expect.stringContaining("unknown model us.acme.chat-1"),
     ]);
   });
 });
@@ -96,11 +96,33 @@ models:
 describe("an unknown model", () => {
   test("is a warning until the operator configures it", () => {
     expect(warningsFor("model: acme.chat-1")).toEqual([
-      expect.stringContaining("acme.chat-1 is not known here"),
+      expect.stringContaining("unknown model acme.chat-1"),
     ]);
     const told = "model: acme.chat-1, bedrock: { capabilities: { max_output_tokens: 4096 } }";
     expect(warningsFor(told)).toEqual([]);
     expect(warningsFor("model: acme.chat-1, bedrock: { family: other-chat }")).toEqual([]);
+  });
+});
+
+describe("a misspelt model", () => {
+  test.each([
+    ["us.antropic.claude-sonnet-4-6", "us.anthropic.claude-sonnet-4-6"],
+    ["claude-sonnet-4-6", "anthropic.claude-sonnet-4-6"],
+    ["eu.anthropic.claude-sonnet-4.6", "eu.anthropic.claude-sonnet-4-6"],
+    ["us.meta.llama3-3-70b-instruct", "us.meta.llama3-3-70b-instruct-v1:0"],
+    ["mistral.mixtral-8x7-instruct-v0:1", "mistral.mixtral-8x7b-instruct-v0:1"],
+  ])("%s is probably %s", (written, meant) => {
+    expect(warningsFor(`model: "${written}"`)[0]).toContain(`Did you mean '${meant}'?`);
+  });
+
+  test("is not suspected in another one, known or unknown", () => {
+    for (const model of [
+      "us.acme.chat-1",
+      "anthropic.claude-opus-6",
+      "amazon.nova-lite-v1:0:300k",
+    ]) {
+      expect(warningsFor(`model: "${model}"`).join()).not.toContain("Did you mean");
+    }
   });
 });
 

@@ -4,6 +4,7 @@ import { chatFamilies, familyOf, foundationModelOf } from "../models/model-famil
 import type { ServedModels } from "../../kind.ts";
 import type { BedrockModelSettings, BedrockSettings } from "../settings.ts";
 import { familySources } from "./family-sources.ts";
+import { completeModel, meantModel } from "./known-models.ts";
 import { endOfLifeOf } from "./lifecycle.ts";
 
 /** A model at one target, and the alias that it serves. */
@@ -32,7 +33,7 @@ export function endingModels(
 export function doubtfulModels(settings: BedrockSettings, served: ServedModels): readonly string[] {
   return writtenModels(settings, served)
     .flatMap((written) => [unknownWarning(written), outputWarning(written)])
-    .flatMap((text) => text ?? []);
+    .flatMap((text) => (text === undefined || text === "" ? [] : text));
 }
 
 function writtenModels(settings: BedrockSettings, served: ServedModels): ConfiguredModel[] {
@@ -71,11 +72,18 @@ function lifecycleWarning({ model, identifier }: ConfiguredModel, now: number): 
 
 function unknownWarning({ model, identifier, settings }: ConfiguredModel): string | undefined {
   const isSet = settings.family !== undefined || Object.keys(settings.capabilities).length > 0;
-  if (model.kind !== "chat" || isSet || familyOf(identifier) !== undefined) return undefined;
+  if (isSet) return undefined;
+  const isKnown = familyOf(identifier) !== undefined;
+  const meant = isKnown ? completeModel(identifier) : meantModel(identifier);
+  const hint = meant === undefined ? "" : ` Did you mean '${meant}'?`;
+  if (isKnown) {
+    return hint && `${nameOf(model)}: ${identifier} seems to lack its version.${hint}`;
+  }
+  if (model.kind !== "chat") return hint && `${nameOf(model)}: unknown model ${identifier}.${hint}`;
   return (
-    `${nameOf(model)}: ${identifier} is not known here: nothing is refused before it is sent, and ` +
-    "4096 tokens are asked for where a caller sets no cap. Set bedrock.family or " +
-    "bedrock.capabilities at the target."
+    `${nameOf(model)}: unknown model ${identifier}.${hint} If it is right, set bedrock.family or ` +
+    "bedrock.capabilities at the target: until then nothing is refused before it is sent, and " +
+    "4096 tokens are asked for where a caller sets no cap."
   );
 }
 

@@ -1,0 +1,88 @@
+import type { ListenAddress } from "../../config/config.ts";
+import { readLocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
+import { errorCode } from "../../domain/errors/error-code.ts";
+import type { CommandIo } from "../command.ts";
+import { commandLine } from "../program.ts";
+import type { Settings } from "./load-settings.ts";
+import { withListeners, type ServeArguments } from "./serve-options.ts";
+import { startErrorOf, whoUses } from "./start-messages.ts";
+
+interface Trouble {
+  readonly listener: "data" | "admin";
+  readonly address: ListenAddress;
+  readonly code: string;
+}
+
+/**
+ * Tries the addresses before anything else is opened, so that a start at a taken port prints one
+ * sentence and nothing else. Throws `StartError`.
+ */
+export async function checkAddresses(
+  { config, path }: Settings,
+  args: ServeArguments,
+  io: CommandIo,
+): Promise<void> {
+  const { listen, dataDir } = withListeners(config, args);
+  const troubles = (["data", "admin"] as const).flatMap((listener) => {
+    const address = listen[listener];
+    const code = whyNot(address);
+    return code === undefined ? [] : [{ listener, address, code }];
+  });
+  if (troubles.length === 0) return;
+  // The usual cause: the same gateway runs already.
+  const { pid } = (await readLocalAccess(dataDir)) ?? {};
+  const isOwn = pid !== undefined && isRunning(pid);
+  const reason = isOwn ? await whoUses(dataDir) : explain(troubles, { path, args });
+  throw startErrorOf(reason, config, io);
+}
+
+/** The system's error code; undefined if it can be listened at. */
+function whyNot({ hostname, port }: ListenAddress): string | undefined {
+  if (port === 0) return undefined;
+  try {
+    Bun.listen({ hostname, port, socket: { data: () => undefined } }).stop(true);
+    return undefined;
+  } catch (error) {
+    return errorCode(error) ?? "unknown host";
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return errorCode(error) === "EPERM";
+  }
+}
+
+interface Origin {
+  readonly path: string | undefined;
+  readonly args: ServeArguments;
+}
+
+function explain(troubles: readonly Trouble[], { path, args }: Origin): string {
+  const faults = troubles.map(({ address, code }) => describe(address, code));
+  const options = troubles.map(({ listener, address }) => `--${listener} ${another(address)}`);
+  const command = commandLine(`serve ${options.join(" ")}`, args);
+  const file = path === undefined ? "" : `, or change \`listen\` in ${path}`;
+  return `${faults.join(", and ")}; choose another address, such as \`${command}\`${file}.`;
+}
+
+function describe({ hostname, port }: ListenAddress, code: string): string {
+  switch (code) {
+    case "EADDRINUSE":
+      return `port ${port} at ${hostname} is taken by another program`;
+    case "EACCES":
+      return `port ${port} at ${hostname} needs rights that this user does not have`;
+    case "EADDRNOTAVAIL":
+      return `this machine does not have the address ${hostname} for port ${port}`;
+    default:
+      return `port ${port} at ${hostname} cannot be used (${code})`;
+  }
+}
+
+/** Of those that no system reserves. */
+function another({ hostname, port }: ListenAddress): string {
+  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+  return `${host}:${port < 1024 ? port + 8000 : (port + 1000) % 65_536 || 9080}`;
+}
