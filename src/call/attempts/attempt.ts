@@ -80,7 +80,12 @@ export async function attemptStream<Event>(
 ): Promise<OpenStream<Event>> {
   const { call, services } = context;
   const answer = await sendTo(exchange, candidate, context);
-  const decoder = exchange.newDecoder(call.snapshot.settings);
+  const { malformedEvents, answerLimitBytes, chatAnswerValues } = call.snapshot.settings;
+  const decoder = exchange.newDecoder({
+    malformedEvents,
+    answerLimitBytes: answerLimitBytes[candidate.model.kind],
+    answerValues: chatAnswerValues,
+  });
   const onMalformed = (count: number): void => services.onMalformedEvents(call, candidate, count);
   const rest = new EventReader({ answer, decoder, onMalformed });
   const first = await nextOf(rest);

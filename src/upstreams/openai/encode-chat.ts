@@ -1,9 +1,16 @@
-import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat/chat.ts";
+import type {
+  ChatMessage,
+  ChatRequest,
+  ContentPart,
+  RequestToolCall,
+} from "../../domain/chat/chat.ts";
+import type { CallOrigins } from "./call-origin.ts";
 import { only, onlyPart, type ForwardedFields } from "./forwarded-fields.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
 export interface ChatSettings extends OpenAiSettings {
   readonly fields: ForwardedFields;
+  readonly origins: CallOrigins;
 }
 
 /** The body for an OpenAI-compatible server, with only the fields that are forwarded to it. */
@@ -36,14 +43,25 @@ function renameMaxTokens(body: Record<string, unknown>, { maxTokensField }: Open
 }
 
 function encodeMessage(sent: ChatMessage, settings: ChatSettings): ChatMessage {
-  const message = only(sent, settings.fields.message);
+  const message = withOwnId(only(sent, settings.fields.message), settings);
   const role = encodeRole(message, settings);
   const content = encodeContent(message, settings);
   if (message.role !== "assistant") {
     const isSame = role === message.role && content === message.content;
     return isSame ? message : { ...message, role, ...(content !== undefined && { content }) };
   }
-  return encodeAssistantMessage({ ...message, ...(content !== undefined && { content }) });
+  return encodeAssistantMessage(
+    { ...message, ...(content !== undefined && { content }) },
+    settings,
+  );
+}
+
+/** The answer to a call goes to the call's upstream with the id that this gave it. */
+function withOwnId(message: ChatMessage, { origins }: ChatSettings): ChatMessage {
+  const sent = message.tool_call_id;
+  if (sent === undefined) return message;
+  const { id } = origins.read(sent);
+  return id === sent ? message : { ...message, tool_call_id: id };
 }
 
 function encodeRole(
@@ -65,10 +83,10 @@ function encodeContent(
 }
 
 /**
- * Removes what SDKs echo when they send an answer's message back unchanged: empty fields, which
- * OpenAI refuses in requests, and the stream's `index` in tool calls.
+ * Removes the empty fields that SDKs echo when they send an answer's message back unchanged: OpenAI
+ * refuses them in requests.
  */
-function encodeAssistantMessage(message: ChatMessage): ChatMessage {
+function encodeAssistantMessage(message: ChatMessage, settings: ChatSettings): ChatMessage {
   const entries = Object.entries(message).filter(
     ([field, value]) => value !== null || field === "content",
   );
@@ -76,18 +94,34 @@ function encodeAssistantMessage(message: ChatMessage): ChatMessage {
   const encoded: ChatMessage = { ...rest, role: "assistant" };
   if (!Array.isArray(calls) || calls.length === 0) return encoded;
   const content = isEmpty(message.content) ? null : message.content;
-  return { ...encoded, content, tool_calls: (message.tool_calls ?? []).map(withoutIndex) };
+  return {
+    ...encoded,
+    content,
+    tool_calls: (message.tool_calls ?? []).map((call) => encodeToolCall(call, settings)),
+  };
 }
 
 function isEmpty(content: ChatMessage["content"]): content is undefined | null | readonly [] {
   return content === undefined || content === null || content.length === 0;
 }
 
-function withoutIndex<Call extends object>(call: Call): Call {
-  if (!("index" in call)) return call;
-  const copy = { ...call };
-  delete copy.index;
-  return copy;
+/**
+ * The fields of a call that are not OpenAI's go back to the upstream that wrote them, and to no
+ * other. `extra_content` is a field of Google's requests, too: where nobody has marked the call,
+ * the caller's own is sent.
+ */
+function encodeToolCall(call: RequestToolCall, { fields, origins }: ChatSettings): RequestToolCall {
+  const { id, author } = origins.read(call.id);
+  if (author === "this") return { ...only(call, everyFieldOf(call)), id };
+  const known = only(call, fields.call, author === "unknown" ? "extra_content" : undefined);
+  return known.type === "custom"
+    ? { ...known, custom: only(known.custom, fields.callBody) }
+    : { ...known, function: only(known.function, fields.callBody) };
+}
+
+/** All but the number that only a stream has. */
+function everyFieldOf(call: RequestToolCall): ReadonlySet<string> {
+  return new Set(Object.keys(call).filter((field) => field !== "index"));
 }
 
 function flatten(content: readonly ContentPart[]): ChatMessage["content"] {

@@ -1,61 +1,48 @@
-import type { ChatEvent, FinishReason } from "../../../domain/chat/chat.ts";
+import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { DecoderLimits, StreamDecoder } from "../../adapter.ts";
 import { checkChoiceCount } from "../../shared/answer-bounds.ts";
-import { JsonBody } from "../../shared/json-body.ts";
-import {
-  isObject,
-  listOf,
-  nonEmpty,
-  numberOf,
-  objectOf,
-  textOf,
-} from "../../shared/json-fields.ts";
-import type { JsonObject } from "../../shared/json-fields.ts";
+import { inPieces } from "../../shared/in-pieces.ts";
+import { isObject, listOf, nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
 import { MalformedEvents } from "../../shared/malformed-events.ts";
 import { SseParser } from "../../shared/sse-parser.ts";
-import {
-  brokenAnswer,
-  parseAnswer,
-  readContent,
-  readFinishReason,
-  readUsage,
-} from "../read-answer.ts";
+import { WholeBody } from "../../shared/whole-body.ts";
+import type { AnswerServices } from "../answer-services.ts";
+import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
+import { brokenAnswer, readUsage } from "../read-answer.ts";
+import { ChoiceReader, type SharedParts } from "./choice-reader.ts";
 import { readChunk } from "./read-chunk.ts";
 import { RepeatedChunk } from "./repeated-chunk.ts";
-import { ToolCallTracker } from "./tool-call-tracker.ts";
+import { checkWholeChoice, hasContent, readWhole } from "./whole-choices.ts";
 
 /** The largest event that is read; a delta has a few hundred bytes, a whole tool call more. */
 const eventLimitCharacters = 4 * 1024 * 1024;
 
-interface ChoiceState {
-  readonly tools: ToolCallTracker;
-  hasFunctionCall: boolean;
-  finishReason: FinishReason | undefined;
-}
+type UsageReport = Extract<ChatEvent, { type: "usage-report" }>;
 
 /**
- * Reads a stream of `chat.completion.chunk`s as events. Servers may repeat or omit fields and have
- * other indexes, but an answer must not be cut: every choice needs its finish.
+ * Reads an answer as events: a stream of `chat.completion.chunk`s, or a whole `chat.completion`,
+ * which is replayed. Servers may repeat or omit fields and have other indexes, but an answer must
+ * not be cut: every choice needs its finish.
  */
 export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #parser = new SseParser(eventLimitCharacters);
-  readonly #jsonBody = new JsonBody();
+  readonly #body: WholeBody;
   readonly #malformed: MalformedEvents;
   readonly #repeated = new RepeatedChunk();
-  readonly #choices = new Map<number, ChoiceState>();
+  readonly #choices = new Map<number, ChoiceReader>();
+  readonly #shared: SharedParts;
   #systemFingerprint: string | undefined;
   #serviceTier: string | undefined;
   #hasStarted = false;
-  #unreportedUsage: TokenUsage | undefined;
-  readonly #newToolCallId: () => string;
+  #unreportedUsage: UsageReport | undefined;
   #isDone = false;
   #failure: UpstreamFailure | undefined;
 
-  constructor(newToolCallId: () => string, { malformedEvents }: DecoderLimits) {
-    this.#newToolCallId = newToolCallId;
-    this.#malformed = new MalformedEvents(malformedEvents);
+  constructor(services: AnswerServices, limits: DecoderLimits) {
+    this.#body = new WholeBody(limits);
+    this.#malformed = new MalformedEvents(limits.malformedEvents);
+    this.#shared = { services, usedIds: new Set(), answerExtra: undefined };
   }
 
   get failure(): UpstreamFailure | undefined {
@@ -71,25 +58,35 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   }
 
   push(bytes: Uint8Array): readonly ChatEvent[] {
-    if (this.#jsonBody.take(bytes)) return [];
-    return this.#read(() => this.#parser.push(bytes));
+    return this.#read((events) => {
+      if (!this.#body.take(bytes)) this.#readAll(this.#parser.push(bytes), events);
+    });
   }
 
   end(): readonly ChatEvent[] {
-    const { text } = this.#jsonBody;
-    if (text !== undefined) return this.#read(() => refuseBody(text));
-    const events = this.#read(() => this.#parser.end());
-    if (!this.#isDone) this.#failure ??= this.#whyNotWhole();
-    return events;
+    const json = this.#body.end();
+    const events = this.#readEnd(json);
+    return json === undefined ? events : inPieces(events);
   }
 
-  #read(parse: () => readonly string[]): readonly ChatEvent[] {
+  /** The events of an answer that has been received, with its texts in one piece. */
+  readReceived(body: Uint8Array): readonly ChatEvent[] {
+    return [...this.push(body), ...this.#readEnd(this.#body.end())];
+  }
+
+  #readEnd(json: string | undefined): readonly ChatEvent[] {
+    return this.#read((events) => {
+      if (json !== undefined) return this.#readWhole(json, events);
+      this.#readAll(this.#parser.end(), events);
+      if (!this.#isDone) this.#end(events);
+    });
+  }
+
+  #read(read: (events: ChatEvent[]) => void): readonly ChatEvent[] {
     const events: ChatEvent[] = [];
+    if (this.#isDone || this.#failure !== undefined) return events;
     try {
-      for (const data of parse()) {
-        if (this.#isDone || this.#failure !== undefined) break;
-        this.#readData(data, events);
-      }
+      read(events);
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       this.#failure = error;
@@ -97,10 +94,17 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
     return events;
   }
 
+  #readAll(found: readonly string[], events: ChatEvent[]): void {
+    for (const data of found) {
+      this.#readData(data, events);
+      if (this.#isDone) return;
+    }
+  }
+
   #readData(data: string, events: ChatEvent[]): void {
     if (data.trim() !== "[DONE]") return this.#readEvent(data, events);
-    this.#failure = this.#whyNotWhole();
-    this.#isDone = this.#failure === undefined;
+    this.#end(events);
+    this.#isDone = true;
   }
 
   #readEvent(data: string, events: ChatEvent[]): void {
@@ -109,8 +113,10 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
     const chunk = readChunk(data, this.#parser);
     if (chunk !== undefined) {
       const before = events.length;
+      const hadExtra = this.#hasExtra();
       this.#readChunk(chunk, events);
-      return this.#repeated.learn(data, events.slice(before));
+      if (!hadExtra) this.#repeated.learn(data, events.slice(before));
+      return;
     }
     // Before any content another target can still answer; a tool call whose arguments are
     // incomplete could do harm.
@@ -118,139 +124,111 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   }
 
   #isWithinCall(): boolean {
-    return [...this.#choices.values()].some(
-      ({ finishReason, tools, hasFunctionCall }) =>
-        finishReason === undefined && (tools.count > 0 || hasFunctionCall),
-    );
+    return [...this.#choices.values()].some(({ isWithinCall }) => isWithinCall);
   }
 
-  #whyNotWhole(): UpstreamFailure | undefined {
+  /** Whether fields of earlier chunks wait for an event. */
+  #hasExtra(): boolean {
+    if (this.#shared.answerExtra !== undefined) return true;
+    for (const { hasExtra } of this.#choices.values()) if (hasExtra) return true;
+    return false;
+  }
+
+  /** The end of a stream: the ends of choices in unknown words count now, and usage after them. */
+  #end(events: ChatEvent[]): void {
     const choices = [...this.#choices.values()];
-    const isWhole = choices.length > 0 && choices.every((choice) => choice.finishReason);
-    return isWhole ? undefined : cutShort();
+    if (choices.length === 0 || !choices.every(({ isFinished }) => isFinished)) throw cutShort();
+    for (const choice of choices) {
+      const finish = choice.takeUnsureFinish();
+      if (finish !== undefined) this.#push([finish], events);
+    }
+    if (this.#unreportedUsage !== undefined) events.push(this.#unreportedUsage);
+    this.#unreportedUsage = undefined;
   }
 
   #readChunk(chunk: JsonObject, events: ChatEvent[]): void {
     this.#readStart(chunk);
     const choices = listOf(chunk["choices"]) ?? [];
     choices.forEach((choice, position) => {
-      if (isObject(choice)) this.#readChoice(choice, position, events);
+      if (!isObject(choice)) return;
+      const found: ChatEvent[] = [];
+      try {
+        this.#choiceAt(numberOf(choice["index"]) ?? position).read(choice, found);
+      } finally {
+        this.#push(found, events);
+      }
     });
     this.#reportUsage(chunk, events);
   }
 
+  /** A whole answer; each choice has its message, and may lack the reason of its end. */
+  #readWhole(json: string, events: ChatEvent[]): void {
+    const answer = readWhole(json);
+    this.#readStart(answer);
+    const found: ChatEvent[] = [];
+    const choices = listOf(answer["choices"]) ?? [];
+    for (const [position, value] of choices.entries()) {
+      const choice = checkWholeChoice(value);
+      const index = numberOf(choice["index"]) ?? position;
+      const reader = this.#choiceAt(this.#choices.has(index) ? position : index);
+      const before = found.length;
+      reader.read(choice, found);
+      if (found.length === before && !hasContent(choice)) throw brokenAnswer("a choice is empty");
+      reader.finishUnsaid(found);
+    }
+    this.#push(found, events);
+    this.#reportUsage(answer, events);
+    this.#end(events);
+    this.#isDone = true;
+  }
+
   /** Some servers begin with a chunk without these fields. */
   #readStart(chunk: JsonObject): void {
+    this.#shared.answerExtra = extraFields(chunk, knownFields.answer) ?? this.#shared.answerExtra;
     if (this.#hasStarted) return;
     this.#systemFingerprint ??= nonEmpty(chunk["system_fingerprint"]);
     this.#serviceTier ??= nonEmpty(chunk["service_tier"]);
   }
 
-  #startEvent(): ChatEvent {
-    return {
-      type: "answer-start",
-      systemFingerprint: this.#systemFingerprint,
-      serviceTier: this.#serviceTier,
-    };
-  }
-
-  /** Held back until there is content, so that a failure right after it can still be retried. */
-  #reportUsage(chunk: JsonObject, events: ChatEvent[]): void {
-    const usage = readUsage(chunk["usage"]) ?? this.#unreportedUsage;
-    if (usage === undefined) return;
-    this.#unreportedUsage = this.#hasStarted ? undefined : usage;
-    if (this.#hasStarted) events.push({ type: "usage-report", usage });
-  }
-
-  #readChoice(choice: JsonObject, position: number, events: ChatEvent[]): void {
-    const index = numberOf(choice["index"]) ?? position;
-    const state = this.#stateOf(index);
-    const before = events.length;
-    const delta = objectOf(choice["delta"]);
-    if (delta !== undefined) {
-      readText(delta, { index, logprobs: objectOf(choice["logprobs"]), events });
-      state.tools.read(listOf(delta["tool_calls"]), events);
-      readFunctionCall(delta, { index, state, events });
+  #push(found: readonly ChatEvent[], events: ChatEvent[]): void {
+    if (found.length === 0) return;
+    if (!this.#hasStarted) {
+      this.#hasStarted = true;
+      events.push({
+        type: "answer-start",
+        systemFingerprint: this.#systemFingerprint,
+        serviceTier: this.#serviceTier,
+      });
     }
-    this.#readFinish(choice, state, { index, events });
-    if (this.#hasStarted || events.length === before) return;
-    this.#hasStarted = true;
-    events.splice(before, 0, this.#startEvent());
+    for (const event of found) events.push(event);
   }
 
-  #readFinish(choice: JsonObject, state: ChoiceState, sink: Sink): void {
-    const reason = nonEmpty(choice["finish_reason"]);
-    if (reason === undefined || state.finishReason !== undefined) return;
-    state.tools.finish(sink.events);
-    state.finishReason = readFinishReason(reason, {
-      hasToolCalls: state.tools.count > 0,
-      hasFunctionCall: state.hasFunctionCall,
-    });
-    sink.events.push({
-      type: "choice-finish",
-      choice: sink.index,
-      finishReason: state.finishReason,
-    });
+  /**
+   * Held back until there is content, so that a failure right after it can still be retried, and
+   * behind the end of a choice that waits for the end of the answer.
+   */
+  #reportUsage(chunk: JsonObject, events: ChatEvent[]): void {
+    const usage = readUsage(chunk["usage"]);
+    if (usage !== undefined) {
+      const details = tokenDetails(chunk["usage"]);
+      this.#unreportedUsage = { type: "usage-report", usage, ...(details && { details }) };
+    }
+    if (this.#unreportedUsage === undefined || !this.#hasStarted) return;
+    for (const { hasUnsureFinish } of this.#choices.values()) if (hasUnsureFinish) return;
+    events.push(this.#unreportedUsage);
+    this.#unreportedUsage = undefined;
   }
 
-  #stateOf(index: number): ChoiceState {
+  #choiceAt(index: number): ChoiceReader {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
     checkChoiceCount(this.#choices.size + 1);
-    const tools = new ToolCallTracker(index, this.#newToolCallId);
-    const state = { tools, hasFunctionCall: false, finishReason: undefined };
-    this.#choices.set(index, state);
-    return state;
+    const choice = new ChoiceReader(index, this.#shared);
+    this.#choices.set(index, choice);
+    return choice;
   }
-}
-
-interface Sink {
-  readonly index: number;
-  readonly events: ChatEvent[];
-}
-
-function readText(
-  delta: JsonObject,
-  sink: Sink & { readonly logprobs: JsonObject | undefined },
-): void {
-  const { index: choice, events } = sink;
-  const reasoning = nonEmpty(delta["reasoning_content"]) ?? nonEmpty(delta["reasoning"]);
-  if (reasoning !== undefined) events.push({ type: "reasoning-delta", choice, text: reasoning });
-  const refusal = nonEmpty(delta["refusal"]);
-  if (refusal !== undefined) {
-    const logprobs = readLogprobs(sink.logprobs?.["refusal"]);
-    events.push({ type: "refusal-delta", choice, text: refusal, ...logprobs });
-  }
-  const text = readContent(delta["content"]) ?? "";
-  const logprobs = readLogprobs(sink.logprobs?.["content"]);
-  if (text === "" && logprobs === undefined) return;
-  events.push({ type: "text-delta", choice, text, ...logprobs });
-}
-
-function readLogprobs(value: unknown): { readonly logprobs: readonly unknown[] } | undefined {
-  const logprobs = listOf(value) ?? [];
-  return logprobs.length > 0 ? { logprobs } : undefined;
-}
-
-function readFunctionCall(delta: JsonObject, sink: Sink & { readonly state: ChoiceState }): void {
-  const call = objectOf(delta["function_call"]);
-  if (call === undefined) return;
-  const { index: choice, state, events } = sink;
-  const name = textOf(call["name"]) ?? "";
-  if (name !== "" && !state.hasFunctionCall) {
-    state.hasFunctionCall = true;
-    events.push({ type: "function-call-start", choice, name });
-  }
-  const text = textOf(call["arguments"]) ?? "";
-  if (text !== "") events.push({ type: "function-call-delta", choice, arguments: text });
 }
 
 function cutShort(): UpstreamFailure {
   return brokenAnswer("the upstream's stream ended before the answer was finished");
-}
-
-/** Throws the error in the body, or that a whole answer came instead of a stream. */
-function refuseBody(json: string): never {
-  parseAnswer(json, "choices");
-  throw brokenAnswer("the upstream answered a request for a stream with one JSON object");
 }

@@ -1,0 +1,201 @@
+import type {
+  ChatEvent,
+  ChunkExtra,
+  ExtraFields,
+  FinishReason,
+} from "../../../domain/chat/chat.ts";
+import {
+  interruptedAnswer,
+  isNoFinishWord,
+  readFinishWord,
+  type FinishMeaning,
+} from "../../shared/finish-words.ts";
+import { listOf, nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { AnswerServices } from "../answer-services.ts";
+import { extraFields, knownFields } from "../extra-fields.ts";
+import { readContent } from "../read-answer.ts";
+import { readArguments, ToolCallTracker } from "./tool-call-tracker.ts";
+
+/** What all choices of an answer share. */
+export interface SharedParts {
+  readonly services: AnswerServices;
+  readonly usedIds: Set<string>;
+  /** Fields beside the choices that the next event takes along. */
+  answerExtra: ExtraFields | undefined;
+}
+
+interface Finish {
+  readonly word: string;
+  readonly meaning: Exclude<FinishMeaning, "interrupted">;
+}
+
+/** Reads one choice of an answer: its deltas, or its message. */
+export class ChoiceReader {
+  readonly #index: number;
+  readonly #shared: SharedParts;
+  readonly #tools: ToolCallTracker;
+  #hasText = false;
+  #hasFunctionCall = false;
+  #choiceExtra: ExtraFields | undefined;
+  #finishReason: FinishReason | undefined;
+  #unsureFinish: ChatEvent | undefined;
+
+  constructor(index: number, shared: SharedParts) {
+    this.#index = index;
+    this.#shared = shared;
+    this.#tools = new ToolCallTracker(index, shared.services, shared.usedIds);
+  }
+
+  get isFinished(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  /** Whether a call has begun and the choice has not ended. */
+  get isWithinCall(): boolean {
+    return !this.isFinished && this.#hasCall();
+  }
+
+  /** Whether fields wait for an event that takes them along. */
+  get hasExtra(): boolean {
+    return this.#choiceExtra !== undefined;
+  }
+
+  get hasUnsureFinish(): boolean {
+    return this.#unsureFinish !== undefined;
+  }
+
+  /** The end of a choice that said so in an unknown word: it counts if the answer ends properly. */
+  takeUnsureFinish(): ChatEvent | undefined {
+    const finish = this.#unsureFinish;
+    this.#unsureFinish = undefined;
+    return finish;
+  }
+
+  /** Throws `UpstreamFailure` for a choice that was interrupted. */
+  read(choice: JsonObject, events: ChatEvent[]): void {
+    // Some servers stream their chunks in the form of a whole answer.
+    const said = objectOf(choice["delta"]) ?? objectOf(choice["message"]);
+    const finish = this.#readFinish(choice);
+    this.#choiceExtra = extraFields(choice, knownFields.choice) ?? this.#choiceExtra;
+    if (said !== undefined) {
+      this.#readText(said, { logprobs: objectOf(choice["logprobs"]), isLast: !!finish, events });
+      this.#tools.read(listOf(said["tool_calls"]), events);
+      this.#readFunctionCall(said, events);
+    }
+    if (finish !== undefined) this.#finish(finish, events);
+  }
+
+  /** The end of a whole choice that does not say why it ended: the usual reason. */
+  finishUnsaid(events: ChatEvent[]): void {
+    if (!this.isFinished) this.#finish({ word: "stop", meaning: "stop" }, events);
+  }
+
+  #readFinish(choice: JsonObject): Finish | undefined {
+    const word = nonEmpty(choice["finish_reason"]);
+    if (word === undefined || this.isFinished || isNoFinishWord(word)) return undefined;
+    const meaning = readFinishWord(word);
+    if (meaning === "interrupted") throw interruptedAnswer(word);
+    return { word, meaning };
+  }
+
+  #readText(said: JsonObject, chunk: TextChunk): void {
+    const { events } = chunk;
+    const choice = this.#index;
+    const reasoning = nonEmpty(said["reasoning_content"]) ?? nonEmpty(said["reasoning"]);
+    if (reasoning !== undefined) events.push({ type: "reasoning-delta", choice, text: reasoning });
+    const refusal = nonEmpty(said["refusal"]);
+    if (refusal !== undefined) {
+      this.#hasText = true;
+      const logprobs = readLogprobs(chunk.logprobs?.["refusal"]);
+      events.push({ type: "refusal-delta", choice, text: refusal, ...logprobs });
+    }
+    const text = readContent(said["content"]) ?? "";
+    const logprobs = readLogprobs(chunk.logprobs?.["content"]);
+    const message = extraFields(said, knownFields.message);
+    if (text === "" && logprobs === undefined && message === undefined) return;
+    this.#hasText ||= text !== "" || message !== undefined;
+    const extra = chunk.isLast ? asExtra({ message }) : this.#takeExtra(message);
+    const delta = { type: "text-delta", choice, text, ...logprobs } as const;
+    events.push(extra === undefined ? delta : { ...delta, extra });
+  }
+
+  #readFunctionCall(said: JsonObject, events: ChatEvent[]): void {
+    const call = objectOf(said["function_call"]);
+    if (call === undefined) return;
+    const choice = this.#index;
+    const name = textOf(call["name"]) ?? "";
+    if (name !== "" && !this.#hasFunctionCall) {
+      this.#hasFunctionCall = true;
+      events.push({ type: "function-call-start", choice, name });
+    }
+    const text = readArguments(call["arguments"]);
+    if (text !== "") events.push({ type: "function-call-delta", choice, arguments: text });
+  }
+
+  #finish({ word, meaning }: Finish, events: ChatEvent[]): void {
+    this.#tools.finish(events);
+    if (meaning === "unknown") this.#checkUnknown(word);
+    this.#finishReason = this.#reasonOf(meaning);
+    const extra = this.#takeExtra(undefined);
+    const event = {
+      type: "choice-finish",
+      choice: this.#index,
+      finishReason: this.#finishReason,
+      ...(extra !== undefined && { extra }),
+    } as const;
+    if (meaning === "unknown") this.#unsureFinish = event;
+    else events.push(event);
+  }
+
+  /** An unknown word is believed if there is something that may be whole. */
+  #checkUnknown(word: string): void {
+    this.#shared.services.onUnknownFinish(word);
+    const hasContent = this.#hasText || this.#hasCall();
+    if (!hasContent || this.#tools.hasHalfCall) throw interruptedAnswer(word);
+  }
+
+  /** Agents stop at `stop`, so a choice with a call that must be answered never has it. */
+  #reasonOf(meaning: Finish["meaning"]): FinishReason {
+    switch (meaning) {
+      case "length":
+      case "content_filter":
+        return meaning;
+      case "stop":
+      case "tool_calls":
+      case "function_call":
+      case "unknown":
+        if (this.#tools.count > 0) return "tool_calls";
+        return this.#hasFunctionCall ? "function_call" : "stop";
+    }
+  }
+
+  #hasCall(): boolean {
+    return this.#tools.count > 0 || this.#hasFunctionCall;
+  }
+
+  /** The fields that wait for an event, and these of its message. */
+  #takeExtra(message: ExtraFields | undefined): ChunkExtra | undefined {
+    const { answerExtra } = this.#shared;
+    const extra = asExtra({ answer: answerExtra, choice: this.#choiceExtra, message });
+    this.#shared.answerExtra = undefined;
+    this.#choiceExtra = undefined;
+    return extra;
+  }
+}
+
+interface TextChunk {
+  readonly logprobs: JsonObject | undefined;
+  /** Whether the choice ends with it. */
+  readonly isLast: boolean;
+  readonly events: ChatEvent[];
+}
+
+function asExtra(extra: ChunkExtra): ChunkExtra | undefined {
+  const { answer, choice, message } = extra;
+  return answer === undefined && choice === undefined && message === undefined ? undefined : extra;
+}
+
+function readLogprobs(value: unknown): { readonly logprobs: readonly unknown[] } | undefined {
+  const logprobs = listOf(value) ?? [];
+  return logprobs.length > 0 ? { logprobs } : undefined;
+}
