@@ -4,7 +4,7 @@ import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 export interface WholeBodyLimits {
   readonly answerLimitBytes: number;
-  /** Infinity: the body was checked before. */
+  /** As counted by `domain/chat/json-scan`. */
   readonly answerValues: number;
 }
 
@@ -18,18 +18,14 @@ const mostDepth = 128;
 export class WholeBody {
   readonly #limits: WholeBodyLimits;
   readonly #decoder = new TextDecoder();
-  readonly #scan: JsonScan | undefined;
+  readonly #scan: JsonScan;
   #isStream = false;
   #receivedBytes = 0;
   #text: string | undefined;
 
   constructor(limits: WholeBodyLimits) {
     this.#limits = limits;
-    const { answerValues } = limits;
-    const isChecked = answerValues === Infinity;
-    this.#scan = isChecked
-      ? undefined
-      : new JsonScan({ jsonDepth: mostDepth, jsonValues: answerValues });
+    this.#scan = new JsonScan({ jsonDepth: mostDepth, jsonValues: limits.answerValues });
   }
 
   /**
@@ -40,9 +36,9 @@ export class WholeBody {
     if (this.#isStream) return false;
     if (this.#text !== undefined) this.#add(bytes);
     else {
-      const start = bytes.findIndex((byte) => !beforeJson.has(byte));
-      if (start === -1) return false;
-      this.#isStream = bytes[start] !== openBrace && bytes[start] !== openBracket;
+      const start = startOf(bytes);
+      if (start === bytes.length) return false;
+      this.#isStream = !beginsJson(bytes[start]);
       if (this.#isStream) return false;
       this.#add(bytes.subarray(start));
     }
@@ -63,7 +59,7 @@ export class WholeBody {
       throw this.#refuse(`the answer is larger than ${answerLimitBytes} bytes`);
     }
     try {
-      this.#scan?.push(bytes);
+      this.#scan.push(bytes);
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       throw this.#refuse(`the answer has more than ${answerValues} values, or nests too deeply`);
@@ -77,8 +73,25 @@ export class WholeBody {
   }
 }
 
-const openBrace = 0x7b;
-const openBracket = 0x5b;
+/** Whether a body is JSON and not a stream. */
+export function isJson(body: Uint8Array): boolean {
+  return beginsJson(body[startOf(body)]);
+}
+
+/** Where the text begins; the length if there is none. */
+function startOf(bytes: Uint8Array): number {
+  let start = 0;
+  for (const byte of bytes) {
+    if (!beforeJson.has(byte)) break;
+    start += 1;
+  }
+  return start;
+}
+
+function beginsJson(byte: number | undefined): boolean {
+  return byte === 0x7b || byte === 0x5b;
+}
+
 /**
  * White space, which some servers send to keep a connection busy, and the three bytes of a byte
  * order mark.

@@ -22,6 +22,10 @@ export interface SharedParts {
   readonly usedIds: Set<string>;
   /** Fields beside the choices that the next event takes along. */
   answerExtra: ExtraFields | undefined;
+  /** How many choices have fields that wait for an event. */
+  choicesWithExtra: number;
+  /** The ends of choices in unknown words: they count if the answer ends properly. */
+  readonly unsureFinishes: ChatEvent[];
 }
 
 interface Finish {
@@ -38,7 +42,6 @@ export class ChoiceReader {
   #hasFunctionCall = false;
   #choiceExtra: ExtraFields | undefined;
   #finishReason: FinishReason | undefined;
-  #unsureFinish: ChatEvent | undefined;
 
   constructor(index: number, shared: SharedParts) {
     this.#index = index;
@@ -55,28 +58,12 @@ export class ChoiceReader {
     return !this.isFinished && this.#hasCall();
   }
 
-  /** Whether fields wait for an event that takes them along. */
-  get hasExtra(): boolean {
-    return this.#choiceExtra !== undefined;
-  }
-
-  get hasUnsureFinish(): boolean {
-    return this.#unsureFinish !== undefined;
-  }
-
-  /** The end of a choice that said so in an unknown word: it counts if the answer ends properly. */
-  takeUnsureFinish(): ChatEvent | undefined {
-    const finish = this.#unsureFinish;
-    this.#unsureFinish = undefined;
-    return finish;
-  }
-
   /** Throws `UpstreamFailure` for a choice that was interrupted. */
   read(choice: JsonObject, events: ChatEvent[]): void {
     // Some servers stream their chunks in the form of a whole answer.
     const said = objectOf(choice["delta"]) ?? objectOf(choice["message"]);
     const finish = this.#readFinish(choice);
-    this.#choiceExtra = extraFields(choice, knownFields.choice) ?? this.#choiceExtra;
+    this.#keepExtra(extraFields(choice, knownFields.choice));
     if (said !== undefined) {
       this.#readText(said, { logprobs: objectOf(choice["logprobs"]), isLast: !!finish, events });
       this.#tools.read(listOf(said["tool_calls"]), events);
@@ -114,7 +101,7 @@ export class ChoiceReader {
     const message = extraFields(said, knownFields.message);
     if (text === "" && logprobs === undefined && message === undefined) return;
     this.#hasText ||= text !== "" || message !== undefined;
-    const extra = chunk.isLast ? asExtra({ message }) : this.#takeExtra(message);
+    const extra = chunk.isLast ? message && { message } : this.#takeExtra(message);
     const delta = { type: "text-delta", choice, text, ...logprobs } as const;
     events.push(extra === undefined ? delta : { ...delta, extra });
   }
@@ -143,8 +130,7 @@ export class ChoiceReader {
       finishReason: this.#finishReason,
       ...(extra !== undefined && { extra }),
     } as const;
-    if (meaning === "unknown") this.#unsureFinish = event;
-    else events.push(event);
+    (meaning === "unknown" ? this.#shared.unsureFinishes : events).push(event);
   }
 
   /** An unknown word is believed if there is something that may be whole. */
@@ -173,13 +159,21 @@ export class ChoiceReader {
     return this.#tools.count > 0 || this.#hasFunctionCall;
   }
 
+  #keepExtra(extra: ExtraFields | undefined): void {
+    if (extra === undefined) return;
+    if (this.#choiceExtra === undefined) this.#shared.choicesWithExtra += 1;
+    this.#choiceExtra = extra;
+  }
+
   /** The fields that wait for an event, and these of its message. */
   #takeExtra(message: ExtraFields | undefined): ChunkExtra | undefined {
-    const { answerExtra } = this.#shared;
-    const extra = asExtra({ answer: answerExtra, choice: this.#choiceExtra, message });
-    this.#shared.answerExtra = undefined;
+    const choice = this.#choiceExtra;
+    const { answerExtra: answer } = this.#shared;
+    if (answer === undefined && choice === undefined && message === undefined) return undefined;
+    if (choice !== undefined) this.#shared.choicesWithExtra -= 1;
     this.#choiceExtra = undefined;
-    return extra;
+    this.#shared.answerExtra = undefined;
+    return { answer, choice, message };
   }
 }
 
@@ -188,11 +182,6 @@ interface TextChunk {
   /** Whether the choice ends with it. */
   readonly isLast: boolean;
   readonly events: ChatEvent[];
-}
-
-function asExtra(extra: ChunkExtra): ChunkExtra | undefined {
-  const { answer, choice, message } = extra;
-  return answer === undefined && choice === undefined && message === undefined ? undefined : extra;
 }
 
 function readLogprobs(value: unknown): { readonly logprobs: readonly unknown[] } | undefined {

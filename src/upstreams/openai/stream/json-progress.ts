@@ -16,30 +16,33 @@ export class JsonProgress {
   }
 
   push(text: string): void {
-    for (let at = 0; at < text.length; at += 1) this.#read(text.charCodeAt(at));
+    for (let at = 0; at < text.length; at += 1) {
+      if (this.#isInText) at = this.#endOfText(text, at);
+      else this.#readStructure(text.charCodeAt(at));
+    }
   }
 
-  #read(code: number): void {
-    if (this.#isInText) {
+  /** The position of the quote that ends a text, or the end. */
+  #endOfText(text: string, start: number): number {
+    for (let at = start; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
       if (this.#isEscaped) this.#isEscaped = false;
       else if (code === backslash) this.#isEscaped = true;
-      else if (code === quote) this.#isInText = false;
-      return;
+      else if (code === quote) {
+        this.#isInText = false;
+        return at;
+      }
     }
-    switch (code) {
-      case quote:
-        this.#isInText = true;
-        return;
-      case openBrace:
-      case openBracket:
-        this.#hasBegun = true;
-        this.#depth += 1;
-        return;
-      case closeBrace:
-      case closeBracket:
-        if (this.#depth > 0) this.#depth -= 1;
-        return;
-      default:
+    return text.length;
+  }
+
+  #readStructure(code: number): void {
+    if (code === quote) this.#isInText = true;
+    else if (code === openBrace || code === openBracket) {
+      this.#hasBegun = true;
+      this.#depth += 1;
+    } else if ((code === closeBrace || code === closeBracket) && this.#depth > 0) {
+      this.#depth -= 1;
     }
   }
 }
