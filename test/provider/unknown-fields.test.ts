@@ -232,7 +232,7 @@ describe("what a tool call brought", () => {
       const assistant = await assistantOf(stream);
       provider.answers(() => whole("18 degrees"));
       expect((await ask(second(assistant))).status).toBe(200);
-      const [, sent, result] = provider.requests[0]?.body["messages"] as Fields[];
+      const [, sent, result] = (provider.requests[0]?.body["messages"] ?? []) as Fields[];
       expect(sent?.["tool_calls"]).toEqual([toolCall]);
       expect(result).toMatchObject({ role: "tool", tool_call_id: "call_1" });
     }
@@ -244,8 +244,8 @@ describe("what a tool call brought", () => {
     provider.answers(() => Response.json({ error: { message: "gone" } }, { status: 404 }));
     other.answers(() => whole("18 degrees"));
     expect((await ask(second(assistant))).status).toBe(200);
-    const [, sent, result] = other.requests[0]?.body["messages"] as Fields[];
-    const [call] = sent?.["tool_calls"] as Fields[];
+    const [, sent, result] = (other.requests[0]?.body["messages"] ?? []) as Fields[];
+    const [call] = (sent?.["tool_calls"] ?? []) as Fields[];
     expect(Object.keys(call ?? {}).toSorted()).toEqual(["function", "id", "type"]);
     expect(call?.["function"]).toEqual({ name: "look", arguments: '{"city":"Kyiv"}' });
     expect(result?.["tool_call_id"]).toBe(call?.["id"]);
@@ -255,7 +255,7 @@ describe("what a tool call brought", () => {
     provider.answers(() => whole("18 degrees"));
     const call = { ...toolCall, parsed: { city: "Kyiv" } };
     await ask(second({ role: "assistant", content: null, tool_calls: [call] }));
-    const [, sent] = provider.requests[0]?.body["messages"] as Fields[];
+    const [, sent] = (provider.requests[0]?.body["messages"] ?? []) as Fields[];
     const { name, arguments: text } = toolCall.function;
     expect(sent?.["tool_calls"]).toEqual([{ ...toolCall, function: { name, arguments: text } }]);
   });
