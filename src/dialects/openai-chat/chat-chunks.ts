@@ -94,12 +94,14 @@ export class ChatChunkWriter implements ChatWriter {
 
   #textDelta({ choice, text, logprobs, extra }: TextDelta): string {
     const content = `"content":${writeJsonText(text)}`;
+    if (logprobs === undefined && extra === undefined) return this.#delta(choice, content);
     const written = logprobs && `{"content":${JSON.stringify(logprobs)},"refusal":null}`;
     const delta = extra === undefined ? content : content + fieldsAfter(extra.message);
     return this.#delta(choice, delta, { logprobs: written, extra });
   }
 
-  #delta(choice: number, delta: string, { logprobs = "null", extra }: BesideDelta = {}): string {
+  #delta(choice: number, delta: string, beside = nothingBeside): string {
+    const { logprobs = "null", extra } = beside;
     const finish = "null";
     if (this.#choicesWithRole.has(choice)) {
       return this.#choice({ choice, delta, logprobs, finish, extra });
@@ -162,6 +164,8 @@ export class ChatChunkWriter implements ChatWriter {
 }
 
 const emptyText = '"content":"","refusal":null';
+
+const nothingBeside: BesideDelta = {};
 
 interface BesideDelta {
   /** As JSON. */

@@ -1,42 +1,73 @@
 import type { ExtraFields, TokenDetails } from "../../domain/chat/chat.ts";
 import { countOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
 
-/** The fields that Sluice reads or writes itself, by their place in an answer. */
-export const knownFields = {
-  answer: new Set([
-    "id",
-    "object",
-    "created",
-    "model",
-    "choices",
-    "usage",
-    "error",
-    "system_fingerprint",
-    "service_tier",
-  ]),
-  choice: new Set([
-    "index",
-    "delta",
-    "message",
-    "finish_reason",
-    "logprobs",
-    "error",
-    // Moonshot counts here too; the counts of an answer are in one place.
-    "usage",
-  ]),
-  message: new Set([
-    "role",
-    "content",
-    "refusal",
-    "reasoning_content",
-    "tool_calls",
-    "function_call",
-    "error",
-    // The same thoughts again, under OpenRouter's and Ollama's name.
-    "reasoning",
-  ]),
-  call: new Set(["index", "id", "type", "function", "custom"]),
-  body: new Set(["name", "arguments", "input"]),
+/**
+ * Whether Sluice reads or writes a field itself, by its place in an answer. Switches, because each
+ * chunk asks for each of its fields: a set takes five times as long.
+ */
+export const isKnown = {
+  answer(field: string): boolean {
+    switch (field) {
+      case "id":
+      case "object":
+      case "created":
+      case "model":
+      case "choices":
+      case "usage":
+      case "error":
+      case "system_fingerprint":
+      case "service_tier":
+        return true;
+      default:
+        return false;
+    }
+  },
+  choice(field: string): boolean {
+    switch (field) {
+      case "index":
+      case "delta":
+      case "message":
+      case "finish_reason":
+      case "logprobs":
+      case "error":
+      // Moonshot counts here too; the counts of an answer are in one place.
+      case "usage":
+        return true;
+      default:
+        return false;
+    }
+  },
+  message(field: string): boolean {
+    switch (field) {
+      case "role":
+      case "content":
+      case "refusal":
+      case "reasoning_content":
+      case "tool_calls":
+      case "function_call":
+      case "error":
+      // The same thoughts again, under OpenRouter's and Ollama's name.
+      case "reasoning":
+        return true;
+      default:
+        return false;
+    }
+  },
+  call(field: string): boolean {
+    switch (field) {
+      case "index":
+      case "id":
+      case "type":
+      case "function":
+      case "custom":
+        return true;
+      default:
+        return false;
+    }
+  },
+  body(field: string): boolean {
+    return field === "name" || field === "arguments" || field === "input";
+  },
 } as const;
 
 /**
@@ -59,14 +90,14 @@ const withheld: ReadonlySet<string> = new Set([
   "__proto__",
 ]);
 
-/** The other fields of an object, unless they are empty; undefined if there are none. */
+/** The fields of an object that are not known, unless they are empty; undefined if there are none. */
 export function extraFields(
   object: JsonObject,
-  known: ReadonlySet<string>,
+  isKnownField: (field: string) => boolean,
 ): ExtraFields | undefined {
   let extra: Record<string, unknown> | undefined;
   for (const field in object) {
-    if (known.has(field) || withheld.has(field)) continue;
+    if (isKnownField(field) || withheld.has(field)) continue;
     const value = object[field];
     // What an upstream's libraries note for themselves begins so, such as `_hidden_params`.
     if (isNone(value) || field.startsWith("_")) continue;

@@ -2,7 +2,7 @@ import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { checkChoiceCount } from "../../shared/answer-bounds.ts";
 import { isObject, listOf, nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
+import { extraFields, isKnown, tokenDetails } from "../extra-fields.ts";
 import { brokenAnswer, readUsage } from "../read-answer.ts";
 import { ChoiceReader, type SharedParts } from "./choice-reader.ts";
 import { checkWholeChoice, hasContent, readWhole } from "./whole-choices.ts";
@@ -50,7 +50,8 @@ export class AnswerReader {
   readChunk(chunk: JsonObject, events: ChatEvent[]): void {
     this.#readStart(chunk);
     const choices = listOf(chunk["choices"]) ?? [];
-    for (const [position, choice] of choices.entries()) {
+    for (let position = 0; position < choices.length; position += 1) {
+      const choice = choices[position];
       if (!isObject(choice)) continue;
       const before = events.length;
       try {
@@ -100,7 +101,7 @@ export class AnswerReader {
 
   /** Some servers begin with a chunk without these fields. */
   #readStart(chunk: JsonObject): void {
-    const extra = extraFields(chunk, knownFields.answer);
+    const extra = extraFields(chunk, isKnown.answer);
     if (extra !== undefined) this.#shared.answerExtra = extra;
     if (this.#hasStarted) return;
     this.#systemFingerprint ??= nonEmpty(chunk["system_fingerprint"]);

@@ -12,7 +12,7 @@ import {
 } from "../../shared/finish-words.ts";
 import { listOf, nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, knownFields } from "../extra-fields.ts";
+import { extraFields, isKnown } from "../extra-fields.ts";
 import { readContent } from "../read-answer.ts";
 import { readArguments, ToolCallTracker } from "./tool-call-tracker.ts";
 
@@ -37,7 +37,8 @@ interface Finish {
 export class ChoiceReader {
   readonly #index: number;
   readonly #shared: SharedParts;
-  readonly #tools: ToolCallTracker;
+  /** Undefined until the first call. */
+  #tools: ToolCallTracker | undefined;
   #hasText = false;
   #hasFunctionCall = false;
   #choiceExtra: ExtraFields | undefined;
@@ -46,7 +47,6 @@ export class ChoiceReader {
   constructor(index: number, shared: SharedParts) {
     this.#index = index;
     this.#shared = shared;
-    this.#tools = new ToolCallTracker(index, shared.services, shared.usedIds);
   }
 
   get isFinished(): boolean {
@@ -63,10 +63,10 @@ export class ChoiceReader {
     // Some servers stream their chunks in the form of a whole answer.
     const said = objectOf(choice["delta"]) ?? objectOf(choice["message"]);
     const finish = this.#readFinish(choice);
-    this.#keepExtra(extraFields(choice, knownFields.choice));
+    this.#keepExtra(extraFields(choice, isKnown.choice));
     if (said !== undefined) {
       this.#readText(said, { logprobs: objectOf(choice["logprobs"]), isLast: !!finish, events });
-      this.#tools.read(listOf(said["tool_calls"]), events);
+      this.#readToolCalls(listOf(said["tool_calls"]), events);
       this.#readFunctionCall(said, events);
     }
     if (finish !== undefined) this.#finish(finish, events);
@@ -98,12 +98,19 @@ export class ChoiceReader {
     }
     const text = readContent(said["content"]) ?? "";
     const logprobs = readLogprobs(chunk.logprobs?.["content"]);
-    const message = extraFields(said, knownFields.message);
+    const message = extraFields(said, isKnown.message);
     if (text === "" && logprobs === undefined && message === undefined) return;
     this.#hasText ||= text !== "" || message !== undefined;
     const extra = chunk.isLast ? message && { message } : this.#takeExtra(message);
     const delta = { type: "text-delta", choice, text, ...logprobs } as const;
     events.push(extra === undefined ? delta : { ...delta, extra });
+  }
+
+  #readToolCalls(calls: readonly unknown[] | undefined, events: ChatEvent[]): void {
+    if (calls === undefined || calls.length === 0) return;
+    const { services, usedIds } = this.#shared;
+    this.#tools ??= new ToolCallTracker(this.#index, services, usedIds);
+    this.#tools.read(calls, events);
   }
 
   #readFunctionCall(said: JsonObject, events: ChatEvent[]): void {
@@ -120,7 +127,7 @@ export class ChoiceReader {
   }
 
   #finish({ word, meaning }: Finish, events: ChatEvent[]): void {
-    this.#tools.finish(events);
+    this.#tools?.finish(events);
     if (meaning === "unknown") this.#checkUnknown(word);
     this.#finishReason = this.#reasonOf(meaning);
     const extra = this.#takeExtra(undefined);
@@ -137,7 +144,7 @@ export class ChoiceReader {
   #checkUnknown(word: string): void {
     this.#shared.services.onUnknownFinish(word);
     const hasContent = this.#hasText || this.#hasCall();
-    if (!hasContent || this.#tools.hasHalfCall) throw interruptedAnswer(word);
+    if (!hasContent || this.#tools?.hasHalfCall === true) throw interruptedAnswer(word);
   }
 
   /** Agents stop at `stop`, so a choice with a call that must be answered never has it. */
@@ -150,13 +157,17 @@ export class ChoiceReader {
       case "tool_calls":
       case "function_call":
       case "unknown":
-        if (this.#tools.count > 0) return "tool_calls";
+        if (this.#hasToolCall()) return "tool_calls";
         return this.#hasFunctionCall ? "function_call" : "stop";
     }
   }
 
   #hasCall(): boolean {
-    return this.#tools.count > 0 || this.#hasFunctionCall;
+    return this.#hasToolCall() || this.#hasFunctionCall;
+  }
+
+  #hasToolCall(): boolean {
+    return this.#tools !== undefined && this.#tools.count > 0;
   }
 
   #keepExtra(extra: ExtraFields | undefined): void {

@@ -45,38 +45,41 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   }
 
   push(bytes: Uint8Array): readonly ChatEvent[] {
-    return this.#read((events) => {
-      if (!this.#body.take(bytes)) this.#readAll(this.#parser.push(bytes), events);
-    });
-  }
-
-  end(): readonly ChatEvent[] {
-    const json = this.#body.end();
-    if (json !== undefined) return inPieces(this.#read((events) => this.#replay(json, events)));
-    return this.#read((events) => {
-      this.#readAll(this.#parser.end(), events);
-      if (!this.#isDone) this.#answer.end(events);
-    });
-  }
-
-  #read(read: (events: ChatEvent[]) => void): readonly ChatEvent[] {
     const events: ChatEvent[] = [];
     if (this.#isDone || this.#failure !== undefined) return events;
     try {
-      read(events);
+      if (!this.#body.take(bytes)) this.#readAll(this.#parser.push(bytes), events);
     } catch (error) {
-      if (!(error instanceof UpstreamFailure)) throw error;
-      this.#failure = error;
+      this.#fail(error);
+    }
+    return events;
+  }
+
+  end(): readonly ChatEvent[] {
+    const events: ChatEvent[] = [];
+    if (this.#isDone || this.#failure !== undefined) return events;
+    try {
+      const json = this.#body.end();
+      if (json !== undefined) return this.#replay(json);
+      this.#readAll(this.#parser.end(), events);
+      if (!this.#isDone) this.#answer.end(events);
+    } catch (error) {
+      this.#fail(error);
     }
     return events;
   }
 
   /** Of an answer that is not whole, nothing is replayed: another target can still answer. */
-  #replay(json: string, events: ChatEvent[]): void {
+  #replay(json: string): readonly ChatEvent[] {
     const whole: ChatEvent[] = [];
     this.#answer.readWhole(json, whole);
-    for (const event of whole) events.push(event);
     this.#isDone = true;
+    return inPieces(whole);
+  }
+
+  #fail(error: unknown): void {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    this.#failure = error;
   }
 
   #readAll(found: readonly string[], events: ChatEvent[]): void {

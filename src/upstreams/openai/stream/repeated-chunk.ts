@@ -29,7 +29,10 @@ export class RepeatedChunk {
     if (end <= before.length || !data.startsWith(before) || !data.endsWith(after)) return undefined;
     const text = readJsonText(data.slice(before.length, end));
     // An empty text has no event.
-    return text === undefined || text === "" ? undefined : { ...event, text };
+    if (text === undefined || text === "") return undefined;
+    const { choice, extra } = event;
+    const delta: TextDelta = { type: "text-delta", choice, text };
+    return extra === undefined ? delta : { ...delta, extra };
   }
 
   /**

@@ -8,7 +8,7 @@ import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkToolCallCount } from "../../shared/answer-bounds.ts";
 import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, knownFields } from "../extra-fields.ts";
+import { extraFields, isKnown } from "../extra-fields.ts";
 import { JsonProgress } from "./json-progress.ts";
 
 /** What a piece of a call says. */
@@ -76,9 +76,9 @@ export class ToolCallTracker {
     return this.#calls.some(({ kind, progress }) => kind === "function" && progress.isOpen);
   }
 
-  read(fragments: readonly unknown[] | undefined, events: ChatEvent[]): void {
+  read(fragments: readonly unknown[], events: ChatEvent[]): void {
     this.#lists += 1;
-    for (const fragment of fragments ?? []) {
+    for (const fragment of fragments) {
       if (isObject(fragment)) this.#readFragment(readFragment(fragment), events);
     }
   }
@@ -212,7 +212,7 @@ function readFragment(fragment: JsonObject): Fragment {
     name: notBlank(body["name"]),
     kind: custom === undefined ? "function" : "custom",
     text: readArguments(body[custom === undefined ? "arguments" : "input"]),
-    extra: extraOf(extraFields(fragment, knownFields.call), extraFields(body, knownFields.body)),
+    extra: extraOf(extraFields(fragment, isKnown.call), extraFields(body, isKnown.body)),
   };
 }
 
