@@ -55,6 +55,10 @@ export interface DecoderLimits {
    * inside a tool call, or when it contains an error.
    */
   readonly malformedEvents: number;
+  /** Limits on a whole answer that comes in place of a stream. */
+  readonly answerLimitBytes: number;
+  /** As counted by `domain/chat/json-scan`. */
+  readonly answerValues: number;
 }
 
 /**

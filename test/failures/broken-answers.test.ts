@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { AttemptOutcome } from "../../src/domain/usage/call-routing.ts";
-import { completion } from "../golden/scripted-upstream.ts";
 import {
   bedrockUpstream,
   simulatorUpstream,
@@ -185,11 +184,5 @@ describe.each(upstreamKinds)("behind kind %s, status 200 with", (kind) => {
     const request = { ...chat, stream: true };
     const outcome = await outcomeOf("<html></html>", "/v1/chat/completions", request);
     expect(outcome).toBe("broken-answer");
-  });
-
-  test("an unstreamed answer, for a stream", async () => {
-    const request = { ...chat, stream: true };
-    const whole = completion({ content: "hello" });
-    expect(await outcomeOf(whole, "/v1/chat/completions", request)).toBe("broken-answer");
   });
 });

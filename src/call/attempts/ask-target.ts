@@ -24,6 +24,8 @@ export interface AskServices {
 }
 
 const answerTokens = 16;
+/** Limit on a whole chat answer, in bytes and values, if a target does not stream. */
+const probeAnswerBytes = 1024 * 1024;
 /** Time limits after the first event. */
 const restMs = 5_000;
 const leastIdleMs = 1_000;
@@ -41,7 +43,11 @@ async function askChat(asked: AskedTarget, services: AskServices): Promise<void>
   const request = { model: asked.model.alias, messages, max_tokens: answerTokens, stream: true };
   const exchange = chat.encodeStream(request, asked.target.model);
   const answer = await sendTo(asked, exchange.request, services);
-  const decoder = exchange.newDecoder({ malformedEvents: 0 });
+  const decoder = exchange.newDecoder({
+    malformedEvents: 0,
+    answerLimitBytes: probeAnswerBytes,
+    answerValues: probeAnswerBytes,
+  });
   const events = new EventReader({ answer, decoder, onMalformed: () => undefined });
   while ((await nextOf(events)) !== undefined);
 }

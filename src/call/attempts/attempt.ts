@@ -147,7 +147,12 @@ export async function attemptStream(
 ): Promise<OpenStream<ChatEvent>> {
   const sending = { ...context, timeouts: timeoutsOf(candidate) };
   const answer = await sendTo(exchange, candidate, sending);
-  const decoder = exchange.newDecoder(context.call.snapshot.settings);
+  const { malformedEvents, answerLimitBytes, chatAnswerValues } = context.call.snapshot.settings;
+  const decoder = exchange.newDecoder({
+    malformedEvents,
+    answerLimitBytes: answerLimitBytes[candidate.model.kind],
+    answerValues: chatAnswerValues,
+  });
   const onMalformed = malformedReporter(candidate, context);
   const rest = new EventReader({ answer, decoder, onMalformed });
   const first = await nextOf(rest);

@@ -21,8 +21,8 @@ export class ChoiceProgress extends AnsweredParts<ChatChoice> {
   /** Valid once nothing is missing. */
   result(): ChatResult {
     const { all: choices, usage } = this;
-    const { systemFingerprint, serviceTier } = this.#first ?? {};
-    return { choices, usage, systemFingerprint, serviceTier };
+    const { systemFingerprint, serviceTier, extra } = this.#first ?? {};
+    return { choices, usage, systemFingerprint, serviceTier, extra };
   }
 }
 

@@ -4,6 +4,7 @@ import type {
   GuardrailOutcome,
   ReasoningBlock,
   ResultToolCall,
+  TokenDetails,
 } from "../../domain/chat/chat.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 
@@ -24,9 +25,10 @@ export function chatBody(result: ChatResult, options: ChatBodyOptions): object {
     created: options.created,
     model: options.model,
     choices: result.choices.map(choiceBody),
-    usage: usageBody(options.usage),
+    usage: usageBody(options.usage, result.tokenDetails),
     ...(result.serviceTier !== undefined && { service_tier: result.serviceTier }),
     ...(result.systemFingerprint !== undefined && { system_fingerprint: result.systemFingerprint }),
+    ...result.extra,
   };
 }
 
@@ -39,6 +41,7 @@ function choiceBody(choice: ChatChoice): object {
     ...(choice.guardrail !== undefined && {
       content_filter_results: contentFilterResults(choice.guardrail),
     }),
+    ...choice.extra?.choice,
   };
 }
 
@@ -72,14 +75,20 @@ function messageBody(choice: ChatChoice): object {
     // Left out when empty: callers send it back, and OpenAI refuses an empty list.
     ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toolCallBody) }),
     ...(functionCall !== undefined && { function_call: functionCall }),
+    ...choice.extra?.message,
   };
 }
 
 function toolCallBody(call: ResultToolCall): object {
-  const { id, kind, name } = call;
+  const { id, kind, name, extra } = call;
   return kind === "custom"
-    ? { id, type: kind, custom: { name, input: call.arguments } }
-    : { id, type: kind, function: { name, arguments: call.arguments } };
+    ? { id, type: kind, custom: { name, input: call.arguments, ...extra?.body }, ...extra?.call }
+    : {
+        id,
+        type: kind,
+        function: { name, arguments: call.arguments, ...extra?.body },
+        ...extra?.call,
+      };
 }
 
 /**
@@ -98,8 +107,11 @@ export function reasoningDetail(block: ReasoningBlock, index: number): object {
   }
 }
 
-/** OpenAI's `usage` object of a chat answer. Details are objects, never null: the type says so. */
-export function usageBody(usage: TokenUsage): object {
+/**
+ * OpenAI's `usage` object of a chat answer. Details are objects, never null: the type says so.
+ * `other`: the provider's counts that Sluice does not count, each at most the tokens it is part of.
+ */
+export function usageBody(usage: TokenUsage, other?: TokenDetails): object {
   const { cacheWriteTokens = 0 } = usage;
   return {
     prompt_tokens: usage.inputTokens,
@@ -110,12 +122,23 @@ export function usageBody(usage: TokenUsage): object {
       // OpenRouter's name; OpenAI has no such field, so it is left out when nothing was written.
       ...(cacheWriteTokens > 0 && { cache_write_tokens: cacheWriteTokens }),
       audio_tokens: 0,
+      ...(other !== undefined && atMost(other.input, usage.inputTokens)),
     },
     completion_tokens_details: {
       reasoning_tokens: usage.reasoningTokens,
       audio_tokens: 0,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,
+      ...(other !== undefined && atMost(other.output, usage.outputTokens)),
     },
   };
+}
+
+function atMost(
+  counts: Readonly<Record<string, number>>,
+  most: number,
+): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(counts).map(([name, count]) => [name, Math.min(count, most)]),
+  );
 }

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { ChatEvent, ChunkExtra, ExtraFields, TokenDetails } from "../../domain/chat/chat.ts";
 import { writeJsonText } from "../../domain/chat/json-text.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { ChatWriter } from "../chat-frames.ts";
@@ -26,6 +26,7 @@ export class ChatChunkWriter implements ChatWriter {
   readonly #customCalls = new Set<string>();
   #head: string;
   readonly #tail: string;
+  #tokenDetails: TokenDetails | undefined;
 
   constructor(options: ChatChunkOptions) {
     this.#options = options;
@@ -48,23 +49,19 @@ export class ChatChunkWriter implements ChatWriter {
   end(usage: TokenUsage): string {
     const done = "data: [DONE]\n\n";
     if (!this.#options.includeUsage) return done;
-    return `${this.#head}[],"usage":${JSON.stringify(usageBody(usage))}}\n\n${done}`;
+    const body = JSON.stringify(usageBody(usage, this.#tokenDetails));
+    return `${this.#head}[],"usage":${body}}\n\n${done}`;
   }
 
   #writeEvent(event: ChatEvent): string {
     switch (event.type) {
       case "text-delta":
-        return this.#delta(
-          event.choice,
-          `"content":${writeJsonText(event.text)}`,
-          event.logprobs && `{"content":${JSON.stringify(event.logprobs)},"refusal":null}`,
-        );
+        return this.#textDelta(event);
       case "refusal-delta":
-        return this.#delta(
-          event.choice,
-          `"refusal":${writeJsonText(event.text)}`,
-          event.logprobs && `{"content":null,"refusal":${JSON.stringify(event.logprobs)}}`,
-        );
+        return this.#delta(event.choice, `"refusal":${writeJsonText(event.text)}`, {
+          logprobs:
+            event.logprobs && `{"content":null,"refusal":${JSON.stringify(event.logprobs)}}`,
+        });
       case "reasoning-delta":
         return this.#delta(event.choice, `"reasoning_content":${writeJsonText(event.text)}`);
       case "reasoning-block": {
@@ -90,13 +87,24 @@ export class ChatChunkWriter implements ChatWriter {
         this.#head = this.#makeHead(event.systemFingerprint, event.serviceTier);
         return "";
       case "usage-report":
+        this.#tokenDetails = event.details;
         return "";
     }
   }
 
-  #delta(choice: number, delta: string, logprobs = "null"): string {
+  #textDelta({ choice, text, logprobs, extra }: TextDelta): string {
+    const content = `"content":${writeJsonText(text)}`;
+    if (logprobs === undefined && extra === undefined) return this.#delta(choice, content);
+    const written = logprobs && `{"content":${JSON.stringify(logprobs)},"refusal":null}`;
+    const delta = extra === undefined ? content : content + fieldsAfter(extra.message);
+    return this.#delta(choice, delta, { logprobs: written, extra });
+  }
+
+  #delta(choice: number, delta: string, beside = nothingBeside): string {
+    const { logprobs = "null", extra } = beside;
+    const finish = "null";
     if (this.#choicesWithRole.has(choice)) {
-      return this.#choice({ choice, delta, logprobs, finish: "null" });
+      return this.#choice({ choice, delta, logprobs, finish, extra });
     }
     this.#choicesWithRole.add(choice);
     // OpenAI sends a call's header with the role, and text and refusals after it.
@@ -105,7 +113,7 @@ export class ChatChunkWriter implements ChatWriter {
     }
     const isRefusal = delta.startsWith('"refusal"');
     const fields = isRefusal ? '"content":null,"refusal":""' : emptyText;
-    const chunk = this.#choice({ choice, delta, logprobs, finish: "null" });
+    const chunk = this.#choice({ choice, delta, logprobs, finish, extra });
     return this.#roleChunk(choice, fields) + chunk;
   }
 
@@ -113,29 +121,32 @@ export class ChatChunkWriter implements ChatWriter {
   #roleChunk(choice: number, fields: string): string {
     const delta = `"role":"assistant",${fields}`;
     const logprobs = this.#options.wantsLogprobs ? '{"content":[],"refusal":null}' : "null";
-    return this.#choice({ choice, delta, logprobs, finish: "null" });
+    return this.#choice({ choice, delta, logprobs, finish: "null", extra: undefined });
   }
 
-  #finish({ choice, finishReason, guardrail }: FinishEvent): string {
+  #finish({ choice, finishReason, guardrail, extra }: FinishEvent): string {
     const role = this.#choicesWithRole.has(choice) ? "" : this.#roleChunk(choice, emptyText);
     const results = guardrail && JSON.stringify(contentFilterResults(guardrail));
     const filter = results === undefined ? "" : `,"content_filter_results":${results}`;
     const finish = `"${finishReason}"${filter}`;
-    return role + this.#choice({ choice, delta: "", logprobs: "null", finish });
+    return role + this.#choice({ choice, delta: "", logprobs: "null", finish, extra });
   }
 
-  #choice({ choice, delta, logprobs, finish }: ChunkChoice): string {
+  #choice({ choice, delta, logprobs, finish, extra }: ChunkChoice): string {
+    const after = extra === undefined ? "" : fieldsAfter(extra.choice);
+    const beside = extra === undefined ? "" : fieldsAfter(extra.answer);
     return (
       `${this.#head}[{"index":${choice},"delta":{${delta}},"logprobs":${logprobs},` +
-      `"finish_reason":${finish}}]${this.#tail}`
+      `"finish_reason":${finish}${after}}]${beside}${this.#tail}`
     );
   }
 
   #toolDelta(event: Extract<ChatEvent, { type: "tool-call-delta" }>): string {
-    const text = writeJsonText(event.arguments);
+    const text = writeJsonText(event.arguments) + fieldsAfter(event.extra?.body);
+    const after = fieldsAfter(event.extra?.call);
     return this.#customCalls.has(`${event.choice} ${event.call}`)
-      ? `{"index":${event.call},"custom":{"input":${text}}}`
-      : `{"index":${event.call},"function":{"arguments":${text}}}`;
+      ? `{"index":${event.call},"custom":{"input":${text}}${after}}`
+      : `{"index":${event.call},"function":{"arguments":${text}}${after}}`;
   }
 
   #makeHead(fingerprint: string | undefined, serviceTier: string | undefined): string {
@@ -154,6 +165,14 @@ export class ChatChunkWriter implements ChatWriter {
 
 const emptyText = '"content":"","refusal":null';
 
+const nothingBeside: BesideDelta = {};
+
+interface BesideDelta {
+  /** As JSON. */
+  readonly logprobs?: string | undefined;
+  readonly extra?: ChunkExtra | undefined;
+}
+
 interface ChunkChoice {
   readonly choice: number;
   /** The inside of the delta object, as JSON. */
@@ -162,15 +181,22 @@ interface ChunkChoice {
   readonly logprobs: string;
   /** As JSON, with the fields after it. */
   readonly finish: string;
+  readonly extra: ChunkExtra | undefined;
 }
 
+type TextDelta = Extract<ChatEvent, { type: "text-delta" }>;
 type FinishEvent = Extract<ChatEvent, { type: "choice-finish" }>;
 
+/** More fields of an object, as JSON behind its others. */
+function fieldsAfter(extra: ExtraFields | undefined): string {
+  return extra === undefined ? "" : `,${JSON.stringify(extra).slice(1, -1)}`;
+}
+
 function toolHeader(event: Extract<ChatEvent, { type: "tool-call-start" }>): string {
+  const { call, kind, extra } = event;
   const name = JSON.stringify(event.name);
-  const body =
-    event.kind === "custom"
-      ? `"custom":{"name":${name},"input":""}`
-      : `"function":{"name":${name},"arguments":""}`;
-  return `{"index":${event.call},"id":${JSON.stringify(event.id)},"type":"${event.kind}",${body}}`;
+  const field = kind === "custom" ? "input" : "arguments";
+  const body = `"${kind}":{"name":${name},"${field}":""${fieldsAfter(extra?.body)}}`;
+  const id = JSON.stringify(event.id);
+  return `{"index":${call},"id":${id},"type":"${kind}",${body}${fieldsAfter(extra?.call)}}`;
 }

@@ -111,12 +111,28 @@ export type FinishReason = (typeof finishReasons)[number];
 
 export type ToolCallKind = "function" | "custom";
 
+/** Fields of an answer that the internal form has no names for, as the upstream wrote them. */
+export type ExtraFields = Readonly<Record<string, unknown>>;
+
+export interface ToolCallExtra {
+  readonly call?: ExtraFields | undefined;
+  /** Fields of its `function` or `custom`. */
+  readonly body?: ExtraFields | undefined;
+}
+
+/** The counts of `prompt_tokens_details` and `completion_tokens_details` without other names. */
+export interface TokenDetails {
+  readonly input: Readonly<Record<string, number>>;
+  readonly output: Readonly<Record<string, number>>;
+}
+
 export interface ResultToolCall {
   readonly id: string;
   readonly kind: ToolCallKind;
   readonly name: string;
   /** JSON text of a function's arguments, or the text input of a custom tool. */
   readonly arguments: string;
+  readonly extra?: ToolCallExtra | undefined;
 }
 
 /** Entries of OpenAI's `logprobs.content` or `logprobs.refusal`, passed through. */
@@ -146,6 +162,18 @@ export interface ChatChoice {
   readonly refusalLogprobs?: TokenLogprobs | undefined;
   /** Undefined if no guardrail intervened. */
   readonly guardrail?: GuardrailOutcome | undefined;
+  readonly extra?: ChoiceExtra | undefined;
+}
+
+/** Extra fields of a choice, and of its message or delta. */
+export interface ChoiceExtra {
+  readonly choice?: ExtraFields | undefined;
+  readonly message?: ExtraFields | undefined;
+}
+
+/** Extra fields of a chunk: of the choice, and beside the choices. */
+export interface ChunkExtra extends ChoiceExtra {
+  readonly answer?: ExtraFields | undefined;
 }
 
 /** What a guardrail of the provider did to a choice, without its findings, which may be secret. */
@@ -158,8 +186,10 @@ export interface GuardrailOutcome {
 export interface ChatResult {
   readonly choices: readonly ChatChoice[];
   readonly usage: TokenUsage | undefined;
+  readonly tokenDetails?: TokenDetails | undefined;
   readonly systemFingerprint: string | undefined;
   readonly serviceTier: string | undefined;
+  readonly extra?: ExtraFields | undefined;
 }
 
 /**
@@ -170,8 +200,10 @@ export type ChatEvent =
   | {
       readonly type: "text-delta";
       readonly choice: number;
+      /** Empty if there are only other fields. */
       readonly text: string;
       readonly logprobs?: TokenLogprobs;
+      readonly extra?: ChunkExtra;
     }
   | {
       readonly type: "refusal-delta";
@@ -194,12 +226,14 @@ export type ChatEvent =
       readonly id: string;
       readonly kind: ToolCallKind;
       readonly name: string;
+      readonly extra?: ToolCallExtra;
     }
   | {
       readonly type: "tool-call-delta";
       readonly choice: number;
       readonly call: number;
       readonly arguments: string;
+      readonly extra?: ToolCallExtra;
     }
   | { readonly type: "function-call-start"; readonly choice: number; readonly name: string }
   | { readonly type: "function-call-delta"; readonly choice: number; readonly arguments: string }
@@ -208,10 +242,12 @@ export type ChatEvent =
       readonly choice: number;
       readonly finishReason: FinishReason;
       readonly guardrail?: GuardrailOutcome | undefined;
+      readonly extra?: ChunkExtra;
     }
   | {
       readonly type: "usage-report";
       readonly usage: TokenUsage;
+      readonly details?: TokenDetails;
       /** Covers only the choices of one of several requests. */
       readonly isPart?: true;
     }

@@ -138,6 +138,7 @@ export class TelemetryEvents {
 
   /** A problem of an upstream outside any call. `what` is the gateway's own text. */
   upstreamTrouble(upstream: string, what: string): void {
+    this.#metrics.counters.add("sluice_upstream_troubles_total", [upstream]);
     this.#logger.log("warn", "upstream trouble", { upstream, what });
   }
 

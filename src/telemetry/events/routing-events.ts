@@ -40,6 +40,7 @@ export class RoutingEvents {
       counters.add("sluice_target_ejections_total", [target, "key"], 0);
       counters.add("sluice_target_probes_total", [target, "answered"], 0);
       counters.add("sluice_malformed_events_total", [upstreamOf(target)], 0);
+      counters.add("sluice_upstream_troubles_total", [upstreamOf(target)], 0);
     }
     for (const alias of aliases) counters.add("sluice_guarantee_breaches_total", [alias], 0);
   }

@@ -13,6 +13,10 @@ const table = {
     "Malformed events in streamed answers, skipped or not.",
     "upstream",
   ],
+  sluice_upstream_troubles_total: [
+    "Problems of an upstream outside calls, such as an unknown reason for the end of answers.",
+    "upstream",
+  ],
   sluice_config_reloads_total: ["Reloads of the configuration, by result.", "result"],
   sluice_leak_reports_total: [
     "Texts that secret scanners reported, by whether they are credentials of this gateway.",

@@ -9,6 +9,7 @@ import type {
   UpstreamRequest,
   WholeAnswer,
 } from "../adapter.ts";
+import { unknownFinishReport, type OnUnknownFinish } from "../shared/finish-words.ts";
 import {
   asCountFailure,
   asksForCount,
@@ -29,9 +30,7 @@ import { encodeInvoke } from "./invoke/encode-invoke.ts";
 import { importedWireOf } from "./invoke/imported-families.ts";
 import { asConverse } from "./invoke/native-answer.ts";
 import { createReadFailure, requestIdHeader } from "./failures/read-failure.ts";
-import { WholeAnswerReplay } from "./decode/replay-whole-answer.ts";
 import type { BedrockSettings } from "./settings.ts";
-import { unknownStopReasonReport, type OnUnknownStopReason } from "./decode/stop-reason.ts";
 import { TargetModels, type TargetModel } from "./models/target-models.ts";
 
 /** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings and imported models. */
@@ -48,7 +47,7 @@ export function createBedrockAdapter(
       models,
       endpoint,
       countsTokens: settings.countsTokens,
-      onUnknownStopReason: unknownStopReasonReport(services.onTrouble),
+      onUnknownFinish: unknownFinishReport(services.onTrouble),
     }),
     embeddings: createEmbeddingCodec(models, endpoint),
     provider: "aws.bedrock",
@@ -68,11 +67,11 @@ interface ChatCodecOptions {
   readonly models: TargetModels;
   readonly endpoint: string;
   readonly countsTokens: boolean;
-  readonly onUnknownStopReason: OnUnknownStopReason;
+  readonly onUnknownFinish: OnUnknownFinish;
 }
 
 function createChatCodec(options: ChatCodecOptions): ChatCodec {
-  const { models, endpoint, countsTokens, onUnknownStopReason } = options;
+  const { models, endpoint, countsTokens, onUnknownFinish } = options;
   const encodeChat = (request: ChatRequest, { model, path }: TargetModel, isStreamed: boolean) => {
     const imported = importedWireOf(model.family);
     if (imported !== undefined) {
@@ -105,20 +104,18 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
       const { context, read, ...encoded } = encodeChat(request, target, false);
       return {
         ...encoded,
-        decode: (answer) => decodeConverse(read(answer), context, onUnknownStopReason),
+        decode: (answer) => decodeConverse(read(answer), context, onUnknownFinish),
         usageIn: (body) => readUsage(usageIn(body), undefined),
       };
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
       const isWhole = answersAsWhole(request, target.model);
-      const { context, read: _, ...encoded } = encodeChat(request, target, !isWhole);
+      const { context, read: asConverse, ...encoded } = encodeChat(request, target, !isWhole);
       return {
         ...encoded,
         newDecoder: (limits) =>
-          isWhole
-            ? new WholeAnswerReplay(context, onUnknownStopReason)
-            : new ConverseStreamDecoder(context, onUnknownStopReason, limits),
+          new ConverseStreamDecoder({ context, onUnknownFinish, asConverse }, limits),
       };
     },
   };

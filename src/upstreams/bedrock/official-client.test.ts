@@ -15,6 +15,7 @@ import {
 } from "../../../test/support/bedrock-frames.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { ConverseStreamDecoder } from "./decode/decode-converse-stream.ts";
+import { decoderLimits } from "../../../test/support/answer-decoding.ts";
 import { decodeConverse } from "./decode/decode-converse.ts";
 import goldenAnswers from "./golden-answers/answers.json";
 import goldenStreams from "./golden-answers/streams.json";
@@ -96,7 +97,8 @@ function addClientEvent(
 }
 
 function readHere(bytes: Uint8Array): { said: Said; failed: boolean } {
-  const decoder = new ConverseStreamDecoder(contextOf(), () => undefined, { malformedEvents: 0 });
+  const reader = { context: contextOf(), onUnknownFinish: () => undefined };
+  const decoder = new ConverseStreamDecoder(reader, decoderLimits);
   const events = [...decoder.push(bytes)];
   if (!decoder.isDone && decoder.failure === undefined) events.push(...decoder.end());
   const said = nothing();

@@ -1,5 +1,7 @@
 import { traceHeaders } from "../../domain/request-trace.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
+import { unknownFinishReport } from "../shared/finish-words.ts";
+import { CallOrigins } from "./call-origin.ts";
 import { decodeChat } from "./decode-chat.ts";
 import { usageIn } from "../shared/usage-in.ts";
 import { readUsage } from "./read-answer.ts";
@@ -13,18 +15,21 @@ import type { OpenAiSettings } from "./settings.ts";
 /** Any server that speaks OpenAI's wire format: vLLM, Ollama, llama.cpp, Azure, OpenAI itself. */
 export function createOpenAiAdapter(
   settings: OpenAiSettings,
-  { clock, newToolCallId }: AdapterServices,
+  { clock, newToolCallId, onTrouble }: AdapterServices,
 ): UpstreamAdapter {
   const post = requestTo(settings);
   const own = { ...credential(settings), ...settings.headers };
-  const chatSettings = { ...settings, fields: forwardedFields(settings.forwardFields) };
+  const origins = new CallOrigins(settings.baseUrl);
+  const chatSettings = { ...settings, origins, fields: forwardedFields(settings.forwardFields) };
+  const onUnknownFinish = unknownFinishReport(onTrouble);
+  const answerServices = { newToolCallId, onUnknownFinish, origins };
   return {
     chat: {
       takesChoiceCount: true,
       takesImageUrls: true,
       encode: (request, model) => ({
         request: post("/chat/completions", encodeChat(request, model, chatSettings)),
-        decode: ({ body }) => decodeChat(body, newToolCallId),
+        decode: ({ body }) => decodeChat(body, answerServices),
         usageIn: (body) => readUsage(usageIn(body)),
       }),
       encodeStream: (request, model) => ({
@@ -32,7 +37,7 @@ export function createOpenAiAdapter(
           "/chat/completions",
           encodeChat({ ...request, stream: true }, model, chatSettings),
         ),
-        newDecoder: (limits) => new ChatStreamDecoder(newToolCallId, limits),
+        newDecoder: (limits) => new ChatStreamDecoder(answerServices, limits),
       }),
     },
     embeddings: createEmbeddingCodec({

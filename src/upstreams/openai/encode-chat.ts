@@ -1,9 +1,16 @@
-import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat/chat.ts";
+import type {
+  ChatMessage,
+  ChatRequest,
+  ContentPart,
+  RequestToolCall,
+} from "../../domain/chat/chat.ts";
+import type { CallOrigins } from "./call-origin.ts";
 import { only, onlyPart, type ForwardedFields } from "./forwarded-fields.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
 export interface ChatSettings extends OpenAiSettings {
   readonly fields: ForwardedFields;
+  readonly origins: CallOrigins;
 }
 
 /** The body for an OpenAI-compatible server, with only the fields that are forwarded to it. */
@@ -35,14 +42,25 @@ function renameMaxTokens(body: Record<string, unknown>, { maxTokensField }: Open
 }
 
 function encodeMessage(sent: ChatMessage, settings: ChatSettings): ChatMessage {
-  const message = only(sent, settings.fields.message);
+  const message = withOwnId(only(sent, settings.fields.message), settings);
   const role = encodeRole(message, settings);
   const content = encodeContent(message, settings);
   if (message.role !== "assistant") {
     const isSame = role === message.role && content === message.content;
     return isSame ? message : { ...message, role, ...(content !== undefined && { content }) };
   }
-  return encodeAssistantMessage({ ...message, ...(content !== undefined && { content }) });
+  return encodeAssistantMessage(
+    { ...message, ...(content !== undefined && { content }) },
+    settings,
+  );
+}
+
+/** The answer to a call goes to the call's upstream with the id that this gave it. */
+function withOwnId(message: ChatMessage, { origins }: ChatSettings): ChatMessage {
+  const sent = message.tool_call_id;
+  if (sent === undefined) return message;
+  const { id } = origins.read(sent);
+  return id === sent ? message : { ...message, tool_call_id: id };
 }
 
 function encodeRole(
@@ -68,22 +86,34 @@ function encodeContent(
  * which OpenAI refuses in requests, and the stream's `index` in them. Some servers require content,
  * if only null.
  */
-function encodeAssistantMessage(message: ChatMessage): ChatMessage {
+function encodeAssistantMessage(message: ChatMessage, settings: ChatSettings): ChatMessage {
   const { tool_calls: calls = [], ...rest } = message;
   const content = isEmpty(rest.content) ? null : rest.content;
   if (calls === null || calls.length === 0) return { ...rest, content };
-  return { ...rest, content, tool_calls: calls.map(withoutIndex) };
+  return { ...rest, content, tool_calls: calls.map((call) => encodeToolCall(call, settings)) };
 }
 
 function isEmpty(content: ChatMessage["content"]): content is undefined | null | readonly [] {
   return content === undefined || content === null || content.length === 0;
 }
 
-function withoutIndex<Call extends object>(call: Call): Call {
-  if (!("index" in call)) return call;
-  const copy = { ...call };
-  delete copy.index;
-  return copy;
+/**
+ * The fields of a call that are not OpenAI's go back to the upstream that wrote them, and to no
+ * other. `extra_content` is a field of Google's requests, too: where nobody has marked the call,
+ * the caller's own is sent.
+ */
+function encodeToolCall(call: RequestToolCall, { fields, origins }: ChatSettings): RequestToolCall {
+  const { id, author } = origins.read(call.id);
+  if (author === "this") return { ...only(call, everyFieldOf(call)), id };
+  const known = only(call, fields.call, author === "unknown" ? "extra_content" : undefined);
+  return known.type === "custom"
+    ? { ...known, custom: only(known.custom, fields.callBody) }
+    : { ...known, function: only(known.function, fields.callBody) };
+}
+
+/** All but the number that only a stream has. */
+function everyFieldOf(call: RequestToolCall): ReadonlySet<string> {
+  return new Set(Object.keys(call).filter((field) => field !== "index"));
 }
 
 function flatten(content: readonly ContentPart[]): ChatMessage["content"] {

@@ -7,6 +7,9 @@ export interface ForwardedFields {
   readonly message: ReadonlySet<string>;
   /** In addition to the field named after the part's type, such as `text` of a `text` part. */
   readonly part: ReadonlySet<string>;
+  /** Of a tool call, and of its `function` or `custom`. */
+  readonly call: ReadonlySet<string>;
+  readonly callBody: ReadonlySet<string>;
   /** Within `image_url`, `input_audio` and `file` of a part. */
   readonly media: ReadonlySet<string>;
 }
@@ -20,6 +23,8 @@ export function forwardedFields(added: readonly string[]): ForwardedFields {
     root: new Set([...rootFields, ...added]),
     message: new Set([...messageFields, ...added]),
     part: new Set(["type", "prompt_cache_breakpoint", ...added]),
+    call: new Set(["id", "type", "function", "custom", ...added]),
+    callBody: new Set(["name", "arguments", "input", ...added]),
     media: new Set([...mediaFields, ...added]),
   };
 }

@@ -1,4 +1,3 @@
-import { finishReasons, type FinishReason } from "../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { readCounts } from "../../domain/usage/read-counts.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
@@ -12,6 +11,9 @@ import { classifyError } from "./read-failure.ts";
  */
 export function parseAnswer(text: string, field: "choices" | "data"): JsonObject {
   const value = parseJson(text);
+  // Google sends its errors in a list.
+  const [first] = listOf(value) ?? [];
+  if (isObject(first)) refuseError(first, field);
   if (!isObject(value)) throw notAnAnswer();
   refuseError(value, field);
   return value;
@@ -22,8 +24,19 @@ export function refuseError(value: JsonObject, field: "choices" | "data"): void 
   const isMarked = value["object"] === "error";
   const mayBeFlat = value[field] === undefined || value[field] === null;
   const isFlat = isMarked || (mayBeFlat && messageOf(value) !== undefined);
-  const error = errorIn(value) ?? (isFlat ? value : undefined);
+  const error = errorIn(value) ?? (isFlat ? value : errorInChoice(value));
   if (error !== undefined) throw new UpstreamFailure(classifyError(undefined, error));
+}
+
+/** OpenRouter's place for an error of one provider; it may be inside the message, too. */
+function errorInChoice({ choices }: JsonObject): JsonObject | undefined {
+  for (const choice of listOf(choices) ?? []) {
+    if (!isObject(choice)) continue;
+    const said = objectOf(choice["delta"]) ?? objectOf(choice["message"]);
+    const error = errorIn(choice) ?? (said && errorIn(said));
+    if (error !== undefined) return error;
+  }
+  return undefined;
 }
 
 /** The text of a message or of its parts; undefined if it has none. Throws for anything else. */
@@ -84,40 +97,3 @@ export function readInputUsage(value: unknown): TokenUsage | undefined {
   if (input === undefined) return undefined;
   return { inputTokens: input, outputTokens: 0, cachedInputTokens: 0, reasoningTokens: 0 };
 }
-
-/** What a choice contains, apart from its text, when it ends. */
-export interface FinishedChoice {
-  readonly hasToolCalls: boolean;
-  readonly hasFunctionCall: boolean;
-}
-
-/**
- * One of OpenAI's five reasons; servers have many more names for them. Agents stop at `stop`, so a
- * choice with a call that must be answered never has it.
- */
-export function readFinishReason(value: string, choice: FinishedChoice): FinishReason {
-  const reason = readReason(value);
-  if (reason !== "stop") return reason;
-  if (choice.hasToolCalls) return "tool_calls";
-  return choice.hasFunctionCall ? "function_call" : "stop";
-}
-
-function readReason(value: string): FinishReason {
-  if (value === "error") {
-    throw brokenAnswer("the upstream gave up on it");
-  }
-  const known = finishReasons.find((reason) => reason === value);
-  return known ?? synonyms.get(value.toLowerCase()) ?? "stop";
-}
-
-const synonyms: ReadonlyMap<string, FinishReason> = new Map([
-  ["max_tokens", "length"],
-  ["model_length", "length"],
-  ["max_length", "length"],
-  ["tool_use", "tool_calls"],
-  ["tool_call", "tool_calls"],
-  ["function", "function_call"],
-  ["safety", "content_filter"],
-  ["content_filtered", "content_filter"],
-  ["guardrail_intervened", "content_filter"],
-]);

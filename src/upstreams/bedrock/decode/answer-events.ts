@@ -3,16 +3,12 @@ import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { checkToolCallCount, tooLarge } from "../../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../../shared/json-fields.ts";
+import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { StopCutter } from "../../shared/stop-cutter.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 import { guardrailOutcome } from "./guardrail-outcome.ts";
-import {
-  isFiltered,
-  readStopReason,
-  type CallsFinish,
-  type OnUnknownStopReason,
-} from "./stop-reason.ts";
+import { isFiltered, readStopReason, type CallsFinish } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
 import {
   ignoredInput,
@@ -39,10 +35,12 @@ const longestHeldText = 4 * 1024 * 1024;
  */
 export class AnswerEvents {
   readonly #context: AnswerContext;
-  readonly #onUnknownStopReason: OnUnknownStopReason;
+  readonly #onUnknownFinish: OnUnknownFinish;
   readonly #cutter: StopCutter;
   #events: ChatEvent[] = [];
   #hasSpoken = false;
+  /** Whether there is more than thoughts. */
+  #hasContent = false;
   /** Counts tool calls from 0, because the service counts all blocks of content together. */
   #callCount = 0;
   #thoughtCount = 0;
@@ -52,9 +50,9 @@ export class AnswerEvents {
   /** The text sent to the caller, if it must be checked. */
   #saidText = "";
 
-  constructor(context: AnswerContext, onUnknownStopReason: OnUnknownStopReason) {
+  constructor(context: AnswerContext, onUnknownFinish: OnUnknownFinish) {
     this.#context = context;
-    this.#onUnknownStopReason = onUnknownStopReason;
+    this.#onUnknownFinish = onUnknownFinish;
     this.#cutter = new StopCutter(context.stopSequences);
   }
 
@@ -99,6 +97,7 @@ export class AnswerEvents {
 
   #emitText(text: string): void {
     if (text === "") return;
+    this.#hasContent = true;
     this.#events.push({ type: "text-delta", choice, text });
     if (this.#context.check === undefined) return;
     this.#saidText += text;
@@ -144,9 +143,9 @@ export class AnswerEvents {
   finish(stopReason: string | undefined, { trace, usage }: AnswerEnd = {}): void {
     const guardrail = guardrailOutcome(stopReason, trace);
     const rest = this.#restOfText();
-    const onUnknown = this.#onUnknownStopReason;
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
-    const finishReason = readStopReason(reason, this.#callsFinish(), onUnknown);
+    const ended = { callsFinish: this.#callsFinish(), hasContent: this.#hasContent || rest !== "" };
+    const finishReason = readStopReason(reason, ended, this.#onUnknownFinish);
     this.#emitText(rest);
     // An answer that was cut or filtered is incomplete, and a tool call is not the answer yet.
     const isWhole = finishReason === "stop" && reason !== "stop_sequence";
@@ -196,6 +195,7 @@ export class AnswerEvents {
   #startFunctionCall(name: string): ToolInput {
     if (this.#hasFunctionCall) return ignoredInput;
     this.#hasFunctionCall = true;
+    this.#hasContent = true;
     this.#events.push({ type: "function-call-start", choice, name });
     return new JsonInput((text) =>
       this.#events.push({ type: "function-call-delta", choice, arguments: text }),
@@ -205,6 +205,7 @@ export class AnswerEvents {
   #startToolCall(id: string, name: string, isText: boolean): ToolInput {
     const call = this.#callCount;
     this.#callCount += 1;
+    this.#hasContent = true;
     checkToolCallCount(this.#callCount);
     const kind = isText ? "custom" : "function";
     this.#events.push({ type: "tool-call-start", choice, call, id, kind, name });

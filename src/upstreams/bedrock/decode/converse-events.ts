@@ -2,12 +2,12 @@ import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type { AnswerHeaders } from "../../adapter.ts";
 import { isObject, listOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
 import { parseExactly } from "./exact-json.ts";
 import { failureInAnswer } from "../failures/read-failure.ts";
-import type { OnUnknownStopReason } from "./stop-reason.ts";
 import { wholeThought } from "../thinking/streamed-thought.ts";
 import { readUsage } from "./usage.ts";
 
@@ -18,7 +18,7 @@ import { readUsage } from "./usage.ts";
 export function converseEvents(
   { json, headers }: WholeText,
   context: AnswerContext,
-  onUnknownStopReason: OnUnknownStopReason,
+  onUnknownFinish: OnUnknownFinish,
 ): readonly ChatEvent[] {
   try {
     const body = parseExactly(json);
@@ -28,7 +28,7 @@ export function converseEvents(
       throw failureInAnswer(body, headers) ?? brokenAnswer("the upstream's answer has no content");
     }
     const blocks = withoutAnswerBesideCalls(content, context.answerTool);
-    return readAnswer(body, blocks, new AnswerEvents(context, onUnknownStopReason));
+    return readAnswer(body, blocks, new AnswerEvents(context, onUnknownFinish));
   } catch (error) {
     throw answerFailure(error);
   }

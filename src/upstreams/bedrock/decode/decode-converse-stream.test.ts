@@ -11,6 +11,7 @@ import {
 } from "../../../../test/support/bedrock-frames.ts";
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import type { UpstreamFailureDetails } from "../../../domain/errors/upstream-failure.ts";
+import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
 import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
 import goldenStreams from "../golden-answers/streams.json";
 
@@ -35,8 +36,8 @@ function decode(
   context?: ContextFixture,
   malformedEvents = 0,
 ): Decoded {
-  const limits = { malformedEvents };
-  const decoder = new ConverseStreamDecoder(contextOf(context), () => undefined, limits);
+  const reader = { context: contextOf(context), onUnknownFinish: () => undefined };
+  const decoder = new ConverseStreamDecoder(reader, { ...decoderLimits, malformedEvents });
   const isOver = (): boolean => decoder.isDone || decoder.failure !== undefined;
   const events: ChatEvent[] = [];
   for (const piece of pieces) if (!isOver()) events.push(...decoder.push(piece));

@@ -1,8 +1,9 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import type { DecoderLimits, StreamDecoder } from "../../adapter.ts";
-import { JsonBody } from "../../shared/json-body.ts";
+import type { AnswerHeaders, DecoderLimits, StreamDecoder, WholeAnswer } from "../../adapter.ts";
+import type { OnUnknownFinish } from "../../shared/finish-words.ts";
+import { inPieces } from "../../shared/in-pieces.ts";
 import {
   isObject,
   numberOf,
@@ -12,28 +13,37 @@ import {
   type JsonObject,
 } from "../../shared/json-fields.ts";
 import { MalformedEvents } from "../../shared/malformed-events.ts";
+import { WholeBody } from "../../shared/whole-body.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import { answerFailure, brokenAnswer } from "./broken-answer.ts";
+import { converseEvents } from "./converse-events.ts";
 import { FrameReader, type Frame } from "../event-stream/event-stream.ts";
 import { failureOfException } from "../failures/exceptions.ts";
 import { eventsOfChunk } from "../invoke/native-answer.ts";
 import { failureInAnswer } from "../failures/read-failure.ts";
 import { hasProperShape, type KnownEvent } from "./stream-event-shape.ts";
-import type { OnUnknownStopReason } from "./stop-reason.ts";
 import type { ToolInput } from "../tools/streamed-tool-input.ts";
 import { StreamedThought } from "../thinking/streamed-thought.ts";
 import { readUsage } from "./usage.ts";
 
+export interface ConverseReader {
+  readonly context: AnswerContext;
+  readonly onUnknownFinish: OnUnknownFinish;
+  /** Turns a whole answer in another format into Converse's; undefined where it has that. */
+  readonly asConverse?: (answer: WholeAnswer) => WholeAnswer;
+}
+
 /**
  * Reads a ConverseStream, or the stream of an imported model, as events. The finish is held back
  * until the metadata after it or the end of the body, so an exception in between never follows an
- * answer that looked whole.
+ * answer that looked whole. A whole answer in place of a stream is replayed.
  */
 export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   readonly #frames = new FrameReader();
   readonly #text = new TextDecoder();
-  readonly #jsonBody = new JsonBody();
+  readonly #body: WholeBody;
+  readonly #reader: ConverseReader;
   readonly #malformed: MalformedEvents;
   readonly #answer: AnswerEvents;
   /** Tool inputs that are incomplete, by the service's index of the block. */
@@ -49,13 +59,11 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   #isDone = false;
   #failure: UpstreamFailure | undefined;
 
-  constructor(
-    context: AnswerContext,
-    onUnknownStopReason: OnUnknownStopReason,
-    { malformedEvents }: DecoderLimits,
-  ) {
-    this.#answer = new AnswerEvents(context, onUnknownStopReason);
-    this.#malformed = new MalformedEvents(malformedEvents);
+  constructor(reader: ConverseReader, limits: DecoderLimits) {
+    this.#reader = reader;
+    this.#answer = new AnswerEvents(reader.context, reader.onUnknownFinish);
+    this.#malformed = new MalformedEvents(limits.malformedEvents);
+    this.#body = new WholeBody(limits);
   }
 
   get failure(): UpstreamFailure | undefined {
@@ -75,16 +83,38 @@ export class ConverseStreamDecoder implements StreamDecoder<ChatEvent> {
   }
 
   push(bytes: Uint8Array): readonly ChatEvent[] {
-    if (this.#jsonBody.take(bytes)) return [];
-    if (!this.#isOver()) this.#readFrames(bytes);
+    if (!this.#isOver() && !this.#isBody(bytes)) this.#readFrames(bytes);
     return this.#answer.take();
   }
 
   end(): readonly ChatEvent[] {
-    const { text } = this.#jsonBody;
-    if (text !== undefined) this.#failure ??= failureOfBody(text);
-    if (!this.#isOver()) this.#readEnd();
+    if (this.#isOver()) return [];
+    const json = this.#body.end();
+    if (json !== undefined) return this.#replay(json);
+    this.#readEnd();
     return this.#answer.take();
+  }
+
+  #isBody(bytes: Uint8Array): boolean {
+    try {
+      return this.#body.take(bytes);
+    } catch (error) {
+      this.#failure = answerFailure(error);
+      return true;
+    }
+  }
+
+  #replay(json: string): readonly ChatEvent[] {
+    const { context, onUnknownFinish, asConverse } = this.#reader;
+    try {
+      const whole = { json: asConverse === undefined ? json : converted(json, asConverse) };
+      const events = inPieces(converseEvents(whole, context, onUnknownFinish));
+      this.#isDone = true;
+      return events;
+    } catch (error) {
+      this.#failure = answerFailure(error);
+      return [];
+    }
   }
 
   #isOver(): boolean {
@@ -254,9 +284,10 @@ function exceptionFailure(name: string | undefined, body: JsonObject): UpstreamF
   return new UpstreamFailure(failureOfException({ name, body }));
 }
 
-/** The failure of an answer that is a JSON object instead of a stream. */
-function failureOfBody(json: string): UpstreamFailure {
-  const body = parseObject(json);
-  const failure = body && failureInAnswer(body);
-  return failure ?? brokenAnswer("the upstream answered a request for a stream with JSON");
+/** Headers of a stream are not kept; some formats have their counts there. */
+const noHeaders: AnswerHeaders = { get: () => null };
+
+function converted(json: string, asConverse: (answer: WholeAnswer) => WholeAnswer): string {
+  const { body } = asConverse({ headers: noHeaders, body: new TextEncoder().encode(json) });
+  return new TextDecoder().decode(body);
 }

@@ -5,7 +5,8 @@ import type { ChatChoice, ChatEvent, ChatResult } from "../../../domain/chat/cha
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { decodeConverse } from "./decode-converse.ts";
 import goldenAnswers from "../golden-answers/answers.json";
-import { WholeAnswerReplay } from "./replay-whole-answer.ts";
+import { decoderLimits } from "../../../../test/support/answer-decoding.ts";
+import { ConverseStreamDecoder } from "./decode-converse-stream.ts";
 
 interface GoldenAnswer {
   readonly name: string;
@@ -57,7 +58,10 @@ interface Replayed {
 }
 
 function replay(pieces: readonly Uint8Array[], context = plain): Replayed {
-  const decoder = new WholeAnswerReplay(context);
+  const decoder = new ConverseStreamDecoder(
+    { context, onUnknownFinish: () => undefined },
+    decoderLimits,
+  );
   const early = pieces.flatMap((piece) => decoder.push(piece));
   expect(early).toEqual([]);
   const events = decoder.end();
@@ -185,17 +189,4 @@ test("the events of a replay are the same for any split of the body", () => {
     }),
     { numRuns: 100 },
   );
-});
-
-test("a replay collects a bounded answer", () => {
-  const decoder = new WholeAnswerReplay(plain);
-  const piece = new Uint8Array(1024 * 1024).fill(0x20);
-  let pushes = 0;
-  while (decoder.failure === undefined && pushes < 1_000) {
-    decoder.push(piece);
-    pushes += 1;
-  }
-  expect(pushes).toBe(65);
-  expect(decoder.failure?.details.kind).toBe("broken-answer");
-  expect(decoder.end()).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { answerServices, decoderLimits } from "../../../../test/support/answer-decoding.ts";
 import { ChatStreamDecoder } from "./decode-chat-stream.ts";
 
 interface Decoded {
@@ -11,8 +12,8 @@ interface Decoded {
 }
 
 function decodePieces(pieces: readonly Uint8Array[], malformedEvents = 0): Decoded {
-  let ids = 0;
-  const decoder = new ChatStreamDecoder(() => `call_new${(ids += 1)}`, { malformedEvents });
+  const limits = { ...decoderLimits, malformedEvents };
+  const decoder = new ChatStreamDecoder(answerServices("call_new"), limits);
   const events: ChatEvent[] = [];
   for (const piece of pieces) {
     events.push(...decoder.push(piece));

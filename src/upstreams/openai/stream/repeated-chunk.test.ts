@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { answerServices, decoderLimits } from "../../../../test/support/answer-decoding.ts";
 import { ChatStreamDecoder } from "./decode-chat-stream.ts";
 import { RepeatedChunk } from "./repeated-chunk.ts";
 
@@ -88,10 +89,10 @@ test("a stream gives the same events as its chunks parsed one by one", () => {
         const data = JSON.stringify({ id: "1", choices: [choice] });
         return `data: ${data.replace('"content":', `"content":${space}`)}\n\n`;
       });
-      const together = new ChatStreamDecoder(() => "id", { malformedEvents: 0 });
+      const together = new ChatStreamDecoder(answerServices(), decoderLimits);
       const got = frames.flatMap((frame) => together.push(Buffer.from(frame)));
       // None repeats another when each has its own id.
-      const apart = new ChatStreamDecoder(() => "id", { malformedEvents: 0 });
+      const apart = new ChatStreamDecoder(answerServices(), decoderLimits);
       const expected = frames.flatMap((frame, place) =>
         apart.push(Buffer.from(frame.replace('"id":"1"', `"id":"${place}"`))),
       );

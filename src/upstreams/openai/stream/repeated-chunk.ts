@@ -18,21 +18,26 @@ const contentStart = /"content"\s*:\s*"/;
 export class RepeatedChunk {
   #lessons = 0;
   /** The JSON before and after the text; undefined until it is known. */
-  #known: { readonly before: string; readonly after: string; readonly choice: number } | undefined;
+  #known:
+    { readonly before: string; readonly after: string; readonly event: TextDelta } | undefined;
 
   /** Undefined for data that must be parsed as a whole. */
   read(data: string): TextDelta | undefined {
     if (this.#known === undefined) return undefined;
-    const { before, after, choice } = this.#known;
+    const { before, after, event } = this.#known;
     const end = data.length - after.length;
     if (end <= before.length || !data.startsWith(before) || !data.endsWith(after)) return undefined;
     const text = readJsonText(data.slice(before.length, end));
     // An empty text has no event.
-    return text === undefined || text === "" ? undefined : { type: "text-delta", choice, text };
+    if (text === undefined || text === "") return undefined;
+    const { choice, extra } = event;
+    const delta: TextDelta = { type: "text-delta", choice, text };
+    return extra === undefined ? delta : { ...delta, extra };
   }
 
   /**
-   * Learns from a chunk in the middle of an answer; `events` are all events that `data` contains.
+   * Learns from a chunk in the middle of an answer; `events` are all events that `data` contains,
+   * with no field of an earlier chunk.
    */
   learn(data: string, events: readonly ChatEvent[]): void {
     const [event] = events;
@@ -47,7 +52,7 @@ export class RepeatedChunk {
     const after = data.slice(at + literal.length);
     // The match may be another field of the same name.
     if (textOf(`${before}"${otherText}"${after}`) !== otherText) return;
-    this.#known = { before, after, choice: event.choice };
+    this.#known = { before, after, event };
   }
 }
 

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { mostToolCalls } from "../../shared/answer-bounds.ts";
+import { answerServices } from "../../../../test/support/answer-decoding.ts";
 import { ToolCallTracker } from "./tool-call-tracker.ts";
 
 /** The calls that a client assembles from the events. */
 function callsOf(fragments: readonly unknown[]) {
-  let ids = 0;
-  const tracker = new ToolCallTracker(0, () => `new_${(ids += 1)}`);
+  const tracker = new ToolCallTracker(0, answerServices(), new Set());
   const events: ChatEvent[] = [];
   for (const fragment of fragments) tracker.read([fragment], events);
   tracker.finish(events);
@@ -93,9 +93,7 @@ test("a new id in every fragment of one call begins no new call", () => {
 });
 
 test("arguments before the name wait for it, and a nameless call is not lost", () => {
-  expect(callsOf([more(0, "{"), begin(0, "a", "f"), more(0, "}")])).toEqual([
-    call("new_1", "f", "{}"),
-  ]);
+  expect(callsOf([more(0, "{"), begin(0, "a", "f"), more(0, "}")])).toEqual([call("a", "f", "{}")]);
   expect(callsOf([more(0, "{}", "a")])).toEqual([call("a", "", "{}")]);
 });
 
@@ -140,4 +138,85 @@ test("too many characters of arguments before names are a broken answer", () => 
     Array.from({ length: count }, (_, index) => more(index % 2, text));
   expect(callsOf(nameless(4))).toHaveLength(2);
   expect(() => callsOf(nameless(5))).toThrow("before its name");
+});
+
+test("a name after complete arguments begins a call, and so do more arguments after it", () => {
+  const both = [call("new_1", "f", '{"a":1}'), call("new_2", "f", '{"a":2}')];
+  for (const index of [0, undefined]) {
+    const first = begin(index, undefined, "f", '{"a":1}');
+    expect(callsOf([first, begin(index, undefined, "f", '{"a":2}')])).toEqual(both);
+    expect(callsOf([first, begin(index, " ", "f"), more(index, '{"a":2}')])).toEqual(both);
+    // In pieces; braces within a text do not end it.
+    const pieces = [begin(index, "", "f", '{"a":"}'), more(index, '\\"}"'), more(index, "}")];
+    expect(callsOf([...pieces, begin(index, "", "g", "{}")])).toEqual([
+      call("new_1", "f", '{"a":"}\\"}"}'),
+      call("new_2", "g", "{}"),
+    ]);
+  }
+});
+
+test("a list names each call once, also where no call has arguments", () => {
+  const events: ChatEvent[] = [];
+  const tracker = new ToolCallTracker(0, answerServices(), new Set());
+  tracker.read([begin(0, "", "f"), begin(0, "", "f"), begin(0, "", "f")], events);
+  tracker.read([begin(0, "", "f", "{}")], events);
+  expect(tracker.count).toBe(3);
+});
+
+test("a name that is repeated with nothing more begins no call", () => {
+  for (const id of ["a", undefined]) {
+    const fragments = [begin(0, id, "f", '{"a":'), begin(0, id, "f", "1}"), begin(0, id, "f")];
+    expect(callsOf(fragments)).toEqual([call(id ?? "new_1", "f", '{"a":1}')]);
+  }
+  // A server that repeats the whole call at the end.
+  const whole = begin(0, "a", "f", '{"a":1}');
+  expect(callsOf([whole, whole])).toEqual([call("a", "f", '{"a":1}')]);
+});
+
+test("one id with two names, two numbers or two arguments is two calls with two ids", () => {
+  expect(callsOf([begin(0, "a", "f", "{}"), begin(0, "a", "g", "{}")])).toEqual([
+    call("a", "f", "{}"),
+    call("new_1", "g", "{}"),
+  ]);
+  expect(callsOf([begin(0, "a", "f", '{"a":1}'), begin(0, "a", "f", '{"a":2}')])).toEqual([
+    call("a", "f", '{"a":1}'),
+    call("new_1", "f", '{"a":2}'),
+  ]);
+  const interleaved = [begin(0, "a", "f"), begin(1, "a", "f"), more(0, "{1", "a"), more(1, "{2")];
+  expect(callsOf([...interleaved, more(0, "}", "a"), more(1, "}", "a")])).toEqual([
+    call("a", "f", "{1}"),
+    call("new_1", "f", "{2}"),
+  ]);
+});
+
+test("an id that comes after its call has begun begins no other", () => {
+  expect(callsOf([begin(0, undefined, "f"), begin(0, "a", "f", "{}")])).toEqual([
+    call("new_1", "f", "{}"),
+  ]);
+});
+
+test("a new id after complete arguments begins a call, also without a name", () => {
+  const calls = callsOf([begin(0, "a", "f", "{}"), more(0, '{"a":1}', "b")]);
+  expect(calls.map(({ id, text }) => [id, text])).toEqual([
+    ["a", "{}"],
+    ["b", '{"a":1}'],
+  ]);
+});
+
+test("interleaved calls are told apart by id, where all have one number, and by number", () => {
+  const expected = [call("a", "f", '{"a":1}'), call("b", "f", '{"a":2}')];
+  for (const [one, two] of [
+    [0, 0],
+    [undefined, undefined],
+    [1, 0],
+  ]) {
+    expect(
+      callsOf([
+        begin(one, "a", "f", '{"a"'),
+        begin(two, "b", "f", '{"a"'),
+        more(one, ":1}", "a"),
+        more(two, ":2}", "b"),
+      ]),
+    ).toEqual(expected);
+  }
 });

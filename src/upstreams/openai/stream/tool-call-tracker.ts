@@ -1,24 +1,46 @@
-import type { ChatEvent, ToolCallKind } from "../../../domain/chat/chat.ts";
-import { checkToolCallCount } from "../../shared/answer-bounds.ts";
-import {
-  isObject,
-  nonEmpty,
-  numberOf,
-  objectOf,
-  type JsonObject,
-} from "../../shared/json-fields.ts";
+import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
+import type {
+  ChatEvent,
+  ExtraFields,
+  ToolCallExtra,
+  ToolCallKind,
+} from "../../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { readArguments } from "../decode-chat.ts";
+import { checkToolCallCount } from "../../shared/answer-bounds.ts";
+import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { AnswerServices } from "../answer-services.ts";
+import { extraFields, isKnown } from "../extra-fields.ts";
+import { JsonProgress } from "./json-progress.ts";
+
+/** What a piece of a call says. */
+interface Fragment {
+  readonly id: string | undefined;
+  readonly index: number | undefined;
+  readonly name: string | undefined;
+  readonly kind: ToolCallKind;
+  readonly text: string;
+  readonly extra: ToolCallExtra | undefined;
+}
 
 interface OpenCall {
   /** Counted from 0 without gaps, independent of the upstream's numbers. */
   readonly call: number;
-  readonly id: string;
   readonly kind: ToolCallKind;
+  readonly index: number | undefined;
+  /** The upstream's own. */
+  id: string | undefined;
   name: string;
   hasStarted: boolean;
-  /** Arguments that arrived before the name. */
+  /** Arguments and fields that arrived before the name. */
   pending: string;
+  extra: ToolCallExtra | undefined;
+  readonly progress: JsonProgress;
+  /** The number of the list in which its name came last. */
+  namedIn: number;
+  /** Whether its name came again after complete arguments: it, or the head of another call. */
+  isNamedAgain: boolean;
+  /** Its arguments, if they came in one piece. */
+  wholeText: string | undefined;
 }
 
 /**
@@ -27,28 +49,38 @@ interface OpenCall {
  */
 const mostPendingCharacters = 4 * 1024 * 1024;
 
-/** Follows the tool calls of one choice through a stream's fragments, in linear time. */
+/** Follows the tool calls of one choice through the fragments of an answer, in linear time. */
 export class ToolCallTracker {
   readonly #choice: number;
-  readonly #newId: () => string;
+  readonly #services: AnswerServices;
+  readonly #usedIds: Set<string>;
   readonly #calls: OpenCall[] = [];
   #pendingCharacters = 0;
+  #lists = 0;
+  /** The latest call with each of the upstream's ids, and numbers. */
   readonly #byId = new Map<string, OpenCall>();
-  /** The latest call with each of the upstream's numbers. */
   readonly #byIndex = new Map<number, OpenCall>();
 
-  constructor(choice: number, newId: () => string) {
+  /** `usedIds`: of the calls of the whole answer. */
+  constructor(choice: number, services: AnswerServices, usedIds: Set<string>) {
     this.#choice = choice;
-    this.#newId = newId;
+    this.#services = services;
+    this.#usedIds = usedIds;
   }
 
   get count(): number {
     return this.#calls.length;
   }
 
-  read(fragments: readonly unknown[] | undefined, events: ChatEvent[]): void {
-    for (const fragment of fragments ?? []) {
-      if (isObject(fragment)) this.#readFragment(fragment, events);
+  /** Whether the arguments of a call are incomplete. */
+  get hasHalfCall(): boolean {
+    return this.#calls.some(({ kind, progress }) => kind === "function" && progress.isOpen);
+  }
+
+  read(fragments: readonly unknown[], events: ChatEvent[]): void {
+    this.#lists += 1;
+    for (const fragment of fragments) {
+      if (isObject(fragment)) this.#readFragment(readFragment(fragment), events);
     }
   }
 
@@ -57,66 +89,169 @@ export class ToolCallTracker {
     for (const open of this.#calls) if (!open.hasStarted) this.#start(open, events);
   }
 
-  #readFragment(fragment: JsonObject, events: ChatEvent[]): void {
-    const custom = objectOf(fragment["custom"]);
-    const body = custom ?? objectOf(fragment["function"]) ?? {};
-    const name = nonEmpty(body["name"]);
-    const open = this.#find(fragment, name) ?? this.#open(fragment, custom !== undefined);
-    if (open.name === "") open.name = name ?? "";
-    const text = readArguments(body[custom === undefined ? "arguments" : "input"]);
-    if (!open.hasStarted) {
-      this.#pendingCharacters += text.length;
-      if (this.#pendingCharacters > mostPendingCharacters) throw nameTooLate();
-      open.pending += text;
-      if (open.name !== "") this.#start(open, events);
-    } else this.#append(open, text, events);
+  #readFragment(fragment: Fragment, events: ChatEvent[]): void {
+    const candidate = this.#candidate(fragment);
+    const continued =
+      candidate !== undefined && this.#continues(candidate, fragment) ? candidate : undefined;
+    // Some servers repeat whole calls at the end.
+    if (continued !== undefined && isRepeated(continued, fragment)) return;
+    const open = continued ?? this.#open(fragment, candidate);
+    this.#note(open, fragment);
+    const { text, extra } = fragment;
+    if (open.hasStarted) return this.#append(open, { text, extra }, events);
+    this.#pendingCharacters += text.length;
+    if (this.#pendingCharacters > mostPendingCharacters) throw nameTooLate();
+    open.pending += text;
+    open.extra = joined(open.extra, extra);
+    if (open.name !== "") this.#start(open, events);
+  }
+
+  /** The call that a fragment would continue: by its id if it is known, else by its number. */
+  #candidate({ id, index }: Fragment): OpenCall | undefined {
+    const numbered = index === undefined ? this.#calls.at(-1) : this.#byIndex.get(index);
+    const known = id === undefined ? undefined : this.#byId.get(id);
+    if (known === undefined || known === numbered) return numbered;
+    // Two calls may have one id.
+    return numbered?.id === id && index !== undefined ? numbered : known;
   }
 
   /**
-   * By id where it is known. Some servers give parallel calls the same index, no index or no id,
-   * and some give every fragment of one call a new id: a name then begins a call.
+   * Servers repeat ids and names in every fragment, give every fragment a new id, or give all
+   * calls one number, one id or none. Without a name, only arguments after complete ones begin a
+   * call.
    */
-  #find(fragment: JsonObject, name: string | undefined): OpenCall | undefined {
-    const id = nonEmpty(fragment["id"]);
-    const known = id === undefined ? undefined : this.#byId.get(id);
-    if (known !== undefined) return known;
-    const index = numberOf(fragment["index"]);
-    const latest = index === undefined ? this.#calls.at(-1) : this.#byIndex.get(index);
-    if (latest === undefined || name === undefined || latest.name === "") return latest;
-    return id === undefined && name === latest.name ? latest : undefined;
+  #continues(open: OpenCall, { id, index, name, text }: Fragment): boolean {
+    const isOtherId = id !== undefined && open.id !== undefined && id !== open.id;
+    const isComplete = open.kind === "function" && open.progress.isComplete;
+    const beginsValue = isComplete && text.trim() !== "";
+    if (name === undefined) return !beginsValue || !(isOtherId || open.isNamedAgain);
+    if (isOtherId || (open.name !== "" && name !== open.name)) return false;
+    if (index !== undefined && open.index !== undefined && index !== open.index) return false;
+    if (isComplete && id !== undefined && open.id === undefined) return false;
+    // A list names each call once.
+    if (open.namedIn === this.#lists) return false;
+    return !beginsValue || (id !== undefined && text === open.wholeText);
   }
 
-  #open(fragment: JsonObject, isCustom: boolean): OpenCall {
+  /** `before`: the call that the fragment does not continue; a name after its end is this one's. */
+  #open({ id, index, kind, name, text }: Fragment, before: OpenCall | undefined): OpenCall {
     const call = this.#calls.length;
     checkToolCallCount(call + 1);
-    const index = numberOf(fragment["index"]);
     const open: OpenCall = {
       call,
-      id: nonEmpty(fragment["id"]) ?? this.#newId(),
-      kind: isCustom ? "custom" : "function",
-      name: "",
+      kind,
+      index,
+      id,
+      name: name ?? (before?.isNamedAgain === true ? before.name : ""),
       hasStarted: false,
       pending: "",
+      extra: undefined,
+      progress: new JsonProgress(),
+      namedIn: 0,
+      isNamedAgain: false,
+      wholeText: text,
     };
     this.#calls.push(open);
-    this.#byId.set(open.id, open);
     if (index !== undefined) this.#byIndex.set(index, open);
     return open;
   }
 
-  #start(open: OpenCall, events: ChatEvent[]): void {
-    open.hasStarted = true;
-    const { call, id, kind, name } = open;
-    events.push({ type: "tool-call-start", choice: this.#choice, call, id, kind, name });
-    this.#pendingCharacters -= open.pending.length;
-    this.#append(open, open.pending, events);
-    open.pending = "";
+  #note(open: OpenCall, { id, name, text }: Fragment): void {
+    open.id ??= id;
+    if (id !== undefined && open.id === id) this.#byId.set(id, open);
+    if (name !== undefined) {
+      open.isNamedAgain = open.name !== "" && open.progress.isComplete;
+      open.namedIn = this.#lists;
+      if (open.name === "") open.name = name;
+    }
+    open.progress.push(text);
+    if (text !== "" && text !== open.wholeText) open.wholeText = undefined;
   }
 
-  #append({ call }: OpenCall, text: string, events: ChatEvent[]): void {
-    if (text === "") return;
-    events.push({ type: "tool-call-delta", choice: this.#choice, call, arguments: text });
+  #start(open: OpenCall, events: ChatEvent[]): void {
+    open.hasStarted = true;
+    const { call, kind, name, extra, pending } = open;
+    const id = this.#idOf(open);
+    const start = { type: "tool-call-start", choice: this.#choice, call, id, kind, name } as const;
+    events.push(extra === undefined ? start : { ...start, extra });
+    this.#pendingCharacters -= pending.length;
+    this.#append(open, { text: pending, extra: undefined }, events);
+    open.pending = "";
+    open.extra = undefined;
   }
+
+  /** Callers answer calls by their ids, so no two have the same. */
+  #idOf({ id, extra }: OpenCall): string {
+    const { newToolCallId, origins } = this.#services;
+    const own = id === undefined || this.#usedIds.has(id) ? newToolCallId() : id;
+    this.#usedIds.add(own);
+    return extra === undefined ? own : origins.marked(own);
+  }
+
+  #append(
+    { call }: OpenCall,
+    { text, extra }: Pick<Fragment, "text" | "extra">,
+    events: ChatEvent[],
+  ): void {
+    if (text === "" && extra === undefined) return;
+    const delta = {
+      type: "tool-call-delta",
+      choice: this.#choice,
+      call,
+      arguments: text,
+    } as const;
+    events.push(extra === undefined ? delta : { ...delta, extra });
+  }
+}
+
+function readFragment(fragment: JsonObject): Fragment {
+  const custom = objectOf(fragment["custom"]);
+  const body = custom ?? objectOf(fragment["function"]) ?? {};
+  return {
+    id: notBlank(fragment["id"]),
+    index: numberOf(fragment["index"]),
+    name: notBlank(body["name"]),
+    kind: custom === undefined ? "function" : "custom",
+    text: readArguments(body[custom === undefined ? "arguments" : "input"]),
+    extra: extraOf(extraFields(fragment, isKnown.call), extraFields(body, isKnown.body)),
+  };
+}
+
+/** Servers send empty and blank texts when they mean none. */
+function notBlank(value: unknown): string | undefined {
+  const text = textOf(value);
+  return text === undefined || text.trim() === "" ? undefined : text;
+}
+
+/** Some servers send the arguments as an object instead of its JSON text. */
+export function readArguments(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : wellFormedJson(value);
+}
+
+function extraOf(
+  call: ExtraFields | undefined,
+  body: ExtraFields | undefined,
+): ToolCallExtra | undefined {
+  return call === undefined && body === undefined ? undefined : { call, body };
+}
+
+function joined(
+  before: ToolCallExtra | undefined,
+  more: ToolCallExtra | undefined,
+): ToolCallExtra | undefined {
+  if (before === undefined || more === undefined) return more ?? before;
+  return extraOf({ ...before.call, ...more.call }, { ...before.body, ...more.body });
+}
+
+function isRepeated(open: OpenCall, { id, name, text }: Fragment): boolean {
+  return (
+    id !== undefined &&
+    name !== undefined &&
+    text !== "" &&
+    open.progress.isComplete &&
+    text === open.wholeText
+  );
 }
 
 function nameTooLate(): UpstreamFailure {

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+
+/** Who wrote a tool call that a caller sends back. */
+export interface CallOrigin {
+  /** The id as its upstream wrote it, if that is this one. */
+  readonly id: string;
+  /** `unknown`: the id has no mark, so the call has no fields of an upstream, or is not from here. */
+  readonly author: "this" | "another" | "unknown";
+}
+
+/**
+ * Tool calls may have fields that only their upstream understands and needs back, such as Gemini's
+ * signatures. Other servers refuse them. Callers keep the id of a call, even those that rebuild all
+ * the rest, so the id of such a call gets a mark of the upstream.
+ */
+export class CallOrigins {
+  readonly #upstream: string;
+
+  /** `upstream`: what tells it from others, such as its address. */
+  constructor(upstream: string) {
+    this.#upstream = upstream;
+  }
+
+  marked(id: string): string {
+    return `${id}__${this.#digest(id)}`;
+  }
+
+  read(id: string): CallOrigin {
+    if (!mark.test(id)) return { id, author: "unknown" };
+    const own = id.slice(0, -markLength);
+    return this.marked(own) === id ? { id: own, author: "this" } : { id, author: "another" };
+  }
+
+  #digest(id: string): string {
+    const hash = createHash("sha256").update(this.#upstream).update("\0").update(id);
+    return hash.digest("base64url").slice(0, digestLength);
+  }
+}
+
+/** In characters: OpenAI takes ids of 40, and its own have 29. */
+const digestLength = 8;
+const markLength = digestLength + 2;
+const mark = /__[\w-]{8}$/;

@@ -1,0 +1,145 @@
+import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { checkChoiceCount } from "../../shared/answer-bounds.ts";
+import { isObject, listOf, nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
+import type { AnswerServices } from "../answer-services.ts";
+import { extraFields, isKnown, tokenDetails } from "../extra-fields.ts";
+import { brokenAnswer, readUsage } from "../read-answer.ts";
+import { ChoiceReader, type SharedParts } from "./choice-reader.ts";
+import { checkWholeChoice, hasContent, readWhole } from "./whole-choices.ts";
+
+type UsageReport = Extract<ChatEvent, { type: "usage-report" }>;
+
+/**
+ * Turns the objects of one answer into events: the chunks of a stream, or a whole answer. Servers
+ * may repeat or omit fields and have other indexes, but an answer must not be cut: every choice
+ * needs its finish.
+ */
+export class AnswerReader {
+  readonly #choices = new Map<number, ChoiceReader>();
+  readonly #shared: SharedParts;
+  #systemFingerprint: string | undefined;
+  #serviceTier: string | undefined;
+  #hasStarted = false;
+  #usage: UsageReport | undefined;
+
+  constructor(services: AnswerServices) {
+    this.#shared = {
+      services,
+      usedIds: new Set(),
+      answerExtra: undefined,
+      choicesWithExtra: 0,
+      unsureFinishes: [],
+    };
+  }
+
+  /** Whether there was content. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
+  }
+
+  /** Whether a call has begun whose choice has not ended. */
+  get isWithinCall(): boolean {
+    return [...this.#choices.values()].some(({ isWithinCall }) => isWithinCall);
+  }
+
+  /** Whether fields of earlier chunks wait for an event. */
+  get hasExtra(): boolean {
+    return this.#shared.answerExtra !== undefined || this.#shared.choicesWithExtra > 0;
+  }
+
+  readChunk(chunk: JsonObject, events: ChatEvent[]): void {
+    this.#readStart(chunk);
+    const choices = listOf(chunk["choices"]) ?? [];
+    for (let position = 0; position < choices.length; position += 1) {
+      const choice = choices[position];
+      if (!isObject(choice)) continue;
+      const before = events.length;
+      try {
+        this.#choiceAt(numberOf(choice["index"]) ?? position).read(choice, events);
+      } finally {
+        if (!this.#hasStarted && events.length > before) this.#start(events, before);
+      }
+    }
+    this.#reportUsage(chunk, events);
+  }
+
+  /** A whole answer as JSON; each choice has its message, and may lack the reason of its end. */
+  readWhole(json: string, events: ChatEvent[]): void {
+    const answer = readWhole(json);
+    this.#readStart(answer);
+    this.#start(events, 0);
+    const choices = listOf(answer["choices"]) ?? [];
+    for (const [position, value] of choices.entries()) {
+      const choice = checkWholeChoice(value);
+      const index = numberOf(choice["index"]) ?? position;
+      const reader = this.#choiceAt(this.#choices.has(index) ? position : index);
+      const before = events.length;
+      reader.read(choice, events);
+      if (events.length === before && !hasContent(choice)) throw brokenAnswer("a choice is empty");
+      reader.finishUnsaid(events);
+    }
+    this.#reportUsage(answer, events);
+    this.end(events);
+  }
+
+  /**
+   * The end of the answer: the ends of choices in unknown words count now, and usage after them.
+   * Throws `UpstreamFailure` if it was cut.
+   */
+  end(events: ChatEvent[]): void {
+    const choices = [...this.#choices.values()];
+    if (choices.length === 0 || !choices.every(({ isFinished }) => isFinished)) {
+      const failure = brokenAnswer("the upstream's stream ended before the answer was finished");
+      throw failure.withUsage(this.#usage?.usage);
+    }
+    const finishes = this.#shared.unsureFinishes.splice(0);
+    if (finishes.length === 0) return;
+    if (!this.#hasStarted) this.#start(events, events.length);
+    events.push(...finishes);
+    if (this.#usage !== undefined) events.push(this.#usage);
+    this.#usage = undefined;
+  }
+
+  /** Some servers begin with a chunk without these fields. */
+  #readStart(chunk: JsonObject): void {
+    const extra = extraFields(chunk, isKnown.answer);
+    if (extra !== undefined) this.#shared.answerExtra = extra;
+    if (this.#hasStarted) return;
+    this.#systemFingerprint ??= nonEmpty(chunk["system_fingerprint"]);
+    this.#serviceTier ??= nonEmpty(chunk["service_tier"]);
+  }
+
+  #start(events: ChatEvent[], at: number): void {
+    this.#hasStarted = true;
+    events.splice(at, 0, {
+      type: "answer-start",
+      systemFingerprint: this.#systemFingerprint,
+      serviceTier: this.#serviceTier,
+    });
+  }
+
+  /**
+   * Held back until there is content, so that a failure right after it can still be retried, and
+   * behind the end of a choice that waits for the end of the answer.
+   */
+  #reportUsage(chunk: JsonObject, events: ChatEvent[]): void {
+    const usage = readUsage(chunk["usage"]);
+    if (usage !== undefined) {
+      const details = tokenDetails(chunk["usage"]);
+      this.#usage = { type: "usage-report", usage, ...(details && { details }) };
+    }
+    if (this.#usage === undefined || !this.#hasStarted) return;
+    if (this.#shared.unsureFinishes.length > 0) return;
+    events.push(this.#usage);
+    this.#usage = undefined;
+  }
+
+  #choiceAt(index: number): ChoiceReader {
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    checkChoiceCount(this.#choices.size + 1);
+    const choice = new ChoiceReader(index, this.#shared);
+    this.#choices.set(index, choice);
+    return choice;
+  }
+}

@@ -1,0 +1,215 @@
+import type {
+  ChatChoice,
+  ChatEvent,
+  ChatResult,
+  ExtraFields,
+  FinishReason,
+  GuardrailOutcome,
+  ReasoningBlock,
+  ResultToolCall,
+  TokenDetails,
+  TokenLogprobs,
+  ToolCallExtra,
+} from "../../domain/chat/chat.ts";
+import type { TokenUsage } from "../../domain/usage/usage.ts";
+import { isObject } from "./json-fields.ts";
+
+/** Joins the events of an answer, which must be whole, into a result. */
+export function collectAnswer(events: readonly ChatEvent[]): ChatResult {
+  const answer = new CollectedAnswer();
+  for (const event of events) answer.add(event);
+  return answer.result();
+}
+
+class CollectedAnswer {
+  readonly #choices = new Map<number, CollectedChoice>();
+  #usage: TokenUsage | undefined;
+  #details: TokenDetails | undefined;
+  #systemFingerprint: string | undefined;
+  #serviceTier: string | undefined;
+  #extra: Fields | undefined;
+
+  add(event: ChatEvent): void {
+    switch (event.type) {
+      case "answer-start":
+        this.#systemFingerprint = event.systemFingerprint;
+        this.#serviceTier = event.serviceTier;
+        return;
+      case "usage-report":
+        this.#usage = event.usage;
+        this.#details = event.details;
+        return;
+      case "text-delta":
+      case "choice-finish":
+        if (event.extra !== undefined) this.#extra = replaced(this.#extra, event.extra.answer);
+        return this.#choice(event.choice).add(event);
+      default:
+        return this.#choice(event.choice).add(event);
+    }
+  }
+
+  result(): ChatResult {
+    const choices = [...this.#choices.values()].map((choice) => choice.result());
+    return {
+      choices: choices.toSorted((one, other) => one.index - other.index),
+      usage: this.#usage,
+      ...(this.#details !== undefined && { tokenDetails: this.#details }),
+      systemFingerprint: this.#systemFingerprint,
+      serviceTier: this.#serviceTier,
+      ...(this.#extra !== undefined && { extra: this.#extra }),
+    };
+  }
+
+  #choice(index: number): CollectedChoice {
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    const choice = new CollectedChoice(index);
+    this.#choices.set(index, choice);
+    return choice;
+  }
+}
+
+type ChoiceEvent = Exclude<ChatEvent, { type: "answer-start" | "usage-report" }>;
+
+interface CollectedCall extends ResultToolCall {
+  arguments: string;
+  extra?: { call?: Fields | undefined; body?: Fields | undefined };
+}
+
+class CollectedChoice {
+  readonly #index: number;
+  #content: string | undefined;
+  #refusal: string | undefined;
+  #reasoning: string | undefined;
+  #logprobs: unknown[] | undefined;
+  #refusalLogprobs: unknown[] | undefined;
+  readonly #reasoningBlocks: ReasoningBlock[] = [];
+  readonly #toolCalls: CollectedCall[] = [];
+  #functionCall: { readonly name: string; arguments: string } | undefined;
+  #finishReason: FinishReason = "stop";
+  #guardrail: GuardrailOutcome | undefined;
+  #choiceExtra: Fields | undefined;
+  #messageExtra: Fields | undefined;
+
+  constructor(index: number) {
+    this.#index = index;
+  }
+
+  add(event: ChoiceEvent): void {
+    switch (event.type) {
+      case "text-delta":
+        if (event.text !== "") this.#content = (this.#content ?? "") + event.text;
+        this.#logprobs = joined(this.#logprobs, event.logprobs);
+        if (event.extra === undefined) return;
+        this.#choiceExtra = replaced(this.#choiceExtra, event.extra.choice);
+        this.#messageExtra = accumulated(this.#messageExtra, event.extra.message);
+        return;
+      case "refusal-delta":
+        this.#refusal = (this.#refusal ?? "") + event.text;
+        this.#refusalLogprobs = joined(this.#refusalLogprobs, event.logprobs);
+        return;
+      case "reasoning-delta":
+        this.#reasoning = (this.#reasoning ?? "") + event.text;
+        return;
+      case "reasoning-block":
+        this.#reasoningBlocks.push(event.content);
+        return;
+      case "tool-call-start": {
+        const { id, kind, name } = event;
+        const call: CollectedCall = { id, kind, name, arguments: "" };
+        this.#toolCalls.push(call);
+        return addExtra(call, event.extra);
+      }
+      case "tool-call-delta": {
+        const call = this.#toolCalls[event.call];
+        if (call === undefined) return;
+        call.arguments += event.arguments;
+        return addExtra(call, event.extra);
+      }
+      case "function-call-start":
+        this.#functionCall = { name: event.name, arguments: "" };
+        return;
+      case "function-call-delta":
+        if (this.#functionCall !== undefined) this.#functionCall.arguments += event.arguments;
+        return;
+      case "choice-finish":
+        this.#finishReason = event.finishReason;
+        this.#guardrail = event.guardrail;
+        this.#choiceExtra = replaced(this.#choiceExtra, event.extra?.choice);
+        return;
+    }
+  }
+
+  result(): ChatChoice {
+    const choice = this.#choiceExtra;
+    const message = this.#messageExtra;
+    return {
+      index: this.#index,
+      content: this.#content,
+      refusal: this.#refusal,
+      reasoning: this.#reasoning,
+      ...(this.#reasoningBlocks.length > 0 && { reasoningBlocks: this.#reasoningBlocks }),
+      toolCalls: this.#toolCalls,
+      functionCall: this.#functionCall,
+      finishReason: this.#finishReason,
+      logprobs: this.#logprobs,
+      ...(this.#refusalLogprobs !== undefined && { refusalLogprobs: this.#refusalLogprobs }),
+      ...(this.#guardrail !== undefined && { guardrail: this.#guardrail }),
+      ...((choice !== undefined || message !== undefined) && { extra: { choice, message } }),
+    };
+  }
+}
+
+function addExtra(call: CollectedCall, more: ToolCallExtra | undefined): void {
+  if (more === undefined) return;
+  call.extra ??= {};
+  call.extra.call = accumulated(call.extra.call, more.call);
+  call.extra.body = accumulated(call.extra.body, more.body);
+}
+
+/** Adds to one list: copying it with each delta would take quadratic time. */
+function joined(
+  before: unknown[] | undefined,
+  more: TokenLogprobs | undefined,
+): unknown[] | undefined {
+  if (more === undefined || more.length === 0) return before;
+  const list = before ?? [];
+  for (const entry of more) list.push(entry);
+  return list;
+}
+
+type Fields = Record<string, unknown>;
+
+/** Fields of a choice or of a chunk describe its state: the latest counts. */
+function replaced(before: Fields | undefined, more: ExtraFields | undefined): Fields | undefined {
+  return more === undefined ? before : Object.assign(before ?? {}, more);
+}
+
+/** Names of texts that servers repeat in each piece, as the official clients take them. */
+const repeatedTexts: ReadonlySet<string> = new Set(["id", "type", "index", "format", "object"]);
+
+/**
+ * Fields of a delta are pieces, as of `audio`: texts and lists are joined, objects too, and of
+ * other values the latest counts. The official clients do the same.
+ */
+function accumulated(
+  before: Fields | undefined,
+  more: ExtraFields | undefined,
+): Fields | undefined {
+  if (more === undefined) return before;
+  const sum = before ?? {};
+  for (const [name, value] of Object.entries(more)) {
+    const own = sum[name];
+    if (isObject(value)) sum[name] = accumulated(isFields(own) ? own : undefined, value);
+    else if (Array.isArray(value)) sum[name] = joined(Array.isArray(own) ? own : undefined, value);
+    else if (typeof value === "string" && typeof own === "string" && !repeatedTexts.has(name)) {
+      sum[name] = own + value;
+    } else sum[name] = value;
+  }
+  return sum;
+}
+
+/** Objects within a sum are its own, so they may be changed. */
+function isFields(value: unknown): value is Fields {
+  return isObject(value);
+}

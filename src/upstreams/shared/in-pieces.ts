@@ -1,0 +1,41 @@
+import type { ChatEvent } from "../../domain/chat/chat.ts";
+
+/** Length of the pieces in characters: small enough to look like a stream, and not too many. */
+const pieceCharacters = 512;
+
+/** The events of a whole answer as a stream has them: long texts in pieces. */
+export function inPieces(events: readonly ChatEvent[]): readonly ChatEvent[] {
+  return events.flatMap(cutEvent);
+}
+
+function cutEvent(event: ChatEvent): readonly ChatEvent[] {
+  switch (event.type) {
+    case "text-delta":
+    case "refusal-delta":
+    case "reasoning-delta": {
+      if (event.text.length <= pieceCharacters) return [event];
+      const { type, choice } = event;
+      const [text = "", ...rest] = cut(event.text);
+      // Fields beside the text belong to all of it, and go out once.
+      return [{ ...event, text }, ...rest.map((piece) => ({ type, choice, text: piece }))];
+    }
+    case "tool-call-delta":
+    case "function-call-delta":
+      return cut(event.arguments).map((piece) => ({ ...event, arguments: piece }));
+    case "reasoning-block":
+    case "tool-call-start":
+    case "function-call-start":
+    case "choice-finish":
+    case "usage-report":
+    case "answer-start":
+      return [event];
+  }
+}
+
+function cut(text: string): readonly string[] {
+  const pieces: string[] = [];
+  for (let start = 0; start < text.length; start += pieceCharacters) {
+    pieces.push(text.slice(start, start + pieceCharacters));
+  }
+  return pieces;
+}

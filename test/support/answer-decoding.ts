@@ -1,0 +1,20 @@
+import { CallOrigins } from "../../src/upstreams/openai/call-origin.ts";
+import type { AnswerServices } from "../../src/upstreams/openai/answer-services.ts";
+import type { DecoderLimits } from "../../src/upstreams/adapter.ts";
+
+/** Far above the answers of tests. */
+export const decoderLimits: DecoderLimits = {
+  malformedEvents: 0,
+  answerLimitBytes: 64 * 1024 * 1024,
+  answerValues: 1_000_000,
+};
+
+/** Ids are `prefix` and a number from 1. */
+export function answerServices(prefix = "new_"): AnswerServices {
+  let ids = 0;
+  return {
+    newToolCallId: () => `${prefix}${(ids += 1)}`,
+    onUnknownFinish: () => undefined,
+    origins: new CallOrigins("http://127.0.0.1"),
+  };
+}
