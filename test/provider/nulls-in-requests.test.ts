@@ -17,7 +17,7 @@ const fullOfNulls = {
       role: "user",
       name: null,
       content: [
-        { type: "text", text: "Hi", annotations: null },
+        { type: "text", text: "Hi", annotations: null, cache_control: null },
         { type: "image_url", image_url: { url: image, detail: null } },
       ],
     },
@@ -42,8 +42,16 @@ const fullOfNulls = {
       function: { name: "f", description: null, parameters: null, strict: null },
     },
   ],
+  tool_choice: {
+    type: "allowed_tools",
+    allowed_tools: {
+      mode: "auto",
+      tools: [{ type: "function", custom: null, function: { name: "f", description: null } }],
+    },
+  },
   response_format: {
     type: "json_schema",
+    json_object: null,
     json_schema: {
       name: "a",
       description: null,
@@ -74,10 +82,34 @@ test("what is null in a request is not sent, at any depth", async () => {
       result,
     ],
     tools: [{ type: "function", function: { name: "f" } }],
+    tool_choice: {
+      type: "allowed_tools",
+      allowed_tools: { mode: "auto", tools: [{ type: "function", function: { name: "f" } }] },
+    },
     response_format: {
       type: "json_schema",
       json_schema: { name: "a", schema: { type: "object", properties: { x: { const: null } } } },
     },
+  });
+});
+
+test("plain formats of answers and files lose their nulls as well", async () => {
+  await using provider = startProvider();
+  await using gateway = await gatewayOf([provider]);
+  const file = { type: "file", file: { file_data: "data:text/plain;base64,YQ==" } };
+  await gateway.post("/v1/chat/completions", {
+    model,
+    messages: [{ role: "user", content: [{ ...file, file: { ...file.file, file_id: null } }] }],
+    response_format: { type: "text", json_schema: null },
+    web_search_options: { user_location: null, search_context_size: null },
+    prompt_cache_options: { ttl: null },
+  });
+  expect(provider.requests[0]?.body).toEqual({
+    model: "provider-model",
+    messages: [{ role: "user", content: [file] }],
+    response_format: { type: "text" },
+    web_search_options: {},
+    prompt_cache_options: {},
   });
 });
 

@@ -119,11 +119,12 @@ export function object({ required = {}, optional = {} }: ObjectRules = {}): Chec
       if (violation !== undefined) return violation.insideField(name);
     }
     for (const name of Object.keys(value)) {
-      if (requiredFields.has(name)) continue;
       const field = value[name];
-      if (field === null) Reflect.deleteProperty(value, name);
-      if (field === null || field === undefined) continue;
-      const violation = optionalFields.get(name)?.(field);
+      if (field === null) {
+        if (!requiredFields.has(name)) Reflect.deleteProperty(value, name);
+        continue;
+      }
+      const violation = field === undefined ? undefined : optionalFields.get(name)?.(field);
       if (violation !== undefined) return violation.insideField(name);
     }
     return undefined;

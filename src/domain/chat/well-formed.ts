@@ -7,6 +7,7 @@ export const replacement = "\ufffd";
 /** Half of a pair is in JSON only as an escape, so that most bodies need no second look. */
 export function mayHoldHalves(json: Uint8Array): boolean {
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
+  if (!bytes.includes("\\u")) return false;
   return bytes.includes("\\ud") || bytes.includes("\\uD");
 }
 

@@ -1,5 +1,6 @@
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { replaceHalvesInArguments } from "./call-arguments.ts";
 import { chatFields } from "./chat-fields.ts";
 import type { JsonObject } from "../../../domain/json-object.ts";
 import { dropEmptyFields } from "./drop-empty-fields.ts";
@@ -20,6 +21,7 @@ export function parseChatRequest(body: unknown): ChatRequest {
   refuseFieldsAlone(fields);
   refuseSilentJsonMode(fields);
   dropEmptyFields(fields);
+  replaceHalvesInArguments(fields);
   refuseUnknownChoice(fields);
   return fields;
 }

@@ -71,7 +71,7 @@ const named = object({ required: { name: text() } });
 const allowedTools = object({
   required: {
     mode: oneOf(["auto", "required"]),
-    tools: list(object(), { of: "objects" }),
+    tools: list(object({ optional: { function: object(), custom: object() } }), { of: "objects" }),
   },
 });
 

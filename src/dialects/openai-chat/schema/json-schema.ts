@@ -44,12 +44,13 @@ function isListWithObject(type: unknown): boolean {
 function dropNulls(schema: JsonObject): void {
   for (const keyword of Object.keys(schema)) {
     const value = schema[keyword];
+    if (typeof value !== "object") continue;
     if (value === null) {
       if (!valueKeywords.has(keyword)) Reflect.deleteProperty(schema, keyword);
-    } else if (keyword === "enum") dropImpossibleNull(schema, value);
-    else if (mapKeywords.has(keyword)) cleanMap(value);
-    else if (Array.isArray(value) && listKeywords.has(keyword)) {
-      set(schema, keyword, withoutNulls(value));
+    } else if (mapKeywords.has(keyword)) cleanMap(value);
+    else if (keyword === "enum") dropImpossibleNull(schema, value);
+    else if (Array.isArray(value)) {
+      if (listKeywords.has(keyword)) set(schema, keyword, withoutNulls(value));
     } else if (schemaKeywords.has(keyword) && isObject(value)) dropNulls(value);
   }
 }
@@ -82,35 +83,17 @@ function set(object: JsonObject, name: string, value: unknown): void {
   if (object[name] !== value) Reflect.set(object, name, value);
 }
 
-/** Whose value may be null. */
+/** Their values may be null. */
 const valueKeywords: ReadonlySet<string> = new Set(["default", "const", "example"]);
-const mapKeywords: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-]);
-const listKeywords: ReadonlySet<string> = new Set([
-  "type",
-  "required",
-  "anyOf",
-  "oneOf",
-  "allOf",
-  "prefixItems",
-  "items",
-]);
-const schemaKeywords: ReadonlySet<string> = new Set([
-  "items",
-  "additionalProperties",
-  "additionalItems",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-  "contains",
-  "propertyNames",
-  "contentSchema",
-  "not",
-  "if",
-  "then",
-  "else",
-]);
+const mapKeywords: ReadonlySet<string> = new Set(
+  "properties patternProperties $defs definitions dependentSchemas".split(" "),
+);
+const listKeywords: ReadonlySet<string> = new Set(
+  "type required anyOf oneOf allOf prefixItems items".split(" "),
+);
+const schemaKeywords: ReadonlySet<string> = new Set(
+  (
+    "items additionalProperties additionalItems unevaluatedItems unevaluatedProperties contains " +
+    "propertyNames contentSchema not if then else"
+  ).split(" "),
+);

@@ -1,4 +1,3 @@
-import { replaceHalves } from "../../../domain/chat/well-formed.ts";
 import type { JsonObject } from "../../shared/json-fields.ts";
 import { isBlank } from "../encode/blank-text.ts";
 import { parseExactly } from "../decode/exact-json.ts";
@@ -15,9 +14,7 @@ export function inputOf(text: string): JsonObject {
 
 function parse(text: string): JsonObject | undefined {
   try {
-    const value = parseExactly(text);
-    if (/\\ud/i.test(text)) replaceHalves(value);
-    return value;
+    return parseExactly(text);
   } catch {
     return undefined;
   }
