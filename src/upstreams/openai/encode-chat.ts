@@ -5,6 +5,7 @@ import type {
   RequestToolCall,
 } from "../../domain/chat/chat.ts";
 import type { CallOrigins } from "./call-origin.ts";
+import { isObject } from "../shared/json-fields.ts";
 import { only, onlyPart, type ForwardedFields } from "./forwarded-fields.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
@@ -90,8 +91,9 @@ function encodeAssistantMessage(message: ChatMessage, settings: ChatSettings): C
   const entries = Object.entries(message).filter(
     ([field, value]) => value !== null || field === "content",
   );
-  const { tool_calls: calls, ...rest } = Object.fromEntries(entries);
-  const encoded: ChatMessage = { ...rest, role: "assistant" };
+  const { tool_calls: calls, audio, ...rest } = Object.fromEntries(entries);
+  const spoken = isObject(audio) && { audio: only(audio, settings.fields.spoken) };
+  const encoded: ChatMessage = { ...rest, ...spoken, role: "assistant" };
   if (!Array.isArray(calls) || calls.length === 0) return encoded;
   const content = isEmpty(message.content) ? null : message.content;
   return {

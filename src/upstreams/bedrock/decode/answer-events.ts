@@ -46,6 +46,7 @@ export class AnswerEvents {
   #hasContent = false;
   /** Counts tool calls from 0, because the service counts all blocks of content together. */
   #callCount = 0;
+  readonly #usedIds = new Set<string>();
   #thoughtCount = 0;
   #hasFunctionCall = false;
   #hasAnswerCall = false;
@@ -222,7 +223,10 @@ export class AnswerEvents {
     this.#hasContent = true;
     checkToolCallCount(this.#callCount);
     const kind = isText ? "custom" : "function";
-    this.#events.push({ type: "tool-call-start", choice, call, id, kind, name });
+    // Callers answer calls by their ids, so no two have the same.
+    const ownId = this.#usedIds.has(id) ? `${id}_${call}` : id;
+    this.#usedIds.add(ownId);
+    this.#events.push({ type: "tool-call-start", choice, call, id: ownId, kind, name });
     const say = (text: string): void => {
       this.#events.push({ type: "tool-call-delta", choice, call, arguments: text });
     };

@@ -78,8 +78,10 @@ export class ChoiceReader {
   }
 
   #readFinish(choice: JsonObject): Finish | undefined {
-    const word = nonEmpty(choice["finish_reason"]);
-    if (word === undefined || this.isFinished || isNoFinishWord(word)) return undefined;
+    const reason = choice["finish_reason"] ?? "";
+    // A reason that is no text is as good as an unknown word.
+    const word = typeof reason === "string" ? reason : typeof reason;
+    if (this.isFinished || isNoFinishWord(word)) return undefined;
     const meaning = readFinishWord(word);
     if (meaning === "interrupted") throw interruptedAnswer(word);
     return { word, meaning };
