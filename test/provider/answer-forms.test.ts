@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chatOf, streamOf } from "../support/bodies.ts";
+import { chatOf, errorOf, streamOf } from "../support/bodies.ts";
 import type { TestGateway } from "../support/gateway.ts";
 import {
   chunk,
@@ -189,6 +189,29 @@ describe("an answer in the other form that is cut", () => {
   });
 });
 
+test("a whole answer in place of a stream has the bounds of whole answers", async () => {
+  const values = Array.from({ length: 30_000 }, () => ({ a: 1 }));
+  const answers = [whole("x".repeat(1_100_000)), whole("Hello", { values })];
+  await using failing = startProvider(() => answers.shift() ?? whole("Hello"));
+  await using spare = startProvider(() => streamedText("spare"));
+  const sections = { answers: "{ chat_limit: 1MiB, chat_values: 100000 }" };
+  await using own = await gatewayOf([failing, spare], { sections });
+  for (const text of ["spare", "spare", "Hello"]) {
+    const asked = { model: "chat-model", messages, stream: true };
+    const response = await own.post("/v1/chat/completions", asked);
+    expect(await response.text()).toContain(`"content":"${text}"`);
+  }
+});
+
+test("an error in a list is one for embeddings, too", async () => {
+  await using failing = startProvider(() => Response.json([{ error: refusal }]));
+  await using own = await gatewayOf([failing]);
+  const response = await own.post("/v1/embeddings", { model: "embedding-model", input: "Hi" });
+  expect(response.status).toBe(503);
+  const [row] = await own.usage();
+  expect(row?.routing?.attempts?.[0]).toMatchObject({ outcome: "throttled" });
+});
+
 const refusal = {
   message: "Resource has been exhausted.",
   code: 429,
@@ -259,4 +282,14 @@ describe.each(errorForms)("a 2xx error as %s", (_, body) => {
     expect(late).not.toContain("[DONE]");
     expect(late).not.toContain('"finish_reason":"');
   });
+});
+
+test.each([false, true])("a 2xx error in a choice has its code; stream: %p", async (stream) => {
+  const error = { message: "This model's maximum context length is 8 tokens.", code: 400 };
+  await using failing = startProvider(() => Response.json({ choices: [{ index: 0, error }] }));
+  await using own = await gatewayOf([failing]);
+  const asked = { model: "chat-model", messages, stream };
+  const response = await own.post("/v1/chat/completions", asked);
+  expect(response.status).toBe(400);
+  expect(await errorOf(response)).toMatchObject({ code: "context_length_exceeded" });
 });

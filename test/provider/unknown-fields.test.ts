@@ -205,6 +205,14 @@ test("names of the provider, its costs and its own notes stay here, and empty fi
   expect(text.split("Hm")).toHaveLength(2);
 });
 
+test("of the sound of an answer only the id goes back", async () => {
+  provider.answers(() => whole("Yes"));
+  const assistant = { role: "assistant", content: null, audio, annotations };
+  await ask({ messages: [question, assistant, question] });
+  const [, sent] = (provider.requests[0]?.body["messages"] ?? []) as Fields[];
+  expect(sent).toEqual({ role: "assistant", content: null, audio: { id: "audio_1" } });
+});
+
 describe("what a tool call brought", () => {
   const assistantOf = async (stream: boolean): Promise<Fields> => {
     const body = await chatOf(await ask({ stream: false }));

@@ -5,6 +5,7 @@ import type {
   RequestToolCall,
 } from "../../domain/chat/chat.ts";
 import type { CallOrigins } from "./call-origin.ts";
+import { isObject } from "../shared/json-fields.ts";
 import { only, onlyPart, type ForwardedFields } from "./forwarded-fields.ts";
 import type { OpenAiSettings } from "./settings.ts";
 
@@ -87,10 +88,12 @@ function encodeContent(
  * if only null.
  */
 function encodeAssistantMessage(message: ChatMessage, settings: ChatSettings): ChatMessage {
-  const { tool_calls: calls = [], ...rest } = message;
+  const { tool_calls: calls = [], audio, ...rest } = message;
   const content = isEmpty(rest.content) ? null : rest.content;
-  if (calls === null || calls.length === 0) return { ...rest, content };
-  return { ...rest, content, tool_calls: calls.map((call) => encodeToolCall(call, settings)) };
+  const spoken = isObject(audio) && { audio: only(audio, settings.fields.spoken) };
+  const encoded: ChatMessage = { ...rest, ...spoken, content };
+  if (calls === null || calls.length === 0) return encoded;
+  return { ...encoded, tool_calls: calls.map((call) => encodeToolCall(call, settings)) };
 }
 
 function isEmpty(content: ChatMessage["content"]): content is undefined | null | readonly [] {

@@ -7,6 +7,8 @@ export interface ForwardedFields {
   readonly message: ReadonlySet<string>;
   /** In addition to the field named after the part's type, such as `text` of a `text` part. */
   readonly part: ReadonlySet<string>;
+  /** Within the `audio` of an assistant's message. */
+  readonly spoken: ReadonlySet<string>;
   /** Of a tool call, and of its `function` or `custom`. */
   readonly call: ReadonlySet<string>;
   readonly callBody: ReadonlySet<string>;
@@ -23,6 +25,8 @@ export function forwardedFields(added: readonly string[]): ForwardedFields {
     root: new Set([...rootFields, ...added]),
     message: new Set([...messageFields, ...added]),
     part: new Set(["type", "prompt_cache_breakpoint", ...added]),
+    // Answers have the sound, too, and callers send them back whole.
+    spoken: new Set(["id", ...added]),
     call: new Set(["id", "type", "function", "custom", ...added]),
     callBody: new Set(["name", "arguments", "input", ...added]),
     media: new Set([...mediaFields, ...added]),

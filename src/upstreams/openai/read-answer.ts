@@ -1,7 +1,14 @@
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { readCounts } from "../../domain/usage/read-counts.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import { countOf, isObject, listOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
+import {
+  countOf,
+  isObject,
+  listOf,
+  nonEmpty,
+  objectOf,
+  type JsonObject,
+} from "../shared/json-fields.ts";
 import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";
 
@@ -47,6 +54,15 @@ export function readContent(content: unknown): string | undefined {
   const texts = listOf(content)?.map((part) => (isObject(part) ? (part["text"] ?? "") : part));
   if (texts !== undefined && isTexts(texts)) return texts.join("");
   throw brokenAnswer("the content of a message is not text");
+}
+
+/** Thoughts among the parts of a message, as Mistral writes them; undefined if there are none. */
+export function readThoughts(content: unknown): string | undefined {
+  if (!Array.isArray(content)) return undefined;
+  const thoughts = content.flatMap((part) =>
+    isObject(part) && part["type"] === "thinking" ? [readContent(part["thinking"])] : [],
+  );
+  return nonEmpty(thoughts.join(""));
 }
 
 function isTexts(values: readonly unknown[]): values is readonly string[] {

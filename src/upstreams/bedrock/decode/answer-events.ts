@@ -1,5 +1,8 @@
-import type { ChatEvent, ReasoningBlock } from "../../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import type { ChatEvent, FinishReason, ReasoningBlock } from "../../../domain/chat/chat.ts";
+import {
+  UpstreamFailure,
+  type UpstreamFailureDetails,
+} from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { checkToolCallCount, tooLarge } from "../../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../../shared/json-fields.ts";
@@ -8,7 +11,7 @@ import { StopCutter } from "../../shared/stop-cutter.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { brokenAnswer } from "./broken-answer.ts";
 import { guardrailOutcome } from "./guardrail-outcome.ts";
-import { isFiltered, readStopReason, type CallsFinish } from "./stop-reason.ts";
+import { isFiltered, readStopReason, type CallsFinish, type EndedAnswer } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
 import {
   ignoredInput,
@@ -43,6 +46,7 @@ export class AnswerEvents {
   #hasContent = false;
   /** Counts tool calls from 0, because the service counts all blocks of content together. */
   #callCount = 0;
+  readonly #usedIds = new Set<string>();
   #thoughtCount = 0;
   #hasFunctionCall = false;
   #hasAnswerCall = false;
@@ -145,16 +149,12 @@ export class AnswerEvents {
     const rest = this.#restOfText();
     const reason = this.isCut && !isFiltered(stopReason) ? "stop_sequence" : stopReason;
     const ended = { callsFinish: this.#callsFinish(), hasContent: this.#hasContent || rest !== "" };
-    const finishReason = readStopReason(reason, ended, this.#onUnknownFinish);
+    const finishReason = this.#finishReason(reason, ended, usage);
     this.#emitText(rest);
     // An answer that was cut or filtered is incomplete, and a tool call is not the answer yet.
     const isWhole = finishReason === "stop" && reason !== "stop_sequence";
     const problem = isWhole ? this.#context.check?.(this.#saidText) : undefined;
-    if (problem !== undefined) {
-      // As the first event, it would keep other targets from being tried.
-      if (this.hasSpoken) this.#countUsage(usage);
-      throw new UpstreamFailure({ ...problem, usage });
-    }
+    if (problem !== undefined) throw this.#unusable(problem, usage);
     this.#events.push({
       type: "choice-finish",
       choice,
@@ -162,6 +162,25 @@ export class AnswerEvents {
       ...(guardrail !== undefined && { guardrail }),
     });
     this.#countUsage(usage);
+  }
+
+  #finishReason(
+    reason: string | undefined,
+    ended: EndedAnswer,
+    usage: TokenUsage | undefined,
+  ): FinishReason {
+    try {
+      return readStopReason(reason, ended, this.#onUnknownFinish);
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? this.#unusable(error.details, usage) : error;
+    }
+  }
+
+  /** The failure of an answer that was generated, and costs what it costs. */
+  #unusable(details: UpstreamFailureDetails, usage: TokenUsage | undefined): UpstreamFailure {
+    // As the first event, it would keep other targets from being tried.
+    if (this.hasSpoken) this.#countUsage(usage);
+    return new UpstreamFailure({ ...details, usage });
   }
 
   #countUsage(usage: TokenUsage | undefined): void {
@@ -208,7 +227,10 @@ export class AnswerEvents {
     this.#hasContent = true;
     checkToolCallCount(this.#callCount);
     const kind = isText ? "custom" : "function";
-    this.#events.push({ type: "tool-call-start", choice, call, id, kind, name });
+    // Callers answer calls by their ids, so no two have the same.
+    const ownId = this.#usedIds.has(id) ? `${id}_${call}` : id;
+    this.#usedIds.add(ownId);
+    this.#events.push({ type: "tool-call-start", choice, call, id: ownId, kind, name });
     const say = (text: string): void => {
       this.#events.push({ type: "tool-call-delta", choice, call, arguments: text });
     };

@@ -190,3 +190,12 @@ test("the events of a replay are the same for any split of the body", () => {
     { numRuns: 100 },
   );
 });
+
+test("equal ids of tool calls are made unique", () => {
+  const toolUse = { toolUseId: "t", name: "f", input: {} };
+  const message = { role: "assistant", content: [{ toolUse }, { toolUse }] };
+  const body = JSON.stringify({ output: { message }, stopReason: "tool_use" });
+  const headers = new Headers();
+  const { choices } = decodeConverse({ headers, body: new TextEncoder().encode(body) }, plain);
+  expect(choices[0]?.toolCalls.map(({ id }) => id)).toEqual(["t", "t_1"]);
+});

@@ -1,8 +1,9 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkChoiceCount } from "../../shared/answer-bounds.ts";
 import { isObject, listOf, nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, isKnown, tokenDetails } from "../extra-fields.ts";
+import { extraFields, isAnswerField, tokenDetails } from "../extra-fields.ts";
 import { brokenAnswer, readUsage } from "../read-answer.ts";
 import { ChoiceReader, type SharedParts } from "./choice-reader.ts";
 import { checkWholeChoice, hasContent, readWhole } from "./whole-choices.ts";
@@ -63,9 +64,23 @@ export class AnswerReader {
     this.#reportUsage(chunk, events);
   }
 
-  /** A whole answer as JSON; each choice has its message, and may lack the reason of its end. */
+  /**
+   * A whole answer as JSON; each choice has its message, and may lack the reason of its end. What
+   * an answer has cost is known even if it is broken.
+   */
   readWhole(json: string, events: ChatEvent[]): void {
     const answer = readWhole(json);
+    try {
+      this.#readChoices(answer, events);
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      throw error.withUsage(readUsage(answer["usage"]));
+    }
+    this.#reportUsage(answer, events);
+    this.end(events);
+  }
+
+  #readChoices(answer: JsonObject, events: ChatEvent[]): void {
     this.#readStart(answer);
     this.#start(events, 0);
     const choices = listOf(answer["choices"]) ?? [];
@@ -78,8 +93,6 @@ export class AnswerReader {
       if (events.length === before && !hasContent(choice)) throw brokenAnswer("a choice is empty");
       reader.finishUnsaid(events);
     }
-    this.#reportUsage(answer, events);
-    this.end(events);
   }
 
   /**
@@ -102,7 +115,7 @@ export class AnswerReader {
 
   /** Some servers begin with a chunk without these fields. */
   #readStart(chunk: JsonObject): void {
-    const extra = extraFields(chunk, isKnown.answer);
+    const extra = extraFields(chunk, isAnswerField);
     if (extra !== undefined) this.#shared.answerExtra = extra;
     if (this.#hasStarted) return;
     this.#systemFingerprint ??= nonEmpty(chunk["system_fingerprint"]);

@@ -12,8 +12,8 @@ import {
 } from "../../shared/finish-words.ts";
 import { listOf, nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, isKnown } from "../extra-fields.ts";
-import { readContent } from "../read-answer.ts";
+import { extraFields, isChoiceField, isMessageField } from "../extra-fields.ts";
+import { readContent, readThoughts } from "../read-answer.ts";
 import { readArguments, ToolCallTracker } from "./tool-call-tracker.ts";
 
 /** What all choices of an answer share. */
@@ -63,7 +63,7 @@ export class ChoiceReader {
     // Some servers stream their chunks in the form of a whole answer.
     const said = objectOf(choice["delta"]) ?? objectOf(choice["message"]);
     const finish = this.#readFinish(choice);
-    this.#keepExtra(extraFields(choice, isKnown.choice));
+    this.#keepExtra(extraFields(choice, isChoiceField));
     if (said !== undefined) {
       this.#readText(said, { logprobs: objectOf(choice["logprobs"]), isLast: !!finish, events });
       this.#readToolCalls(listOf(said["tool_calls"]), events);
@@ -78,8 +78,10 @@ export class ChoiceReader {
   }
 
   #readFinish(choice: JsonObject): Finish | undefined {
-    const word = nonEmpty(choice["finish_reason"]);
-    if (word === undefined || this.isFinished || isNoFinishWord(word)) return undefined;
+    const reason = choice["finish_reason"] ?? "";
+    // A reason that is no text is as good as an unknown word.
+    const word = typeof reason === "string" ? reason : typeof reason;
+    if (this.isFinished || isNoFinishWord(word)) return undefined;
     const meaning = readFinishWord(word);
     if (meaning === "interrupted") throw interruptedAnswer(word);
     return { word, meaning };
@@ -88,7 +90,9 @@ export class ChoiceReader {
   #readText(said: JsonObject, chunk: TextChunk): void {
     const { events } = chunk;
     const choice = this.#index;
-    const reasoning = nonEmpty(said["reasoning_content"]) ?? nonEmpty(said["reasoning"]);
+    const { content } = said;
+    const reasoning =
+      nonEmpty(said["reasoning_content"]) ?? nonEmpty(said["reasoning"]) ?? readThoughts(content);
     if (reasoning !== undefined) events.push({ type: "reasoning-delta", choice, text: reasoning });
     const refusal = nonEmpty(said["refusal"]);
     if (refusal !== undefined) {
@@ -96,9 +100,9 @@ export class ChoiceReader {
       const logprobs = readLogprobs(chunk.logprobs?.["refusal"]);
       events.push({ type: "refusal-delta", choice, text: refusal, ...logprobs });
     }
-    const text = readContent(said["content"]) ?? "";
+    const text = readContent(content) ?? "";
     const logprobs = readLogprobs(chunk.logprobs?.["content"]);
-    const message = extraFields(said, isKnown.message);
+    const message = extraFields(said, isMessageField);
     if (text === "" && logprobs === undefined && message === undefined) return;
     this.#hasText ||= text !== "" || message !== undefined;
     const extra = chunk.isLast ? message && { message } : this.#takeExtra(message);

@@ -220,3 +220,14 @@ test("interleaved calls are told apart by id, where all have one number, and by 
     ).toEqual(expected);
   }
 });
+
+test("empty arguments before others are none", () => {
+  const begun = begin(0, "a", "f", "{}");
+  expect(callsOf([begun])).toEqual([call("a", "f", "{}")]);
+  expect(callsOf([begun, more(0, ""), more(0, " ")])).toEqual([call("a", "f", " {}")]);
+  expect(callsOf([begun, more(0, '{"a"'), more(0, ":1}")])).toEqual([call("a", "f", '{"a":1}')]);
+  expect(callsOf([begun, begin(1, "b", "g", "{}"), more(1, '{"b":2}')])).toEqual([
+    call("a", "f", "{}"),
+    call("b", "g", '{"b":2}'),
+  ]);
+});

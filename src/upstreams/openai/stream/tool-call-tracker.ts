@@ -9,7 +9,7 @@ import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkToolCallCount } from "../../shared/answer-bounds.ts";
 import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, isKnown } from "../extra-fields.ts";
+import { extraFields, isCallField, isBodyField } from "../extra-fields.ts";
 import { JsonProgress } from "./json-progress.ts";
 
 /** What a piece of a call says. */
@@ -31,7 +31,7 @@ interface OpenCall {
   id: string | undefined;
   name: string;
   hasStarted: boolean;
-  /** Arguments and fields that arrived before the name. */
+  /** Arguments and fields that arrived before the name, or empty arguments before others. */
   pending: string;
   extra: ToolCallExtra | undefined;
   readonly progress: JsonProgress;
@@ -86,7 +86,10 @@ export class ToolCallTracker {
 
   /** Starts calls whose name never came: a nameless call is better than a lost one. */
   finish(events: ChatEvent[]): void {
-    for (const open of this.#calls) if (!open.hasStarted) this.#start(open, events);
+    for (const open of this.#calls) {
+      if (!open.hasStarted) this.#start(open, events);
+      this.#release(open, events);
+    }
   }
 
   #readFragment(fragment: Fragment, events: ChatEvent[]): void {
@@ -95,10 +98,13 @@ export class ToolCallTracker {
       candidate !== undefined && this.#continues(candidate, fragment) ? candidate : undefined;
     // Some servers repeat whole calls at the end.
     if (continued !== undefined && isRepeated(continued, fragment)) return;
+    // A call is complete before the next one begins.
+    const latest = continued === undefined ? this.#calls.at(-1) : undefined;
+    if (latest?.hasStarted === true) this.#release(latest, events);
     const open = continued ?? this.#open(fragment, candidate);
     this.#note(open, fragment);
     const { text, extra } = fragment;
-    if (open.hasStarted) return this.#append(open, { text, extra }, events);
+    if (open.hasStarted) return this.#continue(open, { text, extra }, events);
     this.#pendingCharacters += text.length;
     if (this.#pendingCharacters > mostPendingCharacters) throw nameTooLate();
     open.pending += text;
@@ -175,9 +181,26 @@ export class ToolCallTracker {
     const start = { type: "tool-call-start", choice: this.#choice, call, id, kind, name } as const;
     events.push(extra === undefined ? start : { ...start, extra });
     this.#pendingCharacters -= pending.length;
-    this.#append(open, { text: pending, extra: undefined }, events);
     open.pending = "";
     open.extra = undefined;
+    this.#continue(open, { text: pending, extra: undefined }, events);
+  }
+
+  #release(open: OpenCall, events: ChatEvent[]): void {
+    this.#append(open, { text: open.pending, extra: undefined }, events);
+    open.pending = "";
+  }
+
+  /** Some servers begin a call with empty arguments and then send others: they wait for its end. */
+  #continue(
+    open: OpenCall,
+    { text, extra }: Pick<Fragment, "text" | "extra">,
+    events: ChatEvent[],
+  ): void {
+    const isEmpty = open.kind === "function" && open.wholeText === text && text.trim() === "{}";
+    if (isEmpty) open.pending = text;
+    else if (text.trim() !== "") open.pending = "";
+    this.#append(open, { text: isEmpty ? "" : text, extra }, events);
   }
 
   /** Callers answer calls by their ids, so no two have the same. */
@@ -213,7 +236,7 @@ function readFragment(fragment: JsonObject): Fragment {
     name: notBlank(body["name"]),
     kind: custom === undefined ? "function" : "custom",
     text: readArguments(body[custom === undefined ? "arguments" : "input"]),
-    extra: extraOf(extraFields(fragment, isKnown.call), extraFields(body, isKnown.body)),
+    extra: extraOf(extraFields(fragment, isCallField), extraFields(body, isBodyField)),
   };
 }
 
