@@ -9,22 +9,16 @@ import {
   targetOf,
   upstreamOf,
 } from "../../../test/support/pipeline-fixtures.ts";
+import { startProvider } from "../../../test/provider/provider.ts";
 import { askTarget } from "./ask-target.ts";
 
 test("an embedding server that refuses what only the gateway asks for is in service", async () => {
-  const formats: unknown[] = [];
-  await using server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      const { encoding_format: format } = (await request.json()) as { encoding_format?: string };
-      formats.push(format);
-      if (format === undefined) return Response.json({ data: [{ embedding: [1] }] });
-      const error = { message: "unknown field", param: "encoding_format" };
-      return Response.json({ error }, { status: 400 });
-    },
+  await using provider = startProvider(({ body }) => {
+    if (!("encoding_format" in body)) return Response.json({ data: [{ embedding: [1] }] });
+    const error = { message: "unknown field", param: "encoding_format" };
+    return Response.json({ error }, { status: 400 });
   });
-  const adapter = adapterOf(`${server.url.origin}/v1`, {}, { embeddingEncoding: "auto" });
+  const adapter = adapterOf(provider.url, {}, { embeddingEncoding: "auto" });
   const target = targetOf("up");
   await askTarget(
     {
@@ -45,5 +39,6 @@ test("an embedding server that refuses what only the gateway asks for is in serv
       },
     },
   );
+  const formats = provider.requests.map(({ body }) => body["encoding_format"]);
   expect(formats).toEqual(["base64", undefined]);
 });
