@@ -1,5 +1,6 @@
 import { VectorScan, type ScannedVectors } from "../domain/chat/vector-scan.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import { whenKnown } from "../domain/waiting/when-known.ts";
 import { nextTurn, oneTurnBytes } from "../domain/waiting/next-turn.ts";
 import type { EmbeddingExchange } from "../upstreams/adapter.ts";
 import type { UpstreamAnswer } from "./send.ts";
@@ -18,14 +19,15 @@ const listsPerInput = 2;
 const otherLists = 64;
 
 /**
- * Reads an answer of vectors, a slice in each turn of the event loop. The upstream waits while there
+ * Reads an answer of vectors, a slice in each turn of the event loop; a promise unless it came with
+ * the headers. The upstream waits while there
  * is no memory: that of all vectors is taken when the length of one is known.
  */
-export async function readVectors(
+export function readVectors(
   answer: Pick<UpstreamAnswer, "readPieces">,
   limitBytes: number,
   { inputs, callInputs = inputs, memory }: VectorLimits,
-): Promise<ScannedVectors> {
+): ScannedVectors | Promise<ScannedVectors> {
   const scan = new VectorScan(listsPerInput * inputs + otherLists);
   let isReserved = memory === undefined;
   let bytes = 0;
@@ -43,13 +45,13 @@ export async function readVectors(
       await hold();
     }
   };
-  await answer.readPieces(limitBytes, (piece) => {
+  const reading = answer.readPieces(limitBytes, (piece) => {
     bytes += piece.byteLength;
     if (bytes > oneTurnBytes) return readLong(piece);
     scan.push(piece);
     return hold();
   });
-  return scan.end();
+  return whenKnown(reading, () => scan.end());
 }
 
 /** Sends a request, and once more without what the gateway added to it if the upstream refuses that. */

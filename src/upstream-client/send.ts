@@ -16,6 +16,7 @@ import { ClientError } from "./http/client-error.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
 import { oneTurnBytes } from "../domain/waiting/next-turn.ts";
+import { whenKnown } from "../domain/waiting/when-known.ts";
 import { whyEnded } from "../domain/waiting/why-ended.ts";
 
 export interface SendOptions {
@@ -155,42 +156,35 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     limitBytes: number,
     memory?: Pick<AnswerMemory, "reserve">,
   ): Uint8Array | Promise<Uint8Array> {
-    try {
-      const length = this.#response.headers.get("content-length");
-      const mostBytes = length === null ? limitBytes : Number(length);
-      if (mostBytes > limitBytes) throw tooLong(limitBytes);
-      const arrived = this.#response.arrived();
-      if (arrived === undefined) {
-        return this.#collect(limitBytes, () => memory?.reserve(mostBytes));
-      }
-      if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
-      this.#watchdog.stop();
-      return arrived;
-    } catch (error) {
-      throw this.#fail(error);
-    }
+    const length = this.headers.get("content-length");
+    const mostBytes = length === null ? limitBytes : Number(length);
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    const reading = this.readPieces(limitBytes, (piece) => {
+      pieces.push(piece);
+      size += piece.byteLength;
+      return size > oneTurnBytes ? memory?.reserve(mostBytes) : undefined;
+    });
+    return whenKnown(reading, () => joinChunks(pieces, size));
   }
 
   /**
-   * Gives each piece of the body to `read`, which may take its time: the upstream waits meanwhile.
-   * Closes the connection when `read` throws.
+   * Gives the body, `limitBytes` at most, to `read` piece by piece; a promise unless it came with
+   * the headers. `read` may take its time: the upstream waits meanwhile. Closes the connection when
+   * `read` throws.
    */
-  async readPieces(
-    limitBytes: number,
-    read: (piece: Uint8Array) => void | Promise<void>,
-  ): Promise<void> {
-    let size = 0;
+  readPieces(limitBytes: number, read: ReadPiece): void | Promise<void> {
     try {
-      for (let piece = await nextOf(this); piece !== undefined; piece = await nextOf(this)) {
-        size += piece.byteLength;
-        if (size > limitBytes) throw tooLong(limitBytes);
-        const reading = read(piece);
-        if (reading !== undefined) await reading;
-      }
+      const declared = Number(this.headers.get("content-length") ?? Number.NaN);
+      if (declared > limitBytes) throw tooLong(limitBytes);
+      const arrived = this.#response.arrived();
+      if (arrived === undefined) return this.#readRest(limitBytes, read);
+      if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
+      this.#watchdog.stop();
+      return read(arrived);
     } catch (error) {
       throw this.#fail(error);
     }
-    this.#watchdog.stop();
   }
 
   /** The next piece of the body; undefined if none has arrived. Throws `UpstreamFailure`. */
@@ -249,17 +243,23 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     return explain(error, { watchdog, callerSignal, hasBegun: true });
   }
 
-  async #collect(limitBytes: number, reserve: () => void | Promise<void>): Promise<Uint8Array> {
-    const pieces: Uint8Array[] = [];
+  async #readRest(limitBytes: number, read: ReadPiece): Promise<void> {
     let size = 0;
-    await this.readPieces(limitBytes, (piece) => {
-      pieces.push(piece);
-      size += piece.byteLength;
-      return size > oneTurnBytes ? reserve() : undefined;
-    });
-    return joinChunks(pieces, size);
+    try {
+      for (let piece = await nextOf(this); piece !== undefined; piece = await nextOf(this)) {
+        size += piece.byteLength;
+        if (size > limitBytes) throw tooLong(limitBytes);
+        const reading = read(piece);
+        if (reading !== undefined) await reading;
+      }
+    } catch (error) {
+      throw this.#fail(error);
+    }
+    this.#watchdog.stop();
   }
 }
+
+type ReadPiece = (piece: Uint8Array) => void | Promise<void>;
 
 const drainTimeoutMs = 1_000;
 const drainPieces = 16;

@@ -150,6 +150,7 @@ export function callOf(values: Partial<Call> = {}): Call {
 export function adapterOf(
   url: string,
   differences: { chat?: Partial<ChatCodec>; embeddings?: Partial<EmbeddingCodec> } = {},
+  more: Partial<OpenAiSettings> = {},
 ): UpstreamAdapter {
   const settings: OpenAiSettings = {
     baseUrl: url,
@@ -166,6 +167,7 @@ export function adapterOf(
     takesTokenIds: false,
     embeddingBatchLimit: 1,
     embeddingEncoding: "as_sent",
+    ...more,
   };
   const adapter = createOpenAiAdapter(settings, {
     clock: systemClock,

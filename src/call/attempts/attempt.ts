@@ -96,8 +96,10 @@ export async function attemptVectors(
       const { snapshot, answerMemory: memory } = context.call;
       const { settings } = snapshot;
       const limitBytes = settings.answerLimitBytes.embedding;
-      const scanned = await readVectors(answer, limitBytes, { ...reading, memory });
-      await checkJson(scanned.json, settings.chatAnswerValues);
+      const read = readVectors(answer, limitBytes, { ...reading, memory });
+      const scanned = read instanceof Promise ? await read : read;
+      const isLong = scanned.json.length > oneTurnBytes;
+      if (isLong) await checkValues(Buffer.from(scanned.json), settings.chatAnswerValues);
       return sent.decode({ headers: answer.headers, ...scanned });
     } catch (error) {
       throw error instanceof UpstreamFailure ? answer.explained(error) : unread(error, context);
@@ -123,11 +125,6 @@ function unread(error: unknown, { call, meter }: AttemptContext): never {
 
 /** Deeper than any answer: tool schemas and arguments are strings in it. */
 const mostDepth = 128;
-
-/** As `checkValues`, for what is left of an answer without its vectors. */
-async function checkJson(json: string, jsonValues: number): Promise<void> {
-  if (json.length > oneTurnBytes) await checkValues(Buffer.from(json), jsonValues);
-}
 
 /** Refuses an answer that would take a parser long. */
 async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {

@@ -88,7 +88,7 @@ async function sendWithRetries(
       return await fanOut.send(() => sendBatch(attempt, batch));
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      const isTooWide = error.details.kind === "throttled" && fanOut.throttled();
+      const isTooWide = isThrottle(error) && fanOut.throttled();
       if (context.hasOther === true && !isTooWide) throw error;
       const waitMs = waitBeforeItemRetry(error.details, tries, services.random());
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
@@ -102,6 +102,11 @@ async function sendWithRetries(
       if (!isTooWide) tries += 1;
     }
   }
+}
+
+/** Some servers say that they are overloaded when one caller asks too much. */
+function isThrottle({ details: { kind, isOwn } }: UpstreamFailure): boolean {
+  return kind === "throttled" || (kind === "overloaded" && isOwn !== true);
 }
 
 async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): Promise<void> {

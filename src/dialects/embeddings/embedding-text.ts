@@ -1,6 +1,5 @@
 import { toBase64, type EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
-import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import type { FrameSource } from "../../edge/replies/event-stream.ts";
 import type { AnswerMemory } from "../../snapshot/call.ts";
 
@@ -12,6 +11,9 @@ export interface EmbeddingTextParts {
   /** Given back as vectors are written. */
   readonly memory: AnswerMemory;
 }
+
+/** Short enough that many answers are written at once; numbers take ten times as long. */
+const sliceLengths = { float: 16 * 1024, base64: 64 * 1024 } as const;
 
 /** The text of an answer, written a slice in each turn of the event loop. It takes the vectors. */
 export class EmbeddingText implements FrameSource {
@@ -57,7 +59,7 @@ export class EmbeddingText implements FrameSource {
   #slice(): string {
     const { format, end, memory } = this.#parts;
     let text = this.#next === 0 ? '{"object":"list","data":[' : "";
-    while (text.length < oneTurnBytes) {
+    while (text.length < sliceLengths[format]) {
       const vector = this.#vectors[this.#next];
       if (vector === undefined) {
         this.#isOver = true;

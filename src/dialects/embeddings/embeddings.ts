@@ -88,11 +88,10 @@ function countNumbers(vectors: readonly EmbeddingVector[]): number {
 
 /** The whole text, a slice in each turn of the event loop. */
 async function wholeOf(text: EmbeddingText): Promise<string> {
-  const slices: string[] = [];
-  for (let slice = text.take(); slice !== undefined; slice = text.take()) {
-    slices.push(slice);
-    if (text.isOver) break;
+  let whole = text.take() ?? "";
+  while (!text.isOver) {
     await new Promise<void>((resolve) => text.whenReady(resolve));
+    whole += text.take() ?? "";
   }
-  return slices.join("");
+  return whole;
 }

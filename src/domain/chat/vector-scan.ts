@@ -35,17 +35,22 @@ export function scanVectors(bytes: Uint8Array, mostLists: number): ScannedVector
 export class VectorScan {
   readonly #vectors: EmbeddingVector[] = [];
   readonly #mostLists: number;
-  #json: string[] = [];
+  readonly #leastBytes: number;
+  readonly #json: string[] = [];
   #jsonBytes = 0;
-  /** The beginning of a list or text whose end has not arrived. */
-  #rest: Buffer = Buffer.alloc(0);
+  /** What was not scanned, after the beginning of a list or text whose end has not arrived. */
+  #pieces: Uint8Array[] = [];
+  #pieceBytes = 0;
+  #restBytes = 0;
   /** Whether the last text could be the name of a field of vectors. */
   #isName = false;
   /** Whether a text here is a vector. */
   #isValue = false;
 
-  constructor(mostLists: number) {
+  /** At least `leastBytes` are scanned at once, except at the end. */
+  constructor(mostLists: number, leastBytes = 16 * 1024) {
     this.#mostLists = mostLists;
+    this.#leastBytes = leastBytes;
   }
 
   get vectors(): readonly EmbeddingVector[] {
@@ -53,21 +58,34 @@ export class VectorScan {
   }
 
   push(piece: Uint8Array): void {
-    const view = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    const bytes = this.#rest.byteLength === 0 ? view : Buffer.concat([this.#rest, view]);
+    this.#pieces.push(piece);
+    this.#pieceBytes += piece.byteLength;
+    // A rest is scanned again only with as much behind it, so that no answer takes long.
+    if (this.#pieceBytes - this.#restBytes < Math.max(this.#leastBytes, this.#restBytes)) return;
+    const bytes = this.#takePieces();
     const end = this.#scan(bytes);
     if (bytes.byteLength - end > mostTokenBytes) {
       throw brokenVector("the answer has a vector or a text that is too long");
     }
     // A copy, since the piece may be part of a large buffer.
-    this.#rest = Buffer.from(bytes.subarray(end));
+    if (end < bytes.byteLength) this.#pieces.push(Buffer.from(bytes.subarray(end)));
+    this.#pieceBytes = this.#restBytes = bytes.byteLength - end;
   }
 
   end(): ScannedVectors {
-    this.#keep(this.#rest, 0, this.#rest.byteLength);
+    const bytes = this.#takePieces();
+    this.#keep(bytes, this.#scan(bytes), bytes.byteLength);
     const json = this.#json.join("");
     const hasMark = json.startsWith("\u{feff}");
     return { json: hasMark ? json.slice(1) : json, vectors: this.#vectors };
+  }
+
+  #takePieces(): Buffer {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    const [only] = pieces;
+    if (pieces.length > 1 || only === undefined) return Buffer.concat(pieces);
+    return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
   }
 
   /** Returns where it stopped: the end, or the beginning of what is incomplete. */
@@ -147,8 +165,11 @@ function endOfNumbers(bytes: Buffer, start: number): number | undefined {
   while (isSpace(bytes[first])) first += 1;
   const byte = bytes[first];
   if (byte !== undefined && byte !== minus && !(byte >= 0x30 && byte <= 0x39)) return start;
-  const end = bytes.indexOf(closeBracket, first);
-  return end === -1 ? undefined : end + 1;
+  // A list inside is looked for first, since that ends the search early.
+  const inner = bytes.indexOf(openBracket, first);
+  const end = (inner === -1 ? bytes : bytes.subarray(0, inner)).indexOf(closeBracket, first);
+  if (end !== -1) return end + 1;
+  return inner === -1 ? undefined : start;
 }
 
 function readList(bytes: Buffer, start: number, end: number): EmbeddingVector | undefined {

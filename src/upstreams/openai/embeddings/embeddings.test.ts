@@ -34,6 +34,7 @@ const answer = fc.record({
   pad: space,
   isReversed: fc.boolean(),
   pieceBytes: fc.integer({ min: 1, max: 200 }),
+  leastBytes: fc.integer({ min: 1, max: 200 }),
 });
 
 test("vectors taken out of an answer are those that a parser finds, however it is split", () => {
@@ -52,7 +53,7 @@ test("vectors taken out of an answer are those that a parser finds, however it i
         usage: { prompt_tokens: tokens },
       };
       const json = JSON.stringify(whole).replaceAll('"embedding":', `"embedding"${pad}:${pad}`);
-      const scan = new VectorScan(100);
+      const scan = new VectorScan(100, how.leastBytes);
       const sent = bytes(json);
       for (let at = 0; at < sent.byteLength; at += how.pieceBytes) {
         scan.push(sent.subarray(at, at + how.pieceBytes));
@@ -116,4 +117,22 @@ test.each([
   ["too many lists", `{"data":[{"embedding":[1],"more":[${"[1],".repeat(100)}[1]]}]}`],
 ])("a vector with %s is a broken answer", (_name, json) => {
   expect(() => decode(json)).toThrow();
+});
+
+test.each([
+  ["lists in lists", "[1,".repeat(500_000)],
+  ["lists in lists that end", `${"[1,".repeat(500_000)}1]`],
+  ["brackets", "[".repeat(1_000_000)],
+  ["quotes", '\\"'.repeat(500_000)],
+  ["backslashes", `"${"\\".repeat(1_000_000)}`],
+  ["a list without an end", `[${"1,".repeat(2_000_000)}`],
+  ["a vector without an end", `{"data":[{"embedding":"${"A".repeat(4_000_000)}`],
+  ["many small lists", `{"data":[${"[1],".repeat(500_000)}[1]]}`],
+])("an answer of %s is refused in as many steps as it has bytes", (_name, json) => {
+  const sent = bytes(json);
+  expect(() => {
+    const scan = new VectorScan(100);
+    for (let at = 0; at < sent.byteLength; at += 1_000) scan.push(sent.subarray(at, at + 1_000));
+    decodeEmbeddings(scan.end());
+  }).toThrow();
 });

@@ -32,7 +32,9 @@ let gateway: TestGateway;
 let other: string;
 beforeAll(async () => {
   provider = startProvider(vectorsOf);
-  gateway = await gatewayOf([provider], { workers: 1, sections: { http: httpWith("1m") } });
+  const plans = "{ enterprise: { custom: true, idempotency: true } }";
+  const sections = { http: httpWith("1m"), plans };
+  gateway = await gatewayOf([provider], { workers: 1, sections });
   other = (await gateway.createKey()).text;
 });
 afterAll(async () => {
@@ -108,7 +110,7 @@ test("an answer waits until another one of its key was read", async () => {
 test("a burst of one key holds up no call of another, and all of it is served", async () => {
   let isOver = false;
   const burst = Promise.all(
-    Array.from({ length: 4 }, async () => {
+    Array.from({ length: 3 }, async () => {
       const response = await send(gateway.key);
       return [response.status, (await response.text()).length];
     }),
@@ -131,6 +133,43 @@ test("an answer above all that a key may hold is served when its key holds nothi
   const text = await response.text();
   expect(response.status).toBe(200);
   expect(text.length).toBeGreaterThan(input.length * base64.length);
+});
+
+test("answers that break off, and callers that leave while they wait, hold no memory", async () => {
+  provider.answers((request) => {
+    const isFirst = provider.requests.length === 1;
+    if (!isFirst) return vectorsOf(request);
+    const data = inputsOf(request).map(() => ({ embedding: base64 }));
+    // The answer has no end.
+    const text = JSON.stringify({ data }).slice(0, -1_000);
+    return new Response(text, { headers: { "content-type": "application/json" } });
+  });
+  await expectServed(await send(gateway.key));
+  const unreadOne = await unread(gateway.key);
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const authorization = `Bearer ${gateway.key}`;
+  const init = { headers: { authorization }, signal };
+  const waiting = [1, 2].map(() => gateway.post("/v1/embeddings", large, init).catch(() => "left"));
+  while (provider.requests.length < 5) await Bun.sleep(1);
+  leaving.abort();
+  expect(await Promise.all(waiting)).toEqual(["left", "left"]);
+  unreadOne.destroy();
+  await expectServed(await send(gateway.key));
+});
+
+test("an answer that is kept for repeats comes as a whole, each time the same", async () => {
+  const headers = { "idempotency-key": "one", authorization: `Bearer ${gateway.key}` };
+  provider.answers(vectorsOf);
+  const input = Array.from({ length: 20 }, () => "a");
+  const texts: string[] = [];
+  for (let times = 0; times < 2; times += 1) {
+    const response = await gateway.post("/v1/embeddings", { ...large, input }, { headers });
+    expect(Number(response.headers.get("content-length"))).toBeGreaterThan(20 * base64.length);
+    texts.push(await response.text());
+  }
+  expect(texts[0]).toBe(texts[1] ?? "");
+  expect(provider.requests).toHaveLength(1);
 });
 
 /** A whole answer of 3 MB of text, the end of which comes later. */
