@@ -116,13 +116,13 @@ test("an answer that is small until it is unpacked is bounded, whole or streamed
 });
 
 test("a long stream whose events repeat each other is no bomb", async () => {
-  const texts = Array.from({ length: 60_000 }, (_, index) => `${index} `);
+  const texts = Array.from({ length: 60_000 }, () => "again ");
   const events = await streamedText(...texts).text();
   expect(events.length).toBeGreaterThan(8 * 1024 * 1024);
   await using provider = startProvider(() =>
-    encoded(zstdCompressSync(events), "zstd", 200, "text/event-stream"),
+    encoded(gzipSync(events), "gzip", 200, "text/event-stream"),
   );
   await using gateway = await gatewayOf([provider]);
   const response = await gateway.post("/v1/chat/completions", { ...chat, stream: true });
-  expect(await response.text()).toContain("[DONE]");
+  expect((await response.text()).endsWith("data: [DONE]\n\n")).toBe(true);
 });
