@@ -12,6 +12,10 @@ import type { TransportResponse } from "./transport.ts";
 
 /** Size of a piece of output. */
 const chunkSize = 64 * 1024;
+/** Most bytes of output for one of input. Equal events, compressed together by gzip, reach 170. */
+const mostRatio = 250;
+/** Short answers may have a higher ratio. */
+const freeBytes = 4 * 1024 * 1024;
 
 /**
  * The answer as its server wrote it before it compressed it. Requests ask for no compression, but
@@ -25,8 +29,8 @@ export function decodedResponse(response: TransportResponse): TransportResponse 
 }
 
 /**
- * Decompresses off the main thread, no further ahead of its reader than a few pieces: the reader's
- * own limit bounds what a small body may become.
+ * Decompresses off the main thread, no further ahead of its reader than a few pieces. The reader's
+ * own limits bound what a small body may become, and the ratio what it costs to read it.
  */
 class DecodedResponse implements TransportResponse {
   readonly #response: TransportResponse;
@@ -36,6 +40,8 @@ class DecodedResponse implements TransportResponse {
   #decoder: Transform | undefined;
   #error: Error | undefined;
   #isOver = false;
+  #wireBytes = 0;
+  #decodedBytes = 0;
 
   constructor(response: TransportResponse, encoding: string) {
     this.#response = response;
@@ -62,7 +68,14 @@ class DecodedResponse implements TransportResponse {
   take(): Uint8Array | undefined {
     if (this.#error !== undefined) throw this.#error;
     const piece: unknown = this.#decoder?.read();
-    return piece instanceof Uint8Array ? piece : undefined;
+    if (!(piece instanceof Uint8Array)) return undefined;
+    this.#decodedBytes += piece.byteLength;
+    if (this.#decodedBytes > Math.max(freeBytes, this.#wireBytes * mostRatio)) {
+      const error = brokenAnswer(`the answer expands to more than ${mostRatio} times its size`);
+      this.#fail(error);
+      throw error;
+    }
+    return piece;
   }
 
   whenReady(call: () => void): void {
@@ -75,6 +88,7 @@ class DecodedResponse implements TransportResponse {
     try {
       for (let piece = this.#response.take(); piece !== undefined; piece = this.#response.take()) {
         const decoder = (this.#decoder ??= this.#newDecoder(piece));
+        this.#wireBytes += piece.byteLength;
         // The socket's buffer may be used again.
         if (!decoder.write(Buffer.from(piece))) return void decoder.once("drain", this.#feed);
       }

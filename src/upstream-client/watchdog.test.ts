@@ -92,6 +92,19 @@ describe("a watchdog", () => {
     expect([stops, questions]).toEqual([[100], []]);
   });
 
+  test("gives the connection after a dead one the connect timeout, with and without a first byte", () => {
+    for (const firstByteMs of [1_000, Infinity]) {
+      const { watchdog, passTo, stops } = watch(true, { ...timeouts, firstByteMs });
+      passTo(70);
+      watchdog.connecting();
+      passTo(169);
+      expect(watchdog.failure).toBeUndefined();
+      passTo(1_000);
+      expect(watchdog.failure?.details.kind).toBe("connect-failed");
+      expect(stops).toEqual([170]);
+    }
+  });
+
   test("gives an attempt whose connection opened late the rest of its time", () => {
     const { watchdog, passTo, stops, questions } = watch(false);
     watchdog.connecting();

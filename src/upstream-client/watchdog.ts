@@ -44,6 +44,8 @@ export class Watchdog implements RequestProgress {
   #isConnected = false;
   /** Whether a connection is being opened for it. */
   #isConnecting = false;
+  /** The start of the time in which a connection must be opened. */
+  #connectFrom: number;
   /** Whether a reader waits for the next chunk. */
   #isAwaited = false;
   #cancelTimer: () => void = () => undefined;
@@ -55,6 +57,7 @@ export class Watchdog implements RequestProgress {
     this.#options = options;
     this.#startedAt = options.clock.monotonic();
     this.#silentSince = this.#startedAt;
+    this.#connectFrom = this.#startedAt;
     const { callerSignal } = options;
     if (callerSignal.aborted) this.#isAborted = true;
     else callerSignal.addEventListener("abort", this.#onCallerLeft, { once: true });
@@ -79,6 +82,12 @@ export class Watchdog implements RequestProgress {
 
   connecting(): void {
     this.#isConnecting = true;
+    if (this.#phase !== "waiting") return;
+    // The kept connection was dead: the new one has a time of its own.
+    this.#phase = "quiet";
+    this.#connectFrom = this.#options.clock.monotonic();
+    this.#cancelTimer();
+    this.#arm();
   }
 
   /** The deadline that ended the attempt, if one did. */
@@ -137,7 +146,7 @@ export class Watchdog implements RequestProgress {
     const { timeouts, endsAt: total } = this.#options;
     switch (this.#phase) {
       case "quiet":
-        return Math.min(total, this.#startedAt + this.#quietMs());
+        return Math.min(total, this.#connectFrom + this.#quietMs());
       case "waiting":
         return Math.min(total, this.#startedAt + timeouts.firstByteMs);
       case "answering": {
@@ -166,7 +175,7 @@ export class Watchdog implements RequestProgress {
     if (this.#phase === "answering") {
       return this.#end("timed-out", "the answer was silent for longer than timeouts.idle");
     }
-    if (this.#isConnecting && waitedMs >= timeouts.connectMs) {
+    if (this.#isConnecting && now - this.#connectFrom >= timeouts.connectMs) {
       return this.#end("connect-failed", notConnected);
     }
     if (waitedMs >= timeouts.firstByteMs) {

@@ -43,7 +43,7 @@ const common: readonly FaultRow[] = [
   ["wrong-usage", ...everyCall("whole")],
   ["usage-twice", ...everyCall("whole")],
   ["slow-first-byte-100", ...everyCall("whole")],
-  ["slow-first-byte-60000", ...everyCall("503")],
+  ["slow-first-byte-1500", ...onlyStreams("503")],
   ["stall-mid-100", ...everyCall("whole")],
   ["stall-mid", "503", "broken", "503"],
   ["dribble", ...everyCall("whole")],

@@ -42,7 +42,6 @@ const refused = [
   "non-sse-200",
   "error-200",
   "model-not-found-404",
-  "gzip-bomb-1",
 ];
 const lost = ["cut-before-headers", "tls-fail"];
 /** Permanent errors, marked as not retryable for callers. */

@@ -95,15 +95,34 @@ test.each([
   expect(gateway.log.join("\n")).toContain("broken-answer");
 });
 
-test("an answer that is small until it is unpacked is bounded", async () => {
-  const bomb = gzipSync(JSON.stringify(completion("x".repeat(64 * 1024 * 1024))));
-  await using hostile = startProvider(() => encoded(bomb, "gzip"));
-  await using sound = startProvider(() => whole("second"));
-  await using gateway = await gatewayOf([hostile, sound], {
-    sections: { answers: "{ chat_limit: 1MiB }" },
+test("an answer that is small until it is unpacked is bounded, whole or streamed", async () => {
+  const filler = "\n".repeat(16 * 1024 * 1024);
+  const bombs = [JSON.stringify(completion("first")), await streamedText("first").text()].map(
+    (text) => gzipSync(filler + text),
+  );
+  await using hostile = startProvider(({ body }) => {
+    const isStreamed = body["stream"] === true;
+    const type = isStreamed ? "text/event-stream" : "application/json";
+    return encoded(bombs[isStreamed ? 1 : 0] ?? new Uint8Array(), "gzip", 200, type);
   });
-  const response = await gateway.post("/v1/chat/completions", chat);
-  expect(response.status).toBe(400);
-  expect((await errorOf(response)).code).toBe("answer_too_large");
-  expect(sound.requests).toHaveLength(0);
+  await using sound = startProvider(({ body }) =>
+    body["stream"] === true ? streamedText("second") : whole("second"),
+  );
+  await using gateway = await gatewayOf([hostile, sound]);
+  for (const stream of [false, true]) {
+    const response = await gateway.post("/v1/chat/completions", { ...chat, stream });
+    expect(await response.text()).toContain("second");
+  }
+});
+
+test("a long stream whose events repeat each other is no bomb", async () => {
+  const texts = Array.from({ length: 60_000 }, () => "again ");
+  const events = await streamedText(...texts).text();
+  expect(events.length).toBeGreaterThan(8 * 1024 * 1024);
+  await using provider = startProvider(() =>
+    encoded(gzipSync(events), "gzip", 200, "text/event-stream"),
+  );
+  await using gateway = await gatewayOf([provider]);
+  const response = await gateway.post("/v1/chat/completions", { ...chat, stream: true });
+  expect((await response.text()).endsWith("data: [DONE]\n\n")).toBe(true);
 });

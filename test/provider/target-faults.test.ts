@@ -133,6 +133,42 @@ test.each(accountErrors)(
   },
 );
 
+test.each([
+  ["a stream whose first event has it", { stream: true }],
+  ["a whole answer that is an error", {}],
+])("an account's trouble is known in %s, and for embeddings", async (_, fields) => {
+  const error = { message: billing, code: "insufficient_quota" };
+  await using blocked = startProvider(({ body }) =>
+    body["stream"] === true ? streamed([{ error }]) : Response.json({ error }),
+  );
+  await using sound = startProvider(({ body, path }) => {
+    if (path.endsWith("/embeddings"))
+      return Response.json({ data: [{ index: 0, embedding: [1] }] });
+    return body["stream"] === true ? streamedText("sound") : whole("sound");
+  });
+  await using gateway = await gatewayOf([blocked, sound]);
+  const response = await gateway.post("/v1/chat/completions", chat("hi", fields));
+  expect(await response.text()).toContain("sound");
+  const embed = { model: "embedding-model", input: "hi" };
+  expect((await gateway.post("/v1/embeddings", embed)).status).toBe(200);
+  expect(blocked.requests).toHaveLength(1);
+});
+
+test("a request larger than the account's limit goes on, and pauses nothing", async () => {
+  const message =
+    "Request too large for gpt-4o in organization org-abc on tokens per min (TPM): Limit 30000, " +
+    "Requested 48000. The input or output tokens must be reduced in order to run successfully.";
+  const refuse = () => refusal(429, { message, type: "tokens", code: "rate_limit_exceeded" });
+  await using world = await twoOf(refuse);
+  expect((await chatOf(await world.attack())).choices[0]?.message.content).toBe("second");
+  expect(await world.served()).toEqual(["first", "first"]);
+  await using provider = startProvider(refuse);
+  await using gateway = await gatewayOf([provider]);
+  const response = await gateway.post("/v1/chat/completions", chat("hi"));
+  expect(response.status).toBe(400);
+  expect((await errorOf(response)).message).not.toContain("30000");
+});
+
 test.each(accountErrors)("%s alone is 503, not to be retried", async (_, status, error) => {
   await using provider = startProvider(() => refusal(status, { message: billing, ...error }));
   await using gateway = await gatewayOf([provider]);

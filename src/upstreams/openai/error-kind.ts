@@ -49,9 +49,14 @@ function saysAccount({ status, message }: ErrorFacts): boolean {
 
 /** A throttle that mentions tokens must never be taken for an exceeded context window. */
 function kindOfThrottle(error: ErrorFacts): UpstreamFailureKind {
-  if (tooLargeText.test(error.message)) return "unsupported";
+  if (isTooLarge(error)) return "unsupported";
   const isOverload = has(error, overloadCodes) || overloadText.test(error.message);
   return isOverload ? "overloaded" : "throttled";
+}
+
+/** One request is larger than what the account may send in a minute. */
+export function isTooLarge({ status, message }: ErrorFacts): boolean {
+  return status === 429 && tooLargeText.test(message);
 }
 
 function kindByWords(error: ErrorFacts): UpstreamFailureKind {
@@ -144,7 +149,6 @@ const overloadCodes: ReadonlySet<string> = new Set([
 ]);
 const overloadText = /^(?:the engine|that model|this model) is currently overloaded\b/i;
 
-/** One request is larger than what the account may send in a minute. */
 const tooLargeText = /^request too large for \S+ (?:\(|in organization |on )/i;
 
 const overflowCodes: ReadonlySet<string> = new Set([

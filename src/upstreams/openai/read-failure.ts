@@ -13,7 +13,7 @@ import {
   type JsonObject,
 } from "../shared/json-fields.ts";
 import { errorIn, innermostMessage, messageOf, paramOf } from "./error-body.ts";
-import { kindOfError } from "./error-kind.ts";
+import { isTooLarge, kindOfError } from "./error-kind.ts";
 import { readRetryAfter } from "../shared/retry-after.ts";
 
 export const requestIdHeader = "x-request-id";
@@ -55,7 +55,7 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
   const kind = kindOfError(facts);
   return {
     kind,
-    message: cleanMessage(innerMessage),
+    message: isTooLarge(facts) ? tooLargeForAccount : cleanMessage(innerMessage),
     status: knownStatus,
     code: namesOf(body)
       .map(cleanCode)
@@ -65,6 +65,10 @@ export function classifyError(status: number | undefined, error: unknown): Upstr
     retryAfterMs: retryDelayOf(body),
   };
 }
+
+/** The provider's words have the account's limits. */
+const tooLargeForAccount =
+  "the request is larger than the provider takes at once; send less, or a lower max_tokens";
 
 /** Names of the error, the most precise one first. */
 function namesOf(body: JsonObject | undefined): readonly unknown[] {
