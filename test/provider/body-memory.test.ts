@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { brotliCompressSync } from "node:zlib";
 import type { TestGateway } from "../support/gateway.ts";
-import { chunk, gatewayOf, startProvider, streamed, whole, type Provider } from "./provider.ts";
+import { chunk, gatewayOf, startProvider, whole, type Provider } from "./provider.ts";
 
 /**
  * Memory of bodies is counted until nothing can send them again. One of 500 kB counts twice, since
@@ -28,12 +28,8 @@ class Silent {
 
 /** A first event, and no end. */
 function endless(): Response {
-  const first = streamed([chunk({ content: "Hi" })], "").body;
-  const body = new ReadableStream<Uint8Array>({
-    async start(controller) {
-      for await (const bytes of first ?? []) controller.enqueue(bytes);
-    },
-  });
+  const first = new TextEncoder().encode(`data: ${JSON.stringify(chunk({ content: "Hi" }))}\n\n`);
+  const body = new ReadableStream<Uint8Array>({ start: (stream) => stream.enqueue(first) });
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 

@@ -53,11 +53,8 @@ test("an account that leaves streams unread is refused further calls, others are
       await Bun.sleep(10);
     } while (refused.status === 200);
     const { code, message } = await errorOf(refused);
-    expect([refused.status, code, message]).toEqual([
-      503,
-      "model_unavailable",
-      expect.stringContaining("unread"),
-    ]);
+    expect([refused.status, code]).toEqual([503, "model_unavailable"]);
+    expect(message).toContain("unread");
     expect((await gateway.post(path, body, { headers: other })).status).toBe(200);
     // More than what the system holds arrives once they are read.
     await Promise.all(unread.map((connection) => connection.readOn()));
