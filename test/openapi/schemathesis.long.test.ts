@@ -28,7 +28,8 @@ const reasons: readonly RegExp[] = [
   /^Results are missing for (?:a function_call|tool calls)/,
   /^messages\[\d+\]\.tool_calls\[\d+\]: two tool calls have the id /,
   /^Invalid '(?:functions|tools)\[\d+\]\.[a-z.]*name': (?:string does not match pattern|empty string)/,
-  /^Invalid 'response_format\.json_schema\.name': string does not match pattern/,
+  /^Invalid 'response_format\.json_schema\.name': (?:string does not match pattern|empty string)/,
+  /^Invalid 'tool_choice\.allowed_tools\.tools': empty array/,
   /^'messages' must contain the word 'json' in some form/,
   /^The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled\.$/,
   /^The 'stream_options' parameter is only allowed when 'stream' is enabled\.$/,
@@ -90,8 +91,8 @@ testWhere(tools.missing === undefined, tools.missing ?? "")(
   async () => {
     const program = join(folder, "fuzz.py");
     await Bun.write(program, fuzzProgram);
-    const perOperation = sizeOf({ quick: 60, all: 600, measured: 600 });
-    const perField = sizeOf({ quick: 4, all: 25, measured: 25 });
+    const perOperation = sizeOf({ quick: 60, all: 400, measured: 400 });
+    const perField = sizeOf({ quick: 4, all: 15, measured: 15 });
     const output = await run(
       [
         join(tools.folder, "bin/python"),
@@ -106,11 +107,10 @@ testWhere(tools.missing === undefined, tools.missing ?? "")(
     );
     const report = reportSchema.parse(JSON.parse(output));
     process.stdout.write(`${JSON.stringify(report.statuses)}\n`);
-    expect(report.violations).toEqual({});
     const unexplained = Object.entries(report.refusals).filter(
       ([message]) => !reasons.some((reason) => reason.test(message)),
     );
-    expect(unexplained).toEqual([]);
+    expect([report.violations, unexplained]).toEqual([{}, []]);
     expect(report.statuses["/chat/completions valid 200"]).toBeGreaterThan(perOperation / 2);
     expect(report.statuses["/embeddings valid 200"]).toBeGreaterThan(0);
   },
