@@ -112,6 +112,16 @@ test("a text that the runtime keeps in two bytes a character is counted as such"
   await held.body?.cancel();
 });
 
+test("values that take more than their text are counted", async () => {
+  const { gateway } = await start(new Silent().answer);
+  const parameters = { type: "object", enum: Array.from({ length: 100_000 }, () => 1) };
+  const tools = [{ type: "function", function: { name: "list", parameters } }];
+  const held = [0, 1].map(() => gateway.post(path, bodyOf("Hi", { tools })));
+  expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
+  expect(await statusOf(gateway)).toBe(503);
+  for (const { body } of await Promise.all(held)) await body?.cancel();
+});
+
 test("the memory is free again when a call fails after its headers, and when its caller leaves", async () => {
   let fail = (): void => undefined;
   const { gateway, provider } = await start(async () => {
