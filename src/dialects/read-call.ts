@@ -27,13 +27,16 @@ export async function readCall(plain: KeyCall): Promise<ReadCall> {
   const mark = marking && (await marking);
   const parsing = parseJson(bytes);
   const { value, text } = parsing instanceof Promise ? await parsing : parsing;
-  call.memory.becomes(parsedBytes(text, bodyBytes));
+  call.memory.takesMore(wideBytes(text, bodyBytes));
   return { call, bodyBytes, mark, value, text };
 }
 
-/** The runtime keeps a text beyond Latin-1 in two bytes for each character. */
-function parsedBytes({ length }: string, bodyBytes: number): number {
-  return parsedFactor * length * (length === bodyBytes ? 1 : 2);
+/**
+ * What a text beyond Latin-1, of which the runtime keeps two bytes for each character, takes more
+ * than its bytes.
+ */
+function wideBytes({ length }: string, bodyBytes: number): number {
+  return length === bodyBytes ? 0 : parsedFactor * Math.max(0, 2 * length - bodyBytes);
 }
 
 /** The call with the options in its headers. Throws 400 for an invalid header. */

@@ -128,6 +128,33 @@ describe("while the call runs, it ends as left by its caller, and so does its up
   });
 });
 
+describe("in one packet, all are answered in order:", () => {
+  const list = `GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer KEY\r\n\r\n`;
+  const wrongKey = post().replace("Bearer KEY", "Bearer wrong");
+  const unknownPath = post().replace("/v1/chat/completions", "/v1/nope");
+  const packets: readonly (readonly [name: string, packet: string, statuses: number[]])[] = [
+    ["requests that need no upstream", list + probe + list, [200, 200, 200]],
+    ["a call behind one that needs no upstream", list + post(), [200, 200]],
+    ["requests behind a refused key", wrongKey + wrongKey + list, [401, 401, 200]],
+    ["a call behind an unknown path", unknownPath + post(), [404, 200]],
+  ];
+  test.each(packets)("%s", async (_, packet, statuses) => {
+    using connection = await RawConnection.open(gateway.port);
+    write(connection, packet);
+    const answered: (number | undefined)[] = [];
+    while (answered.length < statuses.length) answered.push((await connection.answer())?.status);
+    expect(answered).toEqual(statuses);
+  });
+
+  test("what is behind a refusal that closes is not answered, and goes nowhere", async () => {
+    const before = await counts();
+    using connection = await RawConnection.open(gateway.port);
+    write(connection, post().replace("application/json", "text/plain") + post());
+    expect(await endingOf(connection)).toBe("415, then closed");
+    expect(await counts()).toEqual(before);
+  });
+});
+
 test("a part of a request behind a call waits for its rest, and both are answered in order", async () => {
   using connection = await RawConnection.open(gateway.port);
   write(connection, post() + probe.slice(0, 20));

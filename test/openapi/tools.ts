@@ -13,6 +13,7 @@ const nodePackages = [
   "typescript@5.9.3",
 ];
 const pythonPackages = ["openapi-python-client==0.29.1", "openapi-spec-validator==0.9.0"];
+const fuzzPackages = ["schemathesis==4.32.5", "hypothesis==6.170.17", "jsonschema-rs==0.60.3"];
 const goGenerator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2";
 
 /** A set of tools; `missing` says why there is none. */
@@ -30,9 +31,18 @@ export function nodeTools(): Promise<Tools> {
 }
 
 export function pythonTools(): Promise<Tools> {
-  return install("python", ["python3"], async (folder) => {
+  return installPython("python", pythonPackages);
+}
+
+/** Generates requests from a description of an API. */
+export function fuzzTools(): Promise<Tools> {
+  return installPython("fuzz", fuzzPackages);
+}
+
+function installPython(name: string, packages: readonly string[]): Promise<Tools> {
+  return install(name, ["python3"], async (folder) => {
     await run(["python3", "-m", "venv", folder], { folder });
-    await run([join(folder, "bin/pip"), "install", "--quiet", ...pythonPackages], { folder });
+    await run([join(folder, "bin/pip"), "install", "--quiet", ...packages], { folder });
   });
 }
 

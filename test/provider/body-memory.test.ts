@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { brotliCompressSync } from "node:zlib";
 import type { TestGateway } from "../support/gateway.ts";
-import { chunk, gatewayOf, startProvider, streamed, whole, type Provider } from "./provider.ts";
+import { chunk, gatewayOf, startProvider, whole, type Provider } from "./provider.ts";
 
 /**
  * Memory of bodies is counted until nothing can send them again. One of 500 kB counts twice, since
@@ -28,12 +28,8 @@ class Silent {
 
 /** A first event, and no end. */
 function endless(): Response {
-  const first: ReadableStream<Uint8Array> | null = streamed([chunk({ content: "Hi" })], "").body;
-  const body = new ReadableStream<Uint8Array>({
-    async start(controller) {
-      for await (const bytes of first ?? []) controller.enqueue(bytes);
-    },
-  });
+  const first = new TextEncoder().encode(`data: ${JSON.stringify(chunk({ content: "Hi" }))}\n\n`);
+  const body = new ReadableStream<Uint8Array>({ start: (stream) => stream.enqueue(first) });
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
@@ -114,6 +110,16 @@ test("a text that the runtime keeps in two bytes a character is counted as such"
   const held = await gateway.post(path, bodyOf(`\u4e2d${large}`));
   expect([held.status, await statusOf(gateway)]).toEqual([200, 503]);
   await held.body?.cancel();
+});
+
+test("values that take more than their text are counted", async () => {
+  const { gateway } = await start(new Silent().answer);
+  const parameters = { type: "object", enum: Array.from({ length: 100_000 }, () => 1) };
+  const tools = [{ type: "function", function: { name: "list", parameters } }];
+  const held = [0, 1].map(() => gateway.post(path, bodyOf("Hi", { tools })));
+  expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
+  expect(await statusOf(gateway)).toBe(503);
+  for (const { body } of await Promise.all(held)) await body?.cancel();
 });
 
 test("the memory is free again when a call fails after its headers, and when its caller leaves", async () => {

@@ -268,7 +268,7 @@ function keyCallOf(signal: AbortSignal): KeyCall & Call {
     request: new Request("http://a.example/v1/chat/completions"),
     parameter: "",
     readBody: () => Promise.reject(new Error("there is no body")),
-    memory: { keep: () => () => undefined, becomes: () => undefined, unread: () => undefined },
+    memory: { keep: () => () => undefined, takesMore: () => undefined, unread: () => undefined },
     holdAnswer: () => ({
       reserve: () => undefined,
       shrinkTo: () => undefined,

@@ -21,7 +21,7 @@ function keyCallOf(allowedModels: Key["allowedModels"], parameter = ""): KeyCall
     request: new Request("http://a.example/v1/models"),
     parameter,
     readBody: () => Promise.reject(new Error("there is no body")),
-    memory: { keep: () => () => undefined, becomes: () => undefined, unread: () => undefined },
+    memory: { keep: () => () => undefined, takesMore: () => undefined, unread: () => undefined },
     holdAnswer: () => ({
       reserve: () => undefined,
       shrinkTo: () => undefined,

@@ -29,17 +29,23 @@ export const valueCosts = {
  */
 const turnBytes = 256 * 1024;
 
-/** Scans a whole body, a large one over several turns. Throws like `JsonScan`. */
-export function scanJson(bytes: Uint8Array, limits: JsonLimits): void | Promise<void> {
+/**
+ * Scans a whole body, a large one over several turns, and returns the cost of its values. Throws
+ * like `JsonScan`.
+ */
+export function scanJson(bytes: Uint8Array, limits: JsonLimits): number | Promise<number> {
   const scan = new JsonScan(limits);
-  return bytes.byteLength > turnBytes ? scanInTurns(bytes, scan) : scan.push(bytes);
+  if (bytes.byteLength > turnBytes) return scanInTurns(bytes, scan);
+  scan.push(bytes);
+  return scan.cost;
 }
 
-async function scanInTurns(bytes: Uint8Array, scan: JsonScan): Promise<void> {
+async function scanInTurns(bytes: Uint8Array, scan: JsonScan): Promise<number> {
   for (let start = 0; start < bytes.byteLength; start += turnBytes) {
     if (start > 0) await nextTurn();
     scan.push(bytes.subarray(start, start + turnBytes));
   }
+  return scan.cost;
 }
 
 const quote = 0x22;
@@ -71,6 +77,11 @@ export class JsonScan {
   constructor({ jsonDepth, jsonValues }: JsonLimits) {
     this.#depthLimit = jsonDepth;
     this.#costLimit = jsonValues;
+  }
+
+  /** Of all values so far. */
+  get cost(): number {
+    return this.#cost;
   }
 
   push(bytes: Uint8Array): void {

@@ -16,8 +16,8 @@ export interface BodyMemoryLimits {
 
 /** The memory that is counted for one body, as those use it who have read it. */
 export interface BodyUse {
-  /** What a body that was reserved for really takes: more than was reserved, or less. */
-  becomes(bytes: number): void;
+  /** What a body takes beyond what was counted. Nothing for a body that is too small to count. */
+  takesMore(bytes: number): void;
   /** Keeps it until the returned function is called, also when the answer has begun by then. */
   keep(): () => void;
 }
@@ -43,6 +43,8 @@ export interface BodyHold extends BodyUse {
    * Throws 503, or the reason of the request's signal.
    */
   reserve(bytes: number): void | Promise<void>;
+  /** What a body that was reserved for takes: less than was reserved, or more. */
+  becomes(bytes: number): void;
   /** Gives it back, once nobody keeps it. */
   release(): void;
 }
@@ -224,6 +226,10 @@ class CountedHold implements BodyHold {
 
   becomes(bytes: number): void {
     if (this.#heldBytes > 0) this.#hold(bytes);
+  }
+
+  takesMore(bytes: number): void {
+    this.becomes(this.#heldBytes + bytes);
   }
 
   keep(): () => void {

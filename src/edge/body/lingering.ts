@@ -9,7 +9,7 @@ export interface LingeringLimits {
 /** Bodies up to this many times the limit are read and discarded before they are refused. */
 const discardFactor = 4;
 /** A caller that pauses for so long waits for its answer. */
-const silenceMs = 2_000;
+const silenceMs = 1_000;
 /** How many bodies are discarded at once; further ones are refused with their rest unread. */
 const mostAtOnce = 256;
 

@@ -47,7 +47,7 @@ export async function readBody(
   if (isEncoded) return readEncoded({ body, encoding }, limits, hold);
   hold.becomes(parsedFactor * body.byteLength);
   const scanning = scanJson(body, limits);
-  if (scanning !== undefined) await scanning;
+  hold.takesMore(valueBytes * (typeof scanning === "number" ? scanning : await scanning));
   return body;
 }
 
@@ -67,7 +67,7 @@ async function readEncoded(
     return bytes > smallBytes ? hold.reserve(mostBytes) : undefined;
   });
   releaseBytes(sent.body);
-  hold.becomes(parsedFactor * body.byteLength);
+  hold.becomes(parsedFactor * body.byteLength + valueBytes * scan.cost);
   return body;
 }
 
@@ -76,6 +76,9 @@ async function readEncoded(
  * the request for the upstream, measured with bodies of 8 MiB.
  */
 export const parsedFactor = 2;
+
+/** What values take beside their texts, for a unit of `valueCosts`, measured with plain numbers. */
+const valueBytes = 8;
 
 /** For a compressed body: beside its parsed form, or beside what was sent. */
 function mostBytesOf(wireBytes: number, limits: BodyLimits): number {

@@ -83,7 +83,7 @@ function ownerOf(context: RequestContext): Pick<Key, "id" | "accountId"> {
 export function memoryOf(context: RequestContext): KeyCall["memory"] {
   return {
     keep: () => context.body?.keep() ?? (() => undefined),
-    becomes: (bytes) => context.body?.becomes(bytes),
+    takesMore: (bytes) => context.body?.takesMore(bytes),
     unread: (bytes) => context.unread.change(ownerOf(context).accountId, bytes),
   };
 }

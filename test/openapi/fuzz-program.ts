@@ -1,0 +1,141 @@
+/**
+ * Sends what OpenAI's schema allows and what it does not, and prints what it found as JSON.
+ * Arguments: schema, base URL, key, number of cases per operation, number per field.
+ */
+export const fuzzProgram = `
+import base64, copy, json, struct, sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import jsonschema_rs, requests, schemathesis, yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+
+schema_path, base_url, key, per_operation, per_field = sys.argv[1:]
+with open(schema_path) as file:
+    document = yaml.safe_load(file)
+aliases = {
+    "/chat/completions": "alpha-sonnet-4",
+    "/embeddings": "embed-text-v2",
+    "/models/{model}": "alpha-sonnet-4",
+}
+
+
+def validator(name):
+    root = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    return jsonschema_rs.Draft202012Validator(root)
+
+
+answers = {
+    "/chat/completions": validator("CreateChatCompletionResponse"),
+    "/embeddings": validator("CreateEmbeddingResponse"),
+    "/models": validator("ListModelsResponse"),
+    "/models/{model}": validator("Model"),
+}
+chunks = validator("CreateChatCompletionStreamResponse")
+errors = validator("ErrorResponse")
+violations, refusals, statuses = {}, {}, Counter()
+
+
+def generate(path, method, is_valid, count, operation, fixed={}):
+    """The same cases at every run: nothing depends on the answers."""
+    cases = []
+    mode = GenerationMode.POSITIVE if is_valid else GenerationMode.NEGATIVE
+
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=count, derandomize=True, database=None, deadline=None,
+        phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+    )
+    def collect(case):
+        body = case.body if isinstance(case.body, dict) else None
+        if body is not None and path in aliases and (is_valid or isinstance(body.get("model"), str)):
+            body["model"] = aliases[path]
+            body.update(fixed)
+        if "{model}" in path and is_valid:
+            case.path_parameters["model"] = aliases[path]
+        cases.append((path, is_valid, case))
+
+    collect()
+    return cases
+
+
+def with_field(name):
+    """The schema of chat with one more required field, so that each of them is tried."""
+    variant = copy.deepcopy(document)
+    schemas = variant["components"]["schemas"]
+    schemas["CreateChatCompletionRequest"] = {
+        "allOf": [schemas["CreateChatCompletionRequest"], {"type": "object", "required": [name]}]
+    }
+    return schemathesis.openapi.from_dict(variant)["/chat/completions"]["POST"]
+
+
+def fields_of(schema):
+    schema = document["components"]["schemas"][schema["$ref"].split("/")[-1]] if "$ref" in schema else schema
+    names = list(schema.get("properties", {}))
+    return names + [name for part in schema.get("allOf", []) for name in fields_of(part)]
+
+
+def send(item):
+    path, is_valid, case = item
+    session = requests.Session()
+    session.headers["authorization"] = f"Bearer {key}"
+    return path, is_valid, case, case.call(base_url=base_url, session=session, timeout=600)
+
+
+def judge(path, is_valid, case, response):
+    status = response.status_code
+    statuses[f"{path} {'valid' if is_valid else 'invalid'} {status}"] += 1
+
+    def violates(what):
+        violations.setdefault(what, {"request": repr(case.body)[:500], "answer": response.text[:300]})
+
+    def check(known, value):
+        for failure in known.iter_errors(value):
+            place = [part for part in failure.instance_path if isinstance(part, str)]
+            violates(f"{path} {status} {'.'.join(place)}: {failure.message[:200]}")
+
+    [kind] = response.headers.get("content-type") or [""]
+    if status not in (200, 400, 401, 403, 404, 405, 413, 415):
+        return violates(f"{path} {status}")
+    if kind.startswith("text/event-stream"):
+        frames = [line[6:] for line in response.text.split("\\n") if line.startswith("data: ")]
+        if frames[-1:] != ["[DONE]"]:
+            return violates(f"{path}: a stream without an end")
+        for frame in frames[:-1]:
+            check(chunks, json.loads(frame))
+        return
+    if not kind.startswith("application/json"):
+        return violates(f"{path} {status} is {kind}")
+    answer = response.json()
+    if status == 200 and path == "/embeddings":
+        # OpenAI's schema has lists only, its API and its clients have base64, too.
+        for item in answer["data"]:
+            if isinstance(item["embedding"], str):
+                item["embedding"] = [number for (number,) in struct.iter_unpack("<f", base64.b64decode(item["embedding"]))]
+    check(answers[path] if status == 200 else errors, answer)
+    if status != 200 and is_valid:
+        refusal = refusals.setdefault(answer["error"]["message"], {"count": 0, "request": repr(case.body)[:500]})
+        refusal["count"] += 1
+
+
+schema = schemathesis.openapi.from_dict(document)
+cases = []
+for path, method, count in (
+    ("/models", "GET", 1),
+    ("/models/{model}", "GET", 1),
+    ("/embeddings", "POST", int(per_operation)),
+    ("/chat/completions", "POST", int(per_operation)),
+):
+    cases += generate(path, method, True, count, schema[path][method])
+    if method == "POST":
+        cases += generate(path, method, False, count, schema[path][method])
+# A plain conversation, so that most of them are served.
+plain = {"messages": [{"role": "user", "content": "Some json"}], "model": aliases["/chat/completions"]}
+for name in fields_of(document["components"]["schemas"]["CreateChatCompletionRequest"]):
+    cases += generate("/chat/completions", "POST", True, int(per_field), with_field(name), plain)
+with ThreadPoolExecutor(16) as pool:
+    for item in pool.map(send, cases):
+        judge(*item)
+print(json.dumps({"violations": violations, "refusals": refusals, "statuses": statuses}))
+`;
