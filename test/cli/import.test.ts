@@ -118,7 +118,7 @@ model_list:
   - { model_name: ears, litellm_params: { model: openai/whisper-1, api_key: os.environ/K } }
   - { model_name: voice, litellm_params: { model: openai/tts-1, api_key: os.environ/K } }
   - { model_name: old, litellm_params: { model: openai/i, api_key: os.environ/K }, model_info: { mode: completion } }
-  - { model_name: chat, litellm_params: { model: openai/e, api_base: "http://10.0.0.1/v1" }, model_info: { mode: embedding } }
+  - { model_name: chat, litellm_params: { model: openai/e, api_base: "http://10.0.0.1/v1" }, model_info: { mode: Embedding } }
 `);
   expect(exitCode).toBe(0);
   const why = (mode: string): string =>
@@ -145,7 +145,7 @@ model_list:
     litellm_params: { model: openai/m, api_base: "http://10.0.0.1/v1", additional_drop_params: [user, seed] }
   - model_name: other
     litellm_params: { model: openai/n, api_base: "http://10.0.0.1/v1", additional_drop_params: ["tools[*].strict"] }
-litellm_settings: { drop_params: true }
+litellm_settings: { drop_params: "True" }
 `);
   expect(exitCode).toBe(0);
   expect(output.match(/drop_unsupported: true/g)).toHaveLength(1);

@@ -15,7 +15,7 @@ export function formatRefusal(refusal: ReplyRecord, call: ReplyRecord = {}): str
   const ofCall = (name: string): string | number => cellOf(call, name);
   const code = refusal["code"] === null ? "" : ` ${of("code")}`;
   // These the gateway did not decide.
-  const verb = ["internal_error", "answer_mismatch"].includes(String(of("rule")))
+  const verb = ["internal_error", "answer_mismatch", "deadline"].includes(String(of("rule")))
     ? "Failed"
     : "Refused";
   const head = `${verb} with ${of("status")}${code} at ${of("at")} UTC: ${of("summary")}`;

@@ -7,8 +7,10 @@ import type { Settings } from "./load-settings.ts";
 import { withListeners, type ServeArguments } from "./serve-options.ts";
 import { startErrorOf, whoUses } from "./start-messages.ts";
 
+const listeners = ["data", "admin"] as const;
+
 interface Trouble {
-  readonly listener: "data" | "admin";
+  readonly listener: (typeof listeners)[number];
   readonly address: ListenAddress;
   readonly code: string;
 }
@@ -23,7 +25,7 @@ export async function checkAddresses(
   io: CommandIo,
 ): Promise<void> {
   const { listen, dataDir } = withListeners(config, args);
-  const troubles = (["data", "admin"] as const).flatMap((listener) => {
+  const troubles = listeners.flatMap((listener) => {
     const address = listen[listener];
     const code = whyNot(address);
     return code === undefined ? [] : [{ listener, address, code }];
@@ -62,7 +64,11 @@ interface Origin {
 
 function explain(troubles: readonly Trouble[], { path, args }: Origin): string {
   const faults = troubles.map(({ address, code }) => describe(address, code));
-  const options = troubles.map(({ listener, address }) => `--${listener} ${another(address)}`);
+  const options = listeners.flatMap((listener) => {
+    const trouble = troubles.find((each) => each.listener === listener);
+    const address = trouble === undefined ? args[listener] : another(trouble);
+    return address === undefined ? [] : [`--${listener} ${address}`];
+  });
   const command = commandLine(`serve ${options.join(" ")}`, args);
   const file = path === undefined ? "" : `, or change \`listen\` in ${path}`;
   return `${faults.join(", and ")}; choose another address, such as \`${command}\`${file}.`;
@@ -81,8 +87,10 @@ function describe({ hostname, port }: ListenAddress, code: string): string {
   }
 }
 
-/** Of those that no system reserves. */
-function another({ hostname, port }: ListenAddress): string {
-  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+/** An address of this machine, at a port that no system reserves. */
+function another({ address: { hostname, port }, code }: Trouble): string {
+  const isHere = code === "EADDRINUSE" || code === "EACCES";
+  const here = hostname.includes(":") ? `[${hostname}]` : hostname;
+  const host = isHere ? here : "127.0.0.1";
   return `${host}:${port < 1024 ? port + 8000 : (port + 1000) % 65_536 || 9080}`;
 }

@@ -37,7 +37,7 @@ class Conversion {
 
   convert(): Converted {
     const settings = this.#file.map("litellm_settings");
-    this.#dropsParams = settings.value("drop_params") === true;
+    this.#dropsParams = flagOf(settings, "drop_params") ?? false;
     for (const [index, value] of this.#file.list("model_list").entries()) {
       this.#addDeployment(new Entry(value), `model_list[${index}]`);
     }
@@ -174,7 +174,7 @@ interface OtherMode {
 
 /** Without a mode, LiteLLM goes by its own list of models. */
 function kindOf(info: Entry, model: string): ConvertedModel["kind"] | OtherMode {
-  const mode = info.text("mode") ?? modeOf(model);
+  const mode = info.text("mode")?.toLowerCase() ?? modeOf(model);
   switch (mode) {
     case "chat":
     case "embedding":
@@ -192,7 +192,8 @@ function modeOf(model: string): string {
 const modesByName: readonly (readonly [RegExp, string])[] = [
   [/rerank/i, "rerank"],
   [/embed|bge-|e5-/i, "embedding"],
-  [/dall-e|gpt-image|stable-diffusion|imagen|nova-canvas|titan-image|flux/i, "image_generation"],
+  [/dall-e|gpt-image|stab(?:le-|ility\.)|imagen|nova-canvas|titan-image|flux/i, "image_generation"],
+  [/realtime|nova-sonic/i, "realtime"],
   [/whisper|transcribe/i, "audio_transcription"],
   [/(?:^|[/-])tts(?:-|$)|speech/i, "audio_speech"],
   [/moderation/i, "moderation"],
@@ -214,9 +215,11 @@ function isFieldName(field: unknown): field is string {
   return typeof field === "string" && /^[a-z_]+$/.test(field);
 }
 
+/** Also a text, as Python reads it. */
 function flagOf(params: Entry, key: string): boolean | undefined {
   const value = params.value(key);
-  return typeof value === "boolean" ? value : undefined;
+  if (typeof value === "boolean") return value;
+  return typeof value === "string" ? value.toLowerCase() === "true" : undefined;
 }
 
 const mostWeight = 1000;

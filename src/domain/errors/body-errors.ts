@@ -10,7 +10,7 @@ export const bodyErrors = {
     status: 400,
     type: "invalid_request_error",
     code: null,
-    when: "Fields contradict each other; `param` names one of them.",
+    when: "A value is invalid, or fields contradict each other; see `param`.",
   },
   missing_required_parameter: {
     status: 400,
