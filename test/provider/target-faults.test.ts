@@ -142,8 +142,9 @@ test.each([
     body["stream"] === true ? streamed([{ error }]) : Response.json({ error }),
   );
   await using sound = startProvider(({ body, path }) => {
-    if (path.endsWith("/embeddings"))
+    if (path.endsWith("/embeddings")) {
       return Response.json({ data: [{ index: 0, embedding: [1] }] });
+    }
     return body["stream"] === true ? streamedText("sound") : whole("sound");
   });
   await using gateway = await gatewayOf([blocked, sound]);

@@ -183,13 +183,12 @@ class CallCheck {
     const isAlone = kind !== "stream" || isOneByOne(this.#stage.world, this.#record);
     const isReadAtOnce = readMs === 0 && isAlone && this.#record.crashedAt === undefined;
     if (times === undefined || endedAt === undefined || !isReadAtOnce) return;
+    const silentMs = endedAt - (lastByteAt ?? startedAt);
     const isConnecting = script.connect === "hanging";
     // A whole answer may take until its end.
-    if (kind !== "stream" && lastByteAt === undefined && !isConnecting) return;
-    const signOfLifeAt = lastByteAt;
-    const silentMs = endedAt - (signOfLifeAt ?? startedAt);
-    const firstMs = isConnecting ? Math.min(times.connectMs, times.firstByteMs) : times.firstByteMs;
-    const mostMs = signOfLifeAt === undefined ? firstMs : times.idleMs;
+    const firstByteMs = kind === "stream" ? times.firstByteMs : Infinity;
+    const firstMs = isConnecting ? Math.min(times.connectMs, firstByteMs) : firstByteMs;
+    const mostMs = lastByteAt === undefined ? firstMs : times.idleMs;
     if (silentMs <= mostMs + shortestTimerMs) return;
     this.#wrong("silence", `${id} was silent for ${silentMs} ms, not ${mostMs} (${script.ending})`);
   }

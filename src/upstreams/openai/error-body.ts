@@ -43,7 +43,7 @@ export function innermostMessage(message: string, body: JsonObject | undefined):
   const raw = nonEmpty(objectOf(body?.["metadata"])?.["raw"]);
   let innermost = raw === undefined || /^\s*</.test(raw) ? message : raw;
   for (let depth = 0; depth < mostDepth; depth += 1) {
-    const object = /^\s*\[?\s*\{/.test(innermost) ? firstObject(innermost) : undefined;
+    const object = firstObject(innermost.trim());
     const inner = object && messageOf(errorIn(object) ?? object);
     if (inner === undefined) break;
     innermost = inner;
@@ -52,8 +52,9 @@ export function innermostMessage(message: string, body: JsonObject | undefined):
 }
 
 function firstObject(json: string): JsonObject | undefined {
+  if (json.startsWith("{")) return parseObject(json);
   // A list has the error as its only item.
-  return parseObject(json) ?? parseObject(json.trim().replace(/^\[|\]$/g, ""));
+  return json.startsWith("[") ? parseObject(json.slice(1, -1)) : undefined;
 }
 
 function ownMessage({ message, msg }: JsonObject): string | undefined {

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import fc from "fast-check";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { cleanMessage } from "../shared/clean-message.ts";
 import { classifyError, createReadFailure } from "./read-failure.ts";
@@ -120,4 +121,31 @@ test("keys, accounts and links of the operator are removed from messages", () =>
   }
   expect(cleanMessage("x".repeat(5_000)).length).toBeLessThan(1_100);
   expect(cleanMessage("temperature must be <= 2")).toBe("temperature must be <= 2");
+});
+
+test("any answer becomes a failure, and nothing is thrown", () => {
+  const words = fc.oneof(fc.json(), fc.string(), fc.constantFrom("[{", '[{"error":', "{}", "[]"));
+  const names = ["error", "errors", "message", "msg", "detail", "details", "code", "metadata"];
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { depthSize: "small" },
+      words,
+      fc.constantFrom(null, true, 429, "insufficient_quota"),
+      fc.array(tie("tree"), { maxLength: 2 }),
+      fc.dictionary(fc.constantFrom(...names, "raw", "retryDelay"), tie("tree")),
+    ),
+  }));
+  const body = fc.oneof(tree, fc.string());
+  fc.assert(
+    fc.property(fc.integer({ min: 300, max: 599 }), body, (status, value) => {
+      const details = failureOf(status, typeof value === "string" ? value : JSON.stringify(value));
+      expect(details.status).toBe(status);
+      expect(details.message).not.toBe("");
+      // No message alone takes a target out of service for all.
+      if (details.kind === "account-blocked") {
+        expect(JSON.stringify(value)).toMatch(/"(?:code|type|status|reason)":/);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
 });

@@ -46,7 +46,7 @@ function parseJson(text: string): unknown {
 /** `status` is undefined for errors in a 2xx answer, which only the body describes. */
 export function classifyError(status: number | undefined, error: unknown): UpstreamFailureDetails {
   const body = objectOf(error);
-  const message = textOf(error) ?? (body && messageOf(body)) ?? wordless(status);
+  const message = nonEmpty(error) ?? (body && messageOf(body)) ?? wordless(status);
   const innerMessage = innermostMessage(message, body);
   const knownStatus = status ?? statusOf(body?.["code"]) ?? statusOf(body?.["status"]);
   const param = cleanParam(body && paramOf(body));
