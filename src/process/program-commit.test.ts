@@ -35,6 +35,9 @@ test("a checkout has it in its branch, packed or not, or in its head", () => {
   expect(readCommit(root)).toBe("a".repeat(12));
   write(".git/HEAD", `${hash}\n`);
   expect(readCommit(root)).toBe(short);
+  // Left by a package that was not finished.
+  write("commit", "ffffffffffff\n");
+  expect(readCommit(root)).toBe(short);
 });
 
 test("a worktree shares the branches of its repository", () => {

@@ -10,13 +10,13 @@ const programRoot = new URL("../../", import.meta.url).pathname;
 export const commitFile = "commit";
 
 /**
- * The commit of the program: in an executable the one that it was built from, in the npm package
- * the one in its file, in a git checkout the current one, whatever was changed since. Undefined if
- * none is known. Needs no git.
+ * The commit of the program: in an executable the one that it was built from, in a git checkout the
+ * current one, whatever was changed since, in the npm package the one in its file. Undefined if none
+ * is known. Needs no git.
  */
 export function readCommit(root = programRoot): string | undefined {
   if (typeof SLUICE_COMMIT === "string") return hashIn(SLUICE_COMMIT);
-  return hashIn(readText(join(root, commitFile))) ?? commitOfCheckout(join(root, ".git"));
+  return commitOfCheckout(join(root, ".git")) ?? hashIn(readText(join(root, commitFile)));
 }
 
 export function describeVersion(version: string, commit: string | undefined): string {

@@ -3,7 +3,9 @@ import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import packageJson from "../../package.json" with { type: "json" };
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
+import { describeVersion, readCommit } from "../../src/process/program-commit.ts";
 import { type FinishedCommand, runSluice, startServing } from "../support/sluice-process.ts";
 import { post, serveForADay } from "./package-trial.ts";
 
@@ -54,6 +56,9 @@ test("has the threads that decode tokens and examine a database", async () => {
 test("names itself in its advice", async () => {
   const { errors } = await sluice("keys", "list", "--data-dir", join(folder, "none"));
   expect(errors).toContain("Start it with `sluice serve`");
+  expect(await sluice("--version")).toMatchObject({
+    output: `${describeVersion(packageJson.version, readCommit())}\n`,
+  });
 });
 
 test("tells the place of an exception in its sources", async () => {

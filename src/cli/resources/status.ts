@@ -72,6 +72,9 @@ export const status: ResourceSpec = {
   ],
 };
 
+/** Refusals to look through, most of which are faults of callers: as many as the API returns. */
+const searched = 500;
+
 /** Most failed calls to show. */
 const shownErrors = 5;
 
@@ -79,7 +82,9 @@ async function showStatus(call: VerbCall): Promise<number> {
   const { client, isJson, io } = call;
   const exitCode = await showAnswer(call, readRecord(await client.request("GET", "/status")));
   if (isJson || client.isOffline) return exitCode;
-  const { data } = readRecord(await client.request("GET", "/refusals", { query: { limit: 200 } }));
+  const { data } = readRecord(
+    await client.request("GET", "/refusals", { query: { limit: searched } }),
+  );
   const failed = readRecords({ data }, "data").filter(({ status: code }) => Number(code) >= 500);
   if (failed.length === 0) return exitCode;
   io.print(`\nLast errors (\`explain ID\` tells more; \`refusals\` has all):\n`);

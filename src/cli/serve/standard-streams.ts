@@ -27,7 +27,7 @@ export class StandardStreams {
   }
 
   /**
-   * The system's error code if results were lost. A reader that closed the stream is no failure.
+   * The system's error code if results were lost. A reader that closed the stream is not a failure.
    */
   get failure(): string | undefined {
     return this.#failure;

@@ -159,7 +159,7 @@ const pepper = z
 const peppersAbout =
   "Secrets, of at least 32 characters, for the digests of API keys and the seals of the " +
   "audit. The first one makes new digests and all verify existing ones: to rotate, put a new " +
-  "one in front. By default one is generated and kept in `data_dir`.";
+  "one first. By default one is generated and kept in `data_dir`.";
 
 export const authSchema = z
   .strictObject({

@@ -15,7 +15,7 @@ export interface WrittenName {
 /** Most names that a message lists. */
 const listedNames = 20;
 
-/** A longer text is no name. */
+/** A longer text cannot be a name. */
 const longestName = 64;
 
 /** The message lists the known names and suggests the likely one. */

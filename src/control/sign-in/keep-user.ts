@@ -69,7 +69,7 @@ async function requireFit(view: ControlView, user: User): Promise<void> {
   if (problem !== undefined) throw invalidField("account_id", problem);
   if (user.accountId === undefined) return;
   if ((await view.accounts.get(user.accountId)) === undefined) {
-    throw invalidField("account_id", "there is no such account");
+    throw invalidField("account_id", "this account does not exist");
   }
 }
 

@@ -24,7 +24,7 @@ const urlPattern =
   /^(?:valkey|redis)(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?$/i;
 const hostPattern = /^(\[[0-9a-f:]+\]|[\w.-]+)(?::(\d{1,5}))?$/i;
 
-/** Undefined: the text is no such URL. */
+/** Undefined: the text is not such a URL. */
 export function parseValkeyUrl(url: string): ValkeyAddress | undefined {
   const found = urlPattern.exec(url);
   if (found === null) return undefined;
