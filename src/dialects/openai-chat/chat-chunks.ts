@@ -133,12 +133,11 @@ export class ChatChunkWriter implements ChatWriter {
   }
 
   #choice({ choice, delta, logprobs, finish, extra }: ChunkChoice): string {
-    const after = extra === undefined ? "" : fieldsAfter(extra.choice);
-    const beside = extra === undefined ? "" : fieldsAfter(extra.answer);
-    return (
+    const start =
       `${this.#head}[{"index":${choice},"delta":{${delta}},"logprobs":${logprobs},` +
-      `"finish_reason":${finish}${after}}]${beside}${this.#tail}`
-    );
+      `"finish_reason":${finish}`;
+    if (extra === undefined) return `${start}}]${this.#tail}`;
+    return `${start}${fieldsAfter(extra.choice)}}]${fieldsAfter(extra.answer)}${this.#tail}`;
   }
 
   #toolDelta(event: Extract<ChatEvent, { type: "tool-call-delta" }>): string {

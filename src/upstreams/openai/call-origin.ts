@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 /** Who wrote a tool call that a caller sends back. */
 export interface CallOrigin {
-  /** The id as its upstream wrote it, if that is this one. */
+  /** The id to send: as its upstream wrote it, if that is this one. */
   readonly id: string;
   /** `unknown`: the id has no mark, so the call has no fields of an upstream, or is not from here. */
   readonly author: "this" | "another" | "unknown";
@@ -28,7 +28,8 @@ export class CallOrigins {
   read(id: string): CallOrigin {
     if (!mark.test(id)) return { id, author: "unknown" };
     const own = id.slice(0, -markLength);
-    return this.marked(own) === id ? { id: own, author: "this" } : { id, author: "another" };
+    if (this.marked(own) === id) return { id: own, author: "this" };
+    return { id: id.length > longestId ? own : id, author: "another" };
   }
 
   #digest(id: string): string {
@@ -37,7 +38,8 @@ export class CallOrigins {
   }
 }
 
-/** In characters: OpenAI takes ids of 40, and its own have 29. */
+/** In characters; OpenAI takes no longer ones. */
+const longestId = 40;
 const digestLength = 8;
 const markLength = digestLength + 2;
 const mark = /__[\w-]{8}$/;

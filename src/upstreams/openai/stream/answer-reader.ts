@@ -3,7 +3,7 @@ import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkChoiceCount } from "../../shared/answer-bounds.ts";
 import { isObject, listOf, nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, isAnswerField, tokenDetails } from "../extra-fields.ts";
+import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
 import { brokenAnswer, readUsage } from "../read-answer.ts";
 import { ChoiceReader, type SharedParts } from "./choice-reader.ts";
 import { checkWholeChoice, hasContent, readWhole } from "./whole-choices.ts";
@@ -115,7 +115,7 @@ export class AnswerReader {
 
   /** Some servers begin with a chunk without these fields. */
   #readStart(chunk: JsonObject): void {
-    const extra = extraFields(chunk, isAnswerField);
+    const extra = extraFields(chunk, knownFields.answer);
     if (extra !== undefined) this.#shared.answerExtra = extra;
     if (this.#hasStarted) return;
     this.#systemFingerprint ??= nonEmpty(chunk["system_fingerprint"]);

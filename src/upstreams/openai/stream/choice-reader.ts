@@ -12,7 +12,7 @@ import {
 } from "../../shared/finish-words.ts";
 import { listOf, nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, isChoiceField, isMessageField } from "../extra-fields.ts";
+import { extraFields, knownFields } from "../extra-fields.ts";
 import { readContent, readThoughts } from "../read-answer.ts";
 import { readArguments, ToolCallTracker } from "./tool-call-tracker.ts";
 
@@ -63,7 +63,7 @@ export class ChoiceReader {
     // Some servers stream their chunks in the form of a whole answer.
     const said = objectOf(choice["delta"]) ?? objectOf(choice["message"]);
     const finish = this.#readFinish(choice);
-    this.#keepExtra(extraFields(choice, isChoiceField));
+    this.#keepExtra(extraFields(choice, knownFields.choice));
     if (said !== undefined) {
       this.#readText(said, { logprobs: objectOf(choice["logprobs"]), isLast: !!finish, events });
       this.#readToolCalls(listOf(said["tool_calls"]), events);
@@ -102,7 +102,7 @@ export class ChoiceReader {
     }
     const text = readContent(content) ?? "";
     const logprobs = readLogprobs(chunk.logprobs?.["content"]);
-    const message = extraFields(said, isMessageField);
+    const message = extraFields(said, knownFields.message);
     if (text === "" && logprobs === undefined && message === undefined) return;
     this.#hasText ||= text !== "" || message !== undefined;
     const extra = chunk.isLast ? message && { message } : this.#takeExtra(message);

@@ -9,17 +9,20 @@ import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkToolCallCount } from "../../shared/answer-bounds.ts";
 import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
-import { extraFields, isCallField, isBodyField } from "../extra-fields.ts";
+import { extraFields, knownFields } from "../extra-fields.ts";
 import { JsonProgress } from "./json-progress.ts";
 
+interface Said {
+  readonly text: string;
+  readonly extra: ToolCallExtra | undefined;
+}
+
 /** What a piece of a call says. */
-interface Fragment {
+interface Fragment extends Said {
   readonly id: string | undefined;
   readonly index: number | undefined;
   readonly name: string | undefined;
   readonly kind: ToolCallKind;
-  readonly text: string;
-  readonly extra: ToolCallExtra | undefined;
 }
 
 interface OpenCall {
@@ -104,7 +107,7 @@ export class ToolCallTracker {
     const open = continued ?? this.#open(fragment, candidate);
     this.#note(open, fragment);
     const { text, extra } = fragment;
-    if (open.hasStarted) return this.#continue(open, { text, extra }, events);
+    if (open.hasStarted) return this.#continue(open, fragment, events);
     this.#pendingCharacters += text.length;
     if (this.#pendingCharacters > mostPendingCharacters) throw nameTooLate();
     open.pending += text;
@@ -192,15 +195,15 @@ export class ToolCallTracker {
   }
 
   /** Some servers begin a call with empty arguments and then send others: they wait for its end. */
-  #continue(
-    open: OpenCall,
-    { text, extra }: Pick<Fragment, "text" | "extra">,
-    events: ChatEvent[],
-  ): void {
-    const isEmpty = open.kind === "function" && open.wholeText === text && text.trim() === "{}";
-    if (isEmpty) open.pending = text;
-    else if (text.trim() !== "") open.pending = "";
-    this.#append(open, { text: isEmpty ? "" : text, extra }, events);
+  #continue(open: OpenCall, said: Said, events: ChatEvent[]): void {
+    const { text, extra } = said;
+    const isEmpty = open.wholeText === text && open.kind === "function" && text.trim() === "{}";
+    if (isEmpty) {
+      open.pending = text;
+      return this.#append(open, { text: "", extra }, events);
+    }
+    if (open.pending !== "" && text.trim() !== "") open.pending = "";
+    this.#append(open, said, events);
   }
 
   /** Callers answer calls by their ids, so no two have the same. */
@@ -211,11 +214,7 @@ export class ToolCallTracker {
     return extra === undefined ? own : origins.marked(own);
   }
 
-  #append(
-    { call }: OpenCall,
-    { text, extra }: Pick<Fragment, "text" | "extra">,
-    events: ChatEvent[],
-  ): void {
+  #append({ call }: OpenCall, { text, extra }: Said, events: ChatEvent[]): void {
     if (text === "" && extra === undefined) return;
     const delta = {
       type: "tool-call-delta",
@@ -236,7 +235,7 @@ function readFragment(fragment: JsonObject): Fragment {
     name: notBlank(body["name"]),
     kind: custom === undefined ? "function" : "custom",
     text: readArguments(body[custom === undefined ? "arguments" : "input"]),
-    extra: extraOf(extraFields(fragment, isCallField), extraFields(body, isBodyField)),
+    extra: extraOf(extraFields(fragment, knownFields.call), extraFields(body, knownFields.body)),
   };
 }
 
