@@ -21,8 +21,21 @@ aliases = {
 }
 
 
+def with_null(schema):
+    """OpenAI writes \`nullable\` of OpenAPI 3.0 into its 3.1."""
+    if isinstance(schema, list):
+        return [with_null(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: with_null(part) for name, part in schema.items() if name != "nullable"}
+    return {"anyOf": [inner, {"type": "null"}]} if schema.get("nullable") is True else inner
+
+
+components = with_null(document["components"])
+
+
 def validator(name):
-    root = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    root = {"$ref": f"#/components/schemas/{name}", "components": components}
     return jsonschema_rs.Draft202012Validator(root)
 
 
@@ -141,7 +154,7 @@ for path, method, count in (
 plain = {"messages": [{"role": "user", "content": "Some json"}], "model": aliases["/chat/completions"]}
 for name in fields_of(document["components"]["schemas"]["CreateChatCompletionRequest"]):
     cases += generate("/chat/completions", "POST", True, int(per_field), with_field(name), plain)
-with ThreadPoolExecutor(16) as pool:
+with ThreadPoolExecutor(48) as pool:
     for item in pool.map(send, cases):
         judge(*item)
 print(json.dumps({"violations": violations, "refusals": refusals, "statuses": statuses}))

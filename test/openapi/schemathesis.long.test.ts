@@ -93,8 +93,8 @@ testWhere(tools.missing === undefined, tools.missing ?? "")(
   async () => {
     const program = join(folder, "fuzz.py");
     await Bun.write(program, fuzzProgram);
-    const perOperation = sizeOf({ quick: 60, all: 400, measured: 400 });
-    const perField = sizeOf({ quick: 4, all: 15, measured: 15 });
+    const perOperation = sizeOf({ quick: 40, all: 400, measured: 400 });
+    const perField = sizeOf({ quick: 3, all: 15, measured: 15 });
     const output = await run(
       [
         join(tools.folder, "bin/python"),
