@@ -32,13 +32,17 @@ export class WholeCharacters {
     this.#waiting.delete(key);
     const last = text.charCodeAt(text.length - 1);
     if (last >= firstHalf && last <= lastFirstHalf) {
-      const { logprobs: _, ...half } = { logprobs: undefined, ...delta };
+      const {
+        logprobs: _,
+        extra: __,
+        ...half
+      } = { logprobs: undefined, extra: undefined, ...delta };
       this.#waiting.set(key, withText(half, text.slice(-1)));
       text = text.slice(0, -1);
     }
-    const isLogged = "logprobs" in delta;
-    if (isLogged) replaceHalves(delta.logprobs);
-    if (text !== "" || isLogged) joined.push(withText(delta, text.toWellFormed()));
+    const hasMore = "logprobs" in delta || "extra" in delta;
+    if (hasMore) replaceHalves(beside(delta));
+    if (text !== "" || hasMore) joined.push(withText(delta, text.toWellFormed()));
   }
 
   #endTexts(choice: number, joined: ChatEvent[]): void {
@@ -60,12 +64,12 @@ function isWhole(event: ChatEvent): boolean {
   switch (event.type) {
     case "text-delta":
     case "refusal-delta":
-      return event.text.isWellFormed() && event.logprobs === undefined;
+      return event.text.isWellFormed() && !("logprobs" in event) && !("extra" in event);
     case "reasoning-delta":
       return event.text.isWellFormed();
     case "tool-call-delta":
     case "function-call-delta":
-      return event.arguments.isWellFormed();
+      return event.arguments.isWellFormed() && !("extra" in event);
     default:
       return false;
   }
@@ -77,6 +81,12 @@ function isDelta(event: ChatEvent): event is Delta {
 
 function textOf(delta: Delta): string {
   return "text" in delta ? delta.text : delta.arguments;
+}
+
+/** What a delta has beside its text. */
+function beside(delta: Delta): object {
+  const { logprobs, extra } = { logprobs: undefined, extra: undefined, ...delta };
+  return { logprobs, extra };
 }
 
 function withText(delta: Delta, text: string): Delta {

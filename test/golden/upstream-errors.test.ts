@@ -223,7 +223,7 @@ const wordy = {
 
 /** Status 200, and yet no answer. */
 const broken: readonly (readonly [string, ScriptedAnswer, Outcome])[] = [
-  ["an error body", nested(200, wordy), overloaded],
+  ["an error body", nested(200, wordy), answeredWithError],
   ["an error that is a text", nested(200, "boom"), answeredWithError],
   ["an error of status 429 inside", nested(200, { message: "slow", code: 429 }), limiting],
   [
@@ -250,7 +250,7 @@ const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 
 /** Streams that break before they say anything. */
 const stillborn: readonly (readonly [string, ScriptedAnswer, Outcome])[] = [
-  ["an error event", rawStream(data({ error: wordy })), overloaded],
+  ["an error event", rawStream(data({ error: wordy })), answeredWithError],
   ["an error event that is a text", rawStream(data({ error: "boom" })), answeredWithError],
   [
     "an error event with an int code",
@@ -270,7 +270,7 @@ const stillborn: readonly (readonly [string, ScriptedAnswer, Outcome])[] = [
     rawStream(data({ error: { message: tooLong } })),
     overflow(tooLong),
   ],
-  ["a named error event", rawStream(`event: error\n${data({ error: wordy })}`), overloaded],
+  ["a named error event", rawStream(`event: error\n${data({ error: wordy })}`), answeredWithError],
   [
     "a named error event of another form",
     rawStream(`event: error\n${data({ reason: "unknown" })}`),
@@ -284,17 +284,17 @@ const stillborn: readonly (readonly [string, ScriptedAnswer, Outcome])[] = [
   ["a text that tells an error", rawStream("data: upstream connect error\n\n"), answeredWithError],
   ["an event of a bare message", rawStream(data({ message: "Rate limit exceeded" })), limiting],
   ["an event of FastAPI's detail", rawStream(data({ detail: "boom" })), answeredWithError],
-  ["an error in a list", rawStream(data([{ error: wordy }])), overloaded],
-  ["a JSON body in its place", jsonAnswer({ error: wordy }), overloaded],
+  ["an error in a list", rawStream(data([{ error: wordy }])), answeredWithError],
+  ["a JSON body in its place", jsonAnswer({ error: wordy }), answeredWithError],
   [
     "a JSON body in its place, in lines and behind an empty one",
     jsonAnswer(`\n${JSON.stringify({ error: wordy }, undefined, 2)}`),
-    overloaded,
+    answeredWithError,
   ],
   [
     "an error after a role",
     rawStream(data(chunk({ role: "assistant", content: "" })), data({ error: wordy })),
-    overloaded,
+    answeredWithError,
   ],
   ["no event at all", rawStream(), brokenOff],
   ["only [DONE]", rawStream("data: [DONE]\n\n"), brokenOff],
@@ -311,19 +311,23 @@ describe("a stream that begins with", () => {
 
 /** How a stream ends badly once it has begun, and the error that the caller reads. */
 const endings: readonly (readonly [string, string, Outcome])[] = [
-  ["an error event", data({ error: wordy }), overloaded],
+  ["an error event", data({ error: wordy }), answeredWithError],
   ["an error event that is a text", data({ error: "boom" }), answeredWithError],
   [
     "an error event with an int code",
     data({ error: { message: "boom", code: 500 } }),
     answeredWithError,
   ],
-  ["an error event and [DONE]", `${data({ error: wordy })}data: [DONE]\n\n`, overloaded],
+  ["an error event and [DONE]", `${data({ error: wordy })}data: [DONE]\n\n`, answeredWithError],
   ["an event of a bare message", data({ message: "Rate limit exceeded" }), limiting],
   ["a named error event that is a text", "event: error\ndata: too many requests\n\n", limiting],
   ["a text that tells an error", "data: upstream connect error\n\n", answeredWithError],
   ["half of an error", 'data: {"error": {"message": "overloa\n\n', answeredWithError],
-  ["a chunk with an error beside its choices", data(chunk({}, null, { error: wordy })), overloaded],
+  [
+    "a chunk with an error beside its choices",
+    data(chunk({}, null, { error: wordy })),
+    answeredWithError,
+  ],
   ["the finish reason error", data(chunk({}, "error")), brokenOff],
   ["no finish reason", "", brokenOff],
   ["[DONE] without a finish reason", "data: [DONE]\n\n", brokenOff],

@@ -132,6 +132,15 @@ describe("a refusal reaches whoever still writes:", () => {
   });
 });
 
+test("a body that the control plane refuses is read, too", async () => {
+  const answer = await fetch(`${gateway.adminUrl}/admin/v1/keys`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: "x".repeat(20 * MiB),
+  });
+  expect(answer.status).toBe(401);
+});
+
 test("what is discarded is bounded: a body without an end is cut, and a caller that pauses is answered", async () => {
   using endless = await RawConnection.open(gateway.port);
   const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer wrong\r\n`;

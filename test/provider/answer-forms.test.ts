@@ -196,11 +196,18 @@ test("a whole answer in place of a stream has the bounds of whole answers", asyn
   await using spare = startProvider(() => streamedText("spare"));
   const sections = { answers: "{ chat_limit: 1MiB, chat_values: 100000 }" };
   await using own = await gatewayOf([failing, spare], { sections });
-  for (const text of ["spare", "spare", "Hello"]) {
-    const asked = { model: "chat-model", messages, stream: true };
+  const asked = { model: "chat-model", messages, stream: true };
+  for (const bound of ["1048576 bytes", "100000 values"]) {
     const response = await own.post("/v1/chat/completions", asked);
-    expect(await response.text()).toContain(`"content":"${text}"`);
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({
+      code: "answer_too_large",
+      message: expect.stringContaining(bound),
+    });
   }
+  const response = await own.post("/v1/chat/completions", asked);
+  expect(await response.text()).toContain('"content":"Hello"');
+  expect(spare.requests).toHaveLength(0);
 });
 
 test("an error in a list is one for embeddings, too", async () => {

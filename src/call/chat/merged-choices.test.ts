@@ -76,6 +76,20 @@ test("streams are read on demand: nothing is read ahead", async () => {
   }
 });
 
+test("the request is let go once all streams are open, or when the answer is cancelled", () => {
+  let ends = 0;
+  const all = { opened: opened([new PreparedStream([])]), open: noMore, signal };
+  const merged = (choices: number): MergedChoices =>
+    new MergedChoices({ ...all, choices, onAllOpen: () => void (ends += 1) });
+  merged(1).cancel();
+  expect(ends).toBe(1);
+  const waiting = merged(2);
+  expect(ends).toBe(1);
+  waiting.cancel();
+  waiting.cancel();
+  expect(ends).toBe(2);
+});
+
 test("choices take turns: a busy stream does not hold up the others", async () => {
   const endless = Array.from({ length: 1_000 }, () => [text("x")]);
   const streams = [new PreparedStream(endless), new PreparedStream(endless)];

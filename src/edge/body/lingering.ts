@@ -6,8 +6,9 @@ export interface LingeringLimits {
   readonly bodyTimeoutMs: number;
 }
 
-/** Bodies up to this many times the limit are read and discarded before they are refused. */
+/** Bodies up to this many times the limit, or this size, are discarded before they are refused. */
 const discardFactor = 4;
+const leastDiscardedBytes = 32 * 1024 * 1024;
 /** A caller that pauses for so long waits for its answer. */
 const silenceMs = 1_000;
 /** How many bodies are discarded at once; further ones are refused with their rest unread. */
@@ -27,7 +28,7 @@ export class Lingering {
    */
   discardRest(request: Request, limits: LingeringLimits): Promise<void> | undefined {
     const declared = Number(request.headers.get("content-length") ?? 0);
-    const mostBytes = discardFactor * limits.bodyLimitBytes;
+    const mostBytes = Math.max(discardFactor * limits.bodyLimitBytes, leastDiscardedBytes);
     if (declared > mostBytes || this.#atOnce >= mostAtOnce) return undefined;
     const { body } = request;
     // A locked one was read as a whole.

@@ -29,7 +29,7 @@ test("a stream is not taken, also when JSON comes later", () => {
 });
 
 test("a body over a limit is refused, and no longer kept", () => {
-  expect(() => collect(`{"a":"${"x".repeat(1_000)}"}`, 10)).toThrow("larger than 1000 bytes");
+  expect(() => collect(`{"a":"${"x".repeat(1_000)}"}`, 10)).toThrow("more than 1000 bytes");
   expect(() => collect(`[${"1,".repeat(120)}1]`, 7)).toThrow("more than 100 values");
   expect(() => collect("[".repeat(200), 7)).toThrow("nests too deeply");
 });
