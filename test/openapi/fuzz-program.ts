@@ -65,7 +65,7 @@ def generate(path, method, is_valid, count, operation, fixed={}):
         if body is not None and path in aliases and (is_valid or isinstance(body.get("model"), str)):
             body["model"] = aliases[path]
             body.update(fixed)
-            if fixed and len(cases) % 2 == 1:
+            if fixed and len(cases) % 4 == 0:
                 body["stream"] = True
         if "{model}" in path and is_valid:
             case.path_parameters["model"] = aliases[path]

@@ -35,6 +35,7 @@ const reasons: readonly RegExp[] = [
   /^The 'stream_options' parameter is only allowed when 'stream' is enabled\.$/,
   /^Invalid 'max_(?:completion_)?tokens': integer below minimum value/,
   /^Invalid key in 'logit_bias': .* Expected a token id/s,
+  /: file_data is not a data URL with valid base64 data\.$/,
   // What the models of the demo cannot do.
   /^max_(?:completion_)?tokens is too large: [\d.e+]+\. This model supports at most/,
   /^This model accepts images only as data, not by URL\./,
@@ -114,7 +115,7 @@ testWhere(tools.missing === undefined, tools.missing ?? "")(
     );
     expect([report.violations, unexplained]).toEqual([{}, []]);
     expect(report.statuses["/chat/completions valid 200"]).toBeGreaterThan(perOperation / 2);
-    expect(report.statuses["/chat/completions streamed"]).toBeGreaterThan(perOperation / 4);
+    expect(report.statuses["/chat/completions streamed"]).toBeGreaterThan(10);
     expect(report.statuses["/embeddings valid 200"]).toBeGreaterThan(0);
   },
   longMs,
