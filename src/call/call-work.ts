@@ -15,8 +15,8 @@ export interface CallWork<Answer> {
   readonly output: OutputExpectation;
   /** How many inputs, each of at most a context window, upstreams may read. */
   readonly inputs: number;
-  /** The part of the call that no attempt has answered yet, from 0 to 1. Default: all. */
-  unanswered?(): number;
+  /** The part of the call that no attempt has answered yet, from 0 to 1. */
+  unanswered(): number;
   /**
    * Upper bound of the input that possible upstreams may read, for all requests of the call
    * together.

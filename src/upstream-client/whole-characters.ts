@@ -12,7 +12,7 @@ export class WholeCharacters {
 
   /** Returns `events` itself if nothing in it has to change. */
   join(events: readonly ChatEvent[]): readonly ChatEvent[] {
-    if (this.#waiting.size === 0 && events.every(isWhole)) return events;
+    if (this.#waiting.size === 0 && areWhole(events)) return events;
     const joined: ChatEvent[] = [];
     for (const event of events) {
       if (isDelta(event)) this.#joinDelta(event, joined);
@@ -59,20 +59,31 @@ type Delta = Extract<ChatEvent, { readonly type: `${string}-delta` }>;
 const firstHalf = 0xd800;
 const lastFirstHalf = 0xdbff;
 
+function areWhole(events: readonly ChatEvent[]): boolean {
+  for (const event of events) if (!isWhole(event)) return false;
+  return true;
+}
+
 /** Whether an event can be passed on as it is; those that are rare are always looked through. */
 function isWhole(event: ChatEvent): boolean {
   switch (event.type) {
     case "text-delta":
+      return isPlain(event) && event.extra === undefined;
     case "refusal-delta":
-      return event.text.isWellFormed() && !("logprobs" in event) && !("extra" in event);
+      return isPlain(event);
     case "reasoning-delta":
       return event.text.isWellFormed();
     case "tool-call-delta":
+      return event.extra === undefined && event.arguments.isWellFormed();
     case "function-call-delta":
-      return event.arguments.isWellFormed() && !("extra" in event);
+      return event.arguments.isWellFormed();
     default:
       return false;
   }
+}
+
+function isPlain({ text, logprobs }: Extract<ChatEvent, { readonly logprobs?: unknown }>): boolean {
+  return logprobs === undefined && text.isWellFormed();
 }
 
 function isDelta(event: ChatEvent): event is Delta {

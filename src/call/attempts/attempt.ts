@@ -22,7 +22,6 @@ import type { OpenStream } from "../../upstream-client/event-batches.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
 import { untilEnded } from "../hooks/hooked-call.ts";
 import type { Meter } from "../metering/meter.ts";
-import type { Timeouts } from "../../domain/upstream-settings.ts";
 import { timeoutsOf, wholeTimeouts } from "../../upstream-client/timeouts-of.ts";
 import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
@@ -53,7 +52,7 @@ export async function attemptWhole<Result>(
   candidate: Destination,
   context: AttemptContext,
 ): Promise<Result> {
-  const answer = await sendTo(exchange, candidate, wholeContext(candidate, context));
+  const answer = await sendTo(exchange, candidate, context);
   const { snapshot, answerMemory } = context.call;
   const { settings } = snapshot;
   const { kind } = candidate.model;
@@ -91,7 +90,7 @@ export async function attemptVectors(
   { context, ...reading }: VectorReading & { readonly context: AttemptContext },
 ): Promise<EmbeddingResult> {
   return sendPlainer(exchange, async (sent) => {
-    const answer = await sendTo(sent, candidate, wholeContext(candidate, context));
+    const answer = await sendTo(sent, candidate, context);
     try {
       const { snapshot, answerMemory: memory } = context.call;
       const { settings } = snapshot;
@@ -105,13 +104,6 @@ export async function attemptVectors(
       throw error instanceof UpstreamFailure ? answer.explained(error) : unread(error, context);
     }
   });
-}
-
-function wholeContext(candidate: Destination, context: AttemptContext): SendContext {
-  const timeouts = timeoutsOf(candidate);
-  // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
-  const isAttempt = context.place !== undefined;
-  return { ...context, timeouts: isAttempt ? wholeTimeouts(timeouts) : timeouts };
 }
 
 /** An answer that the gateway has no memory for was generated all the same. */
@@ -142,8 +134,7 @@ export async function attemptStream(
   candidate: Destination,
   context: AttemptContext,
 ): Promise<OpenStream<ChatEvent>> {
-  const sending = { ...context, timeouts: timeoutsOf(candidate) };
-  const answer = await sendTo(exchange, candidate, sending);
+  const answer = await sendTo(exchange, candidate, context);
   const { malformedEvents, answerLimitBytes, chatAnswerValues } = context.call.snapshot.settings;
   const decoder = exchange.newDecoder({
     malformedEvents,
@@ -167,16 +158,16 @@ function malformedReporter(
   return (count) => services.onMalformedEvents(call, candidate, count);
 }
 
-interface SendContext extends AttemptContext {
-  readonly timeouts: Timeouts;
-}
-
 function sendTo(
-  { request: encoded, adjusted }: Pick<Exchange<unknown>, "request" | "adjusted">,
+  exchange: Exchange<unknown> | EmbeddingExchange | StreamExchange<unknown>,
   candidate: Destination,
-  { call, services, place, onAdjusted, onSent, span, timeouts }: SendContext,
+  { call, services, place, onAdjusted, onSent, span }: AttemptContext,
 ): Promise<UpstreamAnswer> {
+  const { request: encoded, adjusted } = exchange;
   if (adjusted !== undefined) onAdjusted?.(adjusted);
+  // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
+  const isWhole = place !== undefined && !("newDecoder" in exchange);
+  const timeouts = isWhole ? wholeTimeouts(timeoutsOf(candidate)) : timeoutsOf(candidate);
   const options = {
     upstream: candidate.upstream,
     timeouts,

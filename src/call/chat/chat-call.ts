@@ -47,16 +47,8 @@ export async function runChat(
   using images = new CallImages(chat.request);
   const progress = new ChoiceProgress(choiceCount(chat.request));
   const ask = (attempt: ChatAttempt): Promise<ChatResult> => attemptChat(attempt, progress);
-  const whole = workOf({ chat, images, isStreamed: false }, ask);
-  const { chatAnswerValues } = call.snapshot.settings;
-  const work: CallWork<ChatResult> = {
-    ...whole,
-    unanswered: () => progress.unanswered(),
-    check(model) {
-      whole.check(model);
-      checkAnswerSize(chat.request, chatAnswerValues);
-    },
-  };
+  const { chatAnswerValues: mostValues } = call.snapshot.settings;
+  const work = workOf({ chat, images, whole: { progress, mostValues } }, ask);
   const started = await runCall(call, work, services);
   const { answer, meter } = started;
   for (const choice of answer.choices) {
@@ -78,7 +70,7 @@ export async function openChatStream(
   const call = beginHooks(arriving, services.onHookFailed);
   const chat = call.hooks === undefined ? read : await throughHooks(call, read, services);
   using images = new CallImages(chat.request);
-  const work = workOf({ chat, images, isStreamed: true }, openAnswer);
+  const work = workOf({ chat, images, whole: undefined }, openAnswer);
   const started = await runCall(call, work, services);
   const { model } = started.admission;
   const answer = new MeteredStream({
@@ -141,12 +133,19 @@ async function openAnswer(attempt: ChatAttempt): Promise<OpenAnswer> {
 interface ChatWork {
   readonly chat: ChatCall;
   readonly images: CallImages;
-  readonly isStreamed: boolean;
+  /** Undefined for a stream. */
+  readonly whole: WholeAnswer | undefined;
+}
+
+interface WholeAnswer {
+  readonly progress: ChoiceProgress;
+  /** `answers.chat_values` */
+  readonly mostValues: number;
 }
 
 /** `ask` sends the request to a target. */
 function workOf<Answer>(
-  { chat: { request, bodyBytes }, images, isStreamed }: ChatWork,
+  { chat: { request, bodyBytes }, images, whole }: ChatWork,
   ask: (attempt: ChatAttempt) => Promise<Answer>,
 ): CallWork<Answer> {
   const size = measureChatInput(request, bodyBytes);
@@ -155,7 +154,7 @@ function workOf<Answer>(
   return {
     alias: request.model,
     kind: "chat",
-    isStreamed,
+    isStreamed: whole === undefined,
     measure: (model, call) => repeatedInput(size, inputReadings(request, model, call)),
     async countInput(model, context) {
       const tokens = await countInput(request, model, context);
@@ -165,8 +164,10 @@ function workOf<Answer>(
     },
     output: { cap: outputCap(request), choices: choiceCount(request) },
     inputs: choiceCount(request),
+    unanswered: () => whole?.progress.unanswered() ?? 1,
     check(model) {
       checkOutputCap(request, model);
+      if (whole !== undefined) checkAnswerSize(request, whole.mostValues);
       const { alias, contextWindow } = model;
       const length =
         counted?.alias === alias

@@ -133,11 +133,12 @@ export class ChatChunkWriter implements ChatWriter {
   }
 
   #choice({ choice, delta, logprobs, finish, extra }: ChunkChoice): string {
-    const start =
+    const ofChoice = extra === undefined ? "" : fieldsAfter(extra.choice);
+    const ofAnswer = extra === undefined ? "" : fieldsAfter(extra.answer);
+    return (
       `${this.#head}[{"index":${choice},"delta":{${delta}},"logprobs":${logprobs},` +
-      `"finish_reason":${finish}`;
-    if (extra === undefined) return `${start}}]${this.#tail}`;
-    return `${start}${fieldsAfter(extra.choice)}}]${fieldsAfter(extra.answer)}${this.#tail}`;
+      `"finish_reason":${finish}${ofChoice}}]${ofAnswer}${this.#tail}`
+    );
   }
 
   #toolDelta(event: Extract<ChatEvent, { type: "tool-call-delta" }>): string {
