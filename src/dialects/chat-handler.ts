@@ -64,9 +64,8 @@ interface ChatReply extends Pick<HandlerParts, "services"> {
 }
 
 async function wholeReply({ surface, call, chat, services }: ChatReply): Promise<Reply> {
-  const answerMemory = call.holdAnswer();
   try {
-    const started = await runChat({ ...call, answerMemory }, chat, services);
+    const started = await runChat(call, chat, services);
     const { answer, attempt, meter } = started;
     const body = surface.body(answer, {
       callId: call.id,
@@ -76,7 +75,7 @@ async function wholeReply({ surface, call, chat, services }: ChatReply): Promise
     });
     return jsonReply(body, servedHeaders(started, call.snapshot.routing));
   } finally {
-    answerMemory.release();
+    call.answerMemory.release();
   }
 }
 

@@ -269,11 +269,11 @@ function keyCallOf(signal: AbortSignal): KeyCall & Call {
     parameter: "",
     readBody: () => Promise.reject(new Error("there is no body")),
     memory: { keep: () => () => undefined, takesMore: () => undefined, unread: () => undefined },
-    holdAnswer: () => ({
+    answerMemory: {
       reserve: () => undefined,
       shrinkTo: () => undefined,
       release: () => undefined,
-    }),
+    },
     streamEnded: () => undefined,
   };
 }

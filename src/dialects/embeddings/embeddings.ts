@@ -30,13 +30,13 @@ export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promis
     // Shared answers are kept as a whole.
     const isShared = mark !== undefined;
     return sharing.whole({ call, mark, ...named }, (run) =>
-      reply(embedding, { call: { ...run, answerMemory: run.holdAnswer() }, isShared }, parts),
+      reply(embedding, { call: run, isShared }, parts),
     );
   };
 }
 
 interface RunningReply {
-  readonly call: KeyCall & Call & { readonly answerMemory: AnswerMemory };
+  readonly call: KeyCall & Call;
   readonly isShared: boolean;
 }
 

@@ -22,11 +22,11 @@ function keyCallOf(allowedModels: Key["allowedModels"], parameter = ""): KeyCall
     parameter,
     readBody: () => Promise.reject(new Error("there is no body")),
     memory: { keep: () => () => undefined, takesMore: () => undefined, unread: () => undefined },
-    holdAnswer: () => ({
+    answerMemory: {
       reserve: () => undefined,
       shrinkTo: () => undefined,
       release: () => undefined,
-    }),
+    },
     dialect: openAi,
     streamEnded: () => undefined,
   };

@@ -11,7 +11,7 @@ import type { PreparedRefusal } from "../replies/error-reply.ts";
 import type { Reply } from "../replies/reply.ts";
 import {
   addressOf,
-  holdAnswerOf,
+  answerMemoryOf,
   memoryOf,
   readBodyOf,
   streamEndOf,
@@ -126,7 +126,7 @@ function serve(
     streamEnded: streamEndOf(context),
     readBody: () => readBodyOf(context),
     memory: memoryOf(context),
-    holdAnswer: () => holdAnswerOf(context),
+    answerMemory: answerMemoryOf(context),
   };
   // It would cut long answers; the deadlines of the call apply from here.
   pauseIdleTimer(context);

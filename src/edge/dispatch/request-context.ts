@@ -89,7 +89,7 @@ export function memoryOf(context: RequestContext): KeyCall["memory"] {
 }
 
 /** Memory for the answer of a call; an answer above what one key may hold takes all of that. */
-export function holdAnswerOf(context: RequestContext): AnswerMemory {
+export function answerMemoryOf(context: RequestContext): AnswerMemory {
   const { request, edge, bodyMemory } = context;
   const { bodyLimits: limits } = edge;
   const { id: name, accountId: account } = ownerOf(context);

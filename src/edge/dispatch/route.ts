@@ -36,7 +36,7 @@ export interface KeyCall extends PublicCall {
   /** Its body is counted until the reply is made and nobody keeps it. */
   readonly memory: BodyUse & CallMemory;
   /** Memory for the answer, which must be released. */
-  holdAnswer(): AnswerMemory;
+  readonly answerMemory: AnswerMemory;
   /** Must be called at the end of a streamed body. */
   streamEnded(end: StreamEnd): void;
 }

@@ -49,14 +49,15 @@ class CollectedAnswer {
   }
 
   result(): ChatResult {
-    const choices = [...this.#choices.values()].map((choice) => choice.result());
+    const choices = Array.from(this.#choices.values(), (choice) => choice.result());
+    if (choices.length > 1) choices.sort((one, other) => one.index - other.index);
     return {
-      choices: choices.toSorted((one, other) => one.index - other.index),
+      choices,
       usage: this.#usage,
-      ...(this.#details !== undefined && { tokenDetails: this.#details }),
+      tokenDetails: this.#details,
       systemFingerprint: this.#systemFingerprint,
       serviceTier: this.#serviceTier,
-      ...(this.#extra !== undefined && { extra: this.#extra }),
+      extra: this.#extra,
     };
   }
 
@@ -148,14 +149,14 @@ class CollectedChoice {
       content: this.#content,
       refusal: this.#refusal,
       reasoning: this.#reasoning,
-      ...(this.#reasoningBlocks.length > 0 && { reasoningBlocks: this.#reasoningBlocks }),
+      reasoningBlocks: this.#reasoningBlocks.length > 0 ? this.#reasoningBlocks : undefined,
       toolCalls: this.#toolCalls,
       functionCall: this.#functionCall,
       finishReason: this.#finishReason,
       logprobs: this.#logprobs,
-      ...(this.#refusalLogprobs !== undefined && { refusalLogprobs: this.#refusalLogprobs }),
-      ...(this.#guardrail !== undefined && { guardrail: this.#guardrail }),
-      ...((choice !== undefined || message !== undefined) && { extra: { choice, message } }),
+      refusalLogprobs: this.#refusalLogprobs,
+      guardrail: this.#guardrail,
+      extra: choice === undefined && message === undefined ? undefined : { choice, message },
     };
   }
 }
