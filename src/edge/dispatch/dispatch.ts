@@ -103,14 +103,12 @@ function finish(reply: Reply, context: RequestContext): Response | Promise<Respo
   const { method } = request;
   const access = accessOf(context);
   options.onHandled({ id, method, route, status, durationMs, error, refusal, repeatedOf, access });
-  const isEnding = options.isEnding();
-  const answered = { id, request, connections, edge, durationMs, isEnding };
-  const respond = (): Response =>
-    toResponse(context.isAdmin ? securedReply(reply) : reply, answered);
-  const discarding = closes(reply, answered)
-    ? context.lingering.discardRest(request, edge.bodyLimits)
-    : undefined;
-  return discarding?.then(respond) ?? respond();
+  const isClosing = closes(reply, { request, isEnding: options.isEnding() });
+  const answered = { id, request, connections, edge, durationMs, isClosing };
+  const secured = context.isAdmin ? securedReply(reply) : reply;
+  const discarding = isClosing && context.lingering.discardRest(request, edge.bodyLimits);
+  if (discarding instanceof Promise) return discarding.then(() => toResponse(secured, answered));
+  return toResponse(secured, answered);
 }
 
 /** Undefined for calls, which are reported at their end, and for requests outside the API. */

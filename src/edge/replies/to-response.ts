@@ -11,8 +11,8 @@ export interface Answered {
   readonly connections: Pick<Connections, "keepAliveHint">;
   readonly edge: { readonly cors: CorsPolicy };
   readonly durationMs: number;
-  /** Whether the process is shutting down. */
-  readonly isEnding: boolean;
+  /** Whether the connection is closed after it. */
+  readonly isClosing: boolean;
 }
 
 /** Adds the headers that every answer has. */
@@ -22,7 +22,7 @@ export function toResponse(reply: Reply, answered: Answered): Response {
   headers["openai-processing-ms"] = String(Math.round(durationMs));
   const origin = request.headers.get("origin");
   if (origin !== null) Object.assign(headers, edge.cors.headersFor(origin));
-  if (closes(reply, answered)) headers["connection"] = "close";
+  if (answered.isClosing) headers["connection"] = "close";
   else {
     headers["connection"] = "keep-alive";
     headers["keep-alive"] = answered.connections.keepAliveHint;
@@ -36,7 +36,7 @@ export function toResponse(reply: Reply, answered: Answered): Response {
 /** Whether the connection is closed after the reply. */
 export function closes(
   { headers }: Reply,
-  { request, isEnding }: Pick<Answered, "request" | "isEnding">,
+  { request, isEnding }: Pick<Answered, "request"> & { readonly isEnding: boolean },
 ): boolean {
   if (isEnding || headers["connection"] === "close") return true;
   return request.headers.get("connection")?.toLowerCase().includes("close") === true;
