@@ -34,6 +34,7 @@ const chat = {
   messages: [{ role: "user", content: "Hi" }],
   max_tokens: 1_000,
 };
+const stop = (fields: object = {}): object => chunk({}, { finish_reason: "stop" }, fields);
 const never = (): Promise<Response> => new Promise(() => undefined);
 
 /** The answer to a call and its row in the ledger. */
@@ -244,6 +245,17 @@ describe("usage is what a call can have used", () => {
       completion_tokens: outputTokens,
     });
     expect(row).toMatchObject({ inputTokens, outputTokens, usageSource });
+  });
+
+  test.each([
+    ["in the last choice", (usage: object) => chunk({}, { finish_reason: "stop", usage })],
+    ["in a field of the server", (usage: object) => stop({ x_groq: { id: "1", usage } })],
+  ])("%s of a stream, it counts too", async (_, last) => {
+    provider.answers(() => streamed([chunk({ content: "Hello" }), last(counts(30, 7, 37))]));
+    const { response, row } = await call({ stream: true, stream_options: { include_usage: true } });
+    const { chunks } = await streamOf(response);
+    expect(chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 30, completion_tokens: 7 });
+    expect(row).toMatchObject({ inputTokens: 30, outputTokens: 7, usageSource: "upstream" });
   });
 
   test("a server that ignores the cap is believed as far as it has delivered", async () => {

@@ -1,7 +1,14 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkChoiceCount } from "../../shared/answer-bounds.ts";
-import { isObject, listOf, nonEmpty, numberOf, type JsonObject } from "../../shared/json-fields.ts";
+import {
+  isObject,
+  listOf,
+  nonEmpty,
+  numberOf,
+  objectOf,
+  type JsonObject,
+} from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
 import { brokenAnswer, readUsage } from "../read-answer.ts";
@@ -136,9 +143,10 @@ export class AnswerReader {
    * behind the end of a choice that waits for the end of the answer.
    */
   #reportUsage(chunk: JsonObject, events: ChatEvent[]): void {
-    const usage = readUsage(chunk["usage"]);
+    const counts = chunk["usage"] ?? usageElsewhere(chunk);
+    const usage = readUsage(counts);
     if (usage !== undefined) {
-      const details = tokenDetails(chunk["usage"]);
+      const details = tokenDetails(counts);
       this.#usage = { type: "usage-report", usage, ...(details && { details }) };
     }
     if (this.#usage === undefined || !this.#hasStarted) return;
@@ -155,4 +163,11 @@ export class AnswerReader {
     this.#choices.set(index, choice);
     return choice;
   }
+}
+
+/** Groq's streams have their usage in a field of its own, Moonshot's in the only choice. */
+function usageElsewhere({ x_groq: groq, choices }: JsonObject): unknown {
+  const [choice, other] = listOf(choices) ?? [];
+  const ofChoice = other === undefined ? objectOf(choice)?.["usage"] : undefined;
+  return objectOf(groq)?.["usage"] ?? ofChoice;
 }
