@@ -173,16 +173,20 @@ test("a body is counted until the request is answered and nobody keeps it", () =
   expect(memory.heldBytes).toBe(0);
 });
 
-test("the owners of one account together leave a half to others", () => {
+test("the owners of one account together leave a half to others", async () => {
   const { granted, memory } = start();
-  const { signal } = new AbortController();
-  const ask = (name: string, account: string, bytes: number): void => {
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const ask = (name: string, account: string, bytes: number): void | Promise<void> => {
     const taking = memory.hold({ name, account, request: { signal } }, limits).reserve(bytes);
     if (taking === undefined) granted.push(name);
+    return taking;
   };
-  ask("a1", "a", 30);
-  ask("a2", "a", 30);
-  ask("a3", "a", 1);
-  ask("b1", "b", 40);
+  void ask("a1", "a", 30);
+  void ask("a2", "a", 30);
+  const waiting = ask("a3", "a", 1);
+  void ask("b1", "b", 40);
   expect(granted).toEqual(["a1", "a2", "b1"]);
+  leaving.abort("left");
+  expect(await Promise.resolve(waiting).catch((reason: unknown) => reason)).toBe("left");
 });
