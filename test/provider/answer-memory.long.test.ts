@@ -47,8 +47,8 @@ function vectorsOf(request: ProviderRequest): Response {
 }
 
 /** A call whose caller reads the first bytes of the answer, and then nothing. */
-async function unread(key: string): Promise<Socket> {
-  const socket = connect(gateway.port, "127.0.0.1");
+async function unread({ port, key }: Pick<TestGateway, "port" | "key">): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
   const body = JSON.stringify(large);
   socket.write(
     `POST /v1/embeddings HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${key}\r\n` +
@@ -80,7 +80,7 @@ async function expectServed(response: Response): Promise<void> {
 }
 
 test("answers that nobody reads use up the memory of their key, and of no other", async () => {
-  const socket = await unread(gateway.key);
+  const socket = await unread(gateway);
   await gateway.reconfigure({ http: httpWith("200ms") });
   const refused = await send(gateway.key);
   await gateway.reconfigure({ http: httpWith("1m") });
@@ -97,8 +97,23 @@ test("answers that nobody reads use up the memory of their key, and of no other"
   await expectServed(await send(gateway.key));
 });
 
+test("an answer that there is no memory for is used once, however many requests it takes", async () => {
+  const sections = { http: httpWith("200ms") };
+  const upstream = "embedding_batch_limit: 192";
+  await using batched = await gatewayOf([provider], { workers: 1, sections, upstream });
+  const socket = await unread(batched);
+  const refused = await batched.post("/v1/embeddings", large);
+  expect(refused.status).toBe(503);
+  const rows = await batched.usage();
+  const id = refused.headers.get("x-request-id");
+  const { inputTokens = 0 } = rows.find((row) => row.id === id) ?? {};
+  expect(inputTokens).toBeGreaterThan(0);
+  expect(inputTokens).toBeLessThan(2 * large.input.length);
+  socket.destroy();
+});
+
 test("an answer waits until another one of its key was read", async () => {
-  const socket = await unread(gateway.key);
+  const socket = await unread(gateway);
   const asked = provider.requests.length;
   const waiting = send(gateway.key);
   while (provider.requests.length === asked) await Bun.sleep(1);
@@ -145,7 +160,7 @@ test("answers that break off, and callers that leave while they wait, hold no me
     return new Response(text, { headers: { "content-type": "application/json" } });
   });
   await expectServed(await send(gateway.key));
-  const unreadOne = await unread(gateway.key);
+  const unreadOne = await unread(gateway);
   const leaving = new AbortController();
   const { signal } = leaving;
   const authorization = `Bearer ${gateway.key}`;

@@ -42,6 +42,8 @@ export interface AttemptContext {
   readonly onSent?: (() => void) | undefined;
   /** The span of the attempt; undefined where no traces are sent. */
   readonly span?: AttemptSpan | undefined;
+  /** The part of the call that its request is for, from 0 to 1; undefined: all of it. */
+  readonly share?: number;
   /** Called with the fields that were changed for the target. */
   readonly onAdjusted?: (adjusted: AdjustedFields) => void;
 }
@@ -101,16 +103,17 @@ export async function attemptVectors(
       if (isLong) await checkValues(Buffer.from(scanned.json), settings.chatAnswerValues);
       return sent.decode({ headers: answer.headers, ...scanned });
     } catch (error) {
-      throw error instanceof UpstreamFailure ? answer.explained(error) : unread(error, context);
+      if (error instanceof UpstreamFailure) throw answer.explained(error);
+      return unread(error, { ...context, share: reading.inputs / reading.callInputs });
     }
   });
 }
 
 /** An answer that the gateway has no memory for was generated all the same. */
-function unread(error: unknown, { call, meter }: AttemptContext): never {
+function unread(error: unknown, { call, meter, share = 1 }: AttemptContext): never {
   if (error instanceof GatewayError && !call.signal.aborted) {
     const { message } = error;
-    meter.attemptFailed({ kind: "answer-too-large", message }, { share: 1, elapsedMs: 0 });
+    meter.attemptFailed({ kind: "answer-too-large", message }, { share, elapsedMs: 0 });
   }
   throw error;
 }
