@@ -7,7 +7,11 @@ import { releaseBytes } from "../../domain/chat/release-bytes.ts";
 import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
 import { traceHeadersFor } from "../../domain/request-trace.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import {
+  answerTooLarge,
+  brokenAnswer,
+  UpstreamFailure,
+} from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingResult } from "../../domain/chat/embedding.ts";
 import type {
   EmbeddingExchange,
@@ -126,8 +130,7 @@ async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> 
   try {
     await scanJson(body, { jsonDepth: mostDepth, jsonValues });
   } catch (error) {
-    const message = `it has more than ${jsonValues} values, or nests too deeply`;
-    throw new UpstreamFailure({ kind: "answer-too-large", message }, { cause: error });
+    throw answerTooLarge(`more than ${jsonValues} values, or nests too deeply`, error);
   }
 }
 
@@ -147,9 +150,7 @@ export async function attemptStream(
   const onMalformed = malformedReporter(candidate, context);
   const rest = new EventReader({ answer, decoder, onMalformed });
   const first = await nextOf(rest);
-  if (first === undefined) {
-    throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
-  }
+  if (first === undefined) throw brokenAnswer("the answer had no content");
   return { first, rest };
 }
 

@@ -1,7 +1,6 @@
 import { JsonScan } from "../../domain/chat/json-scan.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { tooLarge } from "./answer-bounds.ts";
+import { answerTooLarge, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 export interface WholeBodyLimits {
   readonly answerLimitBytes: number;
@@ -70,7 +69,7 @@ export class WholeBody {
 
   #refuse(what: string): UpstreamFailure {
     this.#text = "";
-    return tooLarge(what);
+    return answerTooLarge(what);
   }
 }
 

@@ -1,9 +1,9 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { VectorAnswer } from "../../adapter.ts";
 import { countOf, parseObject, type JsonObject } from "../../shared/json-fields.ts";
 import { vectorAt } from "../../shared/vector-at.ts";
-import { brokenAnswer } from "../decode/broken-answer.ts";
 import { failureInAnswer } from "../failures/read-failure.ts";
 
 /** An object with this field. Throws the failure that it contains instead. */
