@@ -170,7 +170,8 @@ function sendTo(
   const { request: encoded, adjusted } = exchange;
   if (adjusted !== undefined) onAdjusted?.(adjusted);
   // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
-  const isWhole = place !== undefined && !("newDecoder" in exchange);
+  const isWhole =
+    place !== undefined && (!("newDecoder" in exchange) || exchange.isReplayed === true);
   const timeouts = isWhole ? wholeTimeouts(timeoutsOf(candidate)) : timeoutsOf(candidate);
   const options = {
     upstream: candidate.upstream,
