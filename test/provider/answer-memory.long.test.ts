@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { errorOf } from "../support/bodies.ts";
 import type { TestGateway } from "../support/gateway.ts";
+import { converse } from "./bedrock-provider.ts";
 import {
   completion,
   floatsInBase64,
@@ -227,4 +228,40 @@ test("long chat answers that arrive slowly use the same memory", async () => {
   const served = await first;
   expect([served.status, (await served.text()).length > 3_000_000]).toEqual([200, true]);
   expect((await ask(gateway.key)).status).toBe(200);
+});
+
+test("choices that take a request each use the memory of all of them", async () => {
+  const upstreams = (url: string): string => `
+  aws: { kind: bedrock, region: us-east-1, endpoint: "${new URL(url).origin}", api_key: "k" }
+  provider-1: { kind: openai, base_url: "${url}" }`;
+  const claude = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+  const models = `
+  chat-model: { kind: chat, context_window: 200000, targets: [{ upstream: aws, model: "${claude}" }] }
+  embedding-model: { kind: embedding, context_window: 8192, targets: [{ upstream: provider-1, model: e }] }`;
+  const end = Promise.withResolvers<void>();
+  let answered = 0;
+  await using choices = startProvider(async (request) => {
+    if (request.path.endsWith("/embeddings")) return vectorsOf(request);
+    const isFirst = answered === 0;
+    answered += 1;
+    if (!isFirst) await end.promise;
+    return converse({ text: "x".repeat(3_000_000) });
+  });
+  await using split = await gatewayOf([choices], {
+    workers: 1,
+    sections: { http: httpWith("200ms"), upstreams: upstreams(choices.url), models },
+  });
+  const messages = [{ role: "user", content: "Hi" }];
+  const first = split.post("/v1/chat/completions", { model: "chat-model", messages, n: 4 });
+  while (answered < 4) await Bun.sleep(1);
+  // 4 MiB of vectors fit beside one of the four choices, and not beside them all.
+  const vectors = { ...large, input: large.input.slice(0, 256) };
+  let refused = await split.post("/v1/embeddings", vectors);
+  for (let tries = 0; tries < 20 && refused.status === 200; tries += 1) {
+    await refused.arrayBuffer();
+    refused = await split.post("/v1/embeddings", vectors);
+  }
+  expect(refused.status).toBe(503);
+  end.resolve();
+  expect((await first).status).toBe(200);
 });

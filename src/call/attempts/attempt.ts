@@ -19,7 +19,7 @@ import type {
   StreamExchange,
   UpstreamRequest,
 } from "../../upstreams/adapter.ts";
-import type { Call } from "../../snapshot/call.ts";
+import type { AnswerMemory, Call } from "../../snapshot/call.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
@@ -59,13 +59,14 @@ export async function attemptWhole<Result>(
   context: AttemptContext,
 ): Promise<Result> {
   const answer = await sendTo(exchange, candidate, context);
-  const { snapshot, answerMemory } = context.call;
-  const { settings } = snapshot;
+  const { call, share = 1 } = context;
+  const { settings } = call.snapshot;
   const { kind } = candidate.model;
-  const reading = answer.readAll(settings.answerLimitBytes[kind], answerMemory);
+  const memory = share === 1 ? call.answerMemory : memoryOfAll(call, share);
+  const reading = answer.readAll(settings.answerLimitBytes[kind], memory);
   const body =
     reading instanceof Promise ? await reading.catch((error) => unread(error, context)) : reading;
-  answerMemory?.shrinkTo(body.byteLength);
+  call.answerMemory?.shrinkTo(Math.ceil(body.byteLength / share));
   try {
     // A short answer is parsed in no time, so it is not checked first.
     const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
@@ -79,6 +80,11 @@ export async function attemptWhole<Result>(
   } finally {
     releaseBytes(body);
   }
+}
+
+/** The memory is that of the call, of which an answer is a part. */
+function memoryOfAll({ answerMemory }: Call, share: number): Pick<AnswerMemory, "reserve"> {
+  return { reserve: (bytes) => answerMemory?.reserve(Math.ceil(bytes / share)) };
 }
 
 /** What is known of the vectors that an answer will have. */
