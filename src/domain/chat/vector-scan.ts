@@ -21,13 +21,6 @@ const openBracket = 0x5b;
 const backslash = 0x5c;
 const closeBracket = 0x5d;
 
-/** Scans a whole answer of at most `mostLists` lists of numbers. Throws like `VectorScan`. */
-export function scanVectors(bytes: Uint8Array, mostLists: number): ScannedVectors {
-  const scan = new VectorScan(mostLists);
-  scan.push(bytes);
-  return scan.end();
-}
-
 /**
  * Takes the vectors out of a JSON answer as it arrives, in pieces of any size: every list that
  * consists of numbers, and every text of a field `embedding`. So neither the text of the answer nor

@@ -26,12 +26,15 @@ export function resultOf(
   counted?: unknown,
 ): EmbeddingResult {
   const inputTokens = countOf(counted) ?? countOf(headers.get(tokenCountHeader) ?? undefined);
+  const usage = usageOf(inputTokens);
   const read = vectors.map((value) => {
     const vector = vectorAt(value, scanned);
-    if (vector === undefined) throw brokenAnswer("a vector is not a list of numbers");
+    if (vector === undefined) {
+      throw brokenAnswer("a vector is not a list of numbers").withUsage(usage);
+    }
     return vector;
   });
-  return { vectors: read, usage: usageOf(inputTokens) };
+  return { vectors: read, usage };
 }
 
 function usageOf(inputTokens: number | undefined): TokenUsage | undefined {

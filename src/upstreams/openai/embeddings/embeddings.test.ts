@@ -1,12 +1,16 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { scanVectors, VectorScan } from "../../../domain/chat/vector-scan.ts";
+import { VectorScan } from "../../../domain/chat/vector-scan.ts";
 import type { EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { decodeEmbeddings } from "./embeddings.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const decode = (json: string): EmbeddingResult => decodeEmbeddings(scanVectors(bytes(json), 100));
+function decode(json: string): EmbeddingResult {
+  const scan = new VectorScan(100);
+  scan.push(bytes(json));
+  return decodeEmbeddings(scan.end());
+}
 const numbersOf = ({ vectors }: EmbeddingResult): readonly (readonly number[])[] =>
   vectors.map((vector) => Array.from(vector));
 const base64Of = (numbers: readonly number[]): string =>
