@@ -1,6 +1,6 @@
 import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
-import { scanJson } from "../../domain/chat/json-scan.ts";
+import { mostAnswerDepth, scanJson } from "../../domain/chat/json-scan.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
@@ -128,13 +128,10 @@ function unread(error: unknown, { call, meter, share = 1 }: AttemptContext): nev
   throw error;
 }
 
-/** Deeper than any answer: tool schemas and arguments are strings in it. */
-const mostDepth = 128;
-
 /** Refuses an answer that would take a parser long. */
 async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {
   try {
-    await scanJson(body, { jsonDepth: mostDepth, jsonValues });
+    await scanJson(body, { jsonDepth: mostAnswerDepth, jsonValues });
   } catch (error) {
     throw answerTooLarge(`more than ${jsonValues} values, or nests too deeply`, error);
   }

@@ -1,4 +1,4 @@
-import { JsonScan } from "../../domain/chat/json-scan.ts";
+import { JsonScan, mostAnswerDepth } from "../../domain/chat/json-scan.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { answerTooLarge, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
@@ -7,9 +7,6 @@ export interface WholeBodyLimits {
   /** As counted by `domain/chat/json-scan`. */
   readonly answerValues: number;
 }
-
-/** Deeper than any answer: tool schemas and arguments are strings in it. */
-const mostDepth = 128;
 
 /**
  * Collects the body of an answer that is JSON instead of a stream: servers answer a request for a
@@ -25,7 +22,7 @@ export class WholeBody {
 
   constructor(limits: WholeBodyLimits) {
     this.#limits = limits;
-    this.#scan = new JsonScan({ jsonDepth: mostDepth, jsonValues: limits.answerValues });
+    this.#scan = new JsonScan({ jsonDepth: mostAnswerDepth, jsonValues: limits.answerValues });
   }
 
   /**
