@@ -11,7 +11,7 @@ export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {
 
 /**
  * The exact number of input tokens, if an upstream of the model can count it now. Counting is no part
- * of the call: a failure of it is remembered here alone, and the estimate decides. Throws when the
+ * of the call: a failure is remembered for counts alone, and the estimate decides. Throws when the
  * caller leaves, and `context-overflow` when the upstream reports that the input is too long.
  */
 export async function countInput(

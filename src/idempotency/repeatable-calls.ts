@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ModelKind } from "../domain/model.ts";
-import { keptFor } from "../edge/body/body-memory.ts";
+import { keepDuring } from "../edge/body/body-memory.ts";
 import type { Reply } from "../edge/replies/reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
@@ -143,7 +143,7 @@ export class RepeatableCalls {
     return new SharedCall({
       ...guarded,
       // The first caller may leave before the call of the others is sent.
-      run: (signal) => keptFor(call.memory, guarded.run(signal)),
+      run: (signal) => keepDuring(call.memory, guarded.run(signal)),
       keep: (answer) => this.#kept.keep({ names, accountId, answer }),
       limitBytes: this.#services.settings().answerLimitBytes,
       memory: this.#memory,

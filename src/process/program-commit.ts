@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** The build of an executable replaces it by a text. */
+/** The build of an executable replaces it with a string. */
 declare const SLUICE_COMMIT: string | undefined;
 
 const programRoot = new URL("../../", import.meta.url).pathname;

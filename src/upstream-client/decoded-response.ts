@@ -6,7 +6,7 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from "node:zlib";
-import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import { brokenAnswer } from "../domain/errors/upstream-failure.ts";
 import { WaitingReader } from "../domain/waiting/flow.ts";
 import type { TransportResponse } from "./transport.ts";
 
@@ -143,8 +143,4 @@ function decoderOf(encoding: string, first: Uint8Array): Transform | undefined {
     default:
       return undefined;
   }
-}
-
-function brokenAnswer(message: string, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure({ kind: "broken-answer", message }, { cause });
 }

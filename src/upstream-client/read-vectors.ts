@@ -20,8 +20,8 @@ const otherLists = 64;
 
 /**
  * Reads an answer of vectors, a slice in each turn of the event loop; a promise unless it came with
- * the headers. The upstream waits while there
- * is no memory: that of all vectors is taken when the length of one is known.
+ * the headers. The upstream waits while there is no memory: that of all vectors is taken when the
+ * length of one is known.
  */
 export function readVectors(
   answer: Pick<UpstreamAnswer, "readPieces">,

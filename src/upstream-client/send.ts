@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { nextOf, type Flow } from "../domain/waiting/flow.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
-import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import { answerTooLarge, UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
 import { credentialTexts } from "./credential-texts.ts";
@@ -176,10 +176,10 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
   readPieces(limitBytes: number, read: ReadPiece): void | Promise<void> {
     try {
       const declared = Number(this.headers.get("content-length") ?? Number.NaN);
-      if (declared > limitBytes) throw tooLong(limitBytes);
+      if (declared > limitBytes) throw answerTooLarge(`more than ${limitBytes} bytes`);
       const arrived = this.#response.arrived();
       if (arrived === undefined) return this.#readRest(limitBytes, read);
-      if (arrived.byteLength > limitBytes) throw tooLong(limitBytes);
+      if (arrived.byteLength > limitBytes) throw answerTooLarge(`more than ${limitBytes} bytes`);
       this.#watchdog.stop();
       return read(arrived);
     } catch (error) {
@@ -248,7 +248,7 @@ export class UpstreamAnswer implements Flow<Uint8Array> {
     try {
       for (let piece = await nextOf(this); piece !== undefined; piece = await nextOf(this)) {
         size += piece.byteLength;
-        if (size > limitBytes) throw tooLong(limitBytes);
+        if (size > limitBytes) throw answerTooLarge(`more than ${limitBytes} bytes`);
         const reading = read(piece);
         if (reading !== undefined) await reading;
       }
@@ -284,11 +284,4 @@ async function readFailure(
   const { status, headers } = response;
   const details = adapter.readFailure({ status, headers, body }, authorized);
   return answer.explained(new UpstreamFailure(details));
-}
-
-function tooLong(limitBytes: number): UpstreamFailure {
-  return new UpstreamFailure({
-    kind: "answer-too-large",
-    message: `it is longer than ${limitBytes} bytes`,
-  });
 }

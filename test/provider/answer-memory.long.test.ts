@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { errorOf } from "../support/bodies.ts";
 import type { TestGateway } from "../support/gateway.ts";
+import { converse } from "./bedrock-provider.ts";
 import {
   completion,
   floatsInBase64,
@@ -47,8 +48,8 @@ function vectorsOf(request: ProviderRequest): Response {
 }
 
 /** A call whose caller reads the first bytes of the answer, and then nothing. */
-async function unread(key: string): Promise<Socket> {
-  const socket = connect(gateway.port, "127.0.0.1");
+async function unread({ port, key }: Pick<TestGateway, "port" | "key">): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
   const body = JSON.stringify(large);
   socket.write(
     `POST /v1/embeddings HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${key}\r\n` +
@@ -80,7 +81,7 @@ async function expectServed(response: Response): Promise<void> {
 }
 
 test("answers that nobody reads use up the memory of their key, and of no other", async () => {
-  const socket = await unread(gateway.key);
+  const socket = await unread(gateway);
   await gateway.reconfigure({ http: httpWith("200ms") });
   const refused = await send(gateway.key);
   await gateway.reconfigure({ http: httpWith("1m") });
@@ -97,8 +98,23 @@ test("answers that nobody reads use up the memory of their key, and of no other"
   await expectServed(await send(gateway.key));
 });
 
+test("an answer that there is no memory for is used once, however many requests it takes", async () => {
+  const sections = { http: httpWith("200ms") };
+  const upstream = "embedding_batch_limit: 192";
+  await using batched = await gatewayOf([provider], { workers: 1, sections, upstream });
+  const socket = await unread(batched);
+  const refused = await batched.post("/v1/embeddings", large);
+  expect(refused.status).toBe(503);
+  const rows = await batched.usage();
+  const id = refused.headers.get("x-request-id");
+  const { inputTokens = 0 } = rows.find((row) => row.id === id) ?? {};
+  expect(inputTokens).toBeGreaterThan(0);
+  expect(inputTokens).toBeLessThan(2 * large.input.length);
+  socket.destroy();
+});
+
 test("an answer waits until another one of its key was read", async () => {
-  const socket = await unread(gateway.key);
+  const socket = await unread(gateway);
   const asked = provider.requests.length;
   const waiting = send(gateway.key);
   while (provider.requests.length === asked) await Bun.sleep(1);
@@ -145,7 +161,7 @@ test("answers that break off, and callers that leave while they wait, hold no me
     return new Response(text, { headers: { "content-type": "application/json" } });
   });
   await expectServed(await send(gateway.key));
-  const unreadOne = await unread(gateway.key);
+  const unreadOne = await unread(gateway);
   const leaving = new AbortController();
   const { signal } = leaving;
   const authorization = `Bearer ${gateway.key}`;
@@ -212,4 +228,40 @@ test("long chat answers that arrive slowly use the same memory", async () => {
   const served = await first;
   expect([served.status, (await served.text()).length > 3_000_000]).toEqual([200, true]);
   expect((await ask(gateway.key)).status).toBe(200);
+});
+
+test("choices that take a request each use the memory of all of them", async () => {
+  const upstreams = (url: string): string => `
+  aws: { kind: bedrock, region: us-east-1, endpoint: "${new URL(url).origin}", api_key: "k" }
+  provider-1: { kind: openai, base_url: "${url}" }`;
+  const claude = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+  const models = `
+  chat-model: { kind: chat, context_window: 200000, targets: [{ upstream: aws, model: "${claude}" }] }
+  embedding-model: { kind: embedding, context_window: 8192, targets: [{ upstream: provider-1, model: e }] }`;
+  const end = Promise.withResolvers<void>();
+  let answered = 0;
+  await using choices = startProvider(async (request) => {
+    if (request.path.endsWith("/embeddings")) return vectorsOf(request);
+    const isFirst = answered === 0;
+    answered += 1;
+    if (!isFirst) await end.promise;
+    return converse({ text: "x".repeat(3_000_000) });
+  });
+  await using split = await gatewayOf([choices], {
+    workers: 1,
+    sections: { http: httpWith("200ms"), upstreams: upstreams(choices.url), models },
+  });
+  const messages = [{ role: "user", content: "Hi" }];
+  const first = split.post("/v1/chat/completions", { model: "chat-model", messages, n: 4 });
+  while (answered < 4) await Bun.sleep(1);
+  // 4 MiB of vectors fit beside one of the four choices, and not beside them all.
+  const vectors = { ...large, input: large.input.slice(0, 256) };
+  let refused = await split.post("/v1/embeddings", vectors);
+  for (let tries = 0; tries < 20 && refused.status === 200; tries += 1) {
+    await refused.arrayBuffer();
+    refused = await split.post("/v1/embeddings", vectors);
+  }
+  expect(refused.status).toBe(503);
+  end.resolve();
+  expect((await first).status).toBe(200);
 });

@@ -84,7 +84,7 @@ test.each([
   expect(row?.routing?.attempts.map((attempt) => attempt.outcome)).toEqual([outcome]);
 });
 
-test("behind Bedrock, whole answers have the same time, and streams must begin", async () => {
+test("behind Bedrock, whole answers have the same time, also replayed ones; streams must begin", async () => {
   const converse = {
     output: { message: { role: "assistant", content: [{ text: "Hello" }] } },
     stopReason: "end_turn",
@@ -100,10 +100,17 @@ test("behind Bedrock, whole answers have the same time, and streams must begin",
   chat-model:
     kind: chat
     context_window: 200000
-    targets: [${targetAt("bedrock", { model: "model", family: "claude-4" }, "upstream: provider-1")}]`,
+    targets: [${targetAt("bedrock", { model: "model", family: "claude-4" }, "upstream: provider-1")}]
+  tools-unstreamed:
+    kind: chat
+    context_window: 200000
+    targets: [${targetAt("bedrock", { model: "model", family: "llama-4" }, "upstream: provider-1")}]`,
     },
   });
   expect((await gateway.post("/v1/chat/completions", chat)).status).toBe(200);
   const streamed = await gateway.post("/v1/chat/completions", { ...chat, stream: true });
   expect(streamed.status).toBe(503);
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const replayed = { ...chat, model: "tools-unstreamed", tools, stream: true };
+  expect((await gateway.post("/v1/chat/completions", replayed)).status).toBe(200);
 });

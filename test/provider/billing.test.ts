@@ -172,6 +172,13 @@ describe("an answer that nobody gets costs what each attempt may have generated"
     expect(row).toMatchObject({ inputTokens: 0, outputTokens: 0 });
   });
 
+  test.each([408, 504])("and nothing if a proxy answers %d at once", async (status) => {
+    provider.answers(() => new Response("", { status }));
+    const { response, row } = await call();
+    expect(response.status).toBe(503);
+    expect(row).toMatchObject({ inputTokens: 0, outputTokens: 0 });
+  });
+
   test("if the caller's own deadline cuts it, what a model generates in that time", async () => {
     await using slow = startProvider(never);
     await using patient = await gatewayOf([slow]);

@@ -149,6 +149,21 @@ test("fields that vary from chunk to chunk are in each, and constant ones too", 
   ]);
 });
 
+test("fields of a call that come in several pieces before its name are in the stream", async () => {
+  const piece = (call: object) => chunk({ tool_calls: [{ index: 0, id: "call_1", ...call }] });
+  provider.answers(() =>
+    streamed([
+      piece({ extra_content: signature }),
+      piece({ note: "a" }),
+      piece({ function: { name: "look", arguments: "{}" } }),
+      chunk({}, { finish_reason: "tool_calls" }),
+    ]),
+  );
+  const { chunks } = parseStream(await (await ask({ stream: true })).text());
+  const calls = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
+  expect(calls[0]).toMatchObject({ extra_content: signature, note: "a" });
+});
+
 test("fields of choices are held until there is content: another target can still answer", async () => {
   await using failing = startProvider(() =>
     streamed([

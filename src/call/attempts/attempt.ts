@@ -1,13 +1,17 @@
 import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
-import { scanJson } from "../../domain/chat/json-scan.ts";
+import { mostAnswerDepth, scanJson } from "../../domain/chat/json-scan.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
 import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
 import { traceHeadersFor } from "../../domain/request-trace.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import {
+  answerTooLarge,
+  brokenAnswer,
+  UpstreamFailure,
+} from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingResult } from "../../domain/chat/embedding.ts";
 import type {
   EmbeddingExchange,
@@ -15,7 +19,7 @@ import type {
   StreamExchange,
   UpstreamRequest,
 } from "../../upstreams/adapter.ts";
-import type { Call } from "../../snapshot/call.ts";
+import type { AnswerMemory, Call } from "../../snapshot/call.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
 import type { OpenStream } from "../../upstream-client/event-batches.ts";
@@ -42,6 +46,8 @@ export interface AttemptContext {
   readonly onSent?: (() => void) | undefined;
   /** The span of the attempt; undefined where no traces are sent. */
   readonly span?: AttemptSpan | undefined;
+  /** The part of the call that its request is for, from 0 to 1; undefined: all of it. */
+  readonly share?: number;
   /** Called with the fields that were changed for the target. */
   readonly onAdjusted?: (adjusted: AdjustedFields) => void;
 }
@@ -53,13 +59,14 @@ export async function attemptWhole<Result>(
   context: AttemptContext,
 ): Promise<Result> {
   const answer = await sendTo(exchange, candidate, context);
-  const { snapshot, answerMemory } = context.call;
-  const { settings } = snapshot;
+  const { call, share = 1 } = context;
+  const { settings } = call.snapshot;
   const { kind } = candidate.model;
-  const reading = answer.readAll(settings.answerLimitBytes[kind], answerMemory);
+  const memory = share === 1 ? call.answerMemory : memoryOfAll(call, share);
+  const reading = answer.readAll(settings.answerLimitBytes[kind], memory);
   const body =
     reading instanceof Promise ? await reading.catch((error) => unread(error, context)) : reading;
-  answerMemory?.shrinkTo(body.byteLength);
+  call.answerMemory?.shrinkTo(Math.ceil(body.byteLength / share));
   try {
     // A short answer is parsed in no time, so it is not checked first.
     const isLong = kind === "chat" && body.byteLength > oneTurnBytes;
@@ -73,6 +80,11 @@ export async function attemptWhole<Result>(
   } finally {
     releaseBytes(body);
   }
+}
+
+/** The memory is that of the call, of which an answer is a part. */
+function memoryOfAll({ answerMemory }: Call, share: number): Pick<AnswerMemory, "reserve"> {
+  return { reserve: (bytes) => answerMemory?.reserve(Math.ceil(bytes / share)) };
 }
 
 /** What is known of the vectors that an answer will have. */
@@ -101,30 +113,27 @@ export async function attemptVectors(
       if (isLong) await checkValues(Buffer.from(scanned.json), settings.chatAnswerValues);
       return sent.decode({ headers: answer.headers, ...scanned });
     } catch (error) {
-      throw error instanceof UpstreamFailure ? answer.explained(error) : unread(error, context);
+      if (error instanceof UpstreamFailure) throw answer.explained(error);
+      return unread(error, { ...context, share: reading.inputs / reading.callInputs });
     }
   });
 }
 
 /** An answer that the gateway has no memory for was generated all the same. */
-function unread(error: unknown, { call, meter }: AttemptContext): never {
+function unread(error: unknown, { call, meter, share = 1 }: AttemptContext): never {
   if (error instanceof GatewayError && !call.signal.aborted) {
     const { message } = error;
-    meter.attemptFailed({ kind: "answer-too-large", message }, { share: 1, elapsedMs: 0 });
+    meter.attemptFailed({ kind: "answer-too-large", message }, { share, elapsedMs: 0 });
   }
   throw error;
 }
 
-/** Deeper than any answer: tool schemas and arguments are strings in it. */
-const mostDepth = 128;
-
 /** Refuses an answer that would take a parser long. */
 async function checkValues(body: Uint8Array, jsonValues: number): Promise<void> {
   try {
-    await scanJson(body, { jsonDepth: mostDepth, jsonValues });
+    await scanJson(body, { jsonDepth: mostAnswerDepth, jsonValues });
   } catch (error) {
-    const message = `it has more than ${jsonValues} values, or nests too deeply`;
-    throw new UpstreamFailure({ kind: "answer-too-large", message }, { cause: error });
+    throw answerTooLarge(`more than ${jsonValues} values, or nests too deeply`, error);
   }
 }
 
@@ -144,9 +153,7 @@ export async function attemptStream(
   const onMalformed = malformedReporter(candidate, context);
   const rest = new EventReader({ answer, decoder, onMalformed });
   const first = await nextOf(rest);
-  if (first === undefined) {
-    throw new UpstreamFailure({ kind: "broken-answer", message: "the answer had no content" });
-  }
+  if (first === undefined) throw brokenAnswer("the answer had no content");
   return { first, rest };
 }
 
@@ -166,7 +173,8 @@ function sendTo(
   const { request: encoded, adjusted } = exchange;
   if (adjusted !== undefined) onAdjusted?.(adjusted);
   // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
-  const isWhole = place !== undefined && !("newDecoder" in exchange);
+  const isWhole =
+    place !== undefined && (!("newDecoder" in exchange) || exchange.isReplayed === true);
   const timeouts = isWhole ? wholeTimeouts(timeoutsOf(candidate)) : timeoutsOf(candidate);
   const options = {
     upstream: candidate.upstream,

@@ -1,5 +1,5 @@
 import type { ChatChoice, ChatResult } from "../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { brokenAnswer, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { AnsweredParts } from "../answered-parts.ts";
 
 /** The finished choices of a call. */
@@ -27,5 +27,5 @@ export class ChoiceProgress extends AnsweredParts<ChatChoice> {
 }
 
 export function noChoice(): UpstreamFailure {
-  return new UpstreamFailure({ kind: "broken-answer", message: "the answer had no choice" });
+  return brokenAnswer("the answer had no choice");
 }

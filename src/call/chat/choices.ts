@@ -75,7 +75,8 @@ async function sendTogether(
 ): Promise<void> {
   const missing = progress.missing();
   const exchange = codec.encode({ ...request, n: missing.length }, candidate.target.model);
-  progress.addResult(missing, await attemptWhole(exchange, candidate, context));
+  const own = { ...context, share: progress.unanswered() };
+  progress.addResult(missing, await attemptWhole(exchange, candidate, own));
 }
 
 async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): Promise<void> {
@@ -85,7 +86,8 @@ async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): P
   const limit = await atOnce(missing.length, context);
   const work = { count: missing.length, limit, signal: context.call.signal };
   await inParallel(work, async (order, signal) => {
-    const own = { ...context, call: { ...context.call, signal } };
+    const share = 1 / choiceCount(request);
+    const own = { ...context, share, call: { ...context.call, signal } };
     const result = await attemptWhole(exchange, candidate, own);
     progress.addResult(missing.slice(order, order + 1), result);
   });

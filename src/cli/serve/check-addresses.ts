@@ -38,7 +38,7 @@ export async function checkAddresses(
   throw startErrorOf(reason, config, io);
 }
 
-/** The system's error code; undefined if it can be listened at. */
+/** The system's error code; undefined if the port can be opened. */
 function whyNot({ hostname, port }: ListenAddress): string | undefined {
   if (port === 0) return undefined;
   try {
@@ -79,7 +79,7 @@ function describe({ hostname, port }: ListenAddress, code: string): string {
     case "EADDRINUSE":
       return `port ${port} at ${hostname} is taken by another program`;
     case "EACCES":
-      return `port ${port} at ${hostname} needs rights that this user does not have`;
+      return `port ${port} at ${hostname} needs privileges that this user does not have`;
     case "EADDRNOTAVAIL":
       return `this machine does not have the address ${hostname} for port ${port}`;
     default:

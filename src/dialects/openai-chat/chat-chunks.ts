@@ -189,7 +189,8 @@ type FinishEvent = Extract<ChatEvent, { type: "choice-finish" }>;
 
 /** More fields of an object, as JSON behind its others. */
 function fieldsAfter(extra: ExtraFields | undefined): string {
-  return extra === undefined ? "" : `,${JSON.stringify(extra).slice(1, -1)}`;
+  const fields = extra === undefined ? "" : JSON.stringify(extra).slice(1, -1);
+  return fields === "" ? "" : `,${fields}`;
 }
 
 function toolHeader(event: Extract<ChatEvent, { type: "tool-call-start" }>): string {

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../errors/upstream-failure.ts";
+import { brokenAnswer } from "../errors/upstream-failure.ts";
 
 /** The numbers of a vector. Doubles only where the upstream's text has more digits than a float. */
 export type EmbeddingVector = Float32Array<ArrayBuffer> | Float64Array<ArrayBuffer>;
@@ -20,7 +20,7 @@ export function vectorOfNumbers(numbers: readonly number[]): EmbeddingVector {
 export function vectorOfBase64(base64: string): EmbeddingVector {
   const bytes = bytesOf(base64);
   if (bytes.byteLength === 0 || bytes.byteLength % Float32Array.BYTES_PER_ELEMENT !== 0) {
-    throw brokenVector(`the base64 of a vector has ${bytes.byteLength} bytes, so it is cut short`);
+    throw brokenAnswer(`the base64 of a vector has ${bytes.byteLength} bytes, so it is cut short`);
   }
   const floats = new Float32Array(bytes.buffer);
   requireFinite(floats);
@@ -33,22 +33,18 @@ export function toBase64(vector: EmbeddingVector): string {
   return new Uint8Array(floats.buffer).toBase64();
 }
 
-export function brokenVector(message: string, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure({ kind: "broken-answer", message }, { cause });
-}
-
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.fromBase64(base64);
   } catch (error) {
-    throw brokenVector("a vector is not base64", error);
+    throw brokenAnswer("a vector is not base64", error);
   }
 }
 
 function requireFinite(floats: Float32Array): void {
   for (let index = 0; index < floats.length; index += 1) {
     if (!Number.isFinite(floats[index])) {
-      throw brokenVector("a vector has a value that is not a finite number");
+      throw brokenAnswer("a vector has a value that is not a finite number");
     }
   }
 }

@@ -29,6 +29,9 @@ export const valueCosts = {
  */
 const turnBytes = 256 * 1024;
 
+/** A depth that no answer reaches: tool schemas and arguments are strings in it. */
+export const mostAnswerDepth = 128;
+
 /**
  * Scans a whole body, a large one over several turns, and returns the cost of its values. Throws
  * like `JsonScan`.

@@ -1,4 +1,5 @@
-import { brokenVector, vectorOfBase64, vectorOfNumbers } from "./embedding-vector.ts";
+import { answerTooLarge, brokenAnswer } from "../errors/upstream-failure.ts";
+import { vectorOfBase64, vectorOfNumbers } from "./embedding-vector.ts";
 import type { EmbeddingVector } from "./embedding-vector.ts";
 
 /** An answer whose vectors were taken out of its JSON. */
@@ -20,17 +21,11 @@ const openBracket = 0x5b;
 const backslash = 0x5c;
 const closeBracket = 0x5d;
 
-/** Scans a whole answer of at most `mostLists` lists of numbers. Throws like `VectorScan`. */
-export function scanVectors(bytes: Uint8Array, mostLists: number): ScannedVectors {
-  const scan = new VectorScan(mostLists);
-  scan.push(bytes);
-  return scan.end();
-}
-
 /**
  * Takes the vectors out of a JSON answer as it arrives, in pieces of any size: every list that
  * consists of numbers, and every text of a field `embedding`. So neither the text of the answer nor
- * a list of all its numbers is ever in memory. Throws a broken answer for a vector that is none.
+ * a list of all its numbers is ever in memory. Throws a broken answer for a vector that is none, and
+ * `answer-too-large` for a text or a rest that is larger than any answer has.
  */
 export class VectorScan {
   readonly #vectors: EmbeddingVector[] = [];
@@ -65,7 +60,7 @@ export class VectorScan {
     const bytes = this.#takePieces();
     const end = this.#scan(bytes);
     if (bytes.byteLength - end > mostTokenBytes) {
-      throw brokenVector("the answer has a vector or a text that is too long");
+      throw answerTooLarge(`a vector or a text of more than ${mostTokenBytes} bytes`);
     }
     // A copy, since the piece may be part of a large buffer.
     if (end < bytes.byteLength) this.#pieces.push(Buffer.from(bytes.subarray(end)));
@@ -131,7 +126,7 @@ export class VectorScan {
 
   #add(vector: EmbeddingVector): void {
     if (this.#vectors.length >= this.#mostLists) {
-      throw brokenVector("the answer has more lists of numbers than there are inputs");
+      throw brokenAnswer("the answer has more lists of numbers than there are inputs");
     }
     this.#json.push(`[${this.#vectors.length}]`);
     this.#vectors.push(vector);
@@ -140,7 +135,7 @@ export class VectorScan {
   #keep(bytes: Buffer, from: number, to: number): void {
     this.#jsonBytes += to - from;
     if (this.#jsonBytes > mostJsonBytes) {
-      throw brokenVector(`the answer has more than ${mostJsonBytes} bytes beside its vectors`);
+      throw answerTooLarge(`more than ${mostJsonBytes} bytes beside its vectors`);
     }
     if (to > from) this.#json.push(bytes.toString("utf8", from, to));
   }

@@ -61,3 +61,13 @@ export class UpstreamFailure extends Error {
     return isQuoting ? new UpstreamFailure(details, { cause: this.cause }) : this;
   }
 }
+
+/** The failure of an answer that began and is invalid; `message` is for the log. */
+export function brokenAnswer(message: string, cause?: unknown): UpstreamFailure {
+  return new UpstreamFailure({ kind: "broken-answer", message }, { cause });
+}
+
+/** An answer that exceeds a limit of the gateway; `what` says which and how large it is. */
+export function answerTooLarge(what: string, cause?: unknown): UpstreamFailure {
+  return new UpstreamFailure({ kind: "answer-too-large", message: `it has ${what}` }, { cause });
+}

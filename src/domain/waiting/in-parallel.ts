@@ -2,7 +2,7 @@ import { anyOf, type EndSignal } from "./end-signal.ts";
 
 export interface ParallelWork {
   readonly count: number;
-  /** Limit on parallel runs, asked again after each run. One may always run. */
+  /** Limit on parallel runs, asked again after each run while more are to come. One may always run. */
   readonly limit: number | (() => number | Promise<number>);
   /** Aborts when the caller leaves. */
   readonly signal: EndSignal;
@@ -34,11 +34,13 @@ export async function inParallel<Result>(
     ended.resolve();
   };
   for (;;) {
-    const allowed = typeof limit === "number" ? limit : await limit();
-    while (next < count && failed === undefined && running < Math.max(1, allowed)) {
-      running += 1;
-      void run(next);
-      next += 1;
+    if (next < count && failed === undefined) {
+      const allowed = typeof limit === "number" ? limit : await limit();
+      while (next < count && failed === undefined && running < Math.max(1, allowed)) {
+        running += 1;
+        void run(next);
+        next += 1;
+      }
     }
     if (running === 0) break;
     await ended.promise;

@@ -22,8 +22,8 @@ export interface BodyUse {
   keep(): () => void;
 }
 
-/** Keeps the memory of a body while work may still send it. */
-export async function keptFor<Result>(
+/** Keeps the memory of a body during work that may still send it. */
+export async function keepDuring<Result>(
   memory: Pick<BodyUse, "keep">,
   work: Promise<Result>,
 ): Promise<Result> {
@@ -68,7 +68,7 @@ export interface BodyOwner {
 export class BodyMemory {
   readonly #clock: Pick<Clock, "schedule">;
   /** Owners that hold or wait for memory, the next in turn first. */
-  readonly #books = new Map<string, Books>();
+  readonly #owners = new Map<string, OwnerState>();
   readonly #heldByAccount = new Map<string, number>();
   #heldBytes = 0;
   #waiting = 0;
@@ -94,11 +94,11 @@ export class BodyMemory {
   }
 
   #takeNow(name: string, wanted: Wanted): boolean {
-    const books = this.#books.get(name) ?? newBooks();
-    if (books.waiters.size > 0 || !this.#mayPass(wanted)) return false;
-    if (this.#whatIsFull(books, wanted) !== undefined) return false;
-    this.#books.set(name, books);
-    this.#take(books, wanted);
+    const state = this.#owners.get(name) ?? newOwnerState();
+    if (state.waiters.size > 0 || !this.#mayPass(wanted)) return false;
+    if (this.#whatIsFull(state, wanted) !== undefined) return false;
+    this.#owners.set(name, state);
+    this.#take(state, wanted);
     return true;
   }
 
@@ -112,25 +112,25 @@ export class BodyMemory {
     const { signal } = request;
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.#waiting >= wanted.limits.bodyMemoryQueue) return Promise.reject(memoryFull(owner));
-    const books = this.#books.get(name) ?? newBooks();
-    this.#books.set(name, books);
+    const state = this.#owners.get(name) ?? newOwnerState();
+    this.#owners.set(name, state);
     return new Promise((resolve, reject) => {
       const leave = (): void => {
-        books.waiters.delete(waiter);
+        state.waiters.delete(waiter);
         this.#waiting -= 1;
         cancel();
         signal.removeEventListener("abort", onAbort);
       };
       const fail = (reason: unknown): void => {
         leave();
-        this.#forget(name, books);
+        this.#forget(name, state);
         reject(reason);
         this.#letIn();
       };
       const onAbort = (): void => fail(signal.reason);
       const grant = (): void => {
         leave();
-        this.#take(books, wanted);
+        this.#take(state, wanted);
         resolve();
       };
       const waiter: Waiter = { ...wanted, passableBytes: wanted.bytes, grant };
@@ -139,57 +139,57 @@ export class BodyMemory {
         wanted.limits.bodyMemoryWaitMs,
       );
       signal.addEventListener("abort", onAbort, { once: true });
-      books.waiters.add(waiter);
+      state.waiters.add(waiter);
       this.#waiting += 1;
-      if (this.#whatIsFull(books, wanted) === "all") this.#first ??= waiter;
+      if (this.#whatIsFull(state, wanted) === "all") this.#first ??= waiter;
     });
   }
 
-  #take(books: Books, { bytes, account, onTaken }: Wanted): void {
-    this.#count(books, account, bytes);
+  #take(state: OwnerState, { bytes, account, onTaken }: Wanted): void {
+    this.#count(state, account, bytes);
     if (this.#first !== undefined) this.#first.passableBytes -= bytes;
     onTaken();
   }
 
   #change({ name, account }: BodyOwner, bytes: number): void {
-    const books = this.#books.get(name);
-    if (books === undefined) throw new Error("the owner holds no memory");
-    this.#count(books, account, bytes);
-    this.#forget(name, books);
+    const state = this.#owners.get(name);
+    if (state === undefined) throw new Error("the owner holds no memory");
+    this.#count(state, account, bytes);
+    this.#forget(name, state);
     if (bytes < 0 && this.#waiting > 0) this.#letIn();
   }
 
-  #count(books: Books, account: string, bytes: number): void {
-    books.heldBytes += bytes;
+  #count(state: OwnerState, account: string, bytes: number): void {
+    state.heldBytes += bytes;
     this.#heldBytes += bytes;
     const held = (this.#heldByAccount.get(account) ?? 0) + bytes;
     if (held === 0) this.#heldByAccount.delete(account);
     else this.#heldByAccount.set(account, held);
   }
 
-  #forget(name: string, books: Books): void {
-    if (books.heldBytes === 0 && books.waiters.size === 0) this.#books.delete(name);
+  #forget(name: string, state: OwnerState): void {
+    if (state.heldBytes === 0 && state.waiters.size === 0) this.#owners.delete(name);
   }
 
   /** Serves one body of each owner in turn, as long as the next one fits. */
   #letIn(): void {
     this.#first = undefined;
     // An owner that got memory moves to the end of the map, where this loop meets it again.
-    for (const [name, books] of this.#books) {
-      const [waiter] = books.waiters;
+    for (const [name, state] of this.#owners) {
+      const [waiter] = state.waiters;
       if (waiter === undefined) continue;
-      const full = this.#whatIsFull(books, waiter);
+      const full = this.#whatIsFull(state, waiter);
       if (full === "all") this.#first ??= waiter;
       if (full !== undefined || !this.#mayPass(waiter)) continue;
-      this.#books.delete(name);
-      this.#books.set(name, books);
+      this.#owners.delete(name);
+      this.#owners.set(name, state);
       waiter.grant();
     }
   }
 
-  #whatIsFull(books: Books, { bytes, limits, account }: Wanted): "owner" | "all" | undefined {
+  #whatIsFull(state: OwnerState, { bytes, limits, account }: Wanted): "owner" | "all" | undefined {
     const { bodyMemoryPerKeyBytes: ownBytes, bodyMemoryBytes: allBytes } = limits;
-    if (books.heldBytes + bytes > ownBytes) return "owner";
+    if (state.heldBytes + bytes > ownBytes) return "owner";
     const held = (this.#heldByAccount.get(account) ?? 0) + bytes;
     if (held > Math.max(ownBytes, allBytes / 2)) return "owner";
     return this.#heldBytes + bytes > allBytes ? "all" : undefined;
@@ -254,11 +254,11 @@ class CountedHold implements BodyHold {
   }
 }
 
-function newBooks(): Books {
+function newOwnerState(): OwnerState {
   return { heldBytes: 0, waiters: new Set() };
 }
 
-interface Books {
+interface OwnerState {
   heldBytes: number;
   /** Longest wait first. */
   readonly waiters: Set<Waiter>;

@@ -110,10 +110,11 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
-      const isWhole = answersAsWhole(request, target.model);
-      const { context, read: asConverse, ...encoded } = encodeChat(request, target, !isWhole);
+      const isReplayed = answersAsWhole(request, target.model);
+      const { context, read: asConverse, ...encoded } = encodeChat(request, target, !isReplayed);
       return {
         ...encoded,
+        isReplayed,
         newDecoder: (limits) =>
           new ConverseStreamDecoder({ context, onUnknownFinish, asConverse }, limits),
       };

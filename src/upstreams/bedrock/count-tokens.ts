@@ -1,9 +1,8 @@
 import type { ChatRequest } from "../../domain/chat/chat.ts";
-import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import { brokenAnswer, type UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamRequest, WholeAnswer } from "../adapter.ts";
 import { countOf, parseObject } from "../shared/json-fields.ts";
 import type { BedrockModel } from "./models/bedrock-model.ts";
-import { brokenAnswer } from "./decode/broken-answer.ts";
 import { encodeContent } from "./encode/encode-converse.ts";
 import { encodePathSegment } from "./endpoint.ts";
 import { foundationModelOf } from "./models/model-families.ts";

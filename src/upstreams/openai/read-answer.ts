@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { readCounts } from "../../domain/usage/read-counts.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import {
@@ -67,10 +67,6 @@ export function readThoughts(content: unknown): string | undefined {
 
 function isTexts(values: readonly unknown[]): values is readonly string[] {
   return values.every((value) => typeof value === "string");
-}
-
-export function brokenAnswer(message: string, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure({ kind: "broken-answer", message }, { cause });
 }
 
 function parseJson(text: string): unknown {

@@ -1,5 +1,5 @@
 import type { FinishReason } from "../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { brokenAnswer, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { cleanCode } from "./clean-message.ts";
 
 /**
@@ -56,8 +56,8 @@ const moderationWords =
 
 /** The failure of an answer that ended with such a word before it was whole. */
 export function interruptedAnswer(word: string): UpstreamFailure {
-  const message = `the upstream gave up on its answer: ${cleanCode(word) ?? "it did not say why"}`;
-  return new UpstreamFailure({ kind: "broken-answer", message });
+  const reason = cleanCode(word) ?? "it did not say why";
+  return brokenAnswer(`the upstream gave up on its answer: ${reason}`);
 }
 
 /** Called with a word for the end of an answer that is not known, as the server wrote it. */

@@ -13,13 +13,17 @@ function cutEvent(event: ChatEvent): readonly ChatEvent[] {
     case "text-delta":
     case "refusal-delta":
     case "reasoning-delta": {
-      if (event.text.length <= pieceCharacters) return [event];
       const { type, choice } = event;
       const [text = "", ...rest] = cut(event.text);
       // Fields beside the text belong to all of it, and go out once.
       return [{ ...event, text }, ...rest.map((piece) => ({ type, choice, text: piece }))];
     }
-    case "tool-call-delta":
+    case "tool-call-delta": {
+      const { type, choice, call } = event;
+      const [first = "", ...rest] = cut(event.arguments);
+      const pieces = rest.map((piece) => ({ type, choice, call, arguments: piece }));
+      return [{ ...event, arguments: first }, ...pieces];
+    }
     case "function-call-delta":
       return cut(event.arguments).map((piece) => ({ ...event, arguments: piece }));
     case "reasoning-block":

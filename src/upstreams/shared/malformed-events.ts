@@ -1,4 +1,4 @@
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import { brokenAnswer } from "../../domain/errors/upstream-failure.ts";
 
 /** Counts the malformed events of one stream. The caller does not get their content. */
 export class MalformedEvents {
@@ -18,9 +18,6 @@ export class MalformedEvents {
   skip({ mayGoOn }: { readonly mayGoOn: boolean }): void {
     this.#count += 1;
     if (mayGoOn && this.#count <= this.#limit) return;
-    throw new UpstreamFailure({
-      kind: "broken-answer",
-      message: "the upstream sent a malformed event",
-    });
+    throw brokenAnswer("the upstream sent a malformed event");
   }
 }

@@ -1,4 +1,4 @@
-import { tooLarge } from "./answer-bounds.ts";
+import { answerTooLarge } from "../../domain/errors/upstream-failure.ts";
 
 /**
  * Splits a byte stream, in whatever pieces it arrives, into the `data` of server-sent events.
@@ -55,7 +55,7 @@ export class SseParser {
 
   #checkLength(): void {
     if (this.#rest.length + (this.#data?.length ?? 0) > this.#limitCharacters) {
-      throw tooLarge(`an event of more than ${this.#limitCharacters} characters`);
+      throw answerTooLarge(`an event of more than ${this.#limitCharacters} characters`);
     }
   }
 

@@ -1,16 +1,12 @@
-import { JsonScan } from "../../domain/chat/json-scan.ts";
+import { JsonScan, mostAnswerDepth } from "../../domain/chat/json-scan.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { tooLarge } from "./answer-bounds.ts";
+import { answerTooLarge, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 
 export interface WholeBodyLimits {
   readonly answerLimitBytes: number;
   /** As counted by `domain/chat/json-scan`. */
   readonly answerValues: number;
 }
-
-/** Deeper than any answer: tool schemas and arguments are strings in it. */
-const mostDepth = 128;
 
 /**
  * Collects the body of an answer that is JSON instead of a stream: servers answer a request for a
@@ -26,7 +22,7 @@ export class WholeBody {
 
   constructor(limits: WholeBodyLimits) {
     this.#limits = limits;
-    this.#scan = new JsonScan({ jsonDepth: mostDepth, jsonValues: limits.answerValues });
+    this.#scan = new JsonScan({ jsonDepth: mostAnswerDepth, jsonValues: limits.answerValues });
   }
 
   /**
@@ -70,7 +66,7 @@ export class WholeBody {
 
   #refuse(what: string): UpstreamFailure {
     this.#text = "";
-    return tooLarge(what);
+    return answerTooLarge(what);
   }
 }
 

@@ -21,7 +21,7 @@ function timeouts({ firstByte, idle }: UpstreamKind["answerTimes"]) {
       first_byte: duration({
         about:
           "From the request to the first byte of a streamed answer. Whole answers and embeddings " +
-          "have only `total`.",
+          "have no such limit.",
         min: "10ms",
         max: "1h",
         initial: firstByte,

@@ -1,15 +1,16 @@
 import type { ChatEvent, FinishReason, ReasoningBlock } from "../../../domain/chat/chat.ts";
 import {
+  answerTooLarge,
+  brokenAnswer,
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import { checkToolCallCount, tooLarge } from "../../shared/answer-bounds.ts";
+import { checkToolCallCount } from "../../shared/answer-bounds.ts";
 import { nonEmpty, type JsonObject } from "../../shared/json-fields.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import { StopCutter } from "../../shared/stop-cutter.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
-import { brokenAnswer } from "./broken-answer.ts";
 import { guardrailOutcome } from "./guardrail-outcome.ts";
 import { isFiltered, readStopReason, type CallsFinish, type EndedAnswer } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
@@ -90,7 +91,7 @@ export class AnswerEvents {
     if (this.#hasAnswerCall) return;
     this.#heldText += text;
     if (this.#heldText.length > longestHeldText) {
-      throw tooLarge(`more than ${longestHeldText} characters`);
+      throw answerTooLarge(`more than ${longestHeldText} characters`);
     }
   }
 
@@ -106,7 +107,7 @@ export class AnswerEvents {
     if (this.#context.check === undefined) return;
     this.#saidText += text;
     if (this.#saidText.length > longestHeldText) {
-      throw tooLarge(`more than ${longestHeldText} characters`);
+      throw answerTooLarge(`more than ${longestHeldText} characters`);
     }
   }
 

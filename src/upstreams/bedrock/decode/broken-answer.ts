@@ -1,9 +1,4 @@
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-
-/** The failure of an answer that began and is invalid; `message` is for the log. */
-export function brokenAnswer(message: string, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure({ kind: "broken-answer", message }, { cause });
-}
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 
 /**
  * Turns an error in reading an answer into a failure: invalid JSON, or JSON that is nested too

@@ -1,3 +1,4 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type { AnswerHeaders } from "../../adapter.ts";
@@ -5,7 +6,7 @@ import { isObject, listOf, objectOf, textOf, type JsonObject } from "../../share
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
-import { answerFailure, brokenAnswer } from "./broken-answer.ts";
+import { answerFailure } from "./broken-answer.ts";
 import { parseExactly } from "./exact-json.ts";
 import { failureInAnswer } from "../failures/read-failure.ts";
 import { wholeThought } from "../thinking/streamed-thought.ts";

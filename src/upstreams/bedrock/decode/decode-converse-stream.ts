@@ -1,5 +1,5 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { AnswerHeaders, DecoderLimits, StreamDecoder, WholeAnswer } from "../../adapter.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
@@ -16,7 +16,7 @@ import { MalformedEvents } from "../../shared/malformed-events.ts";
 import { WholeBody } from "../../shared/whole-body.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
-import { answerFailure, brokenAnswer } from "./broken-answer.ts";
+import { answerFailure } from "./broken-answer.ts";
 import { converseEvents } from "./converse-events.ts";
 import { FrameReader, type Frame } from "../event-stream/event-stream.ts";
 import { failureOfException } from "../failures/exceptions.ts";

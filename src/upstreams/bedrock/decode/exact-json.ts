@@ -1,5 +1,5 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import { isObject, type JsonObject } from "../../shared/json-fields.ts";
-import { brokenAnswer } from "./broken-answer.ts";
 
 /**
  * Parses a body that should be a JSON object. Integers that a number cannot represent exactly, such

@@ -1,10 +1,10 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { FinishReason } from "../../../domain/chat/chat.ts";
 import {
   interruptedAnswer,
   readFinishWord,
   type OnUnknownFinish,
 } from "../../shared/finish-words.ts";
-import { brokenAnswer } from "./broken-answer.ts";
 
 /** How an answer's tool calls end it; undefined if it has none that the caller must answer. */
 export type CallsFinish = "tool_calls" | "function_call" | undefined;

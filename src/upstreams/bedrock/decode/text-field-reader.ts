@@ -1,6 +1,6 @@
+import { answerTooLarge } from "../../../domain/errors/upstream-failure.ts";
 import { objectOf, textOf } from "../../shared/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
-import { tooLarge } from "../../shared/answer-bounds.ts";
 
 /** The beginning of the JSON of an object whose only field is the text. */
 const opening = new RegExp(`^\\s*\\{\\s*"${textToolField}"\\s*:\\s*"`);
@@ -25,7 +25,7 @@ export class TextFieldReader {
     if (this.#state === "before") this.#readOpening();
     if (this.#state === "inside") return this.#readText();
     if (this.#json.length > longestOtherJson) {
-      throw tooLarge(`more than ${longestOtherJson} characters of one tool's input`);
+      throw answerTooLarge(`more than ${longestOtherJson} characters of one tool's input`);
     }
     return "";
   }

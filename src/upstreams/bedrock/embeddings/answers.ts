@@ -1,9 +1,9 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { VectorAnswer } from "../../adapter.ts";
 import { countOf, parseObject, type JsonObject } from "../../shared/json-fields.ts";
 import { vectorAt } from "../../shared/vector-at.ts";
-import { brokenAnswer } from "../decode/broken-answer.ts";
 import { failureInAnswer } from "../failures/read-failure.ts";
 
 /** An object with this field. Throws the failure that it contains instead. */
@@ -26,12 +26,15 @@ export function resultOf(
   counted?: unknown,
 ): EmbeddingResult {
   const inputTokens = countOf(counted) ?? countOf(headers.get(tokenCountHeader) ?? undefined);
+  const usage = usageOf(inputTokens);
   const read = vectors.map((value) => {
     const vector = vectorAt(value, scanned);
-    if (vector === undefined) throw brokenAnswer("a vector is not a list of numbers");
+    if (vector === undefined) {
+      throw brokenAnswer("a vector is not a list of numbers").withUsage(usage);
+    }
     return vector;
   });
-  return { vectors: read, usage: usageOf(inputTokens) };
+  return { vectors: read, usage };
 }
 
 function usageOf(inputTokens: number | undefined): TokenUsage | undefined {

@@ -1,7 +1,7 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { VectorAnswer } from "../../adapter.ts";
 import { isObject, listOf } from "../../shared/json-fields.ts";
-import { brokenAnswer } from "../decode/broken-answer.ts";
 import { unsupported } from "../failures/refusal.ts";
 import { parseAnswer, resultOf } from "./answers.ts";
 import { hasImage, inputsOf, textsOf, type ReadImage, type ReadPart } from "./inputs.ts";

@@ -1,7 +1,7 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../../../domain/chat/embedding.ts";
 import type { VectorAnswer } from "../../adapter.ts";
 import { listOf, objectOf } from "../../shared/json-fields.ts";
-import { brokenAnswer } from "../decode/broken-answer.ts";
 import { unsupported } from "../failures/refusal.ts";
 import type { InputType } from "../settings.ts";
 import { parseAnswer, resultOf } from "./answers.ts";

@@ -6,7 +6,7 @@ import type {
 } from "../../../domain/chat/embedding.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { embeddingWires } from "./wires.ts";
-import { scanVectors } from "../../../domain/chat/vector-scan.ts";
+import { VectorScan } from "../../../domain/chat/vector-scan.ts";
 import type { EmbeddingFamily } from "../models/model-families.ts";
 
 const settings = { inputType: "search_document", truncate: "end" } as const;
@@ -21,7 +21,9 @@ function bodyOf(family: EmbeddingFamily, request: EmbeddingRequest): unknown {
 
 function answerOf(body: unknown, headers: Record<string, string> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  return { headers: new Headers(headers), ...scanVectors(new TextEncoder().encode(text), 10) };
+  const scan = new VectorScan(10);
+  scan.push(new TextEncoder().encode(text));
+  return { headers: new Headers(headers), ...scan.end() };
 }
 
 function numbersOf({ vectors }: EmbeddingResult): readonly (readonly number[])[] {
@@ -197,4 +199,13 @@ test.each([
   ["words in the vector", { embedding: ["a"] }],
 ])("%s is a broken answer", (_, body) => {
   expect(() => embeddingWires["titan-embed-v2"].decode(answerOf(body))).toThrow(UpstreamFailure);
+});
+
+test("what a broken answer has cost is known if it says so", () => {
+  const body = { embedding: ["a"], inputTextTokenCount: 7 };
+  expect(() => embeddingWires["titan-embed-v2"].decode(answerOf(body))).toThrow(
+    expect.objectContaining({
+      details: expect.objectContaining({ usage: expect.objectContaining({ inputTokens: 7 }) }),
+    }),
+  );
 });

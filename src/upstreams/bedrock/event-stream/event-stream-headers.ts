@@ -1,5 +1,4 @@
-import type { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { brokenAnswer } from "../decode/broken-answer.ts";
+import { brokenAnswer, type UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 
 /** The headers of a frame that are used; headers of other types than text count as absent. */
 export interface FrameHeaders {

@@ -1,6 +1,5 @@
 import { crc32 } from "node:zlib";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { brokenAnswer } from "../decode/broken-answer.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { FrameHeaderReader, readUint32, type FrameHeaders } from "./event-stream-headers.ts";
 
 /** One message of an `application/vnd.amazon.eventstream` body. */

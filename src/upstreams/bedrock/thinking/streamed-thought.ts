@@ -1,6 +1,6 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import type { ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import { brokenAnswer } from "../decode/broken-answer.ts";
 
 /** Longest block of thoughts, in characters of all its parts; real ones are far shorter. */
 const longestThought = 4 * 1024 * 1024;

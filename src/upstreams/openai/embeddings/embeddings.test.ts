@@ -1,15 +1,27 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { scanVectors, VectorScan } from "../../../domain/chat/vector-scan.ts";
+import { VectorScan } from "../../../domain/chat/vector-scan.ts";
 import type { EmbeddingResult } from "../../../domain/chat/embedding.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import { decodeEmbeddings } from "./embeddings.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const decode = (json: string): EmbeddingResult => decodeEmbeddings(scanVectors(bytes(json), 100));
+function decode(json: string): EmbeddingResult {
+  const scan = new VectorScan(100);
+  scan.push(bytes(json));
+  return decodeEmbeddings(scan.end());
+}
 const numbersOf = ({ vectors }: EmbeddingResult): readonly (readonly number[])[] =>
   vectors.map((vector) => Array.from(vector));
 const base64Of = (numbers: readonly number[]): string =>
   Buffer.from(new Float32Array(numbers).buffer).toString("base64");
+
+const usageOf = (inputTokens: number): TokenUsage => ({
+  inputTokens,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  reasoningTokens: 0,
+});
 
 const space = fc.constantFrom("", " ", "\n", " \r\n\t");
 const numbers = fc.array(
@@ -117,6 +129,21 @@ test.each([
   ["too many lists", `{"data":[{"embedding":[1],"more":[${"[1],".repeat(100)}[1]]}]}`],
 ])("a vector with %s is a broken answer", (_name, json) => {
   expect(() => decode(json)).toThrow();
+});
+
+test("what a broken answer has cost is known if it says so", () => {
+  const json = '{"data":[{"index":1,"embedding":[1]}],"usage":{"prompt_tokens":7}}';
+  expect(() => decode(json)).toThrow(
+    expect.objectContaining({ details: expect.objectContaining({ usage: usageOf(7) }) }),
+  );
+});
+
+test("an answer that exceeds a limit is no broken one", () => {
+  const text = `{"data":[{"embedding":"${"A".repeat(4_000_000)}`;
+  const scan = new VectorScan(100);
+  expect(() => scan.push(bytes(text))).toThrow(
+    expect.objectContaining({ details: expect.objectContaining({ kind: "answer-too-large" }) }),
+  );
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkChoiceCount } from "../../shared/answer-bounds.ts";
 import {
   isObject,
@@ -11,7 +11,7 @@ import {
 } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
-import { brokenAnswer, readUsage } from "../read-answer.ts";
+import { readUsage } from "../read-answer.ts";
 import { ChoiceReader, type SharedParts } from "./choice-reader.ts";
 import { checkWholeChoice, hasContent, readWhole } from "./whole-choices.ts";
 

@@ -5,7 +5,7 @@ import type {
   ToolCallExtra,
   ToolCallKind,
 } from "../../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import { checkToolCallCount } from "../../shared/answer-bounds.ts";
 import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
@@ -109,7 +109,11 @@ export class ToolCallTracker {
     const { text, extra } = fragment;
     if (open.hasStarted) return this.#continue(open, fragment, events);
     this.#pendingCharacters += text.length;
-    if (this.#pendingCharacters > mostPendingCharacters) throw nameTooLate();
+    if (this.#pendingCharacters > mostPendingCharacters) {
+      throw brokenAnswer(
+        `a tool call has more than ${mostPendingCharacters} characters before its name`,
+      );
+    }
     open.pending += text;
     open.extra = joined(open.extra, extra);
     if (open.name !== "") this.#start(open, events);
@@ -274,9 +278,4 @@ function isRepeated(open: OpenCall, { id, name, text }: Fragment): boolean {
     open.progress.isComplete &&
     text === open.wholeText
   );
-}
-
-function nameTooLate(): UpstreamFailure {
-  const message = `a tool call has more than ${mostPendingCharacters} characters before its name`;
-  return new UpstreamFailure({ kind: "broken-answer", message });
 }

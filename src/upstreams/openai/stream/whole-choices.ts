@@ -1,6 +1,7 @@
+import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
 import { checkChoiceCount } from "../../shared/answer-bounds.ts";
 import { isObject, listOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
-import { brokenAnswer, parseAnswer } from "../read-answer.ts";
+import { parseAnswer } from "../read-answer.ts";
 
 /** A whole `chat.completion`. Throws `UpstreamFailure` for errors and for anything else. */
 export function readWhole(json: string): JsonObject {
