@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { bedrockUpstream, targetAt } from "../support/gateway.ts";
+import { bedrockGatewayOf, converse } from "./bedrock-provider.ts";
 import { gatewayOf, startProvider, streamedText, whole, type Provider } from "./provider.ts";
 
 /** Whole answers may take as long as they need; streams begin within `timeouts.first_byte`. */
@@ -85,12 +86,7 @@ test.each([
 });
 
 test("behind Bedrock, whole answers have the same time, and streams must begin", async () => {
-  const converse = {
-    output: { message: { role: "assistant", content: [{ text: "Hello" }] } },
-    stopReason: "end_turn",
-    usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
-  };
-  await using provider = startProvider(() => later(() => Response.json(converse)));
+  await using provider = startProvider(() => later(() => converse({ text: "Hello" })));
   const origin = provider.url.replace("/v1", "");
   await using gateway = await gatewayOf([provider], {
     sections: {
@@ -106,4 +102,16 @@ test("behind Bedrock, whole answers have the same time, and streams must begin",
   expect((await gateway.post("/v1/chat/completions", chat)).status).toBe(200);
   const streamed = await gateway.post("/v1/chat/completions", { ...chat, stream: true });
   expect(streamed.status).toBe(503);
+});
+
+test("behind Bedrock, a stream that the model answers as a whole has the time of whole answers", async () => {
+  await using provider = startProvider(() => later(() => converse({ text: "Hello" })));
+  await using gateway = await bedrockGatewayOf(provider, {
+    model: "us.meta.llama4-scout-17b-instruct-v1:0",
+    upstream: times,
+  });
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const response = await gateway.post("/v1/chat/completions", { ...chat, tools, stream: true });
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("Hello")]);
+  expect(provider.requests).toHaveLength(1);
 });
