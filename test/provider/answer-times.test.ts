@@ -112,6 +112,7 @@ test("behind Bedrock, a stream that the model answers as a whole has the time of
   });
   const tools = [{ type: "function", function: { name: "f" } }];
   const response = await gateway.post("/v1/chat/completions", { ...chat, tools, stream: true });
-  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("Hello")]);
+  expect(response.status).toBe(200);
+  expect(await response.text()).toContain("Hello");
   expect(provider.requests).toHaveLength(1);
 });
