@@ -36,7 +36,8 @@ Exit code: 0 the result passes check-config, 1 it does not, 2 wrong usage.`,
 };
 
 function importLiteLlm(path: string, io: CommandIo): number {
-  const yaml = parseYaml(readTextFile(path));
+  // LiteLLM's files share settings in this way.
+  const yaml = parseYaml(readTextFile(path), { merge: true });
   if (!yaml.ok) throw new CommandError(formatProblems(path, yaml.problems));
   const { value } = yaml.tree;
   if (!Object.hasOwn(value, "model_list")) {

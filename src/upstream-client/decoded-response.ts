@@ -22,11 +22,15 @@ const freeBytes = 4 * 1024 * 1024;
  * some servers and proxies compress anyway. An encoding that is not known fails when it is read.
  */
 export function decodedResponse(response: TransportResponse): TransportResponse {
-  const encoding = response.headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  return encoding === "identity" || encoding === ""
-    ? response
-    : new DecodedResponse(response, encoding);
+  const named = response.headers.get("content-encoding");
+  if (named === null) return response;
+  const names = named.split(",").map((name) => name.trim().toLowerCase());
+  const encoding = names.filter((name) => !plainNames.has(name)).join(", ");
+  return encoding === "" ? response : new DecodedResponse(response, encoding);
 }
+
+/** Some servers name the character set, or none. */
+const plainNames: ReadonlySet<string> = new Set(["", "identity", "none", "utf-8", "utf8"]);
 
 /**
  * Decompresses off the main thread, no further ahead of its reader than a few pieces. The reader's

@@ -45,8 +45,8 @@ export interface StreamExchange<Event> {
   readonly request: UpstreamRequest;
   /** As for `Exchange`. */
   readonly adjusted?: AdjustedFields;
-  /** Whether the upstream is asked for a whole answer, which the decoder replays as a stream. */
-  readonly isReplayed?: boolean;
+  /** The upstream sends nothing before the model has written the whole answer. */
+  readonly isAnsweredWhole?: boolean;
   /** A decoder reads one answer. */
   newDecoder(limits: DecoderLimits): StreamDecoder<Event>;
 }

@@ -208,3 +208,19 @@ test("a file that is not LiteLLM's, or that gives no model, is told", async () =
   expect((await runHere(["import", "portkey", "x"])).exitCode).toBe(2);
   expect((await runHere(["import", "litellm"])).exitCode).toBe(2);
 });
+
+test("settings that deployments share by a merge key belong to each of them", async () => {
+  const { exitCode, output, notes } = await convert(`
+shared: &shared { api_key: os.environ/SHARED, api_base: "http://10.0.0.1:8000/v1" }
+model_list:
+  - model_name: chat
+    litellm_params: { <<: *shared, model: openai/large }
+  - model_name: small
+    litellm_params:
+      <<: *shared
+      model: openai/small
+`);
+  expect(exitCode).toBe(0);
+  expect(output).toContain("base_url: http://10.0.0.1:8000/v1\n    api_key: ${SHARED}");
+  expect(notes.join("\n")).not.toContain("<<");
+});

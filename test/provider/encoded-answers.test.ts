@@ -44,6 +44,18 @@ test.each(encodings)("%s is read: whole answers, streams and errors", async (_, 
   expect(await errorOf(await post(chat))).toMatchObject(error);
 });
 
+test.each([
+  ["a character set", "UTF-8", (text: string) => Buffer.from(text)],
+  ["a word for none", "none", (text: string) => Buffer.from(text)],
+  ["identity besides", "gzip, identity", gzipSync],
+])("an encoding that names %s is read", async (_, name, encode) => {
+  const answer = () => encoded(encode(JSON.stringify(completion("Hello"))), name);
+  await using provider = startProvider(answer);
+  await using gateway = await gatewayOf([provider]);
+  const response = await gateway.post("/v1/chat/completions", chat);
+  expect((await chatOf(response)).choices[0]?.message.content).toBe("Hello");
+});
+
 test("events of a compressed stream reach the caller as they come", async () => {
   const events = (await streamedText("Good ", "bye").text()).split("\n\n");
   const halves = [events.slice(0, 1), events.slice(1)].map((half) => half.join("\n\n"));

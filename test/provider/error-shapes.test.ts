@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chatOf, errorOf } from "../support/bodies.ts";
 import type { TestGateway } from "../support/gateway.ts";
-import { gatewayOf, startProvider, whole, type Provider } from "./provider.ts";
+import { chunk, gatewayOf, startProvider, streamed, whole, type Provider } from "./provider.ts";
 
 /** Errors of providers in the shapes that they have. */
 
@@ -74,6 +74,31 @@ test.each([
   expect((await errorOf(await post(false))).message).toContain(told);
 });
 
+test.each([
+  ["an event", `data: ${JSON.stringify({ error: { message: words } })}\n\n`],
+  ["a named event", `event: error\ndata: ${JSON.stringify({ error: { message: words } })}\n\n`],
+  ["an event with its end", `data:{"detail":"${words}"}\r\n\r\ndata: [DONE]\r\n\r\n`],
+])("a refusal that is %s has its message", async (_, body) => {
+  const headers = { "content-type": "text/event-stream" };
+  provider.answers(() => new Response(body, { status: 400, headers }));
+  expect((await errorOf(await post(true))).message).toBe(words);
+});
+
+test.each([
+  ["an empty one", {}],
+  ["one-api's empty one", { message: "", type: "", param: "", code: null }],
+  ["a code for success", { message: "", code: 0 }],
+])("an error that is %s, beside an answer, is none", async (_, error) => {
+  provider.answers(() => whole("Hello", { error }));
+  expect((await chatOf(await post(false))).choices[0]?.message.content).toBe("Hello");
+  provider.answers(() =>
+    streamed([chunk({ content: "Hello" }, {}, { error }), chunk({}, { finish_reason: "stop" })]),
+  );
+  const text = await (await post(true)).text();
+  expect(text).toContain("Hello");
+  expect(text).not.toContain('"error"');
+});
+
 const overflows: readonly (readonly [string, number, unknown])[] = [
   [
     "Google's list",
@@ -109,6 +134,45 @@ const overflows: readonly (readonly [string, number, unknown])[] = [
     },
   ],
   ["Ollama's 500", 500, { error: { message: "the input length exceeds the context length" } }],
+  [
+    "Ollama's newer 500",
+    500,
+    { error: { message: "input length exceeds maximum context length" } },
+  ],
+  [
+    "llama.cpp's 500 for an input to embed",
+    500,
+    {
+      error: {
+        code: 500,
+        message:
+          "input (1000 tokens) is too large to process. increase the physical batch size " +
+          "(current batch size: 512)",
+        type: "server_error",
+      },
+    },
+  ],
+  [
+    "Cohere's",
+    400,
+    {
+      message:
+        "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000.",
+    },
+  ],
+  [
+    "Anthropic's, with the output",
+    400,
+    {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message:
+          "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease " +
+          "input length or `max_tokens` and try again",
+      },
+    },
+  ],
   [
     "a text embedding server's 413",
     413,

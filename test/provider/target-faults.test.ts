@@ -155,20 +155,28 @@ test.each([
   expect(blocked.requests).toHaveLength(1);
 });
 
-test("a request larger than the account's limit goes on, and pauses nothing", async () => {
-  const message =
-    "Request too large for gpt-4o in organization org-abc on tokens per min (TPM): Limit 30000, " +
-    "Requested 48000. The input or output tokens must be reduced in order to run successfully.";
-  const refuse = () => refusal(429, { message, type: "tokens", code: "rate_limit_exceeded" });
-  await using world = await twoOf(refuse);
-  expect((await chatOf(await world.attack())).choices[0]?.message.content).toBe("second");
-  expect(await world.served()).toEqual(["first", "first"]);
-  await using provider = startProvider(refuse);
-  await using gateway = await gatewayOf([provider]);
-  const response = await gateway.post("/v1/chat/completions", chat("hi"));
-  expect(response.status).toBe(400);
-  expect((await errorOf(response)).message).not.toContain("30000");
-});
+test.each([
+  [429, "gpt-4o in organization org-abc on tokens per min (TPM)"],
+  [413, "model `llama` in organization `org-abc` service tier `x` on tokens per minute (TPM)"],
+])(
+  "a %i for a request larger than the account's limit goes on, and pauses nothing",
+  async (...row) => {
+    const [status, where] = row;
+    const message =
+      `Request too large for ${where}: Limit 30000, Requested 48000. ` +
+      "The input or output tokens must be reduced in order to run successfully.";
+    const refuse = () => refusal(status, { message, type: "tokens", code: "rate_limit_exceeded" });
+    await using world = await twoOf(refuse);
+    expect((await chatOf(await world.attack())).choices[0]?.message.content).toBe("second");
+    expect(await world.served()).toEqual(["first", "first"]);
+    await using provider = startProvider(refuse);
+    await using gateway = await gatewayOf([provider]);
+    const response = await gateway.post("/v1/chat/completions", chat("hi"));
+    expect(response.status).toBe(400);
+    expect((await errorOf(response)).message).not.toContain("30000");
+    expect(provider.requests).toHaveLength(1);
+  },
+);
 
 test.each(accountErrors)("%s alone is 503, not to be retried", async (_, status, error) => {
   await using provider = startProvider(() => refusal(status, { message: billing, ...error }));

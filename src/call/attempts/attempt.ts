@@ -173,8 +173,7 @@ function sendTo(
   const { request: encoded, adjusted } = exchange;
   if (adjusted !== undefined) onAdjusted?.(adjusted);
   // A request that belongs to no attempt, such as one that counts tokens, is answered at once.
-  const isWhole =
-    place !== undefined && (!("newDecoder" in exchange) || exchange.isReplayed === true);
+  const isWhole = "newDecoder" in exchange ? exchange.isAnsweredWhole : place !== undefined;
   const timeouts = isWhole ? wholeTimeouts(timeoutsOf(candidate)) : timeoutsOf(candidate);
   const options = {
     upstream: candidate.upstream,

@@ -228,6 +228,7 @@ export class CandidateTurns {
     const { call, work, meter, services } = this.#plan;
     const watch = services.health.tryBegin(candidate.target, {
       key: call.caller.key.id,
+      account: call.caller.key.accountId,
       isStreamed: work.isStreamed,
       hasToServe: candidate.hasToServe,
       // Provisioned calls are exempt from slow start.

@@ -40,12 +40,17 @@ const deepestLevel = 32;
 const mostAliasedValues = 10_000;
 const mostSyntaxProblems = 20;
 
+export interface YamlOptions {
+  /** `<<` takes in the keys of another map, as in YAML 1.1. */
+  readonly merge?: boolean;
+}
+
 /** Reads one YAML 1.2 document that is a map. Never throws. */
-export function parseYaml(source: string): YamlResult {
+export function parseYaml(source: string, options: YamlOptions = {}): YamlResult {
   const text = source.startsWith("\uFEFF") ? source.slice(1) : source;
   if (text.length > mostCharacters) return refuse(`is longer than ${mostCharacters} characters`);
   try {
-    return readDocument(text);
+    return readDocument(text, options);
   } catch (error) {
     if (error instanceof ReferenceError) {
       return refuse("has an alias without an anchor before it, or expands too many aliases");
@@ -54,13 +59,14 @@ export function parseYaml(source: string): YamlResult {
   }
 }
 
-function readDocument(text: string): YamlResult {
+function readDocument(text: string, { merge = false }: YamlOptions): YamlResult {
   const lines = new LineCounter();
   const hidden = hidePlaceholders(text);
   const document: Document = parseDocument(hidden.text, {
     lineCounter: lines,
     // Pretty errors quote the source, which may hold secrets.
     prettyErrors: false,
+    merge,
     stringKeys: true,
     resolveKnownTags: false,
     logLevel: "error",

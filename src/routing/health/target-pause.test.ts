@@ -6,7 +6,7 @@ function pausesOf(pause: TargetPause, times: number, retryAfterMs?: number): rea
   const pauses: number[] = [];
   let nowMs = 0;
   for (let time = 0; time < times; time += 1) {
-    pause.throttled("a", nowMs, retryAfterMs);
+    pause.throttled("a", nowMs, { retryAfterMs });
     pauses.push(pause.leftMs("a", nowMs));
     nowMs += pause.leftMs("a", nowMs);
   }
@@ -15,12 +15,12 @@ function pausesOf(pause: TargetPause, times: number, retryAfterMs?: number): rea
 
 test("a Retry-After is honoured up to five minutes", () => {
   const pause = new TargetPause();
-  pause.throttled("a", 0, 3_000);
+  pause.throttled("a", 0, { retryAfterMs: 3_000 });
   expect(pause.leftMs("a", 1_000)).toBe(2_000);
-  pause.throttled("a", 1_000, 500);
+  pause.throttled("a", 1_000, { retryAfterMs: 500 });
   expect(pause.leftMs("a", 1_000)).toBe(2_000);
   expect(pause.leftMs("a", 3_000)).toBe(0);
-  pause.throttled("a", 4_000, 86_400_000);
+  pause.throttled("a", 4_000, { retryAfterMs: 86_400_000 });
   expect(pause.leftMs("a", 4_000)).toBe(300_000);
 });
 
@@ -51,12 +51,22 @@ test("an answer after the pause resets it, one from before does not", () => {
 
 test("it is for all keys as long as two of them are refused, whatever one of them is told", () => {
   const pause = new TargetPause();
-  pause.throttled("a", 0, 300_000);
+  pause.throttled("a", 0, { retryAfterMs: 300_000 });
   expect([pause.leftMs("a", 0), pause.leftMs("b", 0)]).toEqual([300_000, 0]);
-  pause.throttled("b", 10, 2_000);
-  pause.asked("a", 20, 300_000);
+  pause.throttled("b", 10, { retryAfterMs: 2_000 });
+  pause.asked("a", 20, { retryAfterMs: 300_000 });
   expect([pause.leftMs("c", 10), pause.leftForAllMs(10)]).toEqual([2_000, 2_000]);
   expect([pause.leftMs("a", 2_010), pause.leftMs("c", 2_010)]).toEqual([298_010, 0]);
+});
+
+test("two keys of one account pause it for others for seconds only, and those of two in full", () => {
+  const pause = new TargetPause();
+  for (const key of ["a", "b", "c"]) {
+    pause.throttled(key, 0, { retryAfterMs: 300_000, account: "one" });
+  }
+  expect([pause.leftMs("a", 0), pause.leftMs("x", 0)]).toEqual([300_000, 5_000]);
+  pause.throttled("y", 5_000, { retryAfterMs: 60_000, account: "two" });
+  expect([pause.leftMs("a", 5_000), pause.leftMs("x", 5_000)]).toEqual([295_000, 60_000]);
 });
 
 test("with many keys the pauses grow as with one", () => {

@@ -7,15 +7,27 @@ const longestPauseMs = 300_000;
 /** Limit on keys with a pause of their own; the oldest is dropped. */
 const mostKeys = 64;
 
+/** A refusal with what its call and its answer say. */
+export interface Refusal {
+  readonly retryAfterMs?: number | undefined;
+  /** Default: an account of its own. */
+  readonly account?: string | undefined;
+}
+
+interface KeyPause {
+  readonly endsMs: number;
+  readonly account: string;
+}
+
 /**
  * Pauses of one target whose provider throttles requests, or is overloaded and sends a Retry-After.
  * A refusal pauses the target for its key alone, because the key's own requests may be the cause.
- * It is paused for all keys as long as it is for two of them, and shortly again if the first
- * attempt after that is refused too. So no key can make a pause longer than others' refusals do.
+ * It is paused for all keys as long as it is for keys of two accounts, for seconds if they are of
+ * one, and shortly again if the first attempt after that is refused too. So neither a key nor an
+ * account can make a pause longer than others' refusals do.
  */
 export class TargetPause {
-  /** When the pause of a key ends. */
-  readonly #ends = new Map<string, number>();
+  readonly #pauses = new Map<string, KeyPause>();
   #endsForAllMs = 0;
   /** It was paused for all keys, and none has been answered since. */
   #isForAllInRow = false;
@@ -24,7 +36,7 @@ export class TargetPause {
   #countsAgainMs = Number.NEGATIVE_INFINITY;
 
   leftMs(key: string, nowMs: number): number {
-    const ownMs = this.#ends.get(key) ?? 0;
+    const ownMs = this.#pauses.get(key)?.endsMs ?? 0;
     return Math.max(0, ownMs - nowMs, this.#endsForAllMs - nowMs);
   }
 
@@ -36,7 +48,7 @@ export class TargetPause {
    * The provider refused an attempt because of a rate limit. The pause lasts for its Retry-After or
    * the growing default, whichever is longer.
    */
-  throttled(key: string, nowMs: number, retryAfterMs = 0): void {
+  throttled(key: string, nowMs: number, refusal: Refusal = {}): void {
     // Refusals of attempts that began before the pause do not make it longer.
     let pauseMs = this.leftMs(key, nowMs);
     if (pauseMs === 0) {
@@ -47,21 +59,22 @@ export class TargetPause {
         pauseMs *= 2;
       }
     }
-    this.asked(key, nowMs, Math.max(retryAfterMs, pauseMs));
+    const retryAfterMs = Math.max(refusal.retryAfterMs ?? 0, pauseMs);
+    this.asked(key, nowMs, { ...refusal, retryAfterMs });
   }
 
   /** The provider sent a Retry-After. */
-  asked(key: string, nowMs: number, retryAfterMs: number): void {
+  asked(key: string, nowMs: number, { retryAfterMs = 0, account = key }: Refusal): void {
     const endsMs = nowMs + Math.min(retryAfterMs, longestPauseMs);
-    const before = this.#ends.get(key) ?? Number.NEGATIVE_INFINITY;
-    if (this.#ends.size >= mostKeys && !this.#ends.has(key)) {
-      const [first] = this.#ends.keys();
-      if (first !== undefined) this.#ends.delete(first);
+    const before = this.#pauses.get(key)?.endsMs ?? Number.NEGATIVE_INFINITY;
+    if (this.#pauses.size >= mostKeys && !this.#pauses.has(key)) {
+      const [first] = this.#pauses.keys();
+      if (first !== undefined) this.#pauses.delete(first);
     }
-    this.#ends.set(key, Math.max(before, endsMs));
-    const [, secondMs = 0] = [...this.#ends.values()].sort((one, other) => other - one);
-    if (secondMs > nowMs) this.#isForAllInRow = true;
-    this.#endsForAllMs = Math.max(this.#endsForAllMs, secondMs);
+    this.#pauses.set(key, { endsMs: Math.max(before, endsMs), account });
+    const sharedMs = this.#sharedEndMs(nowMs);
+    if (sharedMs > nowMs) this.#isForAllInRow = true;
+    this.#endsForAllMs = Math.max(this.#endsForAllMs, sharedMs);
   }
 
   /** An attempt was answered. During a pause, the attempt is from before it and does not count. */
@@ -69,6 +82,15 @@ export class TargetPause {
     if (this.#timesInRow === 0 || this.leftMs(key, nowMs) > 0) return;
     this.#timesInRow = 0;
     this.#isForAllInRow = false;
+  }
+
+  /** Until when two keys are refused, as far as that shows what others would get. */
+  #sharedEndMs(nowMs: number): number {
+    const pauses = [...this.#pauses.values()].sort((one, other) => other.endsMs - one.endsMs);
+    const [first, second] = pauses;
+    const other = pauses.find(({ account }) => account !== first?.account);
+    const ofAccountMs = Math.min(second?.endsMs ?? 0, nowMs + longestOwnPauseMs);
+    return Math.max(other?.endsMs ?? 0, ofAccountMs);
   }
 
   #nextPauseMs(nowMs: number): number {

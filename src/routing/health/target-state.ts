@@ -21,6 +21,8 @@ export type ProbeResult = "answered" | "nothing" | UpstreamFailureDetails;
 /** The key of an attempt, and what it is exempt from. */
 export interface AttemptTerms {
   readonly key: string;
+  /** Default: one of the key's own. */
+  readonly account?: string;
   readonly isStreamed: boolean;
   /** Nothing better is left: the target serves even if it is ejected or in slow start. */
   readonly hasToServe?: boolean;
@@ -30,6 +32,7 @@ export interface AttemptTerms {
 
 /** A running attempt. */
 export interface WatchedAttempt {
+  readonly account: string;
   readonly isStreamed: boolean;
   readonly beganMs: number;
   readonly standing: StandingAttempt;
@@ -59,11 +62,11 @@ export class TargetState {
 
   /** Undefined when the target takes no further attempt of the key now. */
   tryBegin(nowMs: number, terms: AttemptTerms): WatchedAttempt | undefined {
-    const { key, isStreamed, hasToServe = false, isGuaranteed = false } = terms;
+    const { key, account = key, isStreamed, hasToServe = false, isGuaranteed = false } = terms;
     if (!hasToServe && this.#isClosed(key, nowMs)) return undefined;
     if (!hasToServe && !isGuaranteed && !this.#standing.hasRoom(key, nowMs)) return undefined;
     const standing = this.#standing.begin(key, nowMs);
-    const attempt = { isStreamed, beganMs: nowMs, standing, isAnswered: false };
+    const attempt = { account, isStreamed, beganMs: nowMs, standing, isAnswered: false };
     this.#waitingOf(attempt).add(attempt);
     return attempt;
   }
@@ -116,7 +119,7 @@ export class TargetState {
     const { nowMs } = moment;
     const evidence = typeof result === "string" ? result : evidenceOf(result);
     if (typeof result !== "string" && result.kind === "throttled") {
-      this.#pause.throttled("", nowMs, result.retryAfterMs);
+      this.#pause.throttled("", nowMs, result);
     }
     if (evidence === "answered" || evidence === "life") {
       this.#isSilent = false;
@@ -198,7 +201,7 @@ export class TargetState {
 
   /** Updates limit, suspicion and pauses after a failure. */
   #learn(
-    { standing, isAnswered }: WatchedAttempt,
+    { account, standing, isAnswered }: WatchedAttempt,
     failure: UpstreamFailureDetails,
     nowMs: number,
   ): void {
@@ -206,10 +209,11 @@ export class TargetState {
     const { key } = standing;
     if (isOverload(failure, isAnswered)) this.limit.overloaded(key, nowMs);
     if (kind === "timed-out" && !isAnswered) this.#suspicion.raise();
-    if (kind === "throttled") this.#pause.throttled(key, nowMs, retryAfterMs);
+    const refusal = { retryAfterMs, account };
+    if (kind === "throttled") this.#pause.throttled(key, nowMs, refusal);
     // After any other failure, a Retry-After says when to repeat this request, not who may call.
     else if (kind !== "overloaded" || retryAfterMs === undefined) return;
-    else this.#pause.asked(key, nowMs, retryAfterMs);
+    else this.#pause.asked(key, nowMs, refusal);
     const forAllMs = this.#pause.leftForAllMs(nowMs);
     this.#standing.startSlowly(key, nowMs + this.#pause.leftMs(key, nowMs));
     if (forAllMs > 0) this.#standing.startSlowly(undefined, nowMs + forAllMs);

@@ -110,11 +110,12 @@ function createChatCodec(options: ChatCodecOptions): ChatCodec {
     },
     encodeStream(request, identifier) {
       const target = models.at(request.model, identifier);
-      const isReplayed = answersAsWhole(request, target.model);
-      const { context, read: asConverse, ...encoded } = encodeChat(request, target, !isReplayed);
+      const isAnsweredWhole = answersAsWhole(request, target.model);
+      const isStreamed = !isAnsweredWhole;
+      const { context, read: asConverse, ...encoded } = encodeChat(request, target, isStreamed);
       return {
         ...encoded,
-        isReplayed,
+        isAnsweredWhole,
         newDecoder: (limits) =>
           new ConverseStreamDecoder({ context, onUnknownFinish, asConverse }, limits),
       };

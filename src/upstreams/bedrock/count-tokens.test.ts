@@ -26,7 +26,7 @@ test("tokens for a profile's ARN are counted at its foundation model", () => {
 test("a count is read, and anything else is a broken answer", () => {
   const answer = (text: string) => ({ headers: new Headers(), body: Buffer.from(text) });
   expect(decodeCountTokens(answer('{"inputTokens":12}'))).toBe(12);
-  for (const text of ["", "{}", '{"inputTokens":-1}', "<html>"]) {
+  for (const text of ["", "{}", '{"inputTokens":-1}', '{"inputTokens":0}', "<html>"]) {
     expect(() => decodeCountTokens(answer(text))).toThrow(UpstreamFailure);
   }
 });

@@ -24,7 +24,8 @@ export function encodeCountTokens(request: ChatRequest, model: BedrockModel): st
 /** Reads `{"inputTokens": n}`. */
 export function decodeCountTokens({ body }: WholeAnswer): number {
   const count = countOf(parseObject(body)?.["inputTokens"]);
-  if (count === undefined) throw brokenAnswer("the answer has no count");
+  // Every input has tokens; a count of 0 would pass any limit.
+  if (count === undefined || count === 0) throw brokenAnswer("the answer has no count");
   return count;
 }
 

@@ -12,14 +12,15 @@ const mostDepth = 4;
 
 /**
  * The error under a body's `error` or `errors`: an object, which may hold another one, or a text
- * with code and status beside it. Undefined when there is none; some servers send `"error": null`
- * along with an answer.
+ * with code and status beside it. Undefined when there is none; some servers send `"error": null`,
+ * or an object that says nothing, along with an answer.
  */
 export function errorIn(body: JsonObject, depth = 0): JsonObject | undefined {
   const given = body["error"] ?? body["errors"];
   if (given === undefined || given === null) return undefined;
   const error = listOf(given) === undefined ? given : listOf(given)?.[0];
   if (isObject(error)) {
+    if (Object.values(error).every(isNothing)) return undefined;
     const inner = depth < mostDepth ? errorIn(error, depth + 1) : undefined;
     return inner ?? error;
   }
@@ -27,6 +28,11 @@ export function errorIn(body: JsonObject, depth = 0): JsonObject | undefined {
   const message = nonEmpty(error);
   // Beside a message of its own, a text is only the title of the error.
   return message === undefined ? undefined : { ...body, message: ownMessage(body) ?? message };
+}
+
+/** As one-api fills in the fields of an error that there was not; a code of 0 means success. */
+function isNothing(value: unknown): boolean {
+  return value === null || value === "" || value === 0;
 }
 
 /** The message of an error in OpenAI's, FastAPI's and proxies' forms. */

@@ -22,6 +22,7 @@ export interface ErrorFacts {
 export function kindOfError(error: ErrorFacts): UpstreamFailureKind {
   const { status, message, innerMessage } = error;
   if (has(error, accountCodes) || saysAccount(error)) return "account-blocked";
+  if (isTooLarge(error)) return "unsupported";
   if (status === 429) return kindOfThrottle(error);
   if (has(error, throttleCodes)) return "throttled";
   if (has(error, overloadCodes)) return "overloaded";
@@ -49,14 +50,13 @@ function saysAccount({ status, message }: ErrorFacts): boolean {
 
 /** A throttle that mentions tokens must never be taken for an exceeded context window. */
 function kindOfThrottle(error: ErrorFacts): UpstreamFailureKind {
-  if (isTooLarge(error)) return "unsupported";
   const isOverload = has(error, overloadCodes) || overloadText.test(error.message);
   return isOverload ? "overloaded" : "throttled";
 }
 
 /** One request is larger than what the account may send in a minute. */
 export function isTooLarge({ status, message }: ErrorFacts): boolean {
-  return status === 429 && tooLargeText.test(message);
+  return (status === 429 || status === 413) && tooLargeText.test(message);
 }
 
 function kindByWords(error: ErrorFacts): UpstreamFailureKind {
@@ -149,7 +149,8 @@ const overloadCodes: ReadonlySet<string> = new Set([
 ]);
 const overloadText = /^(?:the engine|that model|this model) is currently overloaded\b/i;
 
-const tooLargeText = /^request too large for \S+ (?:\(|in organization |on )/i;
+/** OpenAI's words, which Groq sends with 413. */
+const tooLargeText = /^request too large for (?:model )?\S+ (?:\(|in organization |on )/i;
 
 const overflowCodes: ReadonlySet<string> = new Set([
   "context_length_exceeded",
@@ -166,11 +167,12 @@ const overflowTexts = new RegExp(
     `input token count \\(?(?:of )?${count}\\)? exceeds the maximum number of (?:input )?tokens allowed`,
     `input token count is ${count} but model only supports up to ${count}`,
     // Ollama, LM Studio, SGLang.
-    "the input length exceeds the (?:maximum )?context length",
+    "input length exceeds (?:the )?(?:maximum )?context length",
     "number of tokens to keep from the initial prompt is greater than the context length",
     `input (?:length )?\\(${count} tokens\\) (?:is longer than the model's context length|exceeds the maximum allowed length)`,
     // llama.cpp.
     "the request exceeds the available context size",
+    "input (?:\\(\\d+ tokens\\) )?is too large to process\\. increase the physical batch size",
   ].join("|"),
   "i",
 );
@@ -185,6 +187,8 @@ const overflowWords = new RegExp(
     "(?:prompt|input) is too long",
     "too many (?:input )?tokens in",
     "prompt token count of \\S+ exceeds the limit",
+    "number of tokens in the prompt cannot exceed",
+    "exceed context limit:",
     "exceeded model token limit",
     "prompt exceeds max length",
     "range of input length should be",

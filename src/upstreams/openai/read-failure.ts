@@ -34,10 +34,14 @@ function readError(text: string): unknown {
   return isObject(first) ? (errorIn(first) ?? first) : first;
 }
 
-/** Plain text is a message, but no page that a proxy has for browsers. */
+/**
+ * Plain text is a message, but no page that a proxy has for browsers. Some servers refuse a stream
+ * with an event.
+ */
 function parseJson(text: string): unknown {
+  const event = /^(?:event:[^\n]*\n)?data:([^\n]*)/.exec(text)?.[1];
   try {
-    return JSON.parse(text);
+    return JSON.parse(event ?? text);
   } catch {
     return /^\s*</.test(text) ? undefined : nonEmpty(text.trim());
   }
