@@ -130,6 +130,25 @@ describe.each(forms)("the fields of %s", (_, answerAs) => {
   });
 });
 
+test("a field of an answer changes no object of the gateway, and no answer of another caller", async () => {
+  const named = (text: string): string => text.replaceAll("hidden", "__proto__");
+  const hidden = { hidden: { leaked: "of another caller" } };
+  const call = { ...toolCall, index: 0, extra_content: hidden, function: { name: "look", hidden } };
+  const fields = { hidden, audio: hidden, tool_calls: [call] };
+  for (const answer of [
+    Response.json(
+      completion("", { choices: [{ index: 0, message: fields, finish_reason: "stop" }] }),
+    ),
+    streamed([chunk(fields), chunk({}, { finish_reason: "tool_calls" })]),
+  ]) {
+    const text = named(await answer.text());
+    provider.answers(() => new Response(text, answer));
+    await (await ask()).text();
+    await (await ask({ stream: true })).text();
+    expect("leaked" in {}).toBe(false);
+  }
+});
+
 test("fields that vary from chunk to chunk are in each, and constant ones too", async () => {
   provider.answers(() =>
     streamed([

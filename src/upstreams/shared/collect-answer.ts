@@ -200,6 +200,8 @@ function accumulated(
   if (more === undefined) return before;
   const sum = before ?? {};
   for (const [name, value] of Object.entries(more)) {
+    // It would be read as the prototype of all objects, whose fields every answer has.
+    if (name === "__proto__") continue;
     const own = sum[name];
     if (isObject(value)) sum[name] = accumulated(isFields(own) ? own : undefined, value);
     else if (Array.isArray(value)) sum[name] = joined(Array.isArray(own) ? own : undefined, value);
