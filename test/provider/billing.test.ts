@@ -114,6 +114,7 @@ describe("an answer that is too large for the gateway", () => {
 });
 
 describe("an answer that nobody gets costs what each attempt may have generated", () => {
+  const usage = { prompt_tokens: 10, completion_tokens: 700, total_tokens: 710 };
   test("if the first byte does not come in time", async () => {
     await using silent = startProvider(never);
     await using hasty = await gatewayOf([silent], { upstream: "timeouts: { first_byte: 300ms }" });
@@ -139,12 +140,44 @@ describe("an answer that nobody gets costs what each attempt may have generated"
   });
 
   test("if it is a stream that ends before its first event", async () => {
-    const usage = { prompt_tokens: 10, completion_tokens: 700, total_tokens: 710 };
     provider.answers(() => streamed([usageChunk(usage)], ""));
     const { response, row } = await call({ stream: true });
     expect(response.status).toBe(503);
     expect(row.attempts).toBeGreaterThan(1);
     expect(row.outputTokens).toBe(700 * row.attempts);
+  });
+
+  const finished = {
+    index: 0,
+    message: { role: "assistant", content: "a" },
+    finish_reason: "stop",
+  };
+  test.each([
+    [
+      "its stream gives up before content",
+      () => streamed([chunk({}, { finish_reason: "abort" }, { usage })]),
+    ],
+    [
+      "a whole answer in place of its stream is no answer",
+      () =>
+        whole("", {
+          choices: finished,
+          usage,
+        }),
+    ],
+    [
+      "a whole answer in place of its stream is broken JSON",
+      () => {
+        const text = `${JSON.stringify(completion("a", { usage }))}\n\ndata: [DONE]\n\n`;
+        return new Response(text, { headers: { "content-type": "application/json" } });
+      },
+    ],
+  ])("if %s", async (_, answer) => {
+    provider.answers(answer);
+    const { response, row } = await call({ stream: true });
+    expect(response.status).toBe(503);
+    expect(row.attempts).toBeGreaterThan(1);
+    expect(row).toMatchObject({ outputTokens: 700 * row.attempts, usageSource: "upstream" });
   });
 
   test("also if a later attempt answers; the caller sees the usage of the answer", async () => {

@@ -48,7 +48,18 @@ export class AnswerReader {
     return this.#shared.answerExtra !== undefined || this.#shared.choicesWithExtra > 0;
   }
 
+  /** What an answer has cost is known even if it is broken. */
   readChunk(chunk: JsonObject, events: ChatEvent[]): void {
+    try {
+      this.#readChoicesOfChunk(chunk, events);
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      throw error.withUsage(readUsage(chunk["usage"]) ?? this.#usage?.usage);
+    }
+    this.#reportUsage(chunk, events);
+  }
+
+  #readChoicesOfChunk(chunk: JsonObject, events: ChatEvent[]): void {
     this.#readStart(chunk);
     const choices = listOf(chunk["choices"]) ?? [];
     for (let position = 0; position < choices.length; position += 1) {
@@ -61,21 +72,12 @@ export class AnswerReader {
         if (!this.#hasStarted && events.length > before) this.#start(events, before);
       }
     }
-    this.#reportUsage(chunk, events);
   }
 
-  /**
-   * A whole answer as JSON; each choice has its message, and may lack the reason of its end. What
-   * an answer has cost is known even if it is broken.
-   */
+  /** A whole answer as JSON; each choice has its message, and may lack the reason of its end. */
   readWhole(json: string, events: ChatEvent[]): void {
     const answer = readWhole(json);
-    try {
-      this.#readChoices(answer, events);
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure)) throw error;
-      throw error.withUsage(readUsage(answer["usage"]));
-    }
+    this.#readChoices(answer, events);
     this.#reportUsage(answer, events);
     this.end(events);
   }
