@@ -180,6 +180,40 @@ describe("an answer that nobody gets costs what each attempt may have generated"
     expect(row).toMatchObject({ outputTokens: 700 * row.attempts, usageSource: "upstream" });
   });
 
+  test("if it breaks off after content, in the chunk that tells it", async () => {
+    const error = { message: "The server had an error", code: 500 };
+    for (const end of [chunk({}, { finish_reason: "abort" }, { usage }), { error, usage }]) {
+      provider.answers(() => streamed([chunk({ content: "Hello" }), end]));
+      const { row } = await call({ stream: true });
+      expect(row).toMatchObject({ inputTokens: 10, outputTokens: 700, usageSource: "upstream" });
+    }
+  });
+
+  test("if its tool calls exceed a limit of the gateway", async () => {
+    const part = { index: 0, function: { arguments: "a".repeat(3_000_000) } };
+    const nameless = chunk({ tool_calls: [part] });
+    provider.answers(() => streamed([nameless, nameless]));
+    const { response, row } = await call({ stream: true });
+    expect((await errorOf(response)).code).toBe("answer_too_large");
+    expect(provider.requests).toHaveLength(1);
+    expect(row.outputTokens).toBe(1_000);
+  });
+
+  test.each([
+    ["a vector of null", "null"],
+    ["a number that is none", "[NaN]"],
+    ["one index for two inputs", "[1]"],
+  ])("if it has %s", async (_, embedding) => {
+    const item = `{"index":0,"embedding":${embedding}}`;
+    const told = '"usage":{"prompt_tokens":9,"total_tokens":9}';
+    provider.answers(() => new Response(`{"data":[${item},${item}],${told}}`));
+    const body = { model: "embedding-model", input: ["a", "b"] };
+    const response = await gateway.post("/v1/embeddings", body);
+    expect(response.status).toBe(503);
+    const [row] = await gateway.usage();
+    expect(row).toMatchObject({ inputTokens: 9 * provider.requests.length, outputTokens: 0 });
+  });
+
   test("also if a later attempt answers; the caller sees the usage of the answer", async () => {
     let asked = 0;
     provider.answers(() => {

@@ -7,6 +7,7 @@ import type { EmbeddingVector } from "../../../domain/chat/embedding-vector.ts";
 import type { ScannedVectors } from "../../../domain/chat/vector-scan.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { listOf, numberOf, objectOf } from "../../shared/json-fields.ts";
+import { usageIn } from "../../shared/usage-in.ts";
 import { vectorAt } from "../../shared/vector-at.ts";
 import { brokenAnswer, parseAnswer, readInputUsage } from "../read-answer.ts";
 import type { OpenAiSettings } from "../settings.ts";
@@ -41,8 +42,18 @@ function onlyText(): UpstreamFailure {
   });
 }
 
-/** Reads a list of embeddings and sorts it by the `index` fields. */
-export function decodeEmbeddings({ json, vectors }: ScannedVectors): EmbeddingResult {
+/** Reads a list of embeddings. What an answer has cost is known even if it is broken. */
+export function decodeEmbeddings(scanned: ScannedVectors): EmbeddingResult {
+  try {
+    return readEmbeddings(scanned);
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    throw error.withUsage(readInputUsage(usageIn(new TextEncoder().encode(scanned.json))));
+  }
+}
+
+/** Sorts them by the `index` fields. */
+function readEmbeddings({ json, vectors }: ScannedVectors): EmbeddingResult {
   const answer = parseAnswer(json, "data");
   const items = listOf(answer["data"]) ?? [];
   const byIndex = new Map<number, EmbeddingVector>();

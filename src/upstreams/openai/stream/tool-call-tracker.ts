@@ -5,8 +5,8 @@ import type {
   ToolCallExtra,
   ToolCallKind,
 } from "../../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { checkToolCallCount } from "../../shared/answer-bounds.ts";
+import type { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import { checkToolCallCount, tooLarge } from "../../shared/answer-bounds.ts";
 import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
@@ -277,6 +277,5 @@ function isRepeated(open: OpenCall, { id, name, text }: Fragment): boolean {
 }
 
 function nameTooLate(): UpstreamFailure {
-  const message = `a tool call has more than ${mostPendingCharacters} characters before its name`;
-  return new UpstreamFailure({ kind: "broken-answer", message });
+  return tooLarge(`more than ${mostPendingCharacters} characters of a tool call before its name`);
 }
