@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chatOf, errorOf, streamOf } from "../support/bodies.ts";
 import type { TestGateway, TestRequestInit } from "../support/gateway.ts";
 import { rawServer } from "../support/raw-server.ts";
+import { bedrockGatewayOf } from "./bedrock-provider.ts";
 import {
   chunk,
   completion,
@@ -212,6 +213,23 @@ describe("an answer that nobody gets costs what each attempt may have generated"
     expect(response.status).toBe(503);
     const [row] = await gateway.usage();
     expect(row).toMatchObject({ inputTokens: 9 * provider.requests.length, outputTokens: 0 });
+  });
+
+  test("for a choice that is aborted because another one failed", async () => {
+    let asked = 0;
+    await using aws = startProvider(async () => {
+      asked += 1;
+      if (asked > 1) return never();
+      await Bun.sleep(1_100);
+      return Response.json({ usage: { inputTokens: 10, outputTokens: 7, totalTokens: 17 } });
+    });
+    await using bedrock = await bedrockGatewayOf(aws, { sections: { routing: "{ attempts: 1 }" } });
+    const body = { ...chat, n: 2 };
+    expect((await bedrock.post("/v1/chat/completions", body)).status).toBe(503);
+    const [row] = await bedrock.usage();
+    expect(row?.outputTokens).toBeGreaterThanOrEqual(207);
+    expect(row?.outputTokens).toBeLessThanOrEqual(1_007);
+    expect(row?.usageSource).toBe("estimated");
   });
 
   test("also if a later attempt answers; the caller sees the usage of the answer", async () => {
