@@ -168,6 +168,20 @@ test("fields that vary from chunk to chunk are in each, and constant ones too", 
   ]);
 });
 
+test("fields of a chunk after the end of the choice reach the caller", async () => {
+  const citations = ["https://a.example"];
+  const last = { ...usageChunk(usage), citations };
+  for (const word of ["stop", "banana"]) {
+    const end = chunk({}, { finish_reason: word });
+    provider.answers(() => streamed([chunk({ content: "Hello" }), end, last]));
+    expect(await chatOf(await ask())).toMatchObject({ citations, usage: wantedUsage });
+    const text = await (await ask({ stream: true })).text();
+    const { chunks: got, isDone } = parseStream(text);
+    expect(got.filter((each) => "citations" in each)).toHaveLength(1);
+    expect(isDone).toBe(true);
+  }
+});
+
 test("fields of choices are held until there is content: another target can still answer", async () => {
   await using failing = startProvider(() =>
     streamed([

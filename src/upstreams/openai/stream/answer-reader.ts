@@ -56,6 +56,7 @@ export class AnswerReader {
       if (!(error instanceof UpstreamFailure)) throw error;
       throw error.withUsage(readUsage(chunk["usage"]) ?? this.#usage?.usage);
     }
+    if (this.#shared.answerExtra !== undefined) this.#passLateExtra(events);
     this.#reportUsage(chunk, events);
   }
 
@@ -147,6 +148,17 @@ export class AnswerReader {
     if (this.#shared.unsureFinishes.length > 0) return;
     events.push(this.#usage);
     this.#usage = undefined;
+  }
+
+  /** Fields after the end of all choices, as xAI's citations beside the usage, have no other event. */
+  #passLateExtra(events: ChatEvent[]): void {
+    const { answerExtra: answer } = this.#shared;
+    const [choice] = this.#choices.keys();
+    const isOver = [...this.#choices.values()].every(({ isFinished }) => isFinished);
+    if (choice === undefined || !isOver) return;
+    this.#shared.answerExtra = undefined;
+    const extra = { answer, choice: undefined, message: undefined };
+    events.push({ type: "text-delta", choice, text: "", extra });
   }
 
   #choiceAt(index: number): ChoiceReader {
