@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chatOf, errorOf, streamOf } from "../support/bodies.ts";
 import type { TestGateway, TestRequestInit } from "../support/gateway.ts";
 import { rawServer } from "../support/raw-server.ts";
+import { bedrockGatewayOf } from "./bedrock-provider.ts";
 import {
   chunk,
   completion,
@@ -115,6 +116,7 @@ describe("an answer that is too large for the gateway", () => {
 });
 
 describe("an answer that nobody gets costs what each attempt may have generated", () => {
+  const usage = { prompt_tokens: 10, completion_tokens: 700, total_tokens: 710 };
   test("if the first byte does not come in time", async () => {
     await using silent = startProvider(never);
     await using hasty = await gatewayOf([silent], { upstream: "timeouts: { first_byte: 300ms }" });
@@ -140,12 +142,95 @@ describe("an answer that nobody gets costs what each attempt may have generated"
   });
 
   test("if it is a stream that ends before its first event", async () => {
-    const usage = { prompt_tokens: 10, completion_tokens: 700, total_tokens: 710 };
     provider.answers(() => streamed([usageChunk(usage)], ""));
     const { response, row } = await call({ stream: true });
     expect(response.status).toBe(503);
     expect(row.attempts).toBeGreaterThan(1);
     expect(row.outputTokens).toBe(700 * row.attempts);
+  });
+
+  const finished = {
+    index: 0,
+    message: { role: "assistant", content: "a" },
+    finish_reason: "stop",
+  };
+  test.each([
+    [
+      "its stream gives up before content",
+      () => streamed([chunk({}, { finish_reason: "abort" }, { usage })]),
+    ],
+    [
+      "a whole answer in place of its stream is no answer",
+      () =>
+        whole("", {
+          choices: finished,
+          usage,
+        }),
+    ],
+    [
+      "a whole answer in place of its stream is broken JSON",
+      () => {
+        const text = `${JSON.stringify(completion("a", { usage }))}\n\ndata: [DONE]\n\n`;
+        return new Response(text, { headers: { "content-type": "application/json" } });
+      },
+    ],
+  ])("if %s", async (_, answer) => {
+    provider.answers(answer);
+    const { response, row } = await call({ stream: true });
+    expect(response.status).toBe(503);
+    expect(row.attempts).toBeGreaterThan(1);
+    expect(row).toMatchObject({ outputTokens: 700 * row.attempts, usageSource: "upstream" });
+  });
+
+  test("if it breaks off after content, in the chunk that tells it", async () => {
+    const error = { message: "The server had an error", code: 500 };
+    for (const end of [chunk({}, { finish_reason: "abort" }, { usage }), { error, usage }]) {
+      provider.answers(() => streamed([chunk({ content: "Hello" }), end]));
+      const { row } = await call({ stream: true });
+      expect(row).toMatchObject({ inputTokens: 10, outputTokens: 700, usageSource: "upstream" });
+    }
+  });
+
+  test("if its tool calls exceed a limit of the gateway", async () => {
+    const part = { index: 0, function: { arguments: "a".repeat(3_000_000) } };
+    const nameless = chunk({ tool_calls: [part] });
+    provider.answers(() => streamed([nameless, nameless]));
+    const { response, row } = await call({ stream: true });
+    expect((await errorOf(response)).code).toBe("answer_too_large");
+    expect(provider.requests).toHaveLength(1);
+    expect(row.outputTokens).toBe(1_000);
+  });
+
+  test.each([
+    ["a vector of null", "null"],
+    ["a number that is none", "[NaN]"],
+    ["one index for two inputs", "[1]"],
+  ])("if it has %s", async (_, embedding) => {
+    const item = `{"index":0,"embedding":${embedding}}`;
+    const told = '"usage":{"prompt_tokens":9,"total_tokens":9}';
+    provider.answers(() => new Response(`{"data":[${item},${item}],${told}}`));
+    const body = { model: "embedding-model", input: ["a", "b"] };
+    const response = await gateway.post("/v1/embeddings", body);
+    expect(response.status).toBe(503);
+    const [row] = await gateway.usage();
+    expect(row).toMatchObject({ inputTokens: 9 * provider.requests.length, outputTokens: 0 });
+  });
+
+  test("for a choice that is aborted because another one failed", async () => {
+    let asked = 0;
+    await using aws = startProvider(async () => {
+      asked += 1;
+      if (asked > 1) return never();
+      await Bun.sleep(1_100);
+      return Response.json({ usage: { inputTokens: 10, outputTokens: 7, totalTokens: 17 } });
+    });
+    await using bedrock = await bedrockGatewayOf(aws, { sections: { routing: "{ attempts: 1 }" } });
+    const body = { ...chat, n: 2 };
+    expect((await bedrock.post("/v1/chat/completions", body)).status).toBe(503);
+    const [row] = await bedrock.usage();
+    expect(row?.outputTokens).toBeGreaterThanOrEqual(207);
+    expect(row?.outputTokens).toBeLessThanOrEqual(1_007);
+    expect(row?.usageSource).toBe("estimated");
   });
 
   test("also if a later attempt answers; the caller sees the usage of the answer", async () => {

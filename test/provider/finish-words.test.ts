@@ -21,8 +21,14 @@ const pairs = [
   ["MAX_TOKENS", "length"],
   ["content-filter", "content_filter"],
   ["RECITATION", "content_filter"],
+  [{ type: "length", length: 10 }, "length"],
 ] as const;
-const interruptions = ["insufficient_system_resource", "ERROR", "MALFORMED_FUNCTION_CALL"];
+const interruptions: readonly unknown[] = [
+  { type: "abort", message: "Input length exceeds the limit" },
+  "insufficient_system_resource",
+  "ERROR",
+  "MALFORMED_FUNCTION_CALL",
+];
 
 let first: Provider;
 let second: Provider;
@@ -42,7 +48,7 @@ const call = (text: string) => [
   { index: 0, id: "call_1", type: "function", function: { name: "f", arguments: text } },
 ];
 
-function answer(isStreamed: boolean, word: string, content = "Hello", calls?: object[]): Response {
+function answer(isStreamed: boolean, word: unknown, content = "Hello", calls?: object[]): Response {
   const said = { content, ...(calls && { tool_calls: calls }) };
   const choice = { index: 0, message: { role: "assistant", ...said }, finish_reason: word };
   return isStreamed

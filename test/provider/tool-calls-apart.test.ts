@@ -123,6 +123,16 @@ test("a call in pieces that each repeat its id and name is one", async () => {
   }
 });
 
+test("a call in pieces that is repeated as a whole at its end is one", async () => {
+  const got = await streamedCalls([
+    [of("call_0", "f", "", 0)],
+    [of(undefined, "", '{"a":', 0)],
+    [of(undefined, "", "1}", 0)],
+    [of("call_0", "f", '{"a":1}', 0)],
+  ]);
+  expect(got).toMatchObject([{ name: "f", text: '{"a":1}' }]);
+});
+
 test("ids are unique over the choices of an answer", async () => {
   const choice = (index: number) => ({
     index,

@@ -130,6 +130,25 @@ describe.each(forms)("the fields of %s", (_, answerAs) => {
   });
 });
 
+test("a field of an answer changes no object of the gateway, and no answer of another caller", async () => {
+  const named = (text: string): string => text.replaceAll("hidden", "__proto__");
+  const hidden = { hidden: { leaked: "of another caller" } };
+  const call = { ...toolCall, index: 0, extra_content: hidden, function: { name: "look", hidden } };
+  const fields = { hidden, audio: hidden, tool_calls: [call] };
+  for (const answer of [
+    Response.json(
+      completion("", { choices: [{ index: 0, message: fields, finish_reason: "stop" }] }),
+    ),
+    streamed([chunk(fields), chunk({}, { finish_reason: "tool_calls" })]),
+  ]) {
+    const text = named(await answer.text());
+    provider.answers(() => new Response(text, answer));
+    await (await ask()).text();
+    await (await ask({ stream: true })).text();
+    expect("leaked" in {}).toBe(false);
+  }
+});
+
 test("fields that vary from chunk to chunk are in each, and constant ones too", async () => {
   provider.answers(() =>
     streamed([
@@ -162,6 +181,20 @@ test("fields of a call that come in several pieces before its name are in the st
   const { chunks } = parseStream(await (await ask({ stream: true })).text());
   const calls = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
   expect(calls[0]).toMatchObject({ extra_content: signature, note: "a" });
+});
+
+test("fields of a chunk after the end of the choice reach the caller", async () => {
+  const citations = ["https://a.example"];
+  const last = { ...usageChunk(usage), citations };
+  for (const word of ["stop", "banana"]) {
+    const end = chunk({}, { finish_reason: word });
+    provider.answers(() => streamed([chunk({ content: "Hello" }), end, last]));
+    expect(await chatOf(await ask())).toMatchObject({ citations, usage: wantedUsage });
+    const text = await (await ask({ stream: true })).text();
+    const { chunks: got, isDone } = parseStream(text);
+    expect(got.filter((each) => "citations" in each)).toHaveLength(1);
+    expect(isDone).toBe(true);
+  }
 });
 
 test("fields of choices are held until there is content: another target can still answer", async () => {

@@ -1,5 +1,6 @@
 import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatEvent, ChatRequest, ChatResult } from "../../domain/chat/chat.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import { attemptStream, attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
@@ -85,12 +86,46 @@ async function sendSeparately(attempt: ChatAttempt, progress: ChoiceProgress): P
   const missing = progress.missing();
   const limit = await atOnce(missing.length, context);
   const work = { count: missing.length, limit, signal: context.call.signal };
+  let failed: unknown;
   await inParallel(work, async (order, signal) => {
     const share = 1 / choiceCount(request);
     const own = { ...context, share, call: { ...context.call, signal } };
-    const result = await attemptWhole(exchange, candidate, own);
-    progress.addResult(missing.slice(order, order + 1), result);
+    const startedAt = context.services.clock.monotonic();
+    try {
+      const result = await attemptWhole(exchange, candidate, own);
+      progress.addResult(missing.slice(order, order + 1), result);
+    } catch (error) {
+      if (failed !== undefined) countOther(attempt, { failed, error, startedAt });
+      failed ??= error;
+      throw error;
+    }
   });
+}
+
+interface OtherChoice {
+  /** The first failure, which is that of the attempt. */
+  readonly failed: unknown;
+  readonly error: unknown;
+  readonly startedAt: number;
+}
+
+/**
+ * Other choices were generated, too, when one fails the attempt: each costs what it reports, or what
+ * it can have generated until it was aborted. A failure without usage stands for all of them.
+ */
+function countOther(
+  { request, context }: ChatAttempt,
+  { failed, error, startedAt }: OtherChoice,
+): void {
+  const { meter, services, call } = context;
+  const isKnown = failed instanceof UpstreamFailure && failed.details.usage !== undefined;
+  if (!isKnown || call.signal.aborted) return;
+  const isOwn = error instanceof UpstreamFailure;
+  const details = isOwn ? error.details : ({ kind: "connection-lost", message: "" } as const);
+  const choices = choiceCount(request);
+  // The share takes the time of one choice from that of all.
+  const elapsedMs = (services.clock.monotonic() - startedAt) * choices;
+  meter.attemptFailed(details, { share: 1 / choices, elapsedMs });
 }
 
 /** Like `attemptChat`, until the first events of the answer. */

@@ -3,6 +3,7 @@ import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
+import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { CallerSignal } from "./caller-signal.ts";
@@ -119,6 +120,8 @@ export class MeteredStream implements EventBatches<ChatEvent> {
       if (hooks === undefined) return events;
       void this.#passThrough(hooks, events);
     } catch (error) {
+      const usage = error instanceof UpstreamFailure ? error.details.usage : undefined;
+      if (usage !== undefined) meter.reportedSoFar(usage);
       this.#fail(toCallError(error, model));
     }
     return undefined;

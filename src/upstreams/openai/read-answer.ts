@@ -32,7 +32,8 @@ export function refuseError(value: JsonObject, field: "choices" | "data"): void 
   const mayBeFlat = value[field] === undefined || value[field] === null;
   const isFlat = isMarked || (mayBeFlat && messageOf(value) !== undefined);
   const error = errorIn(value) ?? (isFlat ? value : errorInChoice(value));
-  if (error !== undefined) throw new UpstreamFailure(classifyError(undefined, error));
+  if (error === undefined) return;
+  throw new UpstreamFailure(classifyError(undefined, error)).withUsage(readUsage(value["usage"]));
 }
 
 /** OpenRouter's place for an error of one provider; it may be inside the message, too. */

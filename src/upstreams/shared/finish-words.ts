@@ -38,6 +38,7 @@ const words: ReadonlyMap<string, FinishMeaning> = new Map<string, FinishMeaning>
   ...of("length", "length maxtokens maxoutputtokens maxcompletiontokens maxnewtokens tokenlimit"),
   ...of("length", "maxlength maxlen modellength maxcontext limit contextlength truncated"),
   ...of("length", "modelcontextwindowexceeded contextwindowexceeded contextlengthexceeded"),
+  ...of("length", "lengthexceeded lengthlimit maxtokensreached maxtokensexceeded maxoutputreached"),
   ...of("tool_calls", "toolcalls toolcall tooluse tools"),
   ...of("function_call", "functioncall functioncalls function"),
   ...of("content_filter", "contentfilter contentfiltered language errortoxic"),
@@ -50,9 +51,9 @@ function of(meaning: FinishMeaning, list: string): readonly (readonly [string, F
 
 /** An open set is never read as success: anything that sounds like a failure is one. */
 const interruptedWords =
-  /error|abort|cancel|time(?:d?out|limit)|deadline|overload|unavailable|exhaust|insufficient|fail|malformed|unexpected|interrupt|disconnect|exception|crash|preempt|evict|ratelimit|throttl|outofmemory|incomplete|missing/;
+  /error|abort|cancel|time(?:d?out|limit)|deadline|overload|unavailable|exhaust|insufficient|fail|malformed|unexpected|interrupt|disconnect|exception|crash|preempt|evict|ratelimit|throttl|outofmemory|incomplete|missing|died|shutdown|restart|terminated|lost$|nocapacity|cachefull|pending|inprogress|stalled|maxtime/;
 const moderationWords =
-  /contentfilter|safety|sensitive|moderat|recitation|prohibited|blocked|blocklist|spii|refus|guardrail|toxic|policy|harmful|censor|unsafe|nsfw|inappropriate|violation|flagged/;
+  /contentfilter|safety|sensitive|moderat|recitation|prohibited|blocked|blocklist|spii|refus|guardrail|toxic|policy|harmful|censor|unsafe|nsfw|inappropriate|violation|flagged|^hate|selfharm|^sexual|rejected/;
 
 /** The failure of an answer that ended with such a word before it was whole. */
 export function interruptedAnswer(word: string): UpstreamFailure {

@@ -55,7 +55,19 @@ export class AnswerReader {
     return this.#shared.answerExtra !== undefined || this.#shared.choicesWithExtra > 0;
   }
 
+  /** What an answer has cost is known even if it is broken. */
   readChunk(chunk: JsonObject, events: ChatEvent[]): void {
+    try {
+      this.#readChoicesOfChunk(chunk, events);
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      throw error.withUsage(readUsage(chunk["usage"]) ?? this.#usage?.usage);
+    }
+    if (this.#shared.answerExtra !== undefined) this.#passLateExtra(events);
+    this.#reportUsage(chunk, events);
+  }
+
+  #readChoicesOfChunk(chunk: JsonObject, events: ChatEvent[]): void {
     this.#readStart(chunk);
     const choices = listOf(chunk["choices"]) ?? [];
     for (let position = 0; position < choices.length; position += 1) {
@@ -68,21 +80,12 @@ export class AnswerReader {
         if (!this.#hasStarted && events.length > before) this.#start(events, before);
       }
     }
-    this.#reportUsage(chunk, events);
   }
 
-  /**
-   * A whole answer as JSON; each choice has its message, and may lack the reason of its end. What
-   * an answer has cost is known even if it is broken.
-   */
+  /** A whole answer as JSON; each choice has its message, and may lack the reason of its end. */
   readWhole(json: string, events: ChatEvent[]): void {
     const answer = readWhole(json);
-    try {
-      this.#readChoices(answer, events);
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure)) throw error;
-      throw error.withUsage(readUsage(answer["usage"]));
-    }
+    this.#readChoices(answer, events);
     this.#reportUsage(answer, events);
     this.end(events);
   }
@@ -153,6 +156,17 @@ export class AnswerReader {
     if (this.#shared.unsureFinishes.length > 0) return;
     events.push(this.#usage);
     this.#usage = undefined;
+  }
+
+  /** Fields after the end of all choices, as xAI's citations beside the usage, have no other event. */
+  #passLateExtra(events: ChatEvent[]): void {
+    const { answerExtra: answer } = this.#shared;
+    const [choice] = this.#choices.keys();
+    const isOver = [...this.#choices.values()].every(({ isFinished }) => isFinished);
+    if (choice === undefined || !isOver) return;
+    this.#shared.answerExtra = undefined;
+    const extra = { answer, choice: undefined, message: undefined };
+    events.push({ type: "text-delta", choice, text: "", extra });
   }
 
   #choiceAt(index: number): ChoiceReader {

@@ -79,8 +79,8 @@ export class ChoiceReader {
 
   #readFinish(choice: JsonObject): Finish | undefined {
     const reason = choice["finish_reason"] ?? "";
-    // A reason that is no text is as good as an unknown word.
-    const word = typeof reason === "string" ? reason : typeof reason;
+    // SGLang's own reasons are objects with a type. Other values are as good as an unknown word.
+    const word = textOf(objectOf(reason)?.["type"] ?? reason) ?? typeof reason;
     if (this.isFinished || isNoFinishWord(word)) return undefined;
     const meaning = readFinishWord(word);
     if (meaning === "interrupted") throw interruptedAnswer(word);

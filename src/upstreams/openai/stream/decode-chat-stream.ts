@@ -4,8 +4,10 @@ import type { DecoderLimits, StreamDecoder } from "../../adapter.ts";
 import { inPieces } from "../../shared/in-pieces.ts";
 import { MalformedEvents } from "../../shared/malformed-events.ts";
 import { SseParser } from "../../shared/sse-parser.ts";
+import { usageIn } from "../../shared/usage-in.ts";
 import { WholeBody } from "../../shared/whole-body.ts";
 import type { AnswerServices } from "../answer-services.ts";
+import { readUsage } from "../read-answer.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { readChunk } from "./read-chunk.ts";
 import { RepeatedChunk } from "./repeated-chunk.ts";
@@ -72,7 +74,12 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
   /** Of an answer that is not whole, nothing is replayed: another target can still answer. */
   #replay(json: string): readonly ChatEvent[] {
     const whole: ChatEvent[] = [];
-    this.#answer.readWhole(json, whole);
+    try {
+      this.#answer.readWhole(json, whole);
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      throw error.withUsage(readUsage(usageIn(new TextEncoder().encode(json))));
+    }
     this.#isDone = true;
     return inPieces(whole);
   }

@@ -5,7 +5,7 @@ import type {
   ToolCallExtra,
   ToolCallKind,
 } from "../../../domain/chat/chat.ts";
-import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
+import { answerTooLarge, type UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { checkToolCallCount } from "../../shared/answer-bounds.ts";
 import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
 import type { AnswerServices } from "../answer-services.ts";
@@ -42,7 +42,7 @@ interface OpenCall {
   namedIn: number;
   /** Whether its name came again after complete arguments: it, or the head of another call. */
   isNamedAgain: boolean;
-  /** Its arguments, if they came in one piece. */
+  /** Its arguments so far, unless they are long. */
   wholeText: string | undefined;
 }
 
@@ -51,6 +51,9 @@ interface OpenCall {
  * one event.
  */
 const mostPendingCharacters = 4 * 1024 * 1024;
+
+/** Limit on the characters of a call that are kept to recognize it when it is repeated. */
+const mostComparedCharacters = 64 * 1024;
 
 /** Follows the tool calls of one choice through the fragments of an answer, in linear time. */
 export class ToolCallTracker {
@@ -109,11 +112,7 @@ export class ToolCallTracker {
     const { text, extra } = fragment;
     if (open.hasStarted) return this.#continue(open, fragment, events);
     this.#pendingCharacters += text.length;
-    if (this.#pendingCharacters > mostPendingCharacters) {
-      throw brokenAnswer(
-        `a tool call has more than ${mostPendingCharacters} characters before its name`,
-      );
-    }
+    if (this.#pendingCharacters > mostPendingCharacters) throw nameTooLate();
     open.pending += text;
     open.extra = joined(open.extra, extra);
     if (open.name !== "") this.#start(open, events);
@@ -147,7 +146,7 @@ export class ToolCallTracker {
   }
 
   /** `before`: the call that the fragment does not continue; a name after its end is this one's. */
-  #open({ id, index, kind, name, text }: Fragment, before: OpenCall | undefined): OpenCall {
+  #open({ id, index, kind, name }: Fragment, before: OpenCall | undefined): OpenCall {
     const call = this.#calls.length;
     checkToolCallCount(call + 1);
     const open: OpenCall = {
@@ -162,7 +161,7 @@ export class ToolCallTracker {
       progress: new JsonProgress(),
       namedIn: 0,
       isNamedAgain: false,
-      wholeText: text,
+      wholeText: "",
     };
     this.#calls.push(open);
     if (index !== undefined) this.#byIndex.set(index, open);
@@ -178,7 +177,9 @@ export class ToolCallTracker {
       if (open.name === "") open.name = name;
     }
     open.progress.push(text);
-    if (text !== "" && text !== open.wholeText) open.wholeText = undefined;
+    if (text === "" || open.wholeText === undefined) return;
+    const isLong = open.wholeText.length + text.length > mostComparedCharacters;
+    open.wholeText = isLong ? undefined : open.wholeText + text;
   }
 
   #start(open: OpenCall, events: ChatEvent[]): void {
@@ -277,5 +278,11 @@ function isRepeated(open: OpenCall, { id, name, text }: Fragment): boolean {
     text !== "" &&
     open.progress.isComplete &&
     text === open.wholeText
+  );
+}
+
+function nameTooLate(): UpstreamFailure {
+  return answerTooLarge(
+    `more than ${mostPendingCharacters} characters of a tool call before its name`,
   );
 }
