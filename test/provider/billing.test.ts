@@ -217,10 +217,15 @@ describe("an answer that nobody gets costs what each attempt may have generated"
   });
 
   test("for a choice that is aborted because another one failed", async () => {
+    const both = Promise.withResolvers<void>();
     let asked = 0;
     await using aws = startProvider(async () => {
       asked += 1;
-      if (asked > 1) return never();
+      if (asked > 1) {
+        both.resolve();
+        return never();
+      }
+      await both.promise;
       await Bun.sleep(1_100);
       return Response.json({ usage: { inputTokens: 10, outputTokens: 7, totalTokens: 17 } });
     });
