@@ -191,6 +191,18 @@ test("a port that is taken is a clear failure, not a second server on it", async
   expect(second.output).toBe("");
 });
 
+test("one address for both listeners is a mistake of the command line", async () => {
+  const options = ["serve", "--data-dir", join(folder, "one-address"), "--data", "127.0.0.1:8081"];
+  for (const [more, other] of [
+    [[], "--admin"],
+    [["--admin", "127.0.0.1:8081"], "--data"],
+  ] as const) {
+    const { exitCode, output, errors } = await runSluice([...options, ...more]);
+    expect([exitCode, output]).toEqual([2, ""]);
+    expect(errors).toContain(`the same address, 127.0.0.1:8081; name another one with ${other} `);
+  }
+});
+
 test("taken ports of a file are told in one sentence, with the file", async () => {
   await using demo = await startDemo();
   const [data, admin] = [demo.dataUrl, demo.adminUrl].map((url) => new URL(url).host);

@@ -41,14 +41,19 @@ export function readServeArguments(args: readonly string[]): ServeArguments {
 
 /** The configuration with the addresses given on the command line. */
 export function withListeners(config: Config, { data, admin }: ServeArguments): Config {
-  const { listen } = config;
-  return {
-    ...config,
-    listen: {
-      data: data === undefined ? listen.data : readAddress(data),
-      admin: admin === undefined ? listen.admin : readAddress(admin),
-    },
+  const listen = {
+    data: data === undefined ? config.listen.data : readAddress(data),
+    admin: admin === undefined ? config.listen.admin : readAddress(admin),
   };
+  const { hostname, port } = listen.data;
+  if (port !== 0 && hostname === listen.admin.hostname && port === listen.admin.port) {
+    const other = admin === undefined ? "--admin" : "--data";
+    throw new UsageError(
+      `the data and the admin listener have the same address, ${hostname}:${port}; ` +
+        `name another one with ${other} HOST:PORT`,
+    );
+  }
+  return { ...config, listen };
 }
 
 /** Arguments that make a successor serve on the port that the system has chosen. */
