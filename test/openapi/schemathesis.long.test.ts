@@ -37,6 +37,7 @@ const reasons: readonly RegExp[] = [
   /^Invalid key in 'logit_bias': .* Expected a token id/s,
   /: file_data is not a data URL with valid base64 data\.$/,
   // What the models of the demo cannot do.
+  /^This model does not support \w+\. Remove it from the request\.$/,
   /^max_(?:completion_)?tokens is too large: [\d.e+]+\. This model supports at most/,
   /^This model accepts images only as data, not by URL\./,
   /^Invalid 'dimensions': [\d.e+]+\. This model supports one of 256, 512, 1024\.$/,

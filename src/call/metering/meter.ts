@@ -235,10 +235,10 @@ export class Meter {
   ): CountedUsage | undefined {
     const reported = this.#bounded(failure.usage);
     if (reported !== undefined) return { usage: reported, source: sourceOf(reported) };
-    const { kind, status } = failure;
+    const { kind, status, code } = failure;
     if (!mayBeBilled(kind, false)) return undefined;
     // A server or a proxy before it may say itself that there was a timeout, and at any time.
-    const isBrokenOff = brokenOffKinds.has(kind) || status !== undefined;
+    const isBrokenOff = brokenOffKinds.has(kind) || (status ?? code) !== undefined;
     const generated = isBrokenOff ? this.#generatedWithin(elapsedMs) : this.#reservedOutput;
     // What breaks at once is an outage, or a page of a proxy: nothing was read either.
     if (isBrokenOff && generated === 0) return undefined;

@@ -13,14 +13,18 @@ export async function serveAlone(args: ServeArguments, io: CommandIo): Promise<n
   const initial = loadSettings(args, io);
   await checkAddresses(initial, args, io);
   await using begun = await beginGateway(initial, args, io);
-  const tokens: IssuedToken[] = [];
-  await using app = await start(begun, (token) => void tokens.push(token), io);
+  const introduced = Promise.withResolvers<void>();
+  const onBootstrapToken = (token: IssuedToken): void =>
+    void introduced.promise.then(() =>
+      printBootstrap(token, { values: args, config: begun.config }, io),
+    );
+  await using app = await start(begun, onBootstrapToken, io);
   io.tellStarted([]);
   if (begun.isDemo) {
     const { introduceDemo } = await import("./introduce-demo.ts");
     await introduceDemo({ app, values: args }, io);
   }
-  for (const token of tokens) printBootstrap(token, { values: args, config: begun.config }, io);
+  introduced.resolve();
   using _ = begun.follow({ events: app.events, onConfig: (next) => app.reconfigure(next) });
   await untilAsked(io.signal);
   await app.drain({ isAnnounced: !isAskedByPerson(io.signal) });

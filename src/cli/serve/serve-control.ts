@@ -47,8 +47,12 @@ export async function serveControl(
     await Promise.race([asked, supervisor.mayTakeOver]);
     if (io.signal.aborted) return exitCodes.ok;
   }
-  const tokens: IssuedToken[] = [];
-  const onBootstrapToken = (token: IssuedToken): void => void tokens.push(token);
+  const introduced = Promise.withResolvers<void>();
+  const onBootstrapToken = (token: IssuedToken): void =>
+    void introduced.promise.then(() => {
+      printBootstrap(token, { values: args, config: settings.config }, io);
+      io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
+    });
   const plan = { settings, socket, workers, args, portUse, door, onBootstrapToken };
   await using control = await start(plan, io);
   const { port } = config.listen.admin;
@@ -63,10 +67,7 @@ export async function serveControl(
       io.tellStarted(["--introduced"]);
     }
     control.events.started({ data: dataUrl, admin: adminUrl, config: settings.path });
-    for (const token of tokens) {
-      printBootstrap(token, { values: args, config: settings.config }, io);
-      io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
-    }
+    introduced.resolve();
   });
   using _ = begun.follow({
     events: control.events,

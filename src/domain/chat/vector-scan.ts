@@ -1,4 +1,4 @@
-import { answerTooLarge, brokenAnswer } from "../errors/upstream-failure.ts";
+import { brokenAnswer } from "../errors/upstream-failure.ts";
 import { vectorOfBase64, vectorOfNumbers } from "./embedding-vector.ts";
 import type { EmbeddingVector } from "./embedding-vector.ts";
 
@@ -25,7 +25,7 @@ const closeBracket = 0x5d;
  * Takes the vectors out of a JSON answer as it arrives, in pieces of any size: every list that
  * consists of numbers, and every text of a field `embedding`. So neither the text of the answer nor
  * a list of all its numbers is ever in memory. Throws a broken answer for a vector that is none, and
- * `answer-too-large` for a text or a rest that is larger than any answer has.
+ * for a text or a rest that is larger than any answer has, whatever its caller asked for.
  */
 export class VectorScan {
   readonly #vectors: EmbeddingVector[] = [];
@@ -60,7 +60,7 @@ export class VectorScan {
     const bytes = this.#takePieces();
     const end = this.#scan(bytes);
     if (bytes.byteLength - end > mostTokenBytes) {
-      throw answerTooLarge(`a vector or a text of more than ${mostTokenBytes} bytes`);
+      throw brokenAnswer(`the answer has a vector or a text of more than ${mostTokenBytes} bytes`);
     }
     // A copy, since the piece may be part of a large buffer.
     if (end < bytes.byteLength) this.#pieces.push(Buffer.from(bytes.subarray(end)));
@@ -135,7 +135,7 @@ export class VectorScan {
   #keep(bytes: Buffer, from: number, to: number): void {
     this.#jsonBytes += to - from;
     if (this.#jsonBytes > mostJsonBytes) {
-      throw answerTooLarge(`more than ${mostJsonBytes} bytes beside its vectors`);
+      throw brokenAnswer(`the answer has more than ${mostJsonBytes} bytes beside its vectors`);
     }
     if (to > from) this.#json.push(bytes.toString("utf8", from, to));
   }

@@ -7,6 +7,7 @@ import type { EmbeddingVector } from "../../../domain/chat/embedding-vector.ts";
 import type { ScannedVectors } from "../../../domain/chat/vector-scan.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { listOf, numberOf, objectOf } from "../../shared/json-fields.ts";
+import { usageIn } from "../../shared/usage-in.ts";
 import { vectorAt } from "../../shared/vector-at.ts";
 import { parseAnswer, readInputUsage } from "../read-answer.ts";
 import type { OpenAiSettings } from "../settings.ts";
@@ -41,26 +42,32 @@ function onlyText(): UpstreamFailure {
   });
 }
 
-/**
- * Reads a list of embeddings and sorts it by the `index` fields. A broken answer has its usage too.
- */
-export function decodeEmbeddings({ json, vectors }: ScannedVectors): EmbeddingResult {
+/** Reads a list of embeddings. What an answer has cost is known even if it is broken. */
+export function decodeEmbeddings(scanned: ScannedVectors): EmbeddingResult {
+  try {
+    return readEmbeddings(scanned);
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    throw error.withUsage(readInputUsage(usageIn(Buffer.from(scanned.json))));
+  }
+}
+
+/** Sorts them by the `index` fields. */
+function readEmbeddings({ json, vectors }: ScannedVectors): EmbeddingResult {
   const answer = parseAnswer(json, "data");
-  const usage = readInputUsage(answer["usage"]);
-  const broken = (message: string): UpstreamFailure => brokenAnswer(message).withUsage(usage);
   const items = listOf(answer["data"]) ?? [];
   const byIndex = new Map<number, EmbeddingVector>();
   items.forEach((value, position) => {
     const item = objectOf(value);
     const vector = vectorAt(item?.["embedding"], vectors);
-    if (vector === undefined) throw broken("a vector is not a list of numbers");
+    if (vector === undefined) throw brokenAnswer("a vector is not a list of numbers");
     // Servers that leave out what is 0 have no index at the first one.
     byIndex.set(numberOf(item?.["index"] ?? position) ?? -1, vector);
   });
   const ordered = items.map((_, index) => byIndex.get(index));
   const found = ordered.filter((vector) => vector !== undefined);
   if (items.length === 0 || found.length !== items.length) {
-    throw broken("vectors are missing, or their indexes are not those of the inputs");
+    throw brokenAnswer("vectors are missing, or their indexes are not those of the inputs");
   }
-  return { vectors: found, usage };
+  return { vectors: found, usage: readInputUsage(answer["usage"]) };
 }
