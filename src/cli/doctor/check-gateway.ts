@@ -85,7 +85,7 @@ function droppedOf(processes: readonly ReplyRecord[]): readonly Finding[] {
       subject: "log",
       text: `${count} ${count === 1 ? "line has" : "lines have"} been dropped since the processes started`,
       advice:
-        "whatever reads the log is too slow or has stopped: look at it, raise " +
+        "the reader of the log is too slow or has stopped: look at it, raise " +
         "telemetry.log_buffer, or lower telemetry.log_level",
     },
   ];

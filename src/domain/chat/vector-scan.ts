@@ -25,7 +25,7 @@ const closeBracket = 0x5d;
  * Takes the vectors out of a JSON answer as it arrives, in pieces of any size: every list that
  * consists of numbers, and every text of a field `embedding`. So neither the text of the answer nor
  * a list of all its numbers is ever in memory. Throws a broken answer for a vector that is none, and
- * for a text or a rest that is larger than any answer has, whatever its caller asked for.
+ * for a text or a rest that is larger than any answer has.
  */
 export class VectorScan {
   readonly #vectors: EmbeddingVector[] = [];

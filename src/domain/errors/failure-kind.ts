@@ -12,7 +12,7 @@ export type UpstreamFailureKind =
   | "connection-lost"
   /** The answer began and then stopped or became invalid. */
   | "broken-answer"
-  /** The answer exceeds a limit of the gateway, whoever sends it. */
+  /** The answer exceeds a limit of the gateway. */
   | "answer-too-large"
   /** The answer is complete but not in the form the caller requested. */
   | "unfit-answer"

@@ -207,7 +207,7 @@ class CountedHold implements BodyHold {
   readonly #options: HoldOptions;
   #heldBytes = 0;
   #isReserved = false;
-  /** The request itself, and whoever keeps it. */
+  /** The request itself, and the work that keeps it. */
   #keepers = 1;
 
   constructor(options: HoldOptions) {
