@@ -183,16 +183,17 @@ test("fields of a call that come in several pieces before its name are in the st
   expect(calls[0]).toMatchObject({ extra_content: signature, note: "a" });
 });
 
-test("fields of a chunk after the end of the choice reach the caller", async () => {
+test("fields beside the usage, after the end of the choice, reach the caller beside the usage", async () => {
   const citations = ["https://a.example"];
   const last = { ...usageChunk(usage), citations };
   for (const word of ["stop", "banana"]) {
     const end = chunk({}, { finish_reason: word });
     provider.answers(() => streamed([chunk({ content: "Hello" }), end, last]));
     expect(await chatOf(await ask())).toMatchObject({ citations, usage: wantedUsage });
-    const text = await (await ask({ stream: true })).text();
+    const streaming = { stream: true, stream_options: { include_usage: true } };
+    const text = await (await ask(streaming)).text();
     const { chunks: got, isDone } = parseStream(text);
-    expect(got.filter((each) => "citations" in each)).toHaveLength(1);
+    expect(got.findIndex((each) => "citations" in each)).toBe(got.length - 1);
     expect(isDone).toBe(true);
   }
 });

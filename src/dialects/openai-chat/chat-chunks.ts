@@ -27,6 +27,7 @@ export class ChatChunkWriter implements ChatWriter {
   #head: string;
   readonly #tail: string;
   #tokenDetails: TokenDetails | undefined;
+  #lateExtra: ExtraFields | undefined;
 
   constructor(options: ChatChunkOptions) {
     this.#options = options;
@@ -50,7 +51,7 @@ export class ChatChunkWriter implements ChatWriter {
     const done = "data: [DONE]\n\n";
     if (!this.#options.includeUsage) return done;
     const body = JSON.stringify(usageBody(usage, this.#tokenDetails));
-    return `${this.#head}[],"usage":${body}}\n\n${done}`;
+    return `${this.#head}[],"usage":${body}${fieldsAfter(this.#lateExtra)}}\n\n${done}`;
   }
 
   #writeEvent(event: ChatEvent): string {
@@ -88,6 +89,7 @@ export class ChatChunkWriter implements ChatWriter {
         return "";
       case "usage-report":
         this.#tokenDetails = event.details;
+        this.#lateExtra = event.extra;
         return "";
     }
   }

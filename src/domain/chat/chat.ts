@@ -248,6 +248,8 @@ export type ChatEvent =
       readonly type: "usage-report";
       readonly usage: TokenUsage;
       readonly details?: TokenDetails;
+      /** Fields beside it that came after the end of all choices. */
+      readonly extra?: ExtraFields;
       /** Covers only the choices of one of several requests. */
       readonly isPart?: true;
     }

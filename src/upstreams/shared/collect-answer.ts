@@ -38,6 +38,7 @@ class CollectedAnswer {
       case "usage-report":
         this.#usage = event.usage;
         this.#details = event.details;
+        this.#extra = replaced(this.#extra, event.extra);
         return;
       case "text-delta":
       case "choice-finish":

@@ -63,7 +63,6 @@ export class AnswerReader {
       if (!(error instanceof UpstreamFailure)) throw error;
       throw error.withUsage(readUsage(chunk["usage"]) ?? this.#usage?.usage);
     }
-    if (this.#shared.answerExtra !== undefined) this.#passLateExtra(events);
     this.#reportUsage(chunk, events);
   }
 
@@ -119,7 +118,7 @@ export class AnswerReader {
     if (finishes.length === 0) return;
     if (!this.#hasStarted) this.#start(events, events.length);
     events.push(...finishes);
-    if (this.#usage !== undefined) events.push(this.#usage);
+    if (this.#usage !== undefined) events.push(this.#withLateExtra(this.#usage));
     this.#usage = undefined;
   }
 
@@ -154,19 +153,17 @@ export class AnswerReader {
     }
     if (this.#usage === undefined || !this.#hasStarted) return;
     if (this.#shared.unsureFinishes.length > 0) return;
-    events.push(this.#usage);
+    events.push(this.#withLateExtra(this.#usage));
     this.#usage = undefined;
   }
 
-  /** Fields after the end of all choices, as xAI's citations beside the usage, have no other event. */
-  #passLateExtra(events: ChatEvent[]): void {
-    const { answerExtra: answer } = this.#shared;
-    const [choice] = this.#choices.keys();
+  /** Fields after the end of all choices, as xAI's citations, go with the usage they stand beside. */
+  #withLateExtra(report: UsageReport): UsageReport {
+    const { answerExtra: extra } = this.#shared;
     const isOver = [...this.#choices.values()].every(({ isFinished }) => isFinished);
-    if (choice === undefined || !isOver) return;
+    if (extra === undefined || !isOver) return report;
     this.#shared.answerExtra = undefined;
-    const extra = { answer, choice: undefined, message: undefined };
-    events.push({ type: "text-delta", choice, text: "", extra });
+    return { ...report, extra };
   }
 
   #choiceAt(index: number): ChoiceReader {
