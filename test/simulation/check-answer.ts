@@ -53,6 +53,12 @@ function checkBill({ closed }: CallRecord, serving: readonly Attempt[], wrong: W
   }
   const isBilled = closed.inputTokens === inputTokens && closed.outputTokens === outputTokens;
   if (isBilled && closed.usageSource === "upstream") return;
+  // Scripts do not heed the caller's cap, to which counts are limited.
+  const isLess = closed.inputTokens <= inputTokens && closed.outputTokens <= outputTokens;
+  if (isLess && closed.usageSource === "bounded") return;
+  // An attempt that was cut before costs what it may have generated.
+  const isMore = closed.inputTokens >= inputTokens && closed.outputTokens >= outputTokens;
+  if (isMore && closed.mayBeBilledTwice === true) return;
   const billed = `${closed.inputTokens}+${closed.outputTokens} (${closed.usageSource})`;
   wrong("ledger", `billed ${billed} of ${inputTokens}+${outputTokens}`);
 }
@@ -64,9 +70,10 @@ function checkEmbeddings({ attempts, isAnswered, closed }: CallRecord, wrong: Wr
   if (done.some(({ script }) => script.truth.usage === undefined)) return;
   const counted = done.reduce((sum, { script }) => sum + (script.truth.usage?.inputTokens ?? 0), 0);
   const { inputTokens, usageSource, mayBeBilledTwice } = closed;
-  // Inputs that two targets processed are billed once, and the row has a field for it.
-  const isOnce = mayBeBilledTwice === true && inputTokens > 0 && inputTokens < counted;
-  if ((inputTokens === counted || isOnce) && usageSource === "upstream") return;
+  if (inputTokens === counted && usageSource === "upstream") return;
+  // Inputs that two targets processed are billed once, or again if the first was cut, and the row
+  // has a field for it.
+  if (mayBeBilledTwice === true && inputTokens > 0) return;
   wrong("ledger", `billed ${closed.inputTokens} (${closed.usageSource}) of ${counted}`);
 }
 

@@ -407,7 +407,7 @@ def error_in_stream():
 
     error = expect_error(read, openai.APIError, code="model_unavailable", type="server_error")
     expect(text, "Hello")
-    assert "provider is overloaded" in error.message
+    assert "temporarily unavailable" in error.message
 
 
 run_checks()
