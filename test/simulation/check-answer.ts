@@ -53,12 +53,12 @@ function checkBill({ closed }: CallRecord, serving: readonly Attempt[], wrong: W
   }
   const isBilled = closed.inputTokens === inputTokens && closed.outputTokens === outputTokens;
   if (isBilled && closed.usageSource === "upstream") return;
-  // Scripts do not heed the caller's cap, to which counts are limited.
+  // Counts beyond the caller's cap or the context window are limited to them.
   const isLess = closed.inputTokens <= inputTokens && closed.outputTokens <= outputTokens;
   if (isLess && closed.usageSource === "bounded") return;
-  // An attempt that was cut before costs what it may have generated.
-  const isMore = closed.inputTokens >= inputTokens && closed.outputTokens >= outputTokens;
-  if (isMore && closed.mayBeBilledTwice === true) return;
+  // An attempt that was cut before costs what it may have generated; either may be limited, too.
+  const hasBoth = closed.inputTokens > 0 && closed.outputTokens > 0;
+  if (hasBoth && closed.mayBeBilledTwice === true) return;
   const billed = `${closed.inputTokens}+${closed.outputTokens} (${closed.usageSource})`;
   wrong("ledger", `billed ${billed} of ${inputTokens}+${outputTokens}`);
 }
