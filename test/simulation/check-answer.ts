@@ -57,8 +57,9 @@ function checkBill({ closed }: CallRecord, serving: readonly Attempt[], wrong: W
   const isLess = closed.inputTokens <= inputTokens && closed.outputTokens <= outputTokens;
   if (isLess && closed.usageSource === "bounded") return;
   // An attempt that was cut before costs what it may have generated; either may be limited, too.
-  const hasBoth = closed.inputTokens > 0 && closed.outputTokens > 0;
-  if (hasBoth && closed.mayBeBilledTwice === true) return;
+  const isMore = closed.inputTokens >= inputTokens && closed.outputTokens >= outputTokens;
+  const isLimited = closed.usageSource !== "upstream" && closed.inputTokens > 0;
+  if ((isMore || isLimited) && closed.mayBeBilledTwice === true) return;
   const billed = `${closed.inputTokens}+${closed.outputTokens} (${closed.usageSource})`;
   wrong("ledger", `billed ${billed} of ${inputTokens}+${outputTokens}`);
 }
