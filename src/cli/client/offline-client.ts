@@ -4,7 +4,7 @@ import { adminOperations } from "../../control/operations.ts";
 import { createRunOffline } from "../../control/operation/run-offline.ts";
 import { localPrincipal } from "../../control/sign-in/principals.ts";
 import type { Config } from "../../config/config.ts";
-import { createRequestId } from "../../domain/request-id.ts";
+import { requestIds } from "../../domain/request-id.ts";
 import {
   readRefusal,
   textsOf,
@@ -46,7 +46,7 @@ export async function createOfflineClient(config: Config, io: CommandIo): Promis
 
 function createCall(io: CommandIo): OperationCall {
   return {
-    id: createRequestId(io.clock.now(), io.random),
+    id: requestIds(() => io.clock.now(), io.random)(),
     principal: localPrincipal(),
     signal: io.signal,
     address: undefined,

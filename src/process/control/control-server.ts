@@ -3,7 +3,7 @@ import type { AdminServices } from "../../control/services.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
 import { hasSettledWithin } from "../../domain/waiting/has-settled-within.ts";
-import { createRequestId } from "../../domain/request-id.ts";
+import { requestIds } from "../../domain/request-id.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener, PortUse } from "../../edge/listen.ts";
@@ -130,7 +130,7 @@ export class ControlServer implements AsyncDisposable {
       events: telemetry.events,
       refusals: this.#refusals,
       clock,
-      newRequestId: () => createRequestId(clock.now(), randomBytes),
+      newRequestId: requestIds(() => clock.now(), randomBytes),
       shutdown,
       portUse,
       door,

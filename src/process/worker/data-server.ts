@@ -1,6 +1,6 @@
 import { RunningCalls } from "../../call/running-calls.ts";
 import type { Config } from "../../config/config.ts";
-import { createRequestId } from "../../domain/request-id.ts";
+import { requestIds } from "../../domain/request-id.ts";
 import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener } from "../../edge/listen.ts";
@@ -267,7 +267,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       events: telemetry.events,
       refusals: { record: (refusal) => control.recordRefusal(refusal) },
       clock,
-      newRequestId: () => createRequestId(clock.now(), randomBytes),
+      newRequestId: requestIds(() => clock.now(), randomBytes),
       portUse: this.#options.portUse,
       shutdown,
     });
