@@ -35,7 +35,6 @@ describe("the settings of the control plane", () => {
       sessionAbsoluteMs: 12 * 3_600_000,
       requestsPerMinute: 600,
       signInsPerMinute: 5,
-      leakReports: { publicKeysUrl: undefined, publicKeys: {}, revoke: false },
       sso: undefined,
     });
   });

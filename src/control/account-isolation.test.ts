@@ -124,7 +124,6 @@ function attacks(): Record<string, FixtureRequest[]> {
     rotateKey: keys,
     endSecret: keys.map((key) => ({ ...key, publicId: text.slice(7, 15) })),
     reportLeaks: [{ body: { api_keys: [text] } }],
-    reportFoundLeaks: [{ body: { leaks: [{ token: text, type: "any" }] } }],
     listPeppers: [{}],
     listPools: [{}],
     getPool: [{ name: `${mark}-pool` }],

@@ -3,7 +3,7 @@ import { applicationOperations } from "./accounts/applications.ts";
 import { auditOperations } from "./audit/audit.ts";
 import { erasureOperations } from "./accounts/erase-account.ts";
 import { keyOperations } from "./keys/keys.ts";
-import { leakOperations } from "./leaks/leaks.ts";
+import { leakOperations } from "./keys/leaks.ts";
 import type { Operation } from "./operation/operation.ts";
 import { platformOperations } from "./platform/platform.ts";
 import { pepperOperations } from "./platform/peppers.ts";

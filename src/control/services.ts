@@ -12,14 +12,6 @@ import type { ControlStore } from "../store/control-store.ts";
 import type { UsageStore } from "../store/store.ts";
 import type { UsageReports } from "../store/usage-reports.ts";
 
-/** The outcome of one report of a secret scanner. */
-export interface LeakSummary {
-  readonly truePositives: number;
-  readonly falsePositives: number;
-  /** Live credentials that it ended. */
-  readonly ended: number;
-}
-
 /** The dependencies of the operations; `app.ts` makes them once. */
 export interface AdminServices {
   readonly store: ControlStore;
@@ -29,9 +21,6 @@ export interface AdminServices {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly peppers: Peppers;
-  /** Whether a reported credential is ended at once. */
-  readonly revokesLeaks: boolean;
-  readonly onLeaksReported: (summary: LeakSummary) => void;
   /** The retention of audit entries. */
   readonly auditKeptMs: number;
   /** The current configuration, which a reload changes. */

@@ -174,14 +174,6 @@ const keys: Readonly<Record<string, RouteCase>> = {
     },
     ...managed,
   },
-  "POST /admin/v1/leaks/reports": {
-    prepare: () => ({
-      path: `${p}/leaks/reports`,
-      body: { leaks: [{ token: "a text", type: "any" }] },
-    }),
-    own: operated.own,
-    other: undefined,
-  },
   "POST /admin/v1/leaks": {
     prepare: () => ({ path: `${p}/leaks`, body: { api_keys: ["a text"] } }),
     own: operated.own,

@@ -101,8 +101,6 @@ export class AdminFixture implements AsyncDisposable {
     random: (target) => crypto.getRandomValues(target),
     peppers: testPeppers(),
     auditKeptMs: 3650 * 86_400_000,
-    revokesLeaks: false,
-    onLeaksReported: () => undefined,
     platform: () => this.platform,
     processes: () => this.processes,
     lastUse: (publicId) => this.lastUses.get(publicId),

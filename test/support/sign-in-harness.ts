@@ -161,7 +161,6 @@ const defaults: AdminSettings = {
   sessionAbsoluteMs: 12 * 3_600_000,
   requestsPerMinute: 600,
   signInsPerMinute: 5,
-  leakReports: { publicKeysUrl: undefined, publicKeys: {}, revoke: false },
   sso: undefined,
 };
 

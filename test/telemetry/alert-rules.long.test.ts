@@ -126,8 +126,6 @@ const healthy: Readonly<Record<string, string>> = {
   sluice_ledger_spool_bytes: "300000000x90",
   sluice_keys_age_seconds: "1x90",
   sluice_log_lines_dropped_total: "0x90",
-  'sluice_leak_reports_total{label="true_positive"}': "0x90",
-  'sluice_leak_reports_total{label="false_positive"}': "0+1x90",
 };
 
 /** The series that differ, and the alerts that fire an hour and a half after the start. */
@@ -188,7 +186,6 @@ const troubles: readonly (readonly [series: Readonly<Record<string, string>>, ..
   [{ sluice_ledger_dead_letters_total: "0x85 1x4" }, "SluiceLedgerDeadLetters"],
   [{ sluice_keys_age_seconds: "70x90" }, "SluiceKeysStale"],
   [{ sluice_log_lines_dropped_total: "0x85 9x4" }, "SluiceLogLinesDropped"],
-  [{ 'sluice_leak_reports_total{label="true_positive"}': "0x85 1x4" }, "SluiceSecretLeaked"],
 ];
 
 testRules("each alert fires for what it is about, and no other does", async () => {

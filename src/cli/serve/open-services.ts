@@ -54,8 +54,6 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     random,
     peppers,
     auditKeptMs: config.retention.auditMs,
-    revokesLeaks: config.admin.leakReports.revoke,
-    onLeaksReported: () => undefined,
     platform: () => platformOf(config),
     processes: () => [],
     lastUse: () => undefined,

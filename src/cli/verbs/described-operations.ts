@@ -33,8 +33,6 @@ function describe(): readonly DescribedOperation[] {
     clock: { now: unopened, monotonic: unopened, schedule: unopened },
     random: unopened,
     peppers: new Peppers(new Secret("")),
-    revokesLeaks: false,
-    onLeaksReported: unopened,
     auditKeptMs: 0,
     platform: unopened,
     processes: unopened,

@@ -53,26 +53,6 @@ const hostPattern =
 const hostProblem =
   "must be a host without port, such as metrics.internal, a network such as 10.0.0.0/8, or '*'";
 
-const leakReportsSchema = z
-  .strictObject({
-    public_keys_url: httpUrl(
-      "URL of a secret scanner's public keys, such as " +
-        "`https://api.github.com/meta/public_keys/secret_scanning`.",
-    ).optional(),
-    public_keys: z
-      .record(text("Identifier of the key."), text("The key as PEM: ECDSA on P-256."))
-      .prefault({})
-      .describe("Further public keys, by identifier."),
-    revoke: flag("Whether a reported key or management token is ended at once.", false),
-  })
-  .prefault({})
-  .describe("Reports of secret scanners. Without keys, only signed-in operators can submit them.")
-  .transform((reports) => ({
-    publicKeysUrl: reports.public_keys_url,
-    publicKeys: reports.public_keys,
-    revoke: reports.revoke,
-  }));
-
 export const adminSchema = z
   .strictObject({
     public_url: httpUrl(
@@ -128,7 +108,6 @@ export const adminSchema = z
       max: 1000,
       initial: 5,
     }),
-    leak_reports: leakReportsSchema,
     sso: ssoSchema.optional(),
   })
   .refine((admin) => admin.session_absolute >= admin.session_idle, {
@@ -145,7 +124,6 @@ export const adminSchema = z
     sessionAbsoluteMs: admin.session_absolute,
     requestsPerMinute: admin.requests_per_minute,
     signInsPerMinute: admin.sign_ins_per_minute,
-    leakReports: admin.leak_reports,
     sso: admin.sso,
   }));
 

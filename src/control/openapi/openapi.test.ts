@@ -175,7 +175,6 @@ test("the documented requests of signing in are the served ones, with their role
       sessionAbsoluteMs: 1,
       requestsPerMinute: 1,
       signInsPerMinute: 1,
-      leakReports: { publicKeysUrl: undefined, publicKeys: {}, revoke: false },
       sso: undefined,
     },
     publicUrl: () => "http://127.0.0.1:8081",

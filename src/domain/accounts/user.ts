@@ -65,11 +65,8 @@ export interface ManagementToken {
 
 /** The author of a control plane request and what it may do. */
 export interface Principal {
-  /**
-   * `local`: a process that can read the data directory, such as the command line on this machine.
-   * `system`: not a user, such as a secret scanner that signs its reports.
-   */
-  readonly kind: "session" | "token" | "local" | "system";
+  /** `local`: a process that can read the data directory, such as the command line on this machine. */
+  readonly kind: "session" | "token" | "local";
   /** The user; undefined for `local`. */
   readonly userId: string | undefined;
   /** The token, for kind `token`. */

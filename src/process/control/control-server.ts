@@ -233,7 +233,7 @@ export class ControlServer implements AsyncDisposable {
 
   #createServices(): AdminServices {
     const { control: store, reports, usage, lastUse } = this.storage;
-    const { clock, randomBytes, telemetry, processes, config } = this.#options;
+    const { clock, randomBytes, processes, config } = this.#options;
     return {
       store,
       reports,
@@ -243,8 +243,6 @@ export class ControlServer implements AsyncDisposable {
       random: randomBytes,
       peppers: this.installation.peppers,
       auditKeptMs: config.retention.auditMs,
-      revokesLeaks: config.admin.leakReports.revoke,
-      onLeaksReported: (summary) => telemetry.events.leaksReported(summary),
       platform: () => platformOf(this.#config),
       processes,
       lastUse: (publicId) => lastUse.of(publicId),

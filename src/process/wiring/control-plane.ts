@@ -1,7 +1,5 @@
 import { adminApiRoutes } from "../../control/admin-routes.ts";
 import { adminOperations } from "../../control/operations.ts";
-import { ReportKeys } from "../../control/leaks/report-keys.ts";
-import { signedLeakReports } from "../../control/leaks/signed-leak-reports.ts";
 import type { AdminServices, Platform, PlatformPool } from "../../control/services.ts";
 import { createAdminGate } from "../../control/sign-in/admin-gate.ts";
 import { Bootstrap, type BootstrapOptions } from "../../control/sign-in/bootstrap/bootstrap.ts";
@@ -63,7 +61,6 @@ export class ControlPlane {
     this.routes = [
       ...adminApiRoutes(services, adminOperations({ ...services, ...signIn })),
       ...signInRoutes(signIn),
-      ...this.#signedReports(),
     ];
   }
 
@@ -98,14 +95,6 @@ export class ControlPlane {
 
   #publicUrl(): string {
     return this.#options.config.admin.publicUrl ?? this.#url;
-  }
-
-  #signedReports(): readonly Route[] {
-    const { config, services } = this.#options;
-    const { leakReports } = config.admin;
-    const { publicKeysUrl, publicKeys } = leakReports;
-    if (publicKeysUrl === undefined && Object.keys(publicKeys).length === 0) return [];
-    return [signedLeakReports(services, new ReportKeys(leakReports, services.clock))];
   }
 
   #signInServices(): SignInServices {

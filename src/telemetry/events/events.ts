@@ -179,21 +179,6 @@ export class TelemetryEvents {
     this.#logger.log("warn", "a sign-in was refused", refusal);
   }
 
-  /** A secret scanner reported credentials; those of this gateway are in the audit. */
-  leaksReported(found: { truePositives: number; falsePositives: number; ended: number }): void {
-    const { truePositives, falsePositives, ended } = found;
-    for (const [label, count] of [
-      ["true_positive", truePositives],
-      ["false_positive", falsePositives],
-    ] as const) {
-      if (count > 0) this.#metrics.counters.add("sluice_leak_reports_total", [label], count);
-    }
-    if (truePositives === 0) return;
-    const message =
-      "leaked credentials were reported; see the audit, and rotate those that were not ended";
-    this.#logger.log("error", message, { truePositives, falsePositives, ended });
-  }
-
   localAccessFailed(error: unknown): void {
     const message = "the file for the command line on this machine could not be written";
     this.#logger.log("warn", message, { cause: describeError(error) });

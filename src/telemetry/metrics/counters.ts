@@ -18,10 +18,6 @@ const table = {
     "upstream",
   ],
   sluice_config_reloads_total: ["Reloads of the configuration, by result.", "result"],
-  sluice_leak_reports_total: [
-    "Texts that secret scanners reported, by whether they are credentials of this gateway.",
-    "label",
-  ],
   sluice_ledger_write_failures_total: [
     "Batches of usage that the database rejected; they are retried.",
   ],
@@ -82,7 +78,6 @@ const results: readonly AnswerResult[] = ["stored", "too_large", "evicted", "rep
 const knownValues: readonly (readonly [CounterName, readonly string[]])[] = [
   ["sluice_config_reloads_total", ["accepted", "refused"]],
   ["sluice_idempotent_answers_total", results],
-  ["sluice_leak_reports_total", ["true_positive", "false_positive"]],
   ["sluice_refusals_total", refusalRules],
   ["sluice_repeated_refusals_total", ["key", "address"]],
   ["sluice_shed_calls_total", capacityClasses],

@@ -2,10 +2,11 @@ import { maskApiKey, readPublicId } from "../../domain/keys/api-key.ts";
 import { change, type Change } from "../operation/change.ts";
 import { leakFindingsSchema, leakReportSchema, type LeakFinding } from "../contract/keys.ts";
 import { defineOperation } from "../operation/define-operation.ts";
-import { endSecret } from "../keys/end-secret.ts";
-import { hintOf, isLive, keyStatus } from "../keys/key-view.ts";
-import { findSecret } from "./find-secret.ts";
-import { leakReportOperation } from "./leak-reports.ts";
+import type { Peppers } from "../../domain/keys/peppers.ts";
+import type { Key, KeySecret } from "../../domain/keys/key.ts";
+import type { ControlView } from "../../store/control-store.ts";
+import { endSecret } from "./end-secret.ts";
+import { hintOf, isLive, keyStatus } from "./key-view.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
 import type { AdminServices } from "../services.ts";
@@ -13,7 +14,6 @@ import type { AdminServices } from "../services.ts";
 /** Operations for leaked keys. */
 export function leakOperations(services: AdminServices): readonly Operation[] {
   return [
-    leakReportOperation(services),
     defineOperation({
       id: "reportLeaks",
       method: "POST",
@@ -56,7 +56,7 @@ async function judge(
   }
   const hint = hintOf(publicId);
   // Only a sender of the complete secret learns its owner.
-  const found = await findSecret(changing.transaction, text, peppers);
+  const found = await findSecret(changing.transaction, { publicId, text }, peppers);
   if (found === undefined) return { hint, ...nobody, outcome: "unknown" };
   const { secret, key } = found;
   const finding = { hint, key_id: key.id, application: key.application };
@@ -66,4 +66,16 @@ async function judge(
   if (!isEnding) return { ...finding, outcome: "live" };
   await endSecret(changing, { key, secret, verb: "leak" });
   return { ...finding, outcome: "secret_ended" };
+}
+
+/** The secret of a complete API key, with its key; undefined for any other text. */
+async function findSecret(
+  { secrets, keys }: ControlView,
+  { publicId, text }: { readonly publicId: string; readonly text: string },
+  peppers: Peppers,
+): Promise<{ readonly secret: KeySecret; readonly key: Key } | undefined> {
+  const secret = await secrets.get(publicId);
+  const isRight = peppers.match(text, secret?.digest) !== undefined;
+  const key = isRight && secret !== undefined ? await keys.get(secret.keyId) : undefined;
+  return secret && key && { secret, key };
 }
