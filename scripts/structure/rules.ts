@@ -87,6 +87,7 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
     name: "zod",
     in: /^src\/(?:(?:config|control|settings)\/|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,
   },
+  { name: "iovalkey", in: /^src\/store\/limits\/valkey\// },
   { name: "ipaddr.js", in: /^src\/(call\/images|control\/sign-in\/guard)\// },
   { name: "openid-client", in: /^src\/control\/sign-in\/sso\// },
   { name: "kysely", in: /^src\/store\/(repositories|sqlite|postgres)\// },
