@@ -13,10 +13,8 @@ import { measureMemory } from "./figures/memory.ts";
 import { measurePaced } from "./figures/paced.ts";
 import { measureStart } from "./figures/start.ts";
 import { measureThroughput } from "./figures/throughput.ts";
-import { measureWorkers } from "./figures/workers.ts";
 import { driveCalls } from "./load/drive-calls.ts";
 import { embeddingsRequest } from "./load/requests.ts";
-import { measureLink } from "./link/measure-link.ts";
 import { describeMachine, type MachineDescription } from "./machine.ts";
 import { plans, type BenchPlan, type PlanName } from "./plan.ts";
 import { measureIngest } from "./reports/measure-ingest.ts";
@@ -39,7 +37,6 @@ const comparedGroups = {
   embeddings: measureEmbeddings,
   memory: measureMemory,
   garbage: measureGarbage,
-  workers: measureWorkers,
   valkey: measureCoordinator,
   holds: measureHolds,
 } as const satisfies Record<string, (context: FigureContext) => Promise<readonly Figure[]>>;
@@ -47,7 +44,6 @@ const comparedGroups = {
 /** Groups of figures that need neither a gateway nor nginx. */
 const ownGroups = {
   start: measureStart,
-  link: measureLink,
   reports: measureReports,
   ingest: measureIngest,
 } as const satisfies Record<string, (context: OwnContext) => Promise<readonly Figure[]>>;

@@ -5,9 +5,8 @@
  * `npm run test:long` runs those. Both skip tests that need a program that is not installed.
  * `npm run test:all` runs everything in larger sizes, one file after the other, and fails
  * where a program is missing; `npm run scorecard -- --all` measures the figures of
- * docs/reliability.md. Suites of what workers share run with several of them too: `npm test` some,
- * `npm run test:all` all, with two and with three. Arguments after the options are parts of file
- * names: only those files run. `--without=NAME` leaves out files with this part of a name.
+ * docs/reliability.md. Arguments after the options are parts of file names: only those files run.
+ * `--without=NAME` leaves out files with this part of a name.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,8 +20,6 @@ const inParallel = ["--parallel=2", "--no-isolate"];
 interface Part {
   readonly isLong: boolean;
   readonly options: readonly string[];
-  /** Of each gateway of a test. Default: 1. */
-  readonly workers?: number;
   /** Parts of the names of its files. Default: all files. */
   readonly suites?: readonly string[];
   /** Parts of the names of files that another part has. */
@@ -30,27 +27,8 @@ interface Part {
 }
 /** Files that measure processor time, which other files running beside them would change. */
 const measuring = ["failures/overload.long"];
-/** Suites of the limits, guarantees, fair shares and answers that workers share. */
-const quickShared = ["failures/key-scopes", "failures/ledger-truth.test", "failures/limits"];
-const shared = [
-  ...quickShared,
-  "failures/explain",
-  "failures/guarantee",
-  "failures/idempotency-s",
-  "failures/idempotency.test",
-  "failures/reload",
-  "failures/restart-limits",
-  "failures/retry",
-  "failures/rotation",
-  "failures/uncapped",
-  "routing/fallbacks",
-  "routing/pools",
-];
 const choices = {
-  "--quick": [
-    { isLong: false, options: inParallel },
-    { isLong: false, options: inParallel, workers: 2, suites: quickShared },
-  ],
+  "--quick": [{ isLong: false, options: inParallel }],
   "--long": [
     { isLong: true, options: inParallel, without: measuring },
     { isLong: true, options: [], suites: measuring },
@@ -58,10 +36,6 @@ const choices = {
   "--all": [
     { isLong: false, options: [] },
     { isLong: true, options: [] },
-    ...[2, 3].flatMap((workers) => [
-      { isLong: false, options: [], workers, suites: shared },
-      { isLong: true, options: [], workers, suites: shared },
-    ]),
   ],
 } satisfies Record<string, readonly Part[]>;
 
@@ -98,7 +72,7 @@ interface Finished {
   readonly counts: Counts;
 }
 
-async function run({ options, workers = 1 }: Part, files: readonly string[]): Promise<Finished> {
+async function run({ options }: Part, files: readonly string[]): Promise<Finished> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-tests-"));
   const report = join(folder, "report.xml");
   try {
@@ -120,7 +94,6 @@ async function run({ options, workers = 1 }: Part, files: readonly string[]): Pr
         env: {
           ...process.env,
           SLUICE_TEST_ALL: option === "--all" ? "1" : "0",
-          SLUICE_TEST_WORKERS: String(workers),
           // Tests start more simultaneous fetches than the runtime allows by default.
           BUN_CONFIG_MAX_HTTP_REQUESTS: "8192",
         },

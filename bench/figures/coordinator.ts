@@ -18,6 +18,8 @@ interface Round {
   /** CPU of the server, and scripts that it ran, for a call. */
   readonly server: number;
   readonly scripts: number;
+  /** With two processes. */
+  readonly sharedTwo: number;
   readonly rateOne: number;
   readonly rateTwo: number;
 }
@@ -32,9 +34,9 @@ export async function measureCoordinator(context: FigureContext): Promise<readon
   progress("coordinator: starting the server and the gateways");
   await using server = await startValkey();
   const limits = `{ store: "${server.url}", timeout: 5s }`;
-  await using memory = await stand.startFreshSluice({ workers: 1 });
-  await using one = await stand.startFreshSluice({ workers: 1, limits });
-  await using two = await stand.startFreshSluice({ workers: 2, limits });
+  await using memory = await stand.startFreshSluice({});
+  await using one = await stand.startFreshSluice({ limits });
+  await using two = await stand.startFreshSluice({ processes: 2, limits });
   for (const gateway of [memory, one, two, two]) await warmUp(gateway, context);
   const rounds: Round[] = [];
   for (let round = 1; round <= plan.rounds; round += 1) {
@@ -42,6 +44,7 @@ export async function measureCoordinator(context: FigureContext): Promise<readon
     rounds.push({
       memory: await callCpu(memory, context),
       shared: await callCpu(one, context),
+      sharedTwo: await callCpu(two, context),
       ...(await serverDuring(server, () => callsOf(one, context))),
       rateOne: await callsPerSecond(one, context),
       rateTwo: await callsPerSecond(two, context),
@@ -84,11 +87,19 @@ function describe(rounds: readonly Round[]): readonly Figure[] {
   });
   const added = summarize(rounds.map(({ shared, memory }) => shared - memory));
   const rates = summarize(rounds.map(({ rateOne, rateTwo }) => rateTwo / rateOne));
+  const growth = summarize(rounds.map(({ shared, sharedTwo }) => sharedTwo / shared));
   const cpu = "CPU of a chat call, limits in";
   const rate = "Chat calls a second, all cores, limits in Valkey,";
   return [
     { name: "coordinator.memory", title: `${cpu} memory`, unit: "us", ...medianOf("memory") },
     { name: "coordinator.shared", title: `${cpu} Valkey`, unit: "us", ...medianOf("shared") },
+    {
+      name: "coordinator.shared_two",
+      title: `${cpu} Valkey, 2 processes`,
+      unit: "us",
+      ...medianOf("sharedTwo"),
+      comparison: { kind: "growth", value: growth },
+    },
     {
       name: "coordinator.cpu",
       title: "The coordinator of a call, in the gateway",
@@ -112,13 +123,13 @@ function describe(rounds: readonly Round[]): readonly Figure[] {
     },
     {
       name: "coordinator.rate_one",
-      title: `${rate} 1 worker`,
+      title: `${rate} 1 process`,
       unit: "calls/s",
       ...medianOf("rateOne"),
     },
     {
       name: "coordinator.rate_two",
-      title: `${rate} 2 workers`,
+      title: `${rate} 2 processes`,
       unit: "calls/s",
       ...medianOf("rateTwo"),
       comparison: { kind: "growth", value: rates },

@@ -8,8 +8,8 @@ import type { Gateway } from "./stand.ts";
 
 /** How a gateway differs from that of most figures. */
 export interface SluiceKind {
-  /** Default: 1; `none`: all in one process. */
-  readonly workers?: number | "none";
+  /** Default: 1. */
+  readonly processes?: number;
   /** The section `limits` of its configuration. */
   readonly limits?: string;
   /** Added to the environment of its processes. */
@@ -44,20 +44,20 @@ const standbyLoadMs = 1_500;
 /** The gateway as operators run it, with everything on: key, limits, ledger on a file, metrics. */
 export async function startSluice(options: SluiceOptions): Promise<SluiceGateway> {
   const { profileFolder, preload, fill } = options;
-  const isAlone = options.workers === "none";
-  const workers = options.workers === "none" ? 1 : (options.workers ?? 1);
   const folder = join(options.folder, `sluice-${freePort()}`);
   // The gateway looks at all that is written into the folder of its configuration.
   const configFolder = join(folder, "config");
   mkdirSync(configFolder, { recursive: true });
   const configPath = join(configFolder, "sluice.yaml");
   const [port, adminPort] = [freePort(), freePort()];
-  const { upstreamPort, limits = "{}" } = options;
-  writeFileSync(configPath, configText({ folder, port, adminPort, upstreamPort, workers, limits }));
+  const { upstreamPort, processes = 1, limits = "{}" } = options;
+  writeFileSync(
+    configPath,
+    configText({ folder, port, adminPort, upstreamPort, processes, limits }),
+  );
   const key = await createKey(configPath);
   const token = await createToken(configPath);
   await fill?.(join(folder, "data/sluice.db"));
-  const alone = isAlone ? ["--unsupervised"] : [];
   const runtimeOptions = [
     ...(preload === undefined ? [] : ["--preload", preload]),
     ...(profileFolder === undefined
@@ -65,7 +65,7 @@ export async function startSluice(options: SluiceOptions): Promise<SluiceGateway
       : ["--cpu-prof", "--cpu-prof-md", "--cpu-prof-dir", profileFolder]),
   ];
   const child = startChild({
-    command: [process.execPath, program, "serve", ...alone, "--config", configPath],
+    command: [process.execPath, program, "serve", "--config", configPath],
     logPath: join(folder, "output.log"),
     // For all its processes.
     env: {
@@ -79,7 +79,7 @@ export async function startSluice(options: SluiceOptions): Promise<SluiceGateway
   const pids = (): readonly number[] => processesOf(child.pid);
   try {
     await untilReachable(port, child);
-    if (!isAlone) await untilComplete(pids, workers);
+    await untilComplete(pids, processes);
   } catch (error) {
     await end();
     throw error;
@@ -96,9 +96,9 @@ export async function startSluice(options: SluiceOptions): Promise<SluiceGateway
   };
 }
 
-/** Resolves when all workers run, and the standby too. */
-async function untilComplete(pids: () => readonly number[], workers: number): Promise<void> {
-  const wanted = ["sluice", "sluice-control", "standby"].length + workers;
+/** Resolves when all processes run, and the standby too. */
+async function untilComplete(pids: () => readonly number[], processes: number): Promise<void> {
+  const wanted = ["sluice", "sluice-control", "standby"].length + processes;
   const deadline = performance.now() + startLimitMs;
   while (pids().length < wanted) {
     if (performance.now() > deadline) throw new Error("a process of the gateway did not start");
@@ -140,14 +140,14 @@ interface ConfigValues {
   readonly port: number;
   readonly adminPort: number;
   readonly upstreamPort: number;
-  readonly workers: number;
+  readonly processes: number;
   readonly limits: string;
 }
 
 function configText(values: ConfigValues): string {
-  const { folder, port, adminPort, upstreamPort, workers, limits } = values;
+  const { folder, port, adminPort, upstreamPort, processes, limits } = values;
   return `listen: { data: "127.0.0.1:${port}", admin: "127.0.0.1:${adminPort}" }
-workers: ${workers}
+processes: ${processes}
 limits: ${limits}
 storage: { url: ${JSON.stringify(`sqlite:${folder}/data/sluice.db`)} }
 data_dir: ${JSON.stringify(folder)}

@@ -25,7 +25,6 @@ export function demoConfigText(options: DemoOptions): string {
   return `listen: { data: ${quote(options.listenData)}, admin: ${quote(options.listenAdmin)} }
 storage: { url: ${quote(`sqlite:${options.dataDir}/sluice.db`)} }
 data_dir: ${quote(options.dataDir)}
-workers: 1
 telemetry: { log_level: warn }
 shutdown: { pre_stop: 0s }
 environments:

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { availableParallelism } from "node:os";
 import { openaiKind } from "../upstreams/openai/kind.ts";
 import { upstreamOfKind } from "../../test/support/kind-settings.ts";
 import type { Config } from "./config.ts";
@@ -90,7 +89,7 @@ describe("a valid file", () => {
       ledger: { batchRows: 500, flushIntervalMs: 1000 },
       telemetry: { logLevel: "info", logFormat: "text" },
       upstreamRequests: 8192,
-      workers: Math.min(availableParallelism(), 8),
+      processes: 1,
       imageFetch: {
         enabled: false,
         maxBytes: 10 * 1024 ** 2,
@@ -383,8 +382,8 @@ sluice.yaml:12:17 models.chat-a.targets[0].upstream: the upstream 'local-vlm' is
       "must be valkey://USER:PASSWORD@HOST:PORT/DATABASE",
     ],
     [{ limits: "{ store: disk }" }, "must be memory"],
-    [{ workers: "0" }, "workers: must be at least 1"],
-    [{ workers: "many" }, "workers: must be auto or a whole number from 1 to 64"],
+    [{ processes: "0" }, "processes: must be at least 1"],
+    [{ processes: "many" }, "processes: must be auto or a whole number from 1 to 64"],
     [{ limits: "{ default_output_tokens: 0 }" }, "must be at least 1"],
     [{ limits: "{ default_output_tokens: 1.5 }" }, "must be a whole number"],
     [{ http: "{ body_limit: 10MB }" }, "must be a size from 1KiB to 1GiB"],

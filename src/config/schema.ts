@@ -9,7 +9,7 @@ import { environmentsSchema } from "./sections/environments.ts";
 import { modelsSchema } from "./sections/models.ts";
 import { plansSchema } from "./sections/plans.ts";
 import { overloadSchema, poolsSchema, routingSchema } from "./sections/routing.ts";
-import { supervisorSchema, upstreamRequestsSchema, workersSchema } from "./sections/process.ts";
+import { processesSchema, supervisorSchema, upstreamRequestsSchema } from "./sections/process.ts";
 import {
   authSchema,
   dataDirectorySchema,
@@ -45,7 +45,7 @@ export function configFileSchema(kinds: readonly UpstreamKind[]) {
     retention: retentionSchema,
     telemetry: telemetrySchema,
     upstream_requests: upstreamRequestsSchema,
-    workers: workersSchema,
+    processes: processesSchema,
     supervisor: supervisorSchema,
     image_fetch: imageFetchSchema,
     routing: routingSchema,

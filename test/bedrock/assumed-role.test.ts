@@ -47,7 +47,6 @@ listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${home.folder}/sluice.db" }
 data_dir: ${home.folder}
 # Every worker assumes the role for itself.
-workers: 1
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
 upstreams:
   aws:

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { makeProcessFolder } from "../failures/outage-process.ts";
 import { until } from "../support/ledger-truth-process.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { startValkey, valkeyProgram } from "../support/valkey-server.ts";
 import { runHere } from "./run-here.ts";
 import { createFolder, type JsonRecord, type SluiceFolder } from "./sluice-folder.ts";
 
@@ -60,34 +61,39 @@ test("control and its worker are shown, also while the worker is started again",
   expect(output).toMatch(/^PROCESS +PID .*\ncontrol +\d+ .*\nworker 1 +\d+ +\d+ s +ready +0 +0 /);
 });
 
-test("each of two workers is shown, the one that is not there as such", async () => {
-  await using folder = makeProcessFolder({ workers: 2 });
-  await using gateway = await startServing(["--config", folder.configPath]);
-  const read = async (): Promise<JsonRecord[]> => {
-    const { output } = await runHere(["status", "--json", "--config", folder.configPath]);
-    const { data } = JSON.parse(output) as { data: JsonRecord[] };
-    expect(data.map(({ process, number }) => [process, number])).toEqual([
-      ["control", null],
-      ["worker", 1],
-      ["worker", 2],
-    ]);
-    return data;
-  };
-  const untilReady = (what: string, except?: unknown): Promise<void> =>
-    until(what, async () =>
-      (await read()).every(({ ready, pid }) => ready === true && pid !== except),
+test.skipIf(valkeyProgram === null)(
+  "each of two workers is shown, the one that is not there as such",
+  async () => {
+    await using limits = await startValkey();
+    const settings = `limits: { store: "${limits.url}" }`;
+    await using folder = makeProcessFolder({ processes: 2, settings });
+    await using gateway = await startServing(["--config", folder.configPath]);
+    const read = async (): Promise<JsonRecord[]> => {
+      const { output } = await runHere(["status", "--json", "--config", folder.configPath]);
+      const { data } = JSON.parse(output) as { data: JsonRecord[] };
+      expect(data.map(({ process, number }) => [process, number])).toEqual([
+        ["control", null],
+        ["worker", 1],
+        ["worker", 2],
+      ]);
+      return data;
+    };
+    const untilReady = (what: string, except?: unknown): Promise<void> =>
+      until(what, async () =>
+        (await read()).every(({ ready, pid }) => ready === true && pid !== except),
+      );
+    await untilReady("both serve");
+    const killed = (await read())[2]?.["pid"];
+    process.kill(Number(killed), "SIGKILL");
+    await until("it is missing", async () => (await read())[2]?.["pid"] !== killed);
+    await untilReady("another one serves", killed);
+    const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+    const labels = [...page.matchAll(/^sluice_resident_memory_bytes\{(.*)\} [1-9]/gm)];
+    expect(new Set(labels.map(([, label]) => label))).toEqual(
+      new Set(['worker="1"', 'worker="2"', 'worker="control"']),
     );
-  await untilReady("both serve");
-  const killed = (await read())[2]?.["pid"];
-  process.kill(Number(killed), "SIGKILL");
-  await until("it is missing", async () => (await read())[2]?.["pid"] !== killed);
-  await untilReady("another one serves", killed);
-  const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
-  const labels = [...page.matchAll(/^sluice_resident_memory_bytes\{(.*)\} [1-9]/gm)];
-  expect(new Set(labels.map(([, label]) => label))).toEqual(
-    new Set(['worker="1"', 'worker="2"', 'worker="control"']),
-  );
-});
+  },
+);
 
 test("a gateway in one process shows that one", async () => {
   using folder = createFolder({ isOffline: false });

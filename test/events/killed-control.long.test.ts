@@ -17,7 +17,6 @@ test("no event is lost when control is killed, with a receiver that is there or 
   await using simulator = startSimulator();
   await using receiver = startWebhookReceiver();
   await using gateway = await startFaultProcess({
-    workers: "2",
     ledger: `{ flush_interval: 10ms, events: { webhook: { url: "${receiver.url}", secret: ${webhookSecret}, longest_pause: 1s, batch: 7 } } }`,
     upstreams: `{ simulator: { kind: openai, base_url: "${simulator.url}" } }`,
     models: `{ chat-model: { kind: chat, context_window: 200000, max_output_tokens: 64000, targets: [{ model: simulated-chat, upstream: simulator }] } }`,

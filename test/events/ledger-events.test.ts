@@ -31,7 +31,7 @@ async function call(gateway: TestGateway, times: number): Promise<readonly strin
 
 test("each row of the ledger is one event, signed, in the form of the admin API", async () => {
   await using receiver = startWebhookReceiver();
-  await using gateway = await startGateway({ workers: 1, sections: webhook(receiver.url) });
+  await using gateway = await startGateway({ sections: webhook(receiver.url) });
   const ids = await call(gateway, 5);
   await until(() => receiver.rows.length >= 5);
   expect(receiver.rows.map(({ id }) => id)).toEqual([...ids]);
@@ -43,7 +43,7 @@ test("each row of the ledger is one event, signed, in the form of the admin API"
 test("events wait for a receiver that fails or redirects, and repeats have the same id", async () => {
   await using receiver = startWebhookReceiver();
   receiver.status = 500;
-  await using gateway = await startGateway({ workers: 1, sections: webhook(receiver.url) });
+  await using gateway = await startGateway({ sections: webhook(receiver.url) });
   const ids = await call(gateway, 1);
   await until(() => receiver.messages.length > 1);
   receiver.status = 307;
@@ -69,12 +69,12 @@ test("events that nobody took are delivered after a restart", async () => {
     data_dir: JSON.stringify(folder),
     storage: `{ url: "sqlite:${folder}/sluice.db" }`,
   };
-  const first = await startGateway({ workers: 1, sections });
+  const first = await startGateway({ sections });
   const ids = await call(first, 5);
   await first[Symbol.asyncDispose]();
   expect(receiver.rows).toEqual([]);
   receiver.status = 200;
-  await using second = await startGateway({ workers: 1, sections });
+  await using second = await startGateway({ sections });
   const more = await call(second, 1);
   await until(() => receiver.rows.length >= 6);
   expect(receiver.rows.map(({ id }) => id)).toEqual([...ids, ...more]);
@@ -85,7 +85,7 @@ test("a file gets a line for each row, and is renamed when it is large", async (
   const folder = mkdtempSync(join(tmpdir(), "sluice-events-"));
   const path = join(folder, "usage.ndjson");
   const ledger = `{ flush_interval: 10ms, batch_rows: 50, events: { file: { path: "${path}", rotate_size: 64KiB } } }`;
-  await using gateway = await startGateway({ workers: 1, sections: { ledger } });
+  await using gateway = await startGateway({ sections: { ledger } });
   const ids = await call(gateway, 250);
   await gateway.app.flushUsage();
   const names = readdirSync(folder).toSorted(
@@ -103,7 +103,7 @@ test("while events cannot be written, rows wait in the spool and none is lost", 
   const folder = mkdtempSync(join(tmpdir(), "sluice-events-"));
   const path = join(folder, "later", "usage.ndjson");
   const ledger = `{ flush_interval: 10ms, events: { file: { path: "${path}" } } }`;
-  await using gateway = await startGateway({ workers: 1, sections: { ledger } });
+  await using gateway = await startGateway({ sections: { ledger } });
   const ids = await call(gateway, 3);
   await until(() => gateway.log.some((line) => line.includes("usage cannot be stored")));
   mkdirSync(join(folder, "later"));

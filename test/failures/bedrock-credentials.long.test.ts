@@ -119,7 +119,6 @@ describe("credentials of a container's endpoint under 20 calls at a time", () =>
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/sluice.db" }
 data_dir: ${folder}
-workers: 1 # each fetches its own
 telemetry: { log_level: debug }
 environments: [{ name: test, hosts: ["*"], models: ["*"] }]
 upstreams: { bedrock: { kind: bedrock, region: us-east-1, endpoint: "${simulator.origin}" } }

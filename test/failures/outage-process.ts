@@ -17,7 +17,7 @@ export interface ProcessFolderOptions {
   /** The configured pepper; `null`: the file in the data directory. */
   readonly pepper?: string | null;
   /** Default: 1. */
-  readonly workers?: number;
+  readonly processes?: number;
   /** Default: SQLite at `databasePath`. */
   readonly storageUrl?: string;
   /** Further settings, as YAML. */
@@ -25,7 +25,11 @@ export interface ProcessFolderOptions {
 }
 
 export function makeProcessFolder(options: ProcessFolderOptions = {}): ProcessFolder {
-  const { pepper = "a pepper for tests that is long enough", workers = 1, settings = "" } = options;
+  const {
+    pepper = "a pepper for tests that is long enough",
+    processes = 1,
+    settings = "",
+  } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
   const databasePath = join(folder, "database", "sluice.db");
   mkdirSync(dirname(databasePath));
@@ -39,7 +43,7 @@ export function makeProcessFolder(options: ProcessFolderOptions = {}): ProcessFo
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "${storageUrl}" }
 data_dir: ${dataDir}
-workers: ${workers}
+processes: ${processes}
 ${settings}
 ${pepper === null ? "" : `auth: { pepper: "${pepper}" }`}
 environments:

@@ -91,7 +91,6 @@ async function writeConfig(folder: string, upstreamPort: number): Promise<string
     `listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: ${JSON.stringify(`sqlite:${folder}/data/sluice.db`)} }
 data_dir: ${JSON.stringify(join(folder, "data"))}
-workers: 1
 shutdown: { pre_stop: 0s, drain_timeout: 0s }
 environments: [{ name: bench, hosts: ["*"], models: ["*"] }]
 upstreams:

@@ -11,7 +11,7 @@ describeWithPostgres((databases) => {
   test("a gateway that starts without the database serves the keys it knew", async () => {
     const { server } = databases;
     const storageUrl = await server.createDatabase();
-    await using folder = makeProcessFolder({ storageUrl, workers: 2 });
+    await using folder = makeProcessFolder({ storageUrl });
     const [key, revoked] = await (async () => {
       await using first = await startServing(["--config", folder.configPath]);
       const made = await makeKeys(folder, first);

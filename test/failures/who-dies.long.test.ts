@@ -15,6 +15,7 @@ import {
   workersOf,
   type ServingProcess,
 } from "../support/sluice-process.ts";
+import { startValkey, type ValkeyServer } from "../support/valkey-server.ts";
 import { makeProcessFolder } from "./outage-process.ts";
 
 const workers = 3;
@@ -31,13 +32,15 @@ const streamMix = longStreams.map((part) => ({ ...part, tokens: [60, 120] as con
 class Load implements AsyncDisposable {
   readonly bench: ProcessBench;
   readonly serving: ServingProcess;
+  readonly #limits: ValkeyServer;
   readonly #calling: Promise<unknown>;
   #planned = 0;
   #isOver = false;
 
-  private constructor(bench: ProcessBench, serving: ServingProcess) {
+  private constructor(bench: ProcessBench, serving: ServingProcess, limits: ValkeyServer) {
     this.bench = bench;
     this.serving = serving;
+    this.#limits = limits;
     const random = new Random(15);
     const next = (mix: readonly MixPart[]) => () => {
       this.#planned += 1;
@@ -50,14 +53,15 @@ class Load implements AsyncDisposable {
   }
 
   static async start(): Promise<Load> {
+    const limits = await startValkey();
     const bench = await ProcessBench.create({
       keys: streams + callers,
       simulator: { tokensPerSecond: 40 },
-      sections: { workers: String(workers) },
+      sections: { processes: String(workers), limits: `{ store: "${limits.url}" }` },
     });
     const serving = await bench.serve();
     await until("all workers serve", () => listeners(serving) === workers);
-    const load = new Load(bench, serving);
+    const load = new Load(bench, serving, limits);
     await load.untilMoreEnded();
     return load;
   }
@@ -111,6 +115,7 @@ class Load implements AsyncDisposable {
     await this.serving[Symbol.asyncDispose]();
     await this.#calling;
     await this.bench[Symbol.asyncDispose]();
+    await this.#limits[Symbol.asyncDispose]();
   }
 }
 
@@ -189,7 +194,9 @@ test("when the parent is killed all end with it, and the next start has every ca
 }, 120_000);
 
 test("workers that are asked to end while they start do, though control has left", async () => {
-  await using folder = makeProcessFolder({ workers });
+  await using limits = await startValkey();
+  const settings = `limits: { store: "${limits.url}" }`;
+  await using folder = makeProcessFolder({ processes: workers, settings });
   await using serving = await startServing(["--config", folder.configPath]);
   // The first worker serves; the others are about to start.
   serving.signal("SIGTERM");

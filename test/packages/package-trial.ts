@@ -97,7 +97,6 @@ function configText(folder: string, simulatorUrl: string): string {
 listen: { data: "127.0.0.1:0", admin: "127.0.0.1:0" }
 storage: { url: "sqlite:${folder}/data/sluice.db" }
 data_dir: ${folder}/data
-workers: 2
 shutdown: { pre_stop: 0s }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams: { simulator: { kind: openai, base_url: "${simulatorUrl}" } }

@@ -35,7 +35,7 @@ beforeAll(async () => {
   provider = startProvider(vectorsOf);
   const plans = "{ enterprise: { custom: true, idempotency: true } }";
   const sections = { http: httpWith("1m"), plans };
-  gateway = await gatewayOf([provider], { workers: 1, sections });
+  gateway = await gatewayOf([provider], { sections });
   other = (await gateway.createKey()).text;
 });
 afterAll(async () => {
@@ -101,7 +101,7 @@ test("answers that nobody reads use up the memory of their key, and of no other"
 test("an answer that there is no memory for is used once, however many requests it takes", async () => {
   const sections = { http: httpWith("200ms") };
   const upstream = "embedding_batch_limit: 192";
-  await using batched = await gatewayOf([provider], { workers: 1, sections, upstream });
+  await using batched = await gatewayOf([provider], { sections, upstream });
   const socket = await unread(batched);
   const refused = await batched.post("/v1/embeddings", large);
   expect(refused.status).toBe(503);
@@ -248,7 +248,6 @@ test("choices that take a request each use the memory of all of them", async () 
     return converse({ text: "x".repeat(3_000_000) });
   });
   await using split = await gatewayOf([choices], {
-    workers: 1,
     sections: { http: httpWith("200ms"), upstreams: upstreams(choices.url), models },
   });
   const messages = [{ role: "user", content: "Hi" }];

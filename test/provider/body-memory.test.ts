@@ -42,7 +42,7 @@ async function start(
   answer: () => Response | Promise<Response>,
 ): Promise<{ provider: Provider; gateway: TestGateway }> {
   const provider = startProvider(answer);
-  const gateway = await gatewayOf([provider], { workers: 1, sections });
+  const gateway = await gatewayOf([provider], { sections });
   using.push(provider, gateway);
   return { provider, gateway };
 }

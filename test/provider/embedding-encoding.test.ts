@@ -68,7 +68,7 @@ test.each(refusals)(
     await using provider = startProvider((request) =>
       "encoding_format" in request.body ? Response.json(error, { status }) : honest(request),
     );
-    await using gateway = await gatewayOf([provider], { workers: 1 });
+    await using gateway = await gatewayOf([provider]);
     for (const [, fields, expected] of formats) {
       const response = await gateway.post("/v1/embeddings", { ...call, ...fields });
       expect(await embeddingsOf(response)).toEqual([expected, expected]);

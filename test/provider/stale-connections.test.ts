@@ -13,7 +13,7 @@ const chat = { model: "chat-model", messages: [{ role: "user", content: "Hi" }] 
 async function worldOf(onRequest: (peer: RawPeer, request: string) => void) {
   const server = rawServer({ onRequest });
   const url = `http://127.0.0.1:${server.port}/v1`;
-  const gateway = await gatewayOf([{ url }], { workers: 1 });
+  const gateway = await gatewayOf([{ url }]);
   const ask = async (times: number): Promise<readonly number[]> => {
     const asked = Array.from({ length: times }, () => gateway.post("/v1/chat/completions", chat));
     const responses = await Promise.all(asked);

@@ -33,7 +33,6 @@ async function openUnread(port: number, key: string): Promise<RawConnection> {
 test("an account that leaves streams unread is refused further calls, others are not, and its streams go on", async () => {
   await using provider = startProvider(endless);
   await using gateway = await gatewayOf([provider], {
-    workers: 1,
     sections: {
       http: "{ body_limit: 64KiB, decompressed_limit: 64KiB, body_memory: 1MiB, body_memory_per_key: 1MiB }",
     },

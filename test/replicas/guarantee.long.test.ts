@@ -49,7 +49,7 @@ async function call(url: string, key: string) {
 testWithReplicas(
   "a flood at one of three gateways refuses no call within a guarantee at any of them",
   async () => {
-    await using stack = await ReplicaStack.create({ workers: 1, settings, models });
+    await using stack = await ReplicaStack.create({ processes: 1, settings, models });
     const guest = await stack.createKey("Flood", ["--plan", "guests"]);
     const keys: string[] = [];
     for (const { account, units } of buyers) {

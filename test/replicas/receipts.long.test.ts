@@ -13,7 +13,7 @@ const allHave = `${gateways} of ${gateways} replicas have applied it.\n`;
 let made: ReplicaStack | undefined;
 beforeAll(async () => {
   if (!canRunReplicas) return;
-  made = await ReplicaStack.create({ replicas: gateways, workers: 1 });
+  made = await ReplicaStack.create({ replicas: gateways, processes: 1 });
   await made.sluice("accounts", "create", "shop");
   const place = ["--account", "shop", "--environment", "production"];
   await made.sluice("applications", "create", "search", ...place);

@@ -28,7 +28,7 @@ export interface StackOptions {
   /** Default: 3. */
   readonly replicas?: number;
   /** Workers of each. Default: 2. */
-  readonly workers?: number;
+  readonly processes?: number;
   /** Default: shared in Valkey, whose decisions may take 5 s, as the machine may be busy. */
   readonly limits?: string;
   /** How long decisions wait for Valkey. Default: 5s. */
@@ -234,7 +234,7 @@ export class ReplicaStack implements AsyncDisposable {
   }
 
   #configText(dataDir: string, { address, serversAt, upstreamUrl }: ReplicaPlace): string {
-    const { workers = 2, settings = "", models, timeout = "5s" } = this.#options;
+    const { processes = 2, settings = "", models, timeout = "5s" } = this.#options;
     const seen = (url: string): string => url.replace("127.0.0.1", serversAt);
     const { limits = `{ store: "${seen(this.valkey.url)}", timeout: ${timeout} }` } = this.#options;
     return `
@@ -242,7 +242,7 @@ listen: { data: "${address}:0", admin: "127.0.0.1:0" }
 storage: { url: "${seen(this.#storageUrl)}" }
 limits: ${limits}
 data_dir: ${dataDir}
-workers: ${workers}
+processes: ${processes}
 auth: { pepper: "a pepper for tests that is long enough" }
 # The machine of the tests may be busy.
 overload: { loop_delay: 10s }

@@ -157,7 +157,7 @@ export class GatewayProcess {
     });
     const services = buildServices({
       config: {
-        workers: 1,
+        processes: 1,
         limits: { store: "memory", defaultOutputTokens: 200 },
         upstreamRequests: 1_000,
       },

@@ -52,7 +52,7 @@ class Cluster implements TestApp {
       overrides,
     });
     this.#workers = Array.from(
-      { length: config.workers },
+      { length: config.processes },
       (_, index) =>
         new WorkerProcess({
           number: index + 1,

@@ -218,7 +218,7 @@ export class CoordinationWorld {
   async startControl(): Promise<void> {
     const clock = this.#newClock();
     const coordination = new Coordination({
-      config: { ...noPlaces, workers: this.#options.workers },
+      config: { ...noPlaces, processes: this.#options.workers },
       keys: { loadKeys: async () => ({ changes: [], epoch: 0, hasMore: false }) },
       onWaited: () => undefined,
       clock: withoutTimers(clock),

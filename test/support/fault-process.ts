@@ -42,8 +42,6 @@ export async function startFaultProcess(
     listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
     storage: `{ url: "sqlite:${database}" }`,
     data_dir: dataDir,
-    // Its memory is measured.
-    workers: "1",
     shutdown: "{ pre_stop: 0s }",
     overload: "{ loop_delay: 10s }",
     telemetry: "{ log_level: info, log_format: text }",

@@ -16,7 +16,6 @@ import {
 } from "../../src/simulator/simulator.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
 import { createCluster, type TestApp } from "./cluster.ts";
-import { workersOfRun } from "./requirement.ts";
 import type { UpstreamKind as ConfiguredKind } from "../../src/upstreams/kind.ts";
 import { noLog } from "../../src/telemetry/log/log-output.ts";
 
@@ -36,7 +35,7 @@ export interface GatewayOptions {
   /** The kinds that a configuration may name, if not the built-in ones. */
   readonly kinds?: readonly ConfiguredKind[];
   readonly key?: WantedKey;
-  /** Those of one process are in it with all the rest. Default: those of the run. */
+  /** As many beside control, joined by its socket. Default: everything is in one part. */
   readonly workers?: number;
 }
 
@@ -76,13 +75,13 @@ export interface TestGateway extends AsyncDisposable {
 }
 
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
-  const { kind = "openai", workers = workersOfRun } = options;
+  const { kind = "openai", workers } = options;
   const simulator = startSimulator(options.simulator);
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const build = (sections: Readonly<Record<string, string>>): Config => {
     const base = baseSections(simulator, kind, dataDir);
     return parseTestConfig(
-      { ...base, workers: String(workers), ...options.sections, ...sections },
+      { ...base, processes: String(workers ?? 1), ...options.sections, ...sections },
       options.kinds,
     );
   };
@@ -90,7 +89,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const log: string[] = [];
   const sink = { ...noLog, write: (line: string): void => void log.push(line) };
   const passwords = cheapPasswords();
-  const create = workers > 1 ? createCluster : createApp;
+  const create = workers === undefined ? createApp : createCluster;
   const app = await create(config, { log: sink, passwords, ...options.overrides });
   const createKey: TestGateway["createKey"] = async (wanted = {}) => {
     const {

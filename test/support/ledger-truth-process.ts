@@ -56,7 +56,6 @@ export class ProcessBench implements AsyncDisposable {
       listen: `{ data: "127.0.0.1:0", admin: "127.0.0.1:0" }`,
       storage: `{ url: "sqlite:${bench.database}" }`,
       data_dir: dataDir,
-      workers: "1",
       shutdown: "{ pre_stop: 0s }",
       overload: "{ loop_delay: 10s }",
       environments: `[{ name: test, hosts: ["*"], models: ["*"] }]`,

@@ -5,9 +5,6 @@ const run = process.env["SLUICE_TEST_ALL"];
 /** True when every test must run, even without what it needs (`npm run test:all`). */
 export const isComplete = run === "1" || run === "measured";
 
-/** Workers of each gateway whose test does not say how many. */
-export const workersOfRun = Number(process.env["SLUICE_TEST_WORKERS"] ?? 1);
-
 /** Runs of a property: all of them in a complete run, a fifth in a quick one. */
 export function runsOf(all: number): number {
   return isComplete ? all : Math.ceil(all / 5);

@@ -12,7 +12,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   const environments = `
   - { name: test, hosts: [127.0.0.1], models: ["*"] }`;
-  gateway = await startGateway({ sections: { environments }, workers: 2 });
+  gateway = await startGateway({ sections: { environments }, workers: 1 });
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
@@ -70,7 +70,7 @@ const wordsOf = (name: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_, number) => `${name}-${number.toString(36).padStart(8, "0")}`);
 
 test("10,000 requests with models, paths, keys, hosts and ids of no meaning create no series", async () => {
-  // As many of each kind as get answers of both workers, and repeated ones.
+  // As many of each kind as get answers, and repeated ones.
   const statuses = await send(wordsOf("chaff", 100));
   // Reading the page makes a series, too.
   await series();

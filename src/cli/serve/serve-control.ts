@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { printBootstrap, startError } from "./start-messages.ts";
 import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
@@ -18,6 +19,10 @@ import {
   withListeners,
   type ServeArguments,
 } from "./serve-options.ts";
+
+const allCores =
+  "`processes: auto` serves calls on every core; it needs a server in limits.store, such as a " +
+  "Valkey on this machine (valkey://127.0.0.1:6379)";
 
 export interface ControlRole {
   readonly supervisor: SupervisorLink;
@@ -67,6 +72,8 @@ export async function serveControl(
       io.tellStarted(["--introduced"]);
     }
     control.events.started({ data: dataUrl, admin: adminUrl, config: settings.path });
+    const cores = availableParallelism();
+    if (config.processes === 1 && cores > 1) control.events.coresUnused({ cores, hint: allCores });
     introduced.resolve();
   });
   using _ = begun.follow({
@@ -91,7 +98,7 @@ async function checkBeforehand(config: Config, io: CommandIo): Promise<void> {
 /** Returns the path of the socket for workers. */
 function tellSettings({ config, path }: Settings, supervisor: SupervisorLink): string {
   const { logLevel, logFormat } = config.telemetry;
-  const { workers, supervisor: own } = config;
+  const { processes: workers, supervisor: own } = config;
   const dataDir = resolve(config.dataDir);
   const socket = join(dataDir, "control.sock");
   supervisor.tellSettings({

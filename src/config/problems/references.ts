@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { withSuggestion, type SettingProblem } from "../../settings/problem.ts";
 import { suggest } from "../../domain/suggest.ts";
@@ -23,6 +24,7 @@ export function referenceProblems(
     ...poolProblems(outline),
     ...fallbackProblems(outline),
     ...environmentProblems(outline),
+    ...processProblems(outline),
   ];
 }
 
@@ -47,11 +49,27 @@ const outlineSchema = z.object({
     .optional()
     .catch(undefined),
   pools: z.record(z.string(), z.unknown()).catch({}),
+  processes: z
+    .union([z.literal("auto"), z.int()])
+    .optional()
+    .catch(undefined),
+  limits: z.object({ store: textOrNothing }).optional().catch(undefined),
   environments: z.array(environment.catch({ name: undefined, hosts: [], models: [] })).catch([]),
 });
 
 interface Outline extends z.output<typeof outlineSchema> {
   readonly kinds: readonly UpstreamKind[];
+}
+
+/** Limits in the memory of one process are unknown to the others. */
+function processProblems({ processes, limits }: Outline): readonly SettingProblem[] {
+  const count = processes === "auto" ? availableParallelism() : (processes ?? 1);
+  const { store = "memory" } = limits ?? {};
+  if (count <= 1 || store !== "memory") return [];
+  const message =
+    `${count} processes need a server that counts for all of them: set limits.store to one, such ` +
+    "as a Valkey on this machine (valkey://127.0.0.1:6379), or set processes to 1";
+  return [{ path: ["processes"], message }];
 }
 
 type TargetOutline = z.output<typeof target>;

@@ -5,7 +5,7 @@ import { flag, wholeNumber } from "../../settings/values.ts";
 /** The processes of a gateway. */
 
 export const upstreamRequestsSchema = wholeNumber({
-  about: "Maximum concurrent requests to upstreams in each worker.",
+  about: "Maximum concurrent requests to upstreams in each process.",
   min: 1,
   max: 65_336,
   initial: 8192,
@@ -22,19 +22,18 @@ export const supervisorSchema = z
   .describe("The process that restarts the others.")
   .transform(({ standby }) => ({ hasStandby: standby }));
 
-/** More workers gain little, because control decides for all of them. */
-const mostWorkers = 8;
+const mostProcesses = 64;
 
-export const workersSchema = z
-  .union([z.literal("auto"), z.int().min(1).max(64)], {
+export const processesSchema = z
+  .union([z.literal("auto"), z.int().min(1).max(mostProcesses)], {
     error: "must be auto or a whole number from 1 to 64",
   })
-  .default("auto")
+  .default(1)
   .describe(
-    "Number of processes that serve calls. They share all limits and divide " +
+    "Number of processes that serve calls. Several need a server in `limits.store`. They divide " +
       "`overload.max_calls`, `http.body_memory` and `idempotency.memory_limit`. `auto`: one " +
-      "per core, at most 8.",
+      "per core.",
   )
-  .transform((workers) =>
-    workers === "auto" ? Math.min(availableParallelism(), mostWorkers) : workers,
+  .transform((processes) =>
+    processes === "auto" ? Math.min(availableParallelism(), mostProcesses) : processes,
   );

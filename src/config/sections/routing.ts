@@ -132,7 +132,7 @@ export const overloadSchema = z
       initial: "100ms",
     }),
     max_calls: wholeNumber({
-      about: "Maximum concurrent calls, divided among the workers.",
+      about: "Maximum concurrent calls, divided among the processes.",
       min: 1,
       max: 1_000_000,
       initial: 20_000,

@@ -78,8 +78,8 @@ export class ControlProcess implements AsyncDisposable {
       replica: () => ({
         configuredAt: this.#feed.generation,
         configText: this.#feed.text,
-        keysEpoch: this.#workers.appliedEpoch(this.#config.workers),
-        workers: this.#config.workers,
+        keysEpoch: this.#workers.appliedEpoch(this.#config.processes),
+        workers: this.#config.processes,
         notReady: this.#whyNotReady(),
         degraded: this.#howDegraded(),
       }),
@@ -87,7 +87,7 @@ export class ControlProcess implements AsyncDisposable {
         mergePages([telemetry.metrics.render(), await this.#workers.metrics()]),
       whyNotReady: () => this.#whyNotReady(),
       howDegraded: () => this.#howDegraded(),
-      processes: () => [this.#status, ...this.#workers.statuses(this.#config.workers)],
+      processes: () => [this.#status, ...this.#workers.statuses(this.#config.processes)],
       countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });
     const { port, storage } = this.#server;
@@ -101,7 +101,7 @@ export class ControlProcess implements AsyncDisposable {
       keys: port.keys,
       onWaited: (pool, waited) => telemetry.routing.waited({ pool, ...waited }),
     });
-    if (config.workers > 1) {
+    if (config.processes > 1) {
       telemetry.metrics.capacity.follow(() => this.#coordination.poolViews());
     }
     this.#workers = new WorkerLinks({
@@ -189,10 +189,10 @@ export class ControlProcess implements AsyncDisposable {
 
   async #reloadKeys(): Promise<boolean> {
     // With one worker, nothing here depends on keys.
-    const isShared = this.#config.workers > 1;
+    const isShared = this.#config.processes > 1;
     const reading = isShared ? this.#coordination.reloadKeys().catch(() => undefined) : undefined;
     const [hasReloaded] = await Promise.all([this.#workers.reloadKeys(), reading]);
-    const isComplete = this.#workers.appliedEpoch(this.#config.workers) !== undefined;
+    const isComplete = this.#workers.appliedEpoch(this.#config.processes) !== undefined;
     return hasReloaded && isComplete;
   }
 

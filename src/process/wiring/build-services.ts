@@ -27,7 +27,7 @@ import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 export interface ServiceOptions extends Partial<
   Pick<CallServices, "limits" | "resolveHost" | "random" | "transport">
 > {
-  readonly config: Pick<Config, "limits" | "upstreamRequests" | "workers">;
+  readonly config: Pick<Config, "limits" | "upstreamRequests" | "processes">;
   /** Forward proxies on the way to upstreams. */
   readonly proxies?: Proxies;
   /** Read at each use: a reload changes it. */
@@ -72,7 +72,7 @@ export function buildServices(options: ServiceOptions): BuiltServices {
   const limits = options.limits ?? createMemoryLimitStore({ clock, random, ...limitStoreBounds });
   const { routingEvents, units } = options;
   const { defaultOutputTokens } = config.limits;
-  const processes = options.sharing === undefined ? 1 : config.workers;
+  const processes = options.sharing === undefined ? 1 : config.processes;
   const transport = options.transport ?? newClient(options);
   const probe = options.probe ?? connectProbe({ resolveHost: resolve, clock });
   const hosts = new HostProbes(probe, clock);

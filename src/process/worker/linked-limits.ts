@@ -53,5 +53,5 @@ export function sharedCoordinator(limits: LinkedLimits | undefined): SharedCoord
 /** What the process shares about targets through control; undefined: nothing. */
 export function linkedRouting(options: DataServerOptions): SharedRouting | undefined {
   const { coordination: link, clock, config, number = 1 } = options;
-  return link && new SharedRouting({ link, clock, workers: config.workers, number });
+  return link && new SharedRouting({ link, clock, workers: config.processes, number });
 }

@@ -16,7 +16,9 @@ function configOf(text: string): Config {
 }
 
 test("the parts of all workers are together what is configured", () => {
-  const config = configOf("workers: 3\noverload: { max_calls: 20000 }");
+  const config = configOf(
+    "processes: 3\nlimits: { store: 'valkey://127.0.0.1' }\noverload: { max_calls: 20000 }",
+  );
   const parts = [1, 2, 3].map((number) => partOfConfig(config, number));
   const sumOf = (read: (config: Config) => number): number =>
     parts.reduce((sum, part) => sum + read(part), 0);
@@ -29,7 +31,9 @@ test("the parts of all workers are together what is configured", () => {
 test("the largest body and the largest answer fit into the part of each", () => {
   const limits = "body_limit: 64MiB, decompressed_limit: 128MiB";
   const answers = "answer_limit: 64MiB, memory_limit: 64MiB";
-  const config = configOf(`workers: 8\nhttp: { ${limits} }\nidempotency: { ${answers} }`);
+  const config = configOf(
+    `processes: 8\nlimits: { store: "valkey://127.0.0.1" }\nhttp: { ${limits} }\nidempotency: { ${answers} }`,
+  );
   const { http, idempotency } = partOfConfig(config, 8);
   const oneBodyBytes = 256 * 1024 * 1024;
   expect([http.bodyMemoryPerKeyBytes, http.bodyMemoryBytes]).toEqual([oneBodyBytes, oneBodyBytes]);
@@ -37,6 +41,6 @@ test("the largest body and the largest answer fit into the part of each", () => 
 });
 
 test("a single worker has all", () => {
-  const config = configOf("workers: 1");
+  const config = configOf("processes: 1");
   expect(partOfConfig(config, 1)).toBe(config);
 });

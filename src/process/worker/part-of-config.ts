@@ -6,7 +6,7 @@ import { partOf, type WorkerShare } from "./coordination/places/worker-share.ts"
  * are counted in each process. The largest body and the largest answer still fit.
  */
 export function partOfConfig(config: Config, number: number): Config {
-  const { http, overload, idempotency, workers } = config;
+  const { http, overload, idempotency, processes: workers } = config;
   if (workers === 1) return config;
   const share: WorkerShare = { workers, number };
   const oneBodyBytes = 2 * http.decompressedLimitBytes;

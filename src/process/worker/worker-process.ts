@@ -112,7 +112,7 @@ export class WorkerProcess implements AsyncDisposable {
       clock,
       randomBytes: overrides.randomBytes ?? randomBytes,
       overrides,
-      [config.workers > 1 ? "coordination" : "handover"]: this.#control.coordination,
+      [config.processes > 1 ? "coordination" : "handover"]: this.#control.coordination,
       newSharedLimits: await loadSharedLimits(config),
       number: this.#options.number,
       whyNotReady: () => this.#controlState.notReady,

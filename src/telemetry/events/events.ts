@@ -184,6 +184,11 @@ export class TelemetryEvents {
     this.#logger.log("warn", message, { cause: describeError(error) });
   }
 
+  /** One process serves calls on a machine that has more cores. */
+  coresUnused(facts: { cores: number; hint: string }): void {
+    this.#logger.log("info", "one process serves all calls", facts);
+  }
+
   started({ config = "the built-in demo", ...addresses }: StartedGateway): void {
     this.#logger.log("info", "listening", { ...addresses, config });
   }

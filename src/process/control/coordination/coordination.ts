@@ -18,7 +18,7 @@ import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 import { SharedLimits, type LimitBounds } from "./shared-limits.ts";
 
 export interface CoordinationOptions {
-  readonly config: Pick<Config, "plans" | "workers"> & PlaceConfig;
+  readonly config: Pick<Config, "plans" | "processes"> & PlaceConfig;
   readonly clock: Clock;
   readonly random: () => number;
   readonly bounds: LimitBounds;
@@ -93,12 +93,12 @@ export class Coordination {
     this.#places = new PlaceCoordination({
       clock,
       config,
-      workers: config.workers,
+      workers: config.processes,
       limits: this.#limits.store,
       units: this.#keys,
       onWaited,
     });
-    if (config.workers === 1) this.#handover = this.#newHandover();
+    if (config.processes === 1) this.#handover = this.#newHandover();
   }
 
   /** Reads the keys, and restores the limits if no worker has them. Call before workers connect. */
@@ -276,13 +276,13 @@ export class Coordination {
 
   /** Workers that would share the rest if control ended now. */
   get #workers(): number {
-    return Math.max(this.#options.config.workers, this.#members.size);
+    return Math.max(this.#options.config.processes, this.#members.size);
   }
 
   /** Whether a worker may have admitted calls alone and ended since. */
   #isAnyUnknown(members: readonly Member[]): boolean {
     const known = members.filter((member) => this.#members.has(member) && knows(member));
-    return known.length < this.#options.config.workers;
+    return known.length < this.#options.config.processes;
   }
 
   /** Adds what the ledger knows and the workers do not. */
