@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import { hasErrorCode } from "../spool/error-code.ts";
-import type { SpoolRecord } from "../spool/spool-record.ts";
-import { isOfLaterVersion, readFrame, type FrameRecords } from "./frame-records.ts";
+import { readRecord, type SpoolRecord } from "../spool/spool-record.ts";
 import { SegmentReader } from "./segment-reader.ts";
 
 /** Reads the records of one spool file and skips what is unreadable. */
@@ -9,12 +8,11 @@ export class RecordReader {
   readonly #reader: SegmentReader;
   readonly #path: string;
   #isOpen = false;
-  /** The rest of the last frame. */
-  #records: FrameRecords | undefined;
+  /** The lines of the last frame that are still to be read, the next one last. */
+  #lines: string[] = [];
   #unreadableBytes = 0;
   #readBytes = 0;
   #hasFailed = false;
-  #needsLaterVersion = false;
 
   constructor(path: string) {
     this.#path = path;
@@ -31,21 +29,22 @@ export class RecordReader {
 
   /**
    * Undefined at the end of a sealed file, or while an unsealed file has no more. Throws when the
-   * file cannot be opened, which may be retried. At the first record of a later version it always
-   * throws; only that version can store the file.
+   * file cannot be opened, which may be retried.
    */
   next(isSealed: boolean): SpoolRecord | undefined {
     this.#open();
     for (;;) {
-      if (this.#needsLaterVersion) throw new Error(`${this.#path} is of a later version`);
-      const record = this.#records?.next();
-      if (record !== undefined) return record;
-      this.#unreadableBytes += this.#records?.unreadBytes ?? 0;
-      const payload = this.#nextPayload(isSealed);
-      this.#records = payload && readFrame(payload);
-      if (payload === undefined) return undefined;
-      this.#needsLaterVersion = isOfLaterVersion(payload);
-      this.#readBytes += payload.length;
+      const line = this.#lines.pop();
+      if (line === undefined) {
+        const payload = this.#nextPayload(isSealed);
+        if (payload === undefined) return undefined;
+        this.#lines = payload.toString().split("\n").reverse();
+        this.#readBytes += payload.length;
+      } else if (line !== "") {
+        const record = readRecord(line);
+        if (record !== undefined) return record;
+        this.#unreadableBytes += Buffer.byteLength(line);
+      }
     }
   }
 

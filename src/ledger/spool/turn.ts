@@ -1,7 +1,7 @@
 import type { RecordFailure } from "../../domain/usage/call-ledger.ts";
 import type { CallEntry } from "./segment.ts";
-import type { Delivered } from "./spool-record.ts";
-import { TurnFrame } from "./turn-frame.ts";
+import { headerBytes, longestPayloadBytes, sealFrame } from "./frame.ts";
+import { writeRecord, type Delivered, type SpoolRecord } from "./spool-record.ts";
 
 /** Calls a function once, at the end of the current turn of the event loop. */
 export type AtTurnEnd = (write: () => void) => void;
@@ -17,6 +17,7 @@ export interface TurnRecords {
   readonly resolve: (failure: RecordFailure) => void;
 }
 
+const mostBytesPerUnit = 3;
 /** A turn with more bytes is written in several parts. */
 const longestTurnBytes = 256 * 1024;
 
@@ -56,18 +57,18 @@ export class Turn {
   add(entry: CallEntry): Promise<RecordFailure> {
     const { call, delivered, record } = entry;
     if (record !== undefined) {
-      this.#frame.close(record);
+      this.#frame.add({ kind: "close", record });
       this.#ended.push(entry);
     } else if (call !== undefined) {
-      this.#frame.open(call);
+      this.#frame.add({ kind: "open", call });
       this.#opened.push(entry);
-      if (delivered !== undefined) this.#frame.checkpoint(call.id, delivered);
+      if (delivered !== undefined) this.#add(call.id, delivered);
     }
     return this.#awaitEnd();
   }
 
   checkpoint(callId: string, delivered: Delivered): void {
-    this.#frame.checkpoint(callId, delivered);
+    this.#add(callId, delivered);
     void this.#awaitEnd();
   }
 
@@ -82,6 +83,10 @@ export class Turn {
     return { frame: this.#frame.take(), opened, ended, resolve: written.resolve };
   }
 
+  #add(id: string, delivered: Delivered): void {
+    this.#frame.add({ kind: "checkpoint", id, delivered });
+  }
+
   #awaitEnd(): Promise<RecordFailure> {
     const { promise } = (this.#written ??= Promise.withResolvers());
     if (this.#frame.bytes > longestTurnBytes) {
@@ -91,5 +96,41 @@ export class Turn {
       this.#atTurnEnd(this.#atEnd);
     }
     return promise;
+  }
+}
+
+/** The frame of the current turn. The lines of its records are put into one buffer as they arrive. */
+class TurnFrame {
+  #buffer = Buffer.alloc(64 * 1024);
+  #end = headerBytes;
+
+  get bytes(): number {
+    return this.#end === headerBytes ? 0 : this.#end;
+  }
+
+  /** Throws a `RangeError` for a record that readers would reject. */
+  add(record: SpoolRecord): void {
+    const line = writeRecord(record);
+    this.#reserve(line.length * mostBytesPerUnit);
+    const end = this.#end + this.#buffer.write(line, this.#end);
+    if (end - headerBytes > longestPayloadBytes) {
+      throw new RangeError(`a record that would make a frame of ${end - headerBytes} bytes`);
+    }
+    this.#end = end;
+  }
+
+  /** Returns the whole frame, valid until the next record is added, and begins the next one. */
+  take(): Uint8Array {
+    const frame = sealFrame(this.#buffer.subarray(0, this.#end));
+    this.#end = headerBytes;
+    return frame;
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#end + bytes;
+    if (needed <= this.#buffer.length) return;
+    const larger = Buffer.alloc(needed * 2);
+    larger.set(this.#buffer.subarray(0, this.#end));
+    this.#buffer = larger;
   }
 }
