@@ -29,11 +29,6 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   },
   {
-    name: "migrate",
-    summary: "bring the schema of the database up to date",
-    load: async () => (await import("./database/migrate-command.ts")).migrateCommand,
-  },
-  {
     name: "copy",
     summary: "copy the database of a gateway to PostgreSQL, or back to SQLite",
     load: async () => (await import("./database/copy-command.ts")).copyCommand,

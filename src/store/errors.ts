@@ -43,14 +43,9 @@ export class UnreadableUrlFile extends UnusableDatabase {
   }
 }
 
-/** The database was written by a newer version of Sluice. */
-export class SchemaTooNew extends UnusableDatabase {
-  override readonly name = "SchemaTooNew";
-}
-
-/** The schema must be brought up to date first, which this gateway does not do. */
-export class SchemaTooOld extends UnusableDatabase {
-  override readonly name = "SchemaTooOld";
+/** The schema of the database is not the one of this version of Sluice. */
+export class OtherSchema extends UnusableDatabase {
+  override readonly name = "OtherSchema";
 }
 
 /** The database does not belong to this installation. */

@@ -22,7 +22,6 @@ const usualAuth = 'auth: { peppers: ["a pepper for tests that is long enough"] }
 
 interface Settings {
   readonly auth?: string;
-  readonly migrate?: string;
   /** Name of the data directory. */
   readonly place?: string;
 }
@@ -32,14 +31,14 @@ function sluice(url: string, ...command: readonly string[]): Promise<Told> {
 }
 
 async function sluiceWith(
-  { auth = usualAuth, migrate = "auto", place }: Settings,
+  { auth = usualAuth, place }: Settings,
   url: string,
   ...command: readonly string[]
 ): Promise<Told> {
   const path = await folder.write(
     "sluice.yaml",
     `data_dir: ${folder.path}/${place ?? new URL(url).pathname.slice(1)}
-storage: { url: "${url}", migrate: ${migrate} }
+storage: { url: "${url}" }
 environments: [{ name: production, hosts: ["*"], models: ["*"] }]
 upstreams: { server: { kind: openai, base_url: "http://127.0.0.1:9/v1", api_key: k } }
 models:
@@ -50,6 +49,9 @@ ${auth}
   const { exitCode, output, errors } = await runHere([...command, "--config", path]);
   return { exitCode, text: output.replaceAll(/\s+/g, " "), errors };
 }
+
+/** As the first use of a database does. */
+const createSchema = (url: string): Promise<Told> => sluice(url, "accounts", "list", "--offline");
 
 const doctor = (url: string): Promise<Told> => sluice(url, "doctor", "--no-targets");
 
@@ -66,13 +68,13 @@ describeWithPostgres((databases) => {
     const empty = await doctor(url);
     expect(empty.exitCode).toBe(0);
     expect(empty.text).toMatch(/ok database PostgreSQL \d\d answers/);
-    expect(empty.text).toContain("note database its schema is 0; the next start brings it to");
+    expect(empty.text).toContain("note database it is empty: the first start creates its schema");
     expect(empty.text).toContain("ok clock agrees with the database");
     expect(empty.text).toMatch(
       /ok database \d+ connections left, of which a gateway takes up to 11/,
     );
-    await sluice(url, "migrate");
-    expect((await doctor(url)).text).toMatch(/ok database its schema \d+ is up to date/);
+    await createSchema(url);
+    expect((await doctor(url)).text).toMatch(/ok database its schema \d+ is that of this version/);
   });
 
   test("a server that is read-only, or of which few connections are left, is told", async () => {
@@ -91,23 +93,19 @@ describeWithPostgres((databases) => {
 
   test("a user without rights is told", async () => {
     const url = await databases.server.createDatabase();
-    await sluice(url, "migrate");
+    await createSchema(url);
     await run(url, "CREATE ROLE guest LOGIN");
     const { exitCode, text } = await doctor(url.replace("sluice@", "guest@"));
     expect(exitCode).toBe(1);
     expect(text).toContain("FAILED database the user cannot create tables, or does not own them");
   });
 
-  test("what a start refuses is told with what to do: pepper, installation, missing schema", async () => {
+  test("what a start refuses is told with what to do: pepper and installation", async () => {
     const url = await databases.server.createDatabase();
     const examine = (settings: Settings, at = url) =>
       sluiceWith(settings, at, "doctor", "--no-targets");
-    const missing = await examine({ migrate: "check" });
-    expect(missing.exitCode).toBe(1);
-    expect(missing.text).toContain("has no schema yet");
-    expect(missing.text).toContain("To do: run `npx sluice migrate --config ");
-    await sluice(url, "migrate");
-    expect((await examine({ migrate: "check" })).exitCode).toBe(0);
+    await createSchema(url);
+    expect((await examine({})).exitCode).toBe(0);
 
     const peppers = 'auth: { peppers: ["another pepper for tests, long enough"] }';
     for (const settings of [{ auth: peppers }, { auth: "", place: "second" }]) {
@@ -124,19 +122,6 @@ describeWithPostgres((databases) => {
     const lost = await examine({ place: name }, other);
     expect(lost.text).toContain("is empty To do: ");
     expect(lost.text).toContain("name another, empty data_dir");
-  });
-
-  test("the command that makes the schema is told with the options that were given", async () => {
-    const url = await databases.server.createDatabase();
-    const place = ["--data-dir", `${folder.path}/other place`];
-    const { text } = await sluiceWith(
-      { migrate: "check" },
-      url,
-      "doctor",
-      "--no-targets",
-      ...place,
-    );
-    expect(text).toMatch(/ sluice migrate --config \S+ --data-dir '[^']+other place'`/);
   });
 
   test("a database that is not there is to be made", async () => {
@@ -159,7 +144,7 @@ describeWithPostgres((databases) => {
     expect(text).toContain("To do: add an sslmode to storage.url");
     expect(text).not.toContain("refuses the user");
     const from = await databases.server.createDatabase();
-    await sluice(from, "migrate");
+    await createSchema(from);
     const { exitCode, errors } = await runHere(["copy", "--from", from, "--to", url]);
     expect(exitCode).toBe(1);
     expect(errors).toContain("its URL has no sslmode");
@@ -174,20 +159,20 @@ describeWithPostgres((databases) => {
     expect(text).toContain(reason);
     expect(text).toContain("To do: correct the path");
     expect((await sluice(wrong, "serve")).errors).toContain(`cannot start: ${reason}`);
-    expect((await sluice(wrong, "migrate")).errors).toContain(reason);
+    expect((await sluice(wrong, "accounts", "list", "--offline")).errors).toContain(reason);
     const from = await databases.server.createDatabase();
-    await sluice(from, "migrate");
+    await createSchema(from);
     const copied = await runHere(["copy", "--from", from, "--to", wrong]);
     expect(copied.errors).toContain(`sslrootcert of ${url} names a file`);
   });
 
-  test("a schema that is too new is told", async () => {
+  test("a schema of another version is told", async () => {
     const url = await databases.server.createDatabase();
-    await sluice(url, "migrate");
-    await run(url, "UPDATE schema_version SET version = 999, compatible_since = 999");
+    await createSchema(url);
+    await run(url, "UPDATE schema_version SET version = 999");
     const { exitCode, text } = await doctor(url);
     expect(exitCode).toBe(1);
-    expect(text).toContain("was written by a newer version of Sluice");
+    expect(text).toContain("has the schema 999");
   });
 
   test("a server that does not answer is told, without the password", async () => {

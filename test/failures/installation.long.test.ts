@@ -12,8 +12,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { installation } from "../../src/store/sqlite/migrations/installation.ts";
-import { migrations } from "../../src/store/sqlite/connection/migrations.ts";
 import { createKeyOf } from "../support/process-key.ts";
 import { runSluice, startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { eventually } from "./outage-gateway.ts";
@@ -80,43 +78,6 @@ function editConfig({ configPath }: ProcessFolder, from: string, to: string): vo
   writeFileSync(configPath, text.replace(from, to));
 }
 
-/** Undoes the migration that records the installation, and all later ones. */
-const withoutInstallation = `
-  DROP TABLE installation;
-  DROP TABLE schema_version;
-  DROP TABLE replicas;
-  DROP TABLE audit_head;
-  DROP INDEX management_tokens_by_parent;
-  DROP INDEX usage_overruns;
-  DROP INDEX keys_by_limit_scope;
-  DROP TABLE left_limit_scopes;
-  ${[
-    ...["pepper", "seal"].map((column) => ["audit", column]),
-    ...["at", "removed_at", "kept_ms", "pepper", "seal"].map((column) => ["audit_anchor", column]),
-    ["secrets", "pepper"],
-    ["management_tokens", "pepper"],
-    ["management_tokens", "parent_id"],
-    ["usage", "reserved_tokens"],
-    ...["usage", "usage_minutes", "usage_hours", "usage_days"].map((table) => [
-      table,
-      "cache_write_tokens",
-    ]),
-    ["keys", "limit_scope"],
-    ["keys", "name"],
-    ...["requests_per_minute", "tokens_per_minute"].map((column) => ["accounts", column]),
-  ]
-    .map(([table, column]) => `ALTER TABLE ${table} DROP COLUMN ${column};`)
-    .join("\n")}
-`;
-
-/** The state that a version without installations leaves. */
-function forgetInstallation({ databasePath, dataDir }: ProcessFolder): void {
-  using database = new Database(databasePath);
-  database.run(withoutInstallation);
-  database.run(`PRAGMA user_version = ${migrations.findIndex(({ sql }) => sql === installation)}`);
-  rmSync(join(dataDir, "installation"));
-}
-
 const filesOf = (path: string): readonly string[] =>
   existsSync(path) ? readdirSync(path).toSorted() : [];
 
@@ -169,22 +130,6 @@ describe("a start is refused", () => {
     await expectRefused(folder, "slucie.db is missing.");
   }, 60_000);
 
-  test("when the database is missing and only a pepper of an earlier version is left", async () => {
-    await using folder = await makeUsedFolder();
-    forgetInstallation(folder);
-    removeDatabase(folder);
-    rmSync(folder.spoolPath, { recursive: true });
-    await expectRefused(folder, "is missing.");
-  }, 60_000);
-
-  test("when the database is missing and only calls of an earlier version are left in the spool", async () => {
-    await using folder = await makeUsedFolder("a pepper for tests that is long enough");
-    forgetInstallation(folder);
-    removeDatabase(folder);
-    writeFileSync(join(folder.spoolPath, "99999999.spool"), "calls that were not stored");
-    await expectRefused(folder, "is missing.");
-  }, 60_000);
-
   test("when the database belongs to another installation", async () => {
     await using folder = await makeUsedFolder();
     await using other = await makeOtherFolder();
@@ -200,13 +145,6 @@ describe("a start is refused", () => {
     expect(existsSync(folder.pepperPath)).toBe(false);
     renameSync(`${folder.pepperPath}.away`, folder.pepperPath);
     await serveOnce(folder, folder.key);
-  }, 60_000);
-
-  test("when the pepper is missing and the database is older than the record of its pepper", async () => {
-    await using folder = await makeUsedFolder();
-    forgetInstallation(folder);
-    rmSync(folder.pepperPath);
-    await expectRefused(folder, `${folder.pepperPath} is missing`);
   }, 60_000);
 
   test("when the file has another pepper", async () => {
@@ -259,14 +197,6 @@ describe("a start is not refused", () => {
     renameSync(`${databasePath}.backup`, databasePath);
     await serveOnce(folder, folder.key);
     await serveOnce(folder, later, 401);
-  }, 60_000);
-
-  test("when everything is of an earlier version, and from then on it belongs together", async () => {
-    await using folder = await makeUsedFolder();
-    forgetInstallation(folder);
-    await serveOnce(folder, folder.key);
-    rmSync(folder.pepperPath);
-    await expectRefused(folder, `${folder.pepperPath} is missing`);
   }, 60_000);
 
   test("when the data directory is lost but the pepper is there", async () => {

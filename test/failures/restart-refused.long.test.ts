@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { migrations } from "../../src/store/sqlite/connection/migrations.ts";
-import { copyOfThis, type OtherProgram } from "../replicas/other-programs.ts";
+import { schemaVersion } from "../../src/store/schema-version.ts";
+import { copyOfThis, type OtherProgram } from "../support/program-copy.ts";
 import { until } from "../support/ledger-truth-process.ts";
 import { describeWithPostgres } from "../support/postgres-databases.ts";
 import { createKeyOf } from "../support/process-key.ts";
@@ -36,13 +36,6 @@ function edit(path: string, from: string, to: string): void {
   writeFileSync(path, text.replace(from, to));
 }
 
-/** Adds a step to the schema of the program on disk. */
-function addStep(): void {
-  const path = join(program.folder, "src/store/sqlite/connection/migrations.ts");
-  const step = `  { name: "next", sql: "CREATE TABLE regions (id text)", compatibleSince: 17 },\n];`;
-  edit(path, "\n];", `\n${step}`);
-}
-
 const pids = (): readonly number[] => [serving.controlPid, serving.workerPid];
 
 function run(...commandLine: readonly string[]) {
@@ -70,21 +63,12 @@ describe("with a database in a file", () => {
   beforeEach(() => serve());
   afterEach(end);
 
-  test("a restart without the steps of the schema that the new program needs is refused", async () => {
-    const known = migrations.length;
-    edit(folder.configPath, "storage: {", "storage: { migrate: check,");
-    addStep();
-    await expectRefused(`has the schema ${known}, and this version needs ${known + 1}`);
-    // The check itself changes no schema, also where a start would.
-    edit(folder.configPath, "migrate: check,", "");
-    edit(folder.configPath, "models:\n", "modls: {}\nmodels:\n");
-    await expectRefused("modls");
+  test("a restart of a program with another schema is refused", async () => {
+    const path = join(program.folder, "src/store/schema-version.ts");
+    edit(path, `schemaVersion = ${schemaVersion};`, `schemaVersion = ${schemaVersion + 1};`);
+    await expectRefused(`has the schema ${schemaVersion}, and this version of Sluice works with`);
     using database = new Database(folder.databasePath, { readonly: true });
-    expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: known });
-    edit(folder.configPath, "modls: {}\n", "");
-    expect(await restart()).toEqual([0, "restarted\n"]);
-    expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: known + 1 });
-    expect(await callWith(serving, key)).toBe(200);
+    expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: schemaVersion });
   }, 90_000);
 
   test("a restart with another pepper or another installation's database is refused", async () => {

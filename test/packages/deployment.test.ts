@@ -86,7 +86,7 @@ test("the values of the chart have a valid configuration that drains in time", (
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const { preStopMs, drainTimeoutMs } = parsed.config.shutdown;
   expect(values.terminationGracePeriodSeconds * 1000).toBeGreaterThan(preStopMs + drainTimeoutMs);
-  expect(parsed.config.storage).toMatchObject({ backend: "postgres", migrates: false });
+  expect(parsed.config.storage).toMatchObject({ backend: "postgres" });
 });
 
 testNeeding("systemd-analyze")("systemd knows every setting of the unit", async () => {

@@ -26,7 +26,7 @@ const variants: Readonly<Record<string, readonly string[]>> = {
     "--set=serviceMonitor.labels.release=prometheus",
   ],
   "with as little as possible": [
-    "--set=secrets.values.SLUICE_PEPPER=secret,migration.enabled=false",
+    "--set=secrets.values.SLUICE_PEPPER=secret",
     "--set=podDisruptionBudget.enabled=false,networkPolicy.enabled=false",
   ],
 };

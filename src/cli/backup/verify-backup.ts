@@ -4,10 +4,10 @@ import type { Config } from "../../config/config.ts";
 import { Peppers } from "../../domain/keys/peppers.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { DatabaseFacts } from "../../store/installation.ts";
-import { SchemaTooNew } from "../../store/errors.ts";
-import { refuseIfTooNew } from "../../store/schema-version.ts";
+import { OtherSchema } from "../../store/errors.ts";
+import { refuseOtherSchema } from "../../store/schema-version.ts";
 import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
-import { inspectSchema } from "../../store/sqlite/connection/schema-row.ts";
+import { inspectFile } from "../../store/sqlite/connection/inspect-file.ts";
 import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
 import { CommandError } from "../command.ts";
 import { readTextFile } from "../read-input.ts";
@@ -43,12 +43,10 @@ async function checkDatabase(path: string, { version }: Manifest): Promise<Datab
   const problem = await examineDatabase(path);
   if (problem !== undefined) throw new CommandError(`${path} is damaged: ${problem}`);
   try {
-    refuseIfTooNew(inspectSchema(path));
+    refuseOtherSchema(inspectFile(path).schema);
   } catch (error) {
-    if (!(error instanceof SchemaTooNew)) throw error;
-    throw new CommandError(
-      `${path} is of a newer version of Sluice (${version}): ${error.message}`,
-    );
+    if (!(error instanceof OtherSchema)) throw error;
+    throw new CommandError(`${path} is of Sluice ${version}: ${error.message}`);
   }
   return inspectDatabase(path);
 }

@@ -1,19 +1,12 @@
 import type { Config } from "../../config/config.ts";
-import {
-  SchemaTooOld,
-  StorageUnavailable,
-  UnusableDatabase,
-  WrongDatabase,
-} from "../../store/errors.ts";
+import { StorageUnavailable, WrongDatabase } from "../../store/errors.ts";
 import type { InspectedDatabase } from "../../store/installation.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { refuseOthers } from "../../store/installation/refuse-others.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
-import { type SchemaCheck, stepsToRun } from "../../store/schema-version.ts";
+import { type FoundSchema, refuseOtherSchema } from "../../store/schema-version.ts";
 import { inspectFile } from "../../store/sqlite/connection/inspect-file.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
-import { commandLine } from "../program.ts";
-import type { SettingsArguments } from "../serve/load-settings.ts";
 import { adviceOnDatabase } from "./database-advice.ts";
 import type { Finding } from "./finding.ts";
 
@@ -28,18 +21,16 @@ type Services = Pick<CommandIo, "clock" | "random">;
 export async function checkDatabase(
   config: Pick<Config, "storage" | "dataDir" | "auth">,
   services: Services,
-  chosen: SettingsArguments,
 ): Promise<readonly Finding[]> {
   const { storage } = config;
   const { clock } = services;
-  const migrate = commandLine("migrate", chosen);
   try {
-    if (storage.backend === "sqlite") return checkFile(config, services, migrate);
+    if (storage.backend === "sqlite") return checkFile(config, services);
     const facts = await inspectServer(storage.url.reveal(), () => clock.now());
     const owner = checkOwner(config, services, facts);
     return [
       ...checkServer(facts),
-      ...(owner.length > 0 ? owner : [checkSchema(facts.schema, storage.migrates, migrate)]),
+      ...(owner.length > 0 ? owner : [checkSchema(facts.schema)]),
       checkClock(facts),
       checkConnections(facts, storage.poolSize),
     ];
@@ -54,14 +45,13 @@ export async function checkDatabase(
 function checkFile(
   config: Pick<Config, "storage" | "dataDir" | "auth">,
   services: Services,
-  migrate: string,
 ): readonly Finding[] {
-  const { path, migrates } = config.storage;
+  const { path } = config.storage;
   try {
     const facts = inspectFile(path);
     const owner = checkOwner(config, services, facts);
     if (owner.length > 0 || facts.database.state === "missing") return owner;
-    return [checkSchema(facts.schema, migrates, migrate)];
+    return [checkSchema(facts.schema)];
   } catch (error) {
     return [preventsStart(error)];
   }
@@ -105,8 +95,7 @@ function checkServer({ version, encoding, isReplica, isReadOnly }: ServerFacts):
   return findings;
 }
 
-/** `migrate`: the command that brings the schema up to date. */
-function checkSchema(schema: SchemaCheck | undefined, migrates: boolean, migrate: string): Finding {
+function checkSchema(schema: FoundSchema | undefined): Finding {
   if (schema === undefined) {
     const advice =
       "make the user of storage.url the owner of the database and of all tables in its schema, " +
@@ -114,15 +103,12 @@ function checkSchema(schema: SchemaCheck | undefined, migrates: boolean, migrate
     return failed("the user cannot create tables, or does not own them all", advice);
   }
   try {
-    const due = stepsToRun(schema, migrates);
-    if (due.length === 0) return ok(`its schema ${schema.found.version} is up to date`);
-    const text = `its schema is ${schema.found.version}; the next start brings it to ${schema.migrations.length}`;
-    return { state: "note", subject, text };
+    refuseOtherSchema(schema);
   } catch (error) {
-    if (!(error instanceof UnusableDatabase)) throw error;
-    const isOlder = error instanceof SchemaTooOld;
-    return failed(error.message, isOlder ? `run \`${migrate}\`` : "install that version here");
+    return preventsStart(error);
   }
+  if (schema.version > 0) return ok(`its schema ${schema.version} is that of this version`);
+  return { state: "note", subject, text: "it is empty: the first start creates its schema" };
 }
 
 function checkClock({ aheadMs }: ServerFacts): Finding {

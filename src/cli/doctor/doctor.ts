@@ -78,7 +78,7 @@ async function examine({ chosen, asksTargets, tell }: Examination, io: CommandIo
     return tell([{ state: "failed", subject: "environment", text: config.message }]);
   }
   tell(checkMachine(config));
-  tell(await checkDatabase(config, io, chosen));
+  tell(await checkDatabase(config, io));
   tell(await checkLimitStore(config, io));
   tell(await checkGateway(config.dataDir, chosen, io));
   if (asksTargets && path !== undefined) tell(await checkTargets(config, io));

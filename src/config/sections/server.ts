@@ -39,21 +39,13 @@ export const storageSchema = z
       max: 200,
       initial: 10,
     }),
-    migrate: z
-      .enum(["auto", "check"])
-      .prefault("auto")
-      .describe(
-        "`auto` brings an older schema up to date at the start. `check` refuses it, for gateways " +
-          "whose schema `sluice migrate` updates before they are deployed.",
-      ),
   })
   .prefault({})
   .describe("The database of keys and of the usage ledger.")
-  .transform(({ url, pool_size: poolSize, migrate }) => {
-    const migrates = migrate === "auto";
-    if (!isPostgres(url)) return { backend: "sqlite" as const, path: url.slice(7), migrates };
+  .transform(({ url, pool_size: poolSize }) => {
+    if (!isPostgres(url)) return { backend: "sqlite" as const, path: url.slice(7) };
     const path = nameOfDatabase(url);
-    return { backend: "postgres" as const, path, url: new Secret(url), poolSize, migrates };
+    return { backend: "postgres" as const, path, url: new Secret(url), poolSize };
   });
 
 function isPostgres(url: string): boolean {

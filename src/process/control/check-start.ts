@@ -2,7 +2,7 @@ import type { Config } from "../../config/config.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
 import { Installation, type InstallationServices } from "../../store/installation/installation.ts";
 import { refuseOthers } from "../../store/installation/refuse-others.ts";
-import { stepsToRun } from "../../store/schema-version.ts";
+import { refuseOtherSchema } from "../../store/schema-version.ts";
 import { inspectStorage } from "../wiring/inspect-storage.ts";
 
 /**
@@ -19,7 +19,7 @@ export async function checkStart(
   const facts = await inspectStorage(storage, services.clock).catch(passUnavailable);
   if (facts === undefined) return;
   refuseOthers(facts, owner);
-  if (facts.schema !== undefined) stepsToRun(facts.schema, storage.migrates);
+  if (facts.schema !== undefined) refuseOtherSchema(facts.schema);
 }
 
 function passUnavailable(error: unknown): undefined {

@@ -4,9 +4,6 @@ import type { ControlStore } from "../../store/control-store.ts";
 import type { ReplicaStore } from "../../store/replicas.ts";
 import { openStores as openPostgres } from "../../store/postgres/open-stores.ts";
 import { openStores as openSqlite, type StoreOptions } from "../../store/sqlite/open-stores.ts";
-import { inspectSchema as inspectPostgres } from "../../store/postgres/connection/inspect-server.ts";
-import type { SchemaCheck } from "../../store/schema-version.ts";
-import { inspectSchema as inspectSqlite } from "../../store/sqlite/connection/schema-row.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
 import type { UsageReports } from "../../store/usage-reports.ts";
 
@@ -38,18 +35,11 @@ export function openDatabaseStores(
 ): DatabaseStores {
   switch (storage.backend) {
     case "sqlite":
-      return openSqlite(storage.path, clock, { migrates: storage.migrates, ...options });
+      return openSqlite(storage.path, clock, options);
     case "postgres": {
       const { examine: _, ...ofServer } = options;
-      const { poolSize, migrates } = storage;
-      return openPostgres(storage.url.reveal(), clock, { poolSize, migrates, ...ofServer });
+      const { poolSize } = storage;
+      return openPostgres(storage.url.reveal(), clock, { poolSize, ...ofServer });
     }
   }
-}
-
-/** Reads the schema of the configured database, without changing it. Throws `StorageUnavailable`. */
-export async function inspectSchema(storage: Config["storage"]): Promise<SchemaCheck> {
-  return storage.backend === "sqlite"
-    ? inspectSqlite(storage.path)
-    : inspectPostgres(storage.url.reveal());
 }

@@ -2,12 +2,12 @@ import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { InspectedDatabase } from "../../store/installation.ts";
 import { inspectServer } from "../../store/postgres/connection/inspect-server.ts";
-import type { SchemaCheck } from "../../store/schema-version.ts";
+import type { FoundSchema } from "../../store/schema-version.ts";
 import { inspectFile } from "../../store/sqlite/connection/inspect-file.ts";
 
 export interface InspectedStorage extends InspectedDatabase {
   /** Undefined if the user may not change it. */
-  readonly schema: SchemaCheck | undefined;
+  readonly schema: FoundSchema | undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ import { PostgresUsageStore } from "./usage/usage-store.ts";
 
 export interface StoreOptions extends Pick<
   PostgresOptions,
-  "owner" | "migrates" | "onTrouble" | "onRecovered" | "poolSize"
+  "owner" | "onTrouble" | "onRecovered" | "poolSize"
 > {
   readonly peppers: Peppers;
   /** Called for calls that came too late to be stored. */

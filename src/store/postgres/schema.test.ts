@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
-import { migrations } from "../sqlite/connection/migrations.ts";
+import { schema } from "../sqlite/schema.ts";
 
 interface Column {
   readonly table: string;
@@ -25,15 +25,14 @@ describeWithPostgres(({ connect }) => {
 
 function columnsInSqlite(): Column[] {
   using database = new Database(":memory:");
-  for (const step of migrations) database.run(step.sql);
+  database.run(schema);
   // A text as primary key may be null in SQLite.
   return database
     .query<{ table: string; column: string; isNullable: number }, []>(
       `SELECT tables.name AS "table", columns.name AS "column",
          NOT columns."notnull" AND columns.pk = 0 AS isNullable
        FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
-       WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
-         AND tables.name <> 'schema_version'`,
+       WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'`,
     )
     .all()
     .map((row) => ({ ...row, isNullable: row.isNullable === 1 }));

@@ -20,7 +20,7 @@ export interface SqliteStores {
 
 export interface StoreOptions extends Pick<
   SqliteOptions,
-  "owner" | "migrates" | "examine" | "onTrouble" | "onRecovered"
+  "owner" | "examine" | "onTrouble" | "onRecovered"
 > {
   readonly peppers: Peppers;
   /** Called for calls that came too late to be stored. */

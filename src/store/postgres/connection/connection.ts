@@ -23,8 +23,6 @@ export interface PostgresOptions extends PoolOptions {
   readonly seals?: AuditSeals | undefined;
   /** Checks that the database is the right one. */
   readonly owner?: DatabaseOwner | undefined;
-  /** Whether to bring an older schema up to date. Default true. */
-  readonly migrates?: boolean | undefined;
   /** Called once when the database stops working. */
   onTrouble?(what: string, error: unknown): void;
   onRecovered?(): void;
@@ -171,13 +169,13 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
 
   /** On a connection of its own, because a step of the schema may take long. */
   async #check(): Promise<void> {
-    const { owner, seals, migrates = true } = this.#options;
+    const { owner, seals } = this.#options;
     let client: Client | undefined;
     try {
       client = await createClient(this.#options);
       await client.connect();
       const isCreating = !this.#wasPrepared;
-      await prepareDatabase(client, { name: this.#name, isCreating, migrates, owner, seals });
+      await prepareDatabase(client, { name: this.#name, isCreating, owner, seals });
       this.#wasPrepared = true;
       this.#proveWorking(false);
     } catch (error) {

@@ -5,7 +5,7 @@ import {
   type CopiedRow,
   CopyRefused,
   type CopyTarget,
-  refuseOtherSchema,
+  refuseOldSchema,
 } from "../../repositories/copy/copy-place.ts";
 import { UnusableDatabase } from "../../errors.ts";
 import { storableText } from "../../repositories/storable-text.ts";
@@ -13,10 +13,9 @@ import type { Queries, SqlValue } from "../../repositories/tables.ts";
 import { addPartitions } from "../usage/usage-partitions.ts";
 import { rowsOf, type SetRow } from "../usage/row-set.ts";
 import { beginAlone, beginCopying } from "./lanes.ts";
-import { migrations } from "./migrations.ts";
 import { createClient } from "./pool.ts";
 import { meaningOf, troubleOf } from "./postgres-trouble.ts";
-import { prepareDatabase, readSchema } from "./prepare-database.ts";
+import { prepareDatabase, readVersion } from "./prepare-database.ts";
 import { inSession } from "./session.ts";
 
 /** Opens a database that no gateway uses. Throws `CopyRefused`. */
@@ -35,9 +34,9 @@ export async function openPlace(
     );
     await client.query(beginCopying);
     await refuseUsers(client, name);
-    const ready = { isCreating, migrates: isCreating, mayBeCopy: true };
+    const ready = { isCreating, mayBeCopy: true };
     await prepareDatabase(client, { name, ...ready, owner: undefined, seals: undefined });
-    refuseOtherSchema({ name, found: await readSchema(client), migrations });
+    refuseOldSchema({ name, version: await readVersion(client) });
     return new ServerDatabase(name, client);
   } catch (error) {
     client.end().catch(() => undefined);

@@ -3,17 +3,16 @@ import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable } from "../../errors.ts";
 import type { InspectedDatabase } from "../../installation.ts";
 import { progressTable } from "../../repositories/copy/copy-place.ts";
-import type { SchemaCheck } from "../../schema-version.ts";
+import type { FoundSchema } from "../../schema-version.ts";
 import { hasTable, readFacts } from "./installation-row.ts";
-import { migrations } from "./migrations.ts";
 import { createClient } from "./pool.ts";
 import { troubleOf } from "./postgres-trouble.ts";
-import { readSchema } from "./prepare-database.ts";
+import { readVersion } from "./prepare-database.ts";
 
 /** What decides whether a gateway can use a server. */
 export interface ServerFacts extends InspectedDatabase {
   /** Undefined if the user may not create tables, or not change those that exist. */
-  readonly schema: SchemaCheck | undefined;
+  readonly schema: FoundSchema | undefined;
   /** Of the server, such as 150018 for 15.18. */
   readonly version: number;
   readonly encoding: string;
@@ -68,19 +67,12 @@ export async function inspectServer(url: string, now: () => number): Promise<Ser
     const hasRights = mayCreate && foreignTables === 0;
     return {
       ...facts,
-      schema: hasRights ? { name, found: await readSchema(client), migrations } : undefined,
+      schema: hasRights ? { name, version: await readVersion(client) } : undefined,
       database: hasRights ? await readFacts(client, name) : undefined,
       isUnfinishedCopy: await hasTable(client, progressTable),
       // The server's answer was made in the middle of the wait for it.
       aheadMs: serverNow - (askedAt + now()) / 2,
     };
-  });
-}
-
-/** Reads the schema of a database, without changing it. Throws `StorageUnavailable`. */
-export function inspectSchema(url: string): Promise<SchemaCheck> {
-  return withClient(url, async (client, name) => {
-    return { name, found: await readSchema(client), migrations };
   });
 }
 

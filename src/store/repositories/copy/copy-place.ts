@@ -1,4 +1,4 @@
-import { type SchemaCheck, stepsToRun } from "../../schema-version.ts";
+import { type FoundSchema, refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
 import type { Queries, SqlValue } from "../tables.ts";
 
 /** A row by the names of its columns in the database. */
@@ -20,12 +20,10 @@ export interface CopyTarget extends CopyPlace {
 /** The table of an unfinished copy, by which gateways refuse it. */
 export const progressTable = "sluice_copy";
 
-/** Throws for a source or target of another schema than that of this program. */
-export function refuseOtherSchema(check: SchemaCheck): void {
-  stepsToRun(check, false);
-  const { name, found, migrations } = check;
-  if (found.version === migrations.length) return;
-  throw new CopyRefused(`${name} is of a newer version of Sluice. Please copy it with that one.`);
+/** Throws for a source or target without the schema of this program. */
+export function refuseOldSchema(found: FoundSchema): void {
+  refuseOtherSchema(found);
+  if (found.version !== schemaVersion) throw new CopyRefused(`${found.name} is empty`);
 }
 
 /** Why databases cannot be copied, for the operator. */

@@ -14,10 +14,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
-import { SchemaTooNew, StorageUnavailable } from "../../errors.ts";
+import { OtherSchema, StorageUnavailable } from "../../errors.ts";
+import { schemaVersion } from "../../schema-version.ts";
 import { SqliteConnection } from "./connection.ts";
 import { examineDatabase } from "./examine-database.ts";
-import { migrations } from "./migrations.ts";
 import type { ExamineDatabase } from "./soundness.ts";
 
 const garbage = "this is no database, and it is long enough to look like one. ".repeat(300);
@@ -409,15 +409,15 @@ test("a file that is no database is refused when it is opened, and stays unchang
   rmSync(bench.folder, { recursive: true, force: true });
 });
 
-test("a database of a newer version is refused with that error", async () => {
+test("a database of another version is refused with that error", async () => {
   const bench = new Bench();
   mkdirSync(dirname(bench.path));
   const newer = new Database(bench.path, { create: true });
-  newer.run(`PRAGMA user_version = ${migrations.length + 1}`);
+  newer.run(`PRAGMA user_version = ${schemaVersion + 1}`);
   newer.close();
   const error = await bench.fails(() => bench.connection.open());
-  expect(error).toBeInstanceOf(SchemaTooNew);
-  expect(error.message).toContain(`its schema is ${migrations.length + 1}`);
+  expect(error).toBeInstanceOf(OtherSchema);
+  expect(error.message).toContain(`has the schema ${schemaVersion + 1}`);
   expect(error.message).toContain(bench.path);
   await bench.connection.close();
   rmSync(bench.folder, { recursive: true, force: true });

@@ -28,8 +28,6 @@ export interface SqliteOptions {
   readonly seals?: AuditSeals | undefined;
   /** Checks that the database is the right one; not used in memory. */
   readonly owner?: DatabaseOwner | undefined;
-  /** Whether to bring an older schema up to date. Default true. */
-  readonly migrates?: boolean | undefined;
   /** Examines a database for damage once it is open, and a broken one before it is reopened. */
   readonly examine?: ExamineDatabase | undefined;
   /** Called once when the database stops working. */
@@ -223,8 +221,8 @@ export class SqliteConnection implements SqlConnection {
     // A file that disappeared must not be replaced by an empty one without keys.
     const isCreating = !this.#wasOpened && this.#needsRestore === undefined;
     const owner = this.#file && options.owner;
-    const { busyTimeoutMs, migrates } = options;
-    const settings = { busyTimeoutMs, isCreating, owner, seals, migrates };
+    const { busyTimeoutMs } = options;
+    const settings = { busyTimeoutMs, isCreating, owner, seals };
     const database = await openDatabase(path, settings);
     this.#wasOpened = true;
     this.#file?.remember();

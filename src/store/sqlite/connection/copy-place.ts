@@ -5,12 +5,12 @@ import {
   CopyRefused,
   type CopyPlace,
   type CopyTarget,
-  refuseOtherSchema,
+  refuseOldSchema,
 } from "../../repositories/copy/copy-place.ts";
 import { UnusableDatabase } from "../../errors.ts";
 import type { Queries, SqlValue } from "../../repositories/tables.ts";
 import { openDatabase } from "./open-database.ts";
-import { inspectSchema } from "./schema-row.ts";
+import { inspectFile } from "./inspect-file.ts";
 import { inSession } from "./session.ts";
 import { troubleOf } from "./sqlite-trouble.ts";
 import { undo } from "./transaction.ts";
@@ -21,7 +21,7 @@ const busyTimeoutMs = 2_000;
 export function openSource(path: string): CopyPlace {
   try {
     if (!existsSync(path)) throw new CopyRefused(`there is no ${path}`);
-    refuseOtherSchema(inspectSchema(path));
+    refuseOldSchema(inspectFile(path).schema);
     return new ExclusiveFile(path);
   } catch (error) {
     throw refusalOf(path, error);
@@ -33,7 +33,7 @@ export async function openTarget(path: string): Promise<CopyTarget> {
   try {
     const isCreating = true;
     (await openDatabase(path, { busyTimeoutMs, isCreating, mayBeCopy: true })).close();
-    refuseOtherSchema(inspectSchema(path));
+    refuseOldSchema(inspectFile(path).schema);
     return new ExclusiveFile(path);
   } catch (error) {
     throw refusalOf(path, error);

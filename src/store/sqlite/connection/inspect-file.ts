@@ -2,17 +2,15 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { StorageUnavailable } from "../../errors.ts";
 import type { DatabaseFacts, InspectedDatabase } from "../../installation.ts";
-import { noSchema, type SchemaCheck } from "../../schema-version.ts";
+import type { FoundSchema } from "../../schema-version.ts";
 import { noDatabase, readFacts } from "./installation-row.ts";
-import { migrations } from "./migrations.ts";
-import { isCopy } from "./open-database.ts";
+import { isCopy, readVersion } from "./open-database.ts";
 import { refuseOddFiles } from "../refuse-odd-files.ts";
-import { readSchema } from "./schema-row.ts";
 
 /** What decides whether a gateway can use a file. */
 export interface FileFacts extends InspectedDatabase {
   readonly database: DatabaseFacts;
-  readonly schema: SchemaCheck;
+  readonly schema: FoundSchema;
 }
 
 /** Longest wait for a process that writes, which blocks everything else. */
@@ -25,7 +23,7 @@ const busyTimeoutMs = 1_000;
 export function inspectFile(path: string): FileFacts {
   refuseOddFiles(path);
   if (!existsSync(path)) {
-    const schema = { name: path, found: noSchema, migrations };
+    const schema = { name: path, version: 0 };
     return { database: noDatabase(path), isUnfinishedCopy: false, schema };
   }
   try {
@@ -34,7 +32,7 @@ export function inspectFile(path: string): FileFacts {
     return {
       database: readFacts(database, path),
       isUnfinishedCopy: isCopy(database),
-      schema: { name: path, found: readSchema(database), migrations },
+      schema: { name: path, version: readVersion(database) },
     };
   } catch (error) {
     throw new StorageUnavailable(`the database ${path} cannot be opened`, { cause: error });

@@ -5,10 +5,9 @@ import { progressTable } from "../../repositories/copy/copy-place.ts";
 import { UnfinishedCopy, WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts, DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
-import { newestSchema, noSchema, stepsToRun } from "../../schema-version.ts";
+import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
+import { schema } from "../schema.ts";
 import { claimDatabase, noDatabase, readFacts } from "./installation-row.ts";
-import { migrations, versionWithSeals } from "./migrations.ts";
-import { readSchema, writeSchema } from "./schema-row.ts";
 import { inSession } from "./session.ts";
 import { beginChange, beginSnapshot, undo } from "./transaction.ts";
 
@@ -21,8 +20,6 @@ export interface OpenSettings {
   readonly busyTimeoutMs: number;
   /** Whether to create a missing or empty database. */
   readonly isCreating: boolean;
-  /** Whether to bring an older schema up to date. Default true. */
-  readonly migrates?: boolean | undefined;
   /** Whether the copy of another database may be unfinished. */
   readonly mayBeCopy?: boolean;
   /** Undefined: any database is accepted. */
@@ -31,16 +28,13 @@ export interface OpenSettings {
 }
 
 /**
- * Opens a database and brings its schema up to date. `path` is a file or `:memory:`. Throws
+ * Opens a database, and creates its schema in an empty one. `path` is a file or `:memory:`. Throws
  * SQLite's errors, and `UnusableDatabase`.
  */
 export async function openDatabase(path: string, settings: OpenSettings): Promise<Database> {
-  const { busyTimeoutMs, isCreating, owner, seals, migrates = true } = settings;
+  const { busyTimeoutMs, isCreating, owner, seals } = settings;
   // SQLite would create the file first.
-  if (isCreating && !existsSync(path)) {
-    owner?.check(noDatabase(path));
-    stepsToRun({ name: path, found: noSchema, migrations }, migrates);
-  }
+  if (isCreating && !existsSync(path)) owner?.check(noDatabase(path));
   const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
   try {
     database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
@@ -48,12 +42,12 @@ export async function openDatabase(path: string, settings: OpenSettings): Promis
     if (facts.state === "empty" && !isCreating) throw emptied(path);
     if (settings.mayBeCopy !== true && isCopy(database)) throw new UnfinishedCopy(path);
     owner?.check(facts);
-    if (!migrates) lackingSteps(database, { path, migrates });
+    refuseOtherSchema({ name: path, version: readVersion(database) });
     database.run("PRAGMA journal_mode = WAL");
     // Keys and usage must survive a power cut; batches make that cheap.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA foreign_keys = ON");
-    await migrate(database, path, seals);
+    if (readVersion(database) === 0) await createSchema(database, seals);
     if (owner !== undefined) claimDatabase(database, facts, owner);
     if (seals !== undefined) {
       await inTransaction(database, beginSnapshot, () =>
@@ -84,33 +78,22 @@ function emptied(path: string): WrongDatabase {
   return new WrongDatabase(path, "is empty now", "Please put it back in place.");
 }
 
-async function migrate(
-  database: Database,
-  path: string,
-  seals: AuditSeals | undefined,
-): Promise<void> {
-  // An up-to-date database can be opened while it is locked or read-only.
-  if (lackingSteps(database, { path, migrates: true }).length === 0) return;
-  // Immediate, so that two processes that start together do not both apply a step.
-  await inTransaction(database, beginChange, async () => {
-    const done = readSchema(database).version;
-    const lacking = lackingSteps(database, { path, migrates: true });
-    if (lacking.length === 0) return;
-    for (const { sql } of lacking) database.run(sql);
-    // Only at this step: in later versions, a chain without a seal means that the seal was removed.
-    if (done < versionWithSeals && seals !== undefined) {
-      await inSession(database, (queries) => new AuditEnds(queries, seals).sealAll());
-    }
-    writeSchema(database, newestSchema(migrations));
-  });
+/** 0: it is empty. */
+export function readVersion(database: Database): number {
+  const row = database.query<{ user_version: number }, []>("PRAGMA user_version").get();
+  return row?.user_version ?? 0;
 }
 
-/** Throws `SchemaTooNew` and `SchemaTooOld`. */
-function lackingSteps(
-  database: Database,
-  { path, migrates }: { readonly path: string; readonly migrates: boolean },
-) {
-  return stepsToRun({ name: path, found: readSchema(database), migrations }, migrates);
+/** Immediate, so that of processes that start together only the first creates it. */
+function createSchema(database: Database, seals: AuditSeals | undefined): Promise<void> {
+  return inTransaction(database, beginChange, async () => {
+    if (readVersion(database) !== 0) return;
+    database.run(schema);
+    if (seals !== undefined) {
+      await inSession(database, (queries) => new AuditEnds(queries, seals).sealAll());
+    }
+    database.run(`PRAGMA user_version = ${schemaVersion}`);
+  });
 }
 
 /** The connection is not shared yet, so only `work` can be in the transaction. */

@@ -13,11 +13,9 @@ import {
 } from "../../../../test/contracts/usage-fixtures.ts";
 import { plansOf } from "../../../../test/support/query-plans.ts";
 import { StorageUnavailable } from "../../errors.ts";
-import { usageDimensions, usageSteps } from "../../../domain/usage/usage-report.ts";
+import { usageSteps } from "../../../domain/usage/usage-report.ts";
 import { SqliteConnection } from "../connection/connection.ts";
-import { migrations } from "../connection/migrations.ts";
 import { listCalls } from "../../repositories/usage/usage-calls.ts";
-import { toValues, usageColumns } from "../../repositories/usage/usage-row.ts";
 import { SqlUsageReports } from "../../repositories/usage/usage-reports.ts";
 import { SqliteUsageStore } from "./usage-store.ts";
 
@@ -196,45 +194,6 @@ test("the newest call is in the hour and the day at once", async () => {
     const points = await reports.series({ filter, by: [], limit: 1, step });
     expect(points.reduce((calls, point) => calls + point.calls, 0)).toBe(2);
   }
-});
-
-test("calls from before there were sums get the same sums as new ones", async () => {
-  await withFile(async (path) => {
-    // As of that version: nobody counted what was written to caches.
-    const records = randomRecords(randomOf(31), 300, 3).map((record) => ({
-      ...record,
-      cacheWriteTokens: undefined,
-    }));
-    const old = new Database(path, { create: true, strict: true });
-    for (const step of migrations.slice(0, 2)) old.run(step.sql);
-    old.run("PRAGMA user_version = 2");
-    // As in that version, without a column for routing.
-    const columns = usageColumns.slice(0, usageColumns.indexOf("routing"));
-    const insert = old.query<unknown, (string | number | null)[]>(
-      `INSERT INTO usage (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
-    );
-    old.transaction(() => {
-      for (const record of records) insert.run(...toValues(record).slice(0, columns.length));
-    })();
-    insert.finalize();
-    old.close();
-    const migrated = open(path);
-    const today = open(":memory:");
-    await today.store.insert(records);
-    // Both go on with the same calls.
-    const more = randomRecords(randomOf(32), 100, 4).map((record) => ({
-      ...record,
-      id: `more_${record.id}`,
-    }));
-    for (const { store } of [migrated, today]) await store.insert(more);
-    for (const by of [[], ["key"], ["model"], ["status", "target"], usageDimensions] as const) {
-      for (const step of usageSteps) {
-        const query = { filter: allTime, by, limit: 10_000, step };
-        expect(await migrated.reports.series(query)).toEqual(await today.reports.series(query));
-      }
-    }
-    await migrated.connection.close();
-  });
 });
 
 test("any number of calls that may be billed twice is found in short steps", async () => {

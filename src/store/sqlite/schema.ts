@@ -1,0 +1,395 @@
+/** Accounts, applications, keys, users and sessions. */
+const entities = `
+  CREATE TABLE accounts (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    note TEXT NOT NULL,
+    plans TEXT NOT NULL,
+    max_keys INTEGER NOT NULL,
+    -- What all keys of an account may use together; NULL: no limit.
+    requests_per_minute INTEGER,
+    tokens_per_minute INTEGER,
+    created_at INTEGER NOT NULL,
+    disabled_at INTEGER,
+    revision INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX accounts_by_age ON accounts (created_at, id);
+
+  CREATE TABLE applications (
+    id TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    environment TEXT NOT NULL,
+    name TEXT NOT NULL,
+    note TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    disabled_at INTEGER,
+    -- Role of who disabled it.
+    disabled_by TEXT,
+    revision INTEGER NOT NULL,
+    UNIQUE (account_id, environment, name)
+  ) STRICT;
+  CREATE INDEX applications_by_age ON applications (created_at, id);
+  CREATE INDEX applications_by_account ON applications (account_id, created_at, id);
+  CREATE INDEX applications_by_environment ON applications (environment, created_at, id);
+
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    -- What people call it.
+    name TEXT NOT NULL,
+    application_id TEXT NOT NULL REFERENCES applications (id),
+    -- Of the application, which never changes: lists of an account need it in an index.
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    plan TEXT NOT NULL,
+    requests_per_minute INTEGER,
+    tokens_per_minute INTEGER,
+    provisioned_units INTEGER NOT NULL,
+    -- NULL: the units guarantee nothing until a pool is set.
+    provisioned_pool TEXT,
+    -- Where the key's limits are counted: its own id, or what a key that was revoked leaves to it.
+    limit_scope TEXT NOT NULL,
+    allowed_models TEXT,
+    allowed_networks TEXT,
+    note TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    disabled_at INTEGER,
+    -- Role of who disabled it.
+    disabled_by TEXT,
+    revoked_at INTEGER,
+    revision INTEGER NOT NULL,
+    changed_epoch INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX keys_by_age ON keys (created_at, id);
+  CREATE INDEX keys_by_application ON keys (application_id, created_at, id);
+  CREATE INDEX keys_by_account ON keys (account_id, created_at, id);
+  CREATE INDEX keys_by_revocation ON keys (revoked_at) WHERE revoked_at IS NOT NULL;
+  -- No two changes share an epoch, so that pages of changes can begin and end at any of them.
+  CREATE UNIQUE INDEX keys_by_epoch ON keys (changed_epoch);
+  CREATE INDEX keys_live_by_account ON keys (account_id) WHERE revoked_at IS NULL;
+  CREATE INDEX keys_by_plan ON keys (plan, created_at, id);
+  CREATE INDEX keys_by_pool ON keys (provisioned_pool, created_at, id)
+    WHERE provisioned_pool IS NOT NULL;
+  CREATE INDEX keys_by_limit_scope ON keys (limit_scope) WHERE revoked_at IS NULL;
+
+  -- Keys that were removed: who follows the changes must hear of them too.
+  CREATE TABLE removed_keys (changed_epoch INTEGER PRIMARY KEY, key_id TEXT NOT NULL) STRICT;
+
+  -- The scopes of keys that were revoked and then removed, for as long as they may count.
+  CREATE TABLE left_limit_scopes (
+    key_id TEXT PRIMARY KEY,
+    limit_scope TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    application_id TEXT NOT NULL,
+    revoked_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX left_limit_scopes_by_end ON left_limit_scopes (account_id, revoked_at);
+
+  CREATE TABLE secrets (
+    public_id TEXT PRIMARY KEY,
+    key_id TEXT NOT NULL REFERENCES keys (id) ON DELETE CASCADE,
+    digest BLOB NOT NULL,
+    -- The mark of the pepper of the digest.
+    pepper TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER
+  ) STRICT;
+  CREATE INDEX secrets_by_key ON secrets (key_id, created_at, public_id);
+  CREATE INDEX secrets_by_end ON secrets (expires_at) WHERE expires_at IS NOT NULL;
+
+  CREATE TABLE epochs (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+  INSERT INTO epochs VALUES ('keys', 0);
+
+  CREATE TABLE users (
+    id TEXT PRIMARY KEY,
+    email TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    account_id TEXT REFERENCES accounts (id),
+    password_hash TEXT,
+    identity_issuer TEXT,
+    identity_subject TEXT,
+    created_at INTEGER NOT NULL,
+    disabled_at INTEGER,
+    last_sign_in_at INTEGER,
+    revision INTEGER NOT NULL,
+    UNIQUE (identity_issuer, identity_subject)
+  ) STRICT;
+  CREATE INDEX users_by_age ON users (created_at, id);
+  CREATE INDEX users_by_account ON users (account_id, created_at, id);
+  CREATE INDEX users_by_role ON users (role, created_at, id);
+
+  CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    last_seen_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX sessions_by_user ON sessions (user_id);
+  CREATE INDEX sessions_by_end ON sessions (expires_at);
+
+  CREATE TABLE management_tokens (
+    id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    -- The token that it was made with.
+    parent_id TEXT,
+    name TEXT NOT NULL,
+    public_id TEXT NOT NULL UNIQUE,
+    digest BLOB NOT NULL,
+    -- The mark of the pepper of the digest.
+    pepper TEXT,
+    scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT;
+  CREATE INDEX management_tokens_by_age ON management_tokens (created_at, id);
+  CREATE INDEX management_tokens_by_end ON management_tokens (expires_at);
+  CREATE INDEX management_tokens_by_revocation ON management_tokens (revoked_at)
+    WHERE revoked_at IS NOT NULL;
+  CREATE INDEX management_tokens_by_user ON management_tokens (user_id, created_at, id);
+  CREATE INDEX management_tokens_by_parent ON management_tokens (parent_id)
+    WHERE parent_id IS NOT NULL;
+`;
+
+const audit = `
+  CREATE TABLE audit (
+    sequence INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT,
+    actor_name TEXT NOT NULL,
+    address TEXT,
+    request_id TEXT,
+    action TEXT NOT NULL,
+    subject_type TEXT NOT NULL,
+    subject_id TEXT NOT NULL,
+    account_id TEXT,
+    before_fields TEXT,
+    after_fields TEXT,
+    previous_digest TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    pepper TEXT,
+    seal TEXT
+  ) STRICT;
+  CREATE INDEX audit_by_account ON audit (account_id, sequence);
+  CREATE INDEX audit_by_subject ON audit (subject_id, sequence);
+  CREATE INDEX audit_by_actor ON audit (actor_id, sequence);
+  CREATE INDEX audit_by_action ON audit (action, sequence);
+
+  -- Where the chain begins: entries up to here were removed when their time was over.
+  CREATE TABLE audit_anchor (
+    sequence INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    -- Of the last entry that was removed: its time, when it was removed, and how long entries were kept.
+    at INTEGER,
+    removed_at INTEGER,
+    kept_ms INTEGER,
+    pepper TEXT,
+    seal TEXT
+  ) STRICT;
+
+  -- Where the chain ends, and up to which entry none has a seal.
+  CREATE TABLE audit_head (
+    place INTEGER PRIMARY KEY CHECK (place = 1),
+    sequence INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    plain_until INTEGER NOT NULL,
+    pepper TEXT NOT NULL,
+    seal TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TRIGGER audit_is_never_changed BEFORE UPDATE ON audit
+    BEGIN SELECT raise(ABORT, 'the audit is append-only'); END;
+  CREATE TRIGGER audit_is_never_cut BEFORE DELETE ON audit
+    WHEN NOT EXISTS (SELECT 1 FROM audit_anchor WHERE audit_anchor.sequence >= old.sequence)
+    BEGIN SELECT raise(ABORT, 'the audit is append-only'); END;
+`;
+
+/** Stored answers under an idempotency key: of the control plane, and of calls. */
+const replies = `
+  CREATE TABLE replies (
+    id TEXT PRIMARY KEY,
+    request_digest TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    body BLOB,
+    created_at INTEGER NOT NULL,
+    shown_until INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX replies_by_age ON replies (created_at);
+
+  -- Encrypted; the body is last, so that other columns skip it.
+  CREATE TABLE call_replies (
+    id TEXT NOT NULL PRIMARY KEY,
+    account_id TEXT NOT NULL,
+    request_digest TEXT NOT NULL,
+    kept_at INTEGER NOT NULL,
+    -- What it counts of the limit.
+    bytes INTEGER NOT NULL,
+    -- NULL: too large to be kept.
+    body BLOB
+  ) STRICT;
+  CREATE INDEX call_replies_by_age ON call_replies (kept_at);
+  -- The oldest of an account are found without sorting.
+  CREATE INDEX call_replies_by_account ON call_replies (account_id, kept_at);
+
+  -- The size of all stored answers and of each account's, of which the largest is evicted from.
+  -- Both are kept by triggers, because scanning large rows is slow.
+  CREATE TABLE call_replies_sum (bytes INTEGER NOT NULL) STRICT;
+  INSERT INTO call_replies_sum VALUES (0);
+  CREATE TABLE call_reply_shares (
+    account_id TEXT NOT NULL PRIMARY KEY,
+    bytes INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX call_reply_shares_by_size ON call_reply_shares (bytes);
+  CREATE TRIGGER call_replies_added AFTER INSERT ON call_replies BEGIN
+    UPDATE call_replies_sum SET bytes = bytes + NEW.bytes;
+    INSERT INTO call_reply_shares VALUES (NEW.account_id, NEW.bytes)
+      ON CONFLICT (account_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+  END;
+  CREATE TRIGGER call_replies_removed AFTER DELETE ON call_replies BEGIN
+    UPDATE call_replies_sum SET bytes = bytes - OLD.bytes;
+    UPDATE call_reply_shares SET bytes = bytes - OLD.bytes WHERE account_id = OLD.account_id;
+    DELETE FROM call_reply_shares WHERE account_id = OLD.account_id AND bytes <= 0;
+  END;
+`;
+
+/** Latencies are texts of `domain/usage/latency-histogram.ts`. */
+const sumTable = (name: string): string => `
+  CREATE TABLE ${name} (
+    detail INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    group_id INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    failed_calls INTEGER NOT NULL,
+    abandoned_calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_input_tokens INTEGER NOT NULL,
+    estimated_tokens INTEGER NOT NULL,
+    durations TEXT NOT NULL,
+    first_events TEXT NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    PRIMARY KEY (detail, at, group_id)
+  ) STRICT, WITHOUT ROWID;`;
+
+/** The ledger and its sums. */
+const usage = `
+  CREATE TABLE usage (
+    id TEXT PRIMARY KEY,
+    started_at INTEGER NOT NULL,
+    environment TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    application_id TEXT NOT NULL,
+    application TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    model TEXT NOT NULL,
+    target TEXT,
+    capacity_class TEXT NOT NULL,
+    -- What admission reserved; NULL: unknown.
+    reserved_tokens INTEGER,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_input_tokens INTEGER NOT NULL,
+    -- Input that an upstream wrote to its cache, which costs more than other input.
+    cache_write_tokens INTEGER NOT NULL,
+    usage_source TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    code TEXT,
+    is_streamed INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    first_event_ms REAL,
+    duration_ms REAL NOT NULL,
+    -- JSON of domain/kept-routing.ts; NULL for one target, one attempt, answered.
+    routing TEXT,
+    may_be_billed_twice INTEGER NOT NULL
+  ) STRICT;
+  -- Lists by model, application and the rest go by time, over the days and hours with such calls.
+  CREATE INDEX usage_by_time ON usage (started_at);
+  CREATE INDEX usage_by_key ON usage (key_id, started_at);
+  CREATE INDEX usage_by_account ON usage (account_id, started_at);
+  -- They are rare: the list of them follows this.
+  CREATE INDEX usage_billed_twice ON usage (started_at, id) WHERE may_be_billed_twice = 1;
+  -- Calls that used more than was reserved.
+  CREATE INDEX usage_overruns ON usage (started_at)
+    WHERE input_tokens + output_tokens > reserved_tokens;
+
+  -- What calls are told apart by. Detail 0: all dimensions. Detail 1: environment, account,
+  -- application and key. Detail 2: environment, account and model. Detail 3: environment, account,
+  -- target, status and class. Dimensions that a detail leaves
+  -- out, and the target of calls that tried none, are empty. Ids are never used again.
+  CREATE TABLE usage_groups (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    detail INTEGER NOT NULL,
+    environment TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    application_id TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    model TEXT NOT NULL,
+    target TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    capacity_class TEXT NOT NULL,
+    -- Of groups of detail 0: those of detail 1, 2 and 3 that they are part of.
+    key_group_id INTEGER,
+    model_group_id INTEGER,
+    route_group_id INTEGER,
+    UNIQUE (account_id, detail, key_id, model, target, status, capacity_class, application_id,
+      environment)
+  ) STRICT;
+  CREATE INDEX usage_groups_by_key ON usage_groups (key_id);
+  CREATE INDEX usage_groups_by_application ON usage_groups (application_id);
+  CREATE INDEX usage_groups_by_model ON usage_groups (model, status);
+  CREATE INDEX usage_groups_by_status ON usage_groups (status);
+
+${["usage_minutes", "usage_hours", "usage_days"].map(sumTable).join("")}
+
+  -- Up to when the sums of a step, and calls, were removed, since their time was over.
+  CREATE TABLE usage_horizons (step TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+  INSERT INTO usage_horizons VALUES ('minute', 0), ('hour', 0), ('day', 0), ('call', 0);
+
+  -- Which minutes are part of the hours and days of a detail: all before this place in their table.
+  CREATE TABLE usage_folds (
+    step TEXT NOT NULL, detail INTEGER NOT NULL, at INTEGER NOT NULL, group_id INTEGER NOT NULL,
+    PRIMARY KEY (step, detail)
+  ) STRICT;
+  INSERT INTO usage_folds VALUES ('hour', 0, 0, 0), ('hour', 1, 0, 0), ('hour', 2, 0, 0),
+    ('hour', 3, 0, 0), ('day', 0, 0, 0), ('day', 1, 0, 0), ('day', 2, 0, 0), ('day', 3, 0, 0);
+
+  -- Calls of these accounts may still be on their way; they are not to be stored any more.
+  CREATE TABLE erased_accounts (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+`;
+
+const owners = `
+  -- The owner of the database and the pepper of its keys. At most one row.
+  CREATE TABLE installation (
+    place INTEGER PRIMARY KEY CHECK (place = 1),
+    id TEXT NOT NULL,
+    pepper_mark TEXT,
+    -- Since when the noted pepper makes what is new; NULL: always.
+    pepper_since INTEGER
+  ) STRICT;
+
+  -- The gateways on a database; a database in a file has one, which does not sign here.
+  CREATE TABLE replicas (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    version TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    configured_at INTEGER NOT NULL,
+    config_digest TEXT,
+    limits_digest TEXT,
+    pepper_marks TEXT,
+    keys_epoch INTEGER,
+    workers INTEGER NOT NULL,
+    admin_url TEXT NOT NULL,
+    not_ready TEXT,
+    degraded TEXT,
+    signed_at INTEGER NOT NULL
+  ) STRICT;
+`;
+
+/** Times are milliseconds since the epoch. `PRAGMA user_version` has the version. */
+export const schema: string = [entities, audit, replies, usage, owners].join("\n");
