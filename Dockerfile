@@ -3,8 +3,10 @@
 FROM --platform=$BUILDPLATFORM node:22-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
+COPY simulator/package.json simulator/
 RUN npm ci --omit=dev --no-audit --no-fund
 COPY src src
+COPY simulator simulator
 COPY scripts/build.ts scripts/
 # docker build --build-arg COMMIT=$(git rev-parse HEAD) .
 ARG COMMIT=unknown

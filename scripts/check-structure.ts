@@ -1,5 +1,5 @@
 /**
- * Checks the structure of `src/`: who imports whom, that neither files nor rooms import each other
+ * Checks the structure of `src/` and `simulator/`: who imports whom, that neither files nor rooms import each other
  * in circles. Prints one line for each breach.
  */
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { findCircles } from "./structure/find-circles.ts";
 import { importsOf, type Import } from "./structure/imports-of.ts";
 import { onlyHere, packages, rules, type Rule } from "./structure/rules.ts";
 
-const paths = [...new Bun.Glob("src/**/*.ts").scanSync(".")]
+const paths = [...new Bun.Glob("{src,simulator}/**/*.ts").scanSync(".")]
   .filter((path) => !path.endsWith(".test.ts"))
   .toSorted();
 const sources = paths.map((path) => ({ path, text: readFileSync(path, "utf8") }));
@@ -71,7 +71,7 @@ function circlesBetween(what: string, nodeOf: (path: string) => string): string[
   return findCircles(edges).map((circle) => `${what} import each other: ${circle.join(", ")}`);
 }
 
-/** The first folder below `src/`; a file beside these is a room of its own. */
+/** The first folder below `src/`, or the package; a file beside these is a room of its own. */
 function roomOf(path: string): string {
-  return /^src\/[^/]+/.exec(path)?.[0] ?? path;
+  return /^(?:src\/[^/]+|simulator)/.exec(path)?.[0] ?? path;
 }

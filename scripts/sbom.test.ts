@@ -20,10 +20,11 @@ test("the bill of materials names every package of production, and no other", ()
   const direct = Object.entries(packageJson.dependencies).map(([name, at]) => `${name}@${at}`);
   expect(direct.filter((each) => !named.includes(each))).toEqual([]);
   const installed = Object.entries(packageLock.packages)
-    .filter(([path, entry]) => path !== "" && !("dev" in entry))
-    .map(
-      ([path, { version }]) => `${path.slice(path.lastIndexOf("node_modules/") + 13)}@${version}`,
-    );
+    // The workspace is part of the program.
+    .flatMap(([path, entry]) => {
+      if (!path.startsWith("node_modules/") || "dev" in entry || "link" in entry) return [];
+      return [`${path.slice(path.lastIndexOf("node_modules/") + 13)}@${entry.version}`];
+    });
   expect(named.toSorted()).toEqual(installed.toSorted());
 
   const refs = dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]);

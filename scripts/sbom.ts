@@ -25,8 +25,10 @@ if (exitCode !== 0) throw new Error(`npm sbom: ${stderr.toString()}`);
 console.log(JSON.stringify(inProduction(bill.parse(JSON.parse(stdout.toString()))), null, 2));
 
 function inProduction({ metadata, components, dependencies, ...rest }: Bill): Bill {
+  // What is private is part of the program.
+  const others = ["cdx:npm:package:development", "cdx:npm:package:private"];
   const kept = components.filter(
-    ({ properties }) => !properties.some(({ name }) => name === "cdx:npm:package:development"),
+    ({ properties }) => !properties.some(({ name }) => others.includes(name)),
   );
   const own = metadata.component["bom-ref"];
   const refs = new Set([own, ...kept.map((each) => each["bom-ref"])]);

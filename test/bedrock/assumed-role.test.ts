@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { CredentialHome } from "../support/credential-sources.ts";
 import { until } from "../support/ledger-truth-process.ts";
 import { createKeyOf } from "../support/process-key.ts";

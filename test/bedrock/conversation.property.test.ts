@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ChatMessage, ChatRequest } from "../../src/domain/chat/chat.ts";
-import { ModelRegistry } from "../../src/simulator/bedrock/account/model-registry.ts";
-import { PromptCache } from "../../src/simulator/bedrock/request/prompt-cache.ts";
-import { countInputTokens } from "../../src/simulator/bedrock/count-tokens.ts";
-import { readConverseRequest } from "../../src/simulator/bedrock/request/read-converse-request.ts";
-import { parseJson, recordOf } from "../../src/simulator/read-json.ts";
+import { ModelRegistry } from "../../simulator/bedrock/models.ts";
+import {
+  countInputTokens,
+  PromptCache,
+  readConverseRequest,
+} from "../../simulator/bedrock/read-request.ts";
+import { parseJson, recordOf } from "../../simulator/json.ts";
 import { encodeCountTokens } from "../../src/upstreams/bedrock/count-tokens.ts";
 import { familyOf } from "../../src/upstreams/bedrock/models/model-families.ts";
 import { identifiers } from "../support/bedrock-identifiers.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { readTemplate } from "../../src/simulator/bedrock/imported/read-template.ts";
+import { readTemplate } from "../../simulator/bedrock/imported.ts";
 import {
   llamaPrompt,
   mistralPrompt,

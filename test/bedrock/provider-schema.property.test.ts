@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { checkSchemas } from "../../src/simulator/bedrock/checks/check-schema.ts";
-import { ModelRegistry } from "../../src/simulator/bedrock/account/model-registry.ts";
+import { checkSchemas } from "../../simulator/bedrock/check-schema.ts";
+import { ModelRegistry } from "../../simulator/bedrock/models.ts";
 import { providerSchema } from "../../src/upstreams/bedrock/answer-format/provider-schema.ts";
 
 const row = new ModelRegistry({ models: {}, region: undefined }).resolve(

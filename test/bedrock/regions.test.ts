@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { demoCredentials } from "../../src/simulator/bedrock/account/credential-book.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { demoCredentials, type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { chatOf, errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 

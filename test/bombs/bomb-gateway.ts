@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { startSimulator } from "../../src/simulator/simulator.ts";
+import { startSimulator } from "../../simulator/simulator.ts";
 import { startFaultProcess } from "../support/fault-process.ts";
 import { simulatorUpstream, type UpstreamKind } from "../support/gateway.ts";
 import type { Bomb } from "./bombs.ts";

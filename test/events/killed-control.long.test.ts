@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { startSimulator } from "../../src/simulator/simulator.ts";
+import { startSimulator } from "../../simulator/simulator.ts";
 import { startFaultProcess, type FaultProcess } from "../support/fault-process.ts";
 import { until } from "../support/until.ts";
 import { startWebhookReceiver, webhookSecret } from "../support/webhook-receiver.ts";

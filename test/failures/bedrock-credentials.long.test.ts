@@ -6,8 +6,9 @@ import {
   demoApiKey,
   demoCredentials,
   type SimulatedCredential,
-} from "../../src/simulator/bedrock/account/credential-book.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+  type Simulator,
+  startSimulator,
+} from "../../simulator/simulator.ts";
 import { errorOf } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { createKeyOf } from "../support/process-key.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { RawConnection } from "../http/raw-connection.ts";
 import { parseStream } from "../support/bodies.ts";
 import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { Random } from "../../src/simulator/answer/random.ts";
-import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import { Random } from "../../simulator/answer/random.ts";
+import type { TruthEntry } from "../../simulator/simulator.ts";
 import { chatRequest, LeavingCaller, percentile, type Leaving } from "../support/fault-callers.ts";
 import {
   startGateway,

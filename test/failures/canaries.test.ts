@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { issuedKeySchema, rotatedKeySchema } from "../../src/control/contract/keys.ts";
 import { generateApiKey } from "../../src/domain/keys/api-key.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { CanarySearch } from "./canary-search.ts";
 import { quotingModes, startQuotingUpstream, type QuotingUpstream } from "./quoting-upstream.ts";

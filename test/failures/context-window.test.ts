@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { errorOf } from "../support/bodies.ts";
 import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 
 const smallPlan = {
   plan: "enterprise",

@@ -3,7 +3,7 @@ import { errorOf } from "../support/bodies.ts";
 import { bedrockUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 import { bedrockGatewayOf, converse } from "../provider/bedrock-provider.ts";
 import { startProvider } from "../provider/provider.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 
 /** Words with far fewer tokens than their length suggests. */
 const content = `echo: ${"a".repeat(40)} ${"international ".repeat(300)}`;

@@ -14,8 +14,7 @@ import {
   type UpstreamKind,
 } from "../support/gateway.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
-import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import { type Simulator, startSimulator, type TruthEntry } from "../../simulator/simulator.ts";
 import { faultTables, noHandshake } from "./fault-table.ts";
 
 /** The text that an echoing model answers, also the input of embeddings. */

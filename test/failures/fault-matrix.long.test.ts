@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import {
-  faultInModelName,
-  faultModes,
-  isOnWire,
-  type FaultMode,
-} from "../../src/simulator/faults/fault-mode.ts";
+import { faultInModelName, isOnWire } from "../../simulator/faults/fault-modes.ts";
+import { type FaultMode, faultModes } from "../../simulator/simulator.ts";
 import { errorBodyProblem, errorShapeProblem } from "../http/error-shape.ts";
 import { chatOf, embeddingsOf, errorOf, parseStream } from "../support/bodies.ts";
 import { hasHole } from "../support/has-hole.ts";

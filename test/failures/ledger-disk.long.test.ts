@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { listProcessFolders } from "../../src/ledger/spool/process-folder.ts";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import {
   canMount,
   canTrace,

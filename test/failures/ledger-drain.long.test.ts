@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import type { TruthEntry } from "../../simulator/simulator.ts";
 import {
   simulatorUpstream,
   startGateway,

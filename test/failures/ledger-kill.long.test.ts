@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import {
   longStreams,
   planCall,

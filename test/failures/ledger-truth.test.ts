@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { makeCall, type CallPlace, type SeenCall } from "../support/ledger-truth-caller.ts";
 import { mixSections, planCall, wholeMix } from "../support/ledger-truth-mix.ts";

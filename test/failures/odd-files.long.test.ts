@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { spoolNames } from "../support/ledger-fixtures.ts";
 import { planCall, wholeMix } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 

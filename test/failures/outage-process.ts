@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
-import { startSimulator } from "../../src/simulator/simulator.ts";
+import { startSimulator } from "../../simulator/simulator.ts";
 import { simulatorUpstream } from "../support/gateway.ts";
 import type { ServingProcess } from "../support/sluice-process.ts";
 

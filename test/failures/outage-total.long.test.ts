@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { FaultMode } from "../../src/simulator/faults/fault-mode.ts";
+import type { FaultMode } from "../../simulator/simulator.ts";
 import { sendCalls } from "../support/fault-load.ts";
 import { startFaultUpstreams } from "../support/fault-upstreams.ts";
 import { upstreamKinds, type TestGateway, type UpstreamKind } from "../support/gateway.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import { parseStream } from "../support/bodies.ts";
 import { longStreams, planCall, type PlannedCall } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";

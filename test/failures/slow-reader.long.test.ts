@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Simulator } from "../../src/simulator/simulator.ts";
+import type { Simulator } from "../../simulator/simulator.ts";
 import { errorOf, parseStream, streamOf } from "../support/bodies.ts";
 import {
   simulatorUpstream,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { chatRequest, LeavingCaller } from "../support/fault-callers.ts";
 import { hasSocketTable, StallWatch } from "../support/fault-sockets.ts";
 import { startFaultProcess, type FaultProcess } from "../support/fault-process.ts";

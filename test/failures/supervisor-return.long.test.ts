@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import { planCall, wholeMix } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until } from "../support/ledger-truth-process.ts";
 import { isComplete, sizeOf } from "../support/requirement.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import {
   longStreams,
   planCall,

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { readLocalAccess } from "../../src/control/sign-in/bootstrap/local-access.ts";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import { longStreams, planCall, wholeMix, type MixPart } from "../support/ledger-truth-mix.ts";
 import { ProcessBench, until, untilStored } from "../support/ledger-truth-process.ts";
 import { checkLedger, sumRows, type LedgerReport } from "../support/ledger-truth.ts";

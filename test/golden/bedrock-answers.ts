@@ -1,4 +1,4 @@
-import { eventFrame } from "../../src/simulator/bedrock/reply/event-frames.ts";
+import { eventFrame } from "../../simulator/bedrock/event-frames.ts";
 import type { Piece } from "./scripted-upstream.ts";
 
 /** Frames as the provider's models send them, each beside the chunks that its caller gets for it. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { eventFrame, exceptionFrame } from "../../src/simulator/bedrock/reply/event-frames.ts";
+import { eventFrame, exceptionFrame } from "../../simulator/bedrock/event-frames.ts";
 import {
   badCredential,
   bodyOf,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { exceptionFrame } from "../../src/simulator/bedrock/reply/event-frames.ts";
+import { exceptionFrame } from "../../simulator/bedrock/event-frames.ts";
 import { chatFamilies, familyOf } from "../../src/upstreams/bedrock/models/model-families.ts";
 import {
   Answer,

@@ -1,4 +1,4 @@
-import { eventFrame } from "../../src/simulator/bedrock/reply/event-frames.ts";
+import { eventFrame } from "../../simulator/bedrock/event-frames.ts";
 import type { ImportedFamily } from "../../src/upstreams/bedrock/models/model-families.ts";
 import { chunkOf, usageChunk, type Counts, type Step } from "./bedrock-answers.ts";
 

@@ -6,7 +6,7 @@ import {
   sellableUnits,
   type Pool,
 } from "../../src/domain/limits/capacity.ts";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import type { Place, PlaceRequest } from "../../src/admission/capacity/place.ts";
 import {
   CapacityWorld,

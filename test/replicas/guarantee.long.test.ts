@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { Simulator } from "../../src/simulator/simulator.ts";
+import type { Simulator } from "../../simulator/simulator.ts";
 import { simulatorUpstream } from "../support/gateway.ts";
 import { sizeOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { freePort, untilReachable } from "../../bench/stand/reachable.ts";
 import { startChild, type Child } from "../../bench/stand/child.ts";
 import {
-  startSimulator,
   type Simulator,
   type SimulatorOptions,
-} from "../../src/simulator/simulator.ts";
+  startSimulator,
+} from "../../simulator/simulator.ts";
 import {
   postgresPrograms,
   startPostgres,

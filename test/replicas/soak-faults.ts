@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
-import type { Random } from "../../src/simulator/answer/random.ts";
-import type { FaultMode } from "../../src/simulator/faults/fault-mode.ts";
+import type { Random } from "../../simulator/answer/random.ts";
+import type { FaultMode } from "../../simulator/simulator.ts";
 import { workersOf } from "../support/sluice-process.ts";
 import { beginStream } from "./mixed-calls.ts";
 import type { ReplicaStack } from "./replica-stack.ts";

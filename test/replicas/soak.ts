@@ -1,6 +1,6 @@
 import pg from "pg";
-import { Random } from "../../src/simulator/answer/random.ts";
-import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import { Random } from "../../simulator/answer/random.ts";
+import type { TruthEntry } from "../../simulator/simulator.ts";
 import { simulatorUpstream } from "../support/gateway.ts";
 import { mixedCalls, twoModels } from "./mixed-calls.ts";
 import type { ReplicaStack } from "./replica-stack.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { chatOf, errorOf, streamOf } from "../support/bodies.ts";
 import { simulatorUpstream, startGateway, type TestGateway } from "../support/gateway.ts";
 import { until } from "../support/ledger-truth-process.ts";

@@ -1,5 +1,5 @@
-import { eventFrame, exceptionFrame } from "../../src/simulator/bedrock/reply/event-frames.ts";
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
+import { eventFrame, exceptionFrame } from "../../simulator/bedrock/event-frames.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import {
   bedrockUpstream,
   simulatorUpstream,

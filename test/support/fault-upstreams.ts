@@ -1,6 +1,9 @@
-import { startSimulator, type Simulator } from "../../src/simulator/simulator.ts";
-import type { FaultStep } from "../../src/simulator/faults/fault-mode.ts";
-import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import {
+  type FaultStep,
+  type Simulator,
+  startSimulator,
+  type TruthEntry,
+} from "../../simulator/simulator.ts";
 import {
   simulatorUpstream,
   startGateway,

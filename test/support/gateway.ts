@@ -8,12 +8,12 @@ import { createApp, type AppOverrides } from "../../src/app.ts";
 import type { Config } from "../../src/config/config.ts";
 import { formatProblems, parseConfig } from "../../src/config/load.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { demoCredentials } from "../../src/simulator/bedrock/account/credential-book.ts";
 import {
-  startSimulator,
+  demoCredentials,
   type Simulator,
   type SimulatorOptions,
-} from "../../src/simulator/simulator.ts";
+  startSimulator,
+} from "../../simulator/simulator.ts";
 import { cheapPasswords } from "./cheap-passwords.ts";
 import { createCluster, type TestApp } from "./cluster.ts";
 import type { UpstreamKind as ConfiguredKind } from "../../src/upstreams/kind.ts";

@@ -4,7 +4,7 @@ import type { KeyCall } from "../../src/edge/dispatch/route.ts";
 import { textReply, type Reply } from "../../src/edge/replies/reply.ts";
 import { nameCall } from "../../src/idempotency/call-names.ts";
 import { RepeatableCalls } from "../../src/idempotency/repeatable-calls.ts";
-import { Random } from "../../src/simulator/answer/random.ts";
+import { Random } from "../../simulator/answer/random.ts";
 import type { Call } from "../../src/snapshot/call.ts";
 import { MemoryJoins } from "../../src/store/coordinator/memory/joins.ts";
 import { StorageUnavailable } from "../../src/store/errors.ts";

@@ -1,5 +1,5 @@
-import type { Random } from "../../src/simulator/answer/random.ts";
-import type { Simulator } from "../../src/simulator/simulator.ts";
+import type { Random } from "../../simulator/answer/random.ts";
+import type { Simulator } from "../../simulator/simulator.ts";
 import { simulatorUpstream, targetAt, upstreamKinds, type UpstreamKind } from "./gateway.ts";
 
 /** When the caller of a call leaves: not at all, before the answer begins, or in the middle of it. */

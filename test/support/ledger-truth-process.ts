@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import {
-  startSimulator,
   type Simulator,
   type SimulatorOptions,
-} from "../../src/simulator/simulator.ts";
+  startSimulator,
+} from "../../simulator/simulator.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { makeCall, type CallPlace, type SeenCall } from "./ledger-truth-caller.ts";
 import { mixSections, type PlannedCall } from "./ledger-truth-mix.ts";

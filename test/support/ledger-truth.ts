@@ -1,5 +1,5 @@
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import type { TruthEntry } from "../../src/simulator/truth-log.ts";
+import type { TruthEntry } from "../../simulator/simulator.ts";
 import type { UsageReports } from "../../src/store/usage-reports.ts";
 import type { SeenCall } from "./ledger-truth-caller.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { startSimulator } from "../../src/simulator/simulator.ts";
+import { startSimulator } from "../../simulator/simulator.ts";
 import { startGateway } from "../support/gateway.ts";
 import { startOtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts";
 import { until } from "../support/until.ts";

@@ -1,5 +1,5 @@
 import type { Config } from "../../config/config.ts";
-import type { Simulator } from "../../simulator/simulator.ts";
+import type { Simulator } from "../../../simulator/simulator.ts";
 import type { CommandIo } from "../command.ts";
 import { followFile, type FollowOptions } from "./follow-file.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
@@ -62,6 +62,6 @@ async function stop(simulator: Simulator | undefined): Promise<void> {
  * Starts the provider of the demo. Its module is loaded only here, which makes other starts faster.
  */
 async function startDemoSimulator(): Promise<Simulator> {
-  const { startSimulator } = await import("../../simulator/simulator.ts");
+  const { startSimulator } = await import("../../../simulator/simulator.ts");
   return startSimulator(demoPace);
 }

@@ -7,8 +7,7 @@ import type { Proxies } from "../../domain/upstream-settings.ts";
 import { listenAddress, type ListenAddress } from "../../settings/values.ts";
 import { CommandError, UsageError, type CommandIo } from "../command.ts";
 import { readConfigFile } from "./read-config-file.ts";
-import { demoCredentials } from "../../simulator/bedrock/account/credential-book.ts";
-import type { Simulator } from "../../simulator/simulator.ts";
+import type { Simulator } from "../../../simulator/simulator.ts";
 
 /** Options that several commands share. */
 export const settingsOptions = {
@@ -30,9 +29,17 @@ export interface Settings {
   readonly text: string;
 }
 
+/** Where the demo's provider is and what it accepts, until it runs. */
+const noSimulator: DemoProvider = {
+  origin: "http://127.0.0.1:1",
+  credential: { accessKeyId: "demo", secretAccessKey: "demo" },
+};
+
+type DemoProvider = Pick<Simulator, "origin" | "credential">;
+
 export interface SettingsSources {
   /** The demo's provider. */
-  readonly simulator?: Pick<Simulator, "origin">;
+  readonly simulator?: DemoProvider;
   /** Settings that were read before; an unchanged text is not checked again. */
   readonly known?: Settings | undefined;
 }
@@ -41,7 +48,7 @@ export interface SettingsSources {
 export function loadSettings(
   chosen: SettingsArguments,
   io: CommandIo,
-  { simulator = { origin: "http://127.0.0.1:1" }, known }: SettingsSources = {},
+  { simulator = noSimulator, known }: SettingsSources = {},
 ): Settings {
   proxiesOf(io.environment);
   const path = chosen.config ?? io.environment.configPath;
@@ -74,9 +81,9 @@ export function readAddress(text: string): ListenAddress {
   throw new UsageError(`'${text}' is not an address; use HOST:PORT, such as 127.0.0.1:8080`);
 }
 
-function demoText(chosen: SettingsArguments, { origin }: Pick<Simulator, "origin">): string {
+function demoText(chosen: SettingsArguments, { origin, credential }: DemoProvider): string {
   return demoConfigText({
-    simulator: { endpoint: origin, region: "us-east-1", ...demoCredentials },
+    simulator: { endpoint: origin, region: "us-east-1", ...credential },
     dataDir: chosen["data-dir"] ?? demoDataDir,
     listenData: "127.0.0.1:8080",
     listenAdmin: "127.0.0.1:8081",

@@ -1,8 +1,11 @@
 import { systemClock } from "../../domain/clock.ts";
-import type { BedrockOptions } from "../../simulator/bedrock/bedrock-service.ts";
-import type { SimulatedCredential } from "../../simulator/bedrock/account/credential-book.ts";
-import { parseFault, type FaultStep } from "../../simulator/faults/fault-mode.ts";
-import type { SimulatorOptions } from "../../simulator/simulator.ts";
+import {
+  type BedrockOptions,
+  type FaultStep,
+  parseFault,
+  type SimulatedCredential,
+  type SimulatorOptions,
+} from "../../../simulator/simulator.ts";
 import { readArguments, UsageError } from "../command.ts";
 
 /** Reads the command line of `sluice simulator`; throws `UsageError`. */

@@ -1,7 +1,5 @@
 import { expect, test } from "bun:test";
-
-import { demoApiKey, demoCredentials } from "../../simulator/bedrock/account/credential-book.ts";
-import { faultModes } from "../../simulator/faults/fault-mode.ts";
+import { demoApiKey, demoCredentials, faultModes } from "../../../simulator/simulator.ts";
 import { CommandError, UsageError } from "../command.ts";
 import { runSimulator, simulatorCommand } from "./simulator.ts";
 

@@ -1,11 +1,12 @@
-import { demoApiKey, demoCredentials } from "../../simulator/bedrock/account/credential-book.ts";
-import { faultListing } from "../../simulator/faults/fault-listing.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
 import {
-  startSimulator,
+  demoApiKey,
+  demoCredentials,
+  faultListing,
   type Simulator,
   type SimulatorOptions,
-} from "../../simulator/simulator.ts";
+  startSimulator,
+} from "../../../simulator/simulator.ts";
+import { exitCodes } from "../../process/exit-codes.ts";
 import { CommandError, reasonOf, untilAsked, type Command, type CommandIo } from "../command.ts";
 import { readSimulatorOptions } from "./simulator-options.ts";
 

@@ -1,0 +1,272 @@
+import { createHash, createHmac } from "node:crypto";
+import { texts } from "../faults/bedrock-modes.ts";
+import { BedrockError } from "./errors.ts";
+
+/** A request as received, nothing decoded. */
+export interface WireRequest {
+  readonly method: string;
+  readonly path: string;
+  /** The part after the question mark; empty without one. */
+  readonly query: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+interface Verifier {
+  readonly credentials: CredentialBook;
+  /** Undefined: signatures for any region are valid. */
+  readonly region: string | undefined;
+  /** Wall clock, milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
+const algorithm = "AWS4-HMAC-SHA256";
+const service = "bedrock";
+const clockSkewMs = 5 * 60 * 1000;
+
+/** Throws `BedrockError` unless the signature (version 4) or the bearer key is valid. */
+export function verifySignature(request: WireRequest, verifier: Verifier): void {
+  const header = request.headers.get("authorization");
+  if (header === null) {
+    throw new BedrockError("MissingAuthenticationTokenException", "Missing Authentication Token");
+  }
+  const bearer = /^bearer +(.*)$/i.exec(header)?.[1];
+  if (bearer === undefined) verifyVersion4(request, readAuthorization(header), verifier);
+  else verifyApiKey(bearer, verifier.credentials);
+}
+
+function verifyApiKey(apiKey: string, credentials: CredentialBook): void {
+  if (!credentials.hasApiKey(apiKey)) {
+    const message = "Authentication failed: Please make sure your API Key is valid.";
+    throw new BedrockError("AccessDeniedException", message);
+  }
+  if (credentials.isExpired(apiKey)) {
+    throw new BedrockError("ExpiredTokenException", "Bearer Token has expired");
+  }
+}
+
+interface Authorization {
+  readonly accessKeyId: string;
+  readonly date: string;
+  readonly region: string;
+  readonly service: string;
+  readonly terminator: string;
+  /** Lower-case names in the order they were signed. */
+  readonly signedHeaders: readonly string[];
+  readonly signature: string;
+}
+
+const authorizationPattern =
+  /^AWS4-HMAC-SHA256 +Credential=([^/,]+)\/([^/,]*)\/([^/,]*)\/([^/,]*)\/([^/,]*), *SignedHeaders=([^,]+), *Signature=([^,]+)$/;
+
+function readAuthorization(header: string): Authorization {
+  const parts = authorizationPattern.exec(header.trim());
+  if (parts === null) {
+    throw incomplete(
+      `Authorization header requires the scheme ${algorithm} and the parameters 'Credential' with ` +
+        "exactly 5 slash-delimited elements, 'SignedHeaders' and 'Signature'.",
+    );
+  }
+  const [, accessKeyId = "", date = "", region = "", named = "", terminator = ""] = parts;
+  const signedHeaders = (parts[6] ?? "").split(";");
+  const signature = parts[7] ?? "";
+  return { accessKeyId, date, region, service: named, terminator, signedHeaders, signature };
+}
+
+function verifyVersion4(request: WireRequest, given: Authorization, verifier: Verifier): void {
+  const { headers } = request;
+  const timestamp = headers.get("x-amz-date") ?? "";
+  if (timestamp === "") {
+    throw incomplete(
+      "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.",
+    );
+  }
+  const credential = verifier.credentials.credential(given.accessKeyId);
+  const token = headers.get("x-amz-security-token") ?? undefined;
+  if (credential === undefined || token !== credential.sessionToken) {
+    throw new BedrockError("UnrecognizedClientException", texts.invalidToken);
+  }
+  verifyScope(given, timestamp, verifier.region);
+  verifyTime(timestamp, verifier.now);
+  verifySignedHeaders(given.signedHeaders, headers);
+  const bodyHash = createHash("sha256").update(request.body).digest("hex");
+  if ((headers.get("x-amz-content-sha256") ?? bodyHash) !== bodyHash) throw mismatch();
+  const expected = signatureOf(canonicalRequest(request, given, bodyHash), timestamp, {
+    given,
+    credential,
+  });
+  if (given.signature !== expected) throw mismatch();
+  if (verifier.credentials.isExpired(given.accessKeyId)) {
+    throw new BedrockError("ExpiredTokenException", texts.expiredToken);
+  }
+}
+
+function verifyScope(given: Authorization, timestamp: string, region: string | undefined): void {
+  const isRegion = given.region !== "" && given.region === (region ?? given.region);
+  const rules = [
+    [given.service === service, `be scoped to correct service: '${service}'.`],
+    [given.terminator === "aws4_request", "be scoped with a valid terminator: 'aws4_request'."],
+    [isRegion, "be scoped to a valid region."],
+    [timestamp.startsWith(`${given.date}T`), "have the date of the HTTP header in its scope."],
+  ] as const;
+  const broken = rules.filter(([isKept]) => !isKept).map(([, rule]) => `Credential should ${rule}`);
+  if (broken.length > 0) throw new BedrockError("InvalidSignatureException", broken.join(" "));
+}
+
+function verifyTime(timestamp: string, now: number): void {
+  const extended = timestamp.replace(
+    /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/,
+    "$1-$2-$3T$4:$5:$6Z",
+  );
+  const signedAt = extended === timestamp ? Number.NaN : Date.parse(extended);
+  if (Number.isNaN(signedAt)) {
+    throw incomplete(`Date must be in ISO-8601 'basic format'. Got '${timestamp}'.`);
+  }
+  const isOld = signedAt < now - clockSkewMs;
+  if (!isOld && signedAt <= now + clockSkewMs) return;
+  const limit = basicIso(isOld ? now - clockSkewMs : now + clockSkewMs);
+  const lead = isOld ? "Signature expired" : "Signature not yet current";
+  const where = isOld ? "is now earlier than" : "is still later than";
+  const sign = isOld ? "-" : "+";
+  const message = `${lead}: ${timestamp} ${where} ${limit} (${basicIso(now)} ${sign} 5 min.)`;
+  throw new BedrockError("InvalidSignatureException", message);
+}
+
+function basicIso(time: number): string {
+  return new Date(time).toISOString().replace(/\.\d+|[-:]/g, "");
+}
+
+/** The host and all `x-amz-` headers must be signed, else they could be replaced. */
+function verifySignedHeaders(signedHeaders: readonly string[], headers: Headers): void {
+  const required = ["host", ...headers.keys()].filter((name) => /^(?:host$|x-amz-)/.test(name));
+  // Libraries do not sign their user agent.
+  const missing = required.find(
+    (name) => name !== "x-amz-user-agent" && !signedHeaders.includes(name),
+  );
+  if (missing === undefined) return;
+  const message = `'${missing}' must be a 'SignedHeader' in the AWS Authorization.`;
+  throw new BedrockError("InvalidSignatureException", message);
+}
+
+/** The received path, in which ids are already encoded, is encoded once more. */
+function canonicalRequest(request: WireRequest, given: Authorization, bodyHash: string): string {
+  const { headers } = request;
+  const path = request.path.split("/").map(uriEncode).join("/");
+  const query = request.query
+    .split("&")
+    .filter((pair) => pair !== "")
+    .map((pair) => splitOnce(pair, "="))
+    .sort(([name, value], [otherName, otherValue]) =>
+      name === otherName ? compare(value, otherValue) : compare(name, otherName),
+    )
+    .map(([name, value]) => `${name}=${value}`)
+    .join("&");
+  const values = given.signedHeaders.map((name) => {
+    const value = (headers.get(name) ?? "").trim().replace(/ +/g, " ");
+    return `${name}:${value}\n`;
+  });
+  const names = given.signedHeaders.join(";");
+  return [request.method, path, query, values.join(""), names, bodyHash].join("\n");
+}
+
+function signatureOf(
+  canonical: string,
+  timestamp: string,
+  by: { readonly given: Authorization; readonly credential: SimulatedCredential },
+): string {
+  const { given, credential } = by;
+  const scope = [given.date, given.region, service, "aws4_request"];
+  const hash = createHash("sha256").update(canonical).digest("hex");
+  const text = [algorithm, timestamp, scope.join("/"), hash].join("\n");
+  let key: Buffer = Buffer.from(`AWS4${credential.secretAccessKey}`);
+  for (const part of scope) key = createHmac("sha256", key).update(part).digest();
+  return createHmac("sha256", key).update(text).digest("hex");
+}
+
+function uriEncode(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (character) => {
+    return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  });
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function splitOnce(text: string, separator: string): readonly [string, string] {
+  const place = text.indexOf(separator);
+  return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place + separator.length)];
+}
+
+function incomplete(message: string): BedrockError {
+  return new BedrockError("IncompleteSignatureException", message);
+}
+
+function mismatch(): BedrockError {
+  return new BedrockError("InvalidSignatureException", texts.mismatch);
+}
+
+/** A key pair that signs requests. If it has a session token, every request must contain it. */
+export interface SimulatedCredential {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/** Published on purpose: they are valid only at a simulator, which really verifies them. */
+export const demoCredentials: SimulatedCredential = {
+  accessKeyId: "SIMULATORACCESSKEY",
+  secretAccessKey: "simulator/secret/access/key/open/to/everybody",
+};
+export const demoApiKey = "simulator-api-key-open-to-everybody";
+
+export interface CredentialOptions {
+  readonly credentials?: readonly SimulatedCredential[] | undefined;
+  /** Bearer keys. */
+  readonly apiKeys?: readonly string[] | undefined;
+}
+
+/** The valid credentials, which may change while the simulator runs. */
+export class CredentialBook {
+  readonly #credentials = new Map<string, SimulatedCredential>();
+  readonly #apiKeys: Set<string>;
+  readonly #expired = new Set<string>();
+
+  /** Without pairs and keys, the published credentials of the demo are valid. */
+  constructor({ credentials, apiKeys }: CredentialOptions) {
+    const isDemo = credentials === undefined && apiKeys === undefined;
+    for (const credential of isDemo ? [demoCredentials] : (credentials ?? [])) {
+      this.issue(credential);
+    }
+    this.#apiKeys = new Set(isDemo ? [demoApiKey] : apiKeys);
+  }
+
+  /** Replaces a credential with the same id, even an expired one. */
+  issue(credential: SimulatedCredential): void {
+    this.#credentials.set(credential.accessKeyId, credential);
+    this.#expired.delete(credential.accessKeyId);
+  }
+
+  issueApiKey(apiKey: string): void {
+    this.#apiKeys.add(apiKey);
+    this.#expired.delete(apiKey);
+  }
+
+  /** `name` is an access key id or a bearer key. */
+  expire(name: string): void {
+    this.#expired.add(name);
+  }
+
+  credential(accessKeyId: string): SimulatedCredential | undefined {
+    return this.#credentials.get(accessKeyId);
+  }
+
+  hasApiKey(apiKey: string): boolean {
+    return this.#apiKeys.has(apiKey);
+  }
+
+  isExpired(name: string): boolean {
+    return this.#expired.has(name);
+  }
+}

@@ -1,0 +1,365 @@
+import { writeAnswer } from "../answer/write-answer.ts";
+import type { Fault, FaultMode } from "../faults/fault-modes.ts";
+import { inflatedUsage, outsizedAnswer } from "../faults/bodies.ts";
+import { type Frame, framesBeforeMiddle, type Reply } from "../reply.ts";
+import { bodyReply, errorText, serverError } from "./errors.ts";
+import type { ChatRequest } from "./request.ts";
+import {
+  type AnswerEvent,
+  collectAnswer,
+  type CollectedCall,
+  type ContentEvent,
+  type FinishEvent,
+  type FinishReason,
+  type WholeAnswer,
+} from "../answer/answer.ts";
+import { isRecord, type JsonRecord, listOf, recordOf } from "../json.ts";
+import { hashText } from "../answer/random.ts";
+
+/** Answers a chat request, plain or streamed. */
+export function chatReply(request: ChatRequest, identity: AnswerIdentity, fault: Fault): Reply {
+  const choices = Array.from(
+    { length: request.choiceCount },
+    (_, choice) => outsizedAnswer(fault) ?? writeAnswer(request.prompt, choice),
+  );
+  if (!request.isStreamed) {
+    const { body, usage } = completionBody(identity, request, choices);
+    return bodyReply(body, usage.completionTokens, fault);
+  }
+  return {
+    status: 200,
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+    },
+    steps: streamFrames(chunksOf(identity, request, choices), fault),
+    isStreamed: true,
+  };
+}
+
+/** The fields that all parts of one answer share. */
+interface AnswerIdentity {
+  readonly id: string;
+  /** Unix time in seconds. */
+  readonly created: number;
+  readonly model: string;
+}
+
+type Choices = readonly Iterable<AnswerEvent>[];
+
+/** The body of an answer that is not streamed. */
+function completionBody(
+  identity: AnswerIdentity,
+  request: ChatRequest,
+  choices: Choices,
+): { readonly body: JsonRecord; readonly usage: UsageCounts } {
+  const collected = choices.map(collectAnswer);
+  const usage: UsageCounts = {
+    promptTokens: request.promptTokens,
+    completionTokens: sum(collected.map((choice) => choice.finish.completionTokens)),
+    reasoningTokens: sum(collected.map((choice) => choice.finish.reasoningTokens)),
+  };
+  const { id, created, model } = identity;
+  const body = {
+    id,
+    object: "chat.completion",
+    created,
+    model,
+    choices: collected.map((choice, index) => choiceBody(choice, index, request)),
+    usage: usageBody(usage),
+    service_tier: "default",
+    system_fingerprint: "fp_simulator",
+  };
+  return { body, usage };
+}
+
+function wireFinishReason(reason: FinishReason, isLegacyCall: boolean): string {
+  if (reason === "tool-calls") return isLegacyCall ? "function_call" : "tool_calls";
+  return reason;
+}
+
+function choiceBody(choice: WholeAnswer, index: number, request: ChatRequest): object {
+  const { calls, refusal, reasoning, pieces } = choice;
+  const { topLogprobs } = request;
+  const isTextless = calls.length > 0 || refusal !== undefined;
+  const [firstCall] = calls;
+  const message = {
+    role: "assistant",
+    content: isTextless ? null : choice.text,
+    ...(request.showsReasoning ? { reasoning_content: reasoning } : {}),
+    refusal: refusal ?? null,
+    annotations: [],
+    ...(firstCall !== undefined && !request.isLegacyCall
+      ? { tool_calls: calls.map(callBody) }
+      : {}),
+    ...(firstCall !== undefined && request.isLegacyCall
+      ? { function_call: { name: firstCall.name, arguments: firstCall.input } }
+      : {}),
+  };
+  return {
+    index,
+    message,
+    logprobs:
+      topLogprobs === undefined ? null : logprobsOf(pieces, topLogprobs, refusal !== undefined),
+    finish_reason: wireFinishReason(choice.finish.reason, request.isLegacyCall),
+  };
+}
+
+function callBody({ id, name, tool, input }: CollectedCall): object {
+  return tool === "function"
+    ? { id, type: "function", function: { name, arguments: input } }
+    : { id, type: "custom", custom: { name, input } };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** One chunk of a stream before it is framed. */
+interface Chunk {
+  readonly kind: "role" | "content" | "finish" | "usage";
+  readonly body: Readonly<Record<string, unknown>>;
+  /** The number of completion tokens in it. */
+  readonly tokens: number;
+}
+
+/** The chunks of a stream in OpenAI's order; several choices take turns. */
+function* chunksOf(
+  identity: AnswerIdentity,
+  request: ChatRequest,
+  choices: Choices,
+): Generator<Chunk, void, void> {
+  const envelope = chunkEnvelope(identity, request.includesUsage);
+  const usage = { completionTokens: 0, reasoningTokens: 0 };
+  let running = choices.map((events, index) => choiceChunks(events, index, request));
+  while (running.length > 0) {
+    const next = running.map((chunks) => ({ chunks, step: chunks.next() }));
+    running = next.filter(({ step }) => step.done !== true).map(({ chunks }) => chunks);
+    for (const { step } of next) {
+      if (step.done === true) {
+        usage.completionTokens += step.value.completionTokens;
+        usage.reasoningTokens += step.value.reasoningTokens;
+      } else {
+        const { kind, choice, tokens } = step.value;
+        yield { kind, tokens, body: envelope([choice]) };
+      }
+    }
+  }
+  if (!request.includesUsage) return;
+  const counts: UsageCounts = { promptTokens: request.promptTokens, ...usage };
+  yield { kind: "usage", tokens: 0, body: { ...envelope([]), usage: usageBody(counts) } };
+}
+
+type Envelope = (choices: readonly object[]) => Readonly<Record<string, unknown>>;
+
+function chunkEnvelope({ id, created, model }: AnswerIdentity, includesUsage: boolean): Envelope {
+  return (choices) => ({
+    id,
+    object: "chat.completion.chunk",
+    created,
+    model,
+    service_tier: "default",
+    system_fingerprint: "fp_simulator",
+    choices,
+    ...(includesUsage ? { usage: null } : {}),
+  });
+}
+
+interface ChoiceChunk {
+  readonly kind: "role" | "content" | "finish";
+  readonly choice: object;
+  readonly tokens: number;
+}
+
+/** Returns the event that ended the choice: it has the counts. */
+function* choiceChunks(
+  events: Iterable<AnswerEvent>,
+  index: number,
+  request: ChatRequest,
+): Generator<ChoiceChunk, FinishEvent, void> {
+  let isBegun = false;
+  /** Tokens of thoughts that the caller does not see, counted with the next chunk. */
+  let hiddenTokens = 0;
+  for (const event of events) {
+    if (event.kind === "reasoning" && !request.showsReasoning) {
+      hiddenTokens += event.tokens;
+      continue;
+    }
+    if (!isBegun) {
+      isBegun = true;
+      const isCallFirst = event.kind === "call" && event.count === 1;
+      const tokens = hiddenTokens + (isCallFirst ? event.tokens : 0);
+      hiddenTokens = 0;
+      const logprobs = request.topLogprobs === undefined ? null : { content: [], refusal: null };
+      const choice = { index, delta: roleDelta(event, request), logprobs, finish_reason: null };
+      yield { kind: "role", choice, tokens };
+      if (isCallFirst) continue;
+    }
+    if (event.kind === "finish") {
+      const reason = wireFinishReason(event.reason, request.isLegacyCall);
+      const choice = { index, delta: {}, logprobs: null, finish_reason: reason };
+      yield { kind: "finish", choice, tokens: 0 };
+      return event;
+    }
+    const delta = contentDelta(event, request.isLegacyCall);
+    const choice = { index, delta, logprobs: eventLogprobs(event, request), finish_reason: null };
+    yield { kind: "content", choice, tokens: event.tokens };
+  }
+  return { kind: "finish", reason: "stop", completionTokens: 0, reasoningTokens: 0 };
+}
+
+/** The first delta of a choice: the role, and what OpenAI sends along with it. */
+function roleDelta(event: AnswerEvent, request: ChatRequest): object {
+  if (event.kind === "refusal") return { role: "assistant", content: null, refusal: "" };
+  if (event.kind === "call") {
+    if (event.count > 1) return { role: "assistant", content: null };
+    const header = contentDelta(event, request.isLegacyCall);
+    return { role: "assistant", content: null, ...header, refusal: null };
+  }
+  return { role: "assistant", content: "", refusal: null };
+}
+
+function contentDelta(event: ContentEvent, isLegacyCall: boolean): object {
+  switch (event.kind) {
+    case "reasoning":
+      return { reasoning_content: event.piece };
+    case "text":
+      return { content: event.piece };
+    case "refusal":
+      return { refusal: event.piece };
+    case "call": {
+      const { index, id, name } = event;
+      if (isLegacyCall) return { function_call: { name, arguments: "" } };
+      return event.tool === "function"
+        ? { tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }
+        : { tool_calls: [{ index, id, type: "custom", custom: { name, input: "" } }] };
+    }
+    case "input": {
+      const { index, piece } = event;
+      if (isLegacyCall) return { function_call: { arguments: piece } };
+      return event.tool === "function"
+        ? { tool_calls: [{ index, function: { arguments: piece } }] }
+        : { tool_calls: [{ index, custom: { input: piece } }] };
+    }
+  }
+}
+
+function eventLogprobs(event: ContentEvent, request: ChatRequest): object | null {
+  if (request.topLogprobs === undefined) return null;
+  if (event.kind !== "text" && event.kind !== "refusal") return null;
+  return logprobsOf([event.piece], request.topLogprobs, event.kind === "refusal");
+}
+
+/** Chunks as server-sent events, with the fault applied. */
+function streamFrames(chunks: Iterable<Chunk>, { mode }: Fault): Iterable<Frame> {
+  const replace = chunkFaults[mode];
+  const sent = replace === undefined ? chunks : Iterator.from(chunks).flatMap(replace);
+  const frames = plainFrames(sent, mode);
+  return frameFaults[mode]?.(frames) ?? frames;
+}
+
+/** Returns what the caller gets in place of a chunk. */
+type ChunkFault = (chunk: Chunk) => readonly Chunk[];
+
+const chunkFaults: Readonly<Partial<Record<FaultMode, ChunkFault>>> = {
+  "ok-no-usage": (chunk) => (chunk.kind === "usage" ? [] : [chunk]),
+  "missing-finish-reason": (chunk) => (chunk.kind === "finish" ? [] : [chunk]),
+  "usage-twice": (chunk) => (chunk.kind === "usage" ? [chunk, chunk] : [chunk]),
+  "wrong-usage": (chunk) => [withWrongUsage(chunk)],
+  "role-every-chunk": (chunk) => [withRole(chunk)],
+};
+
+type Frames = Generator<Frame, void, void>;
+
+const frameFaults: Readonly<Partial<Record<FaultMode, (frames: Frames) => Iterable<Frame>>>> = {
+  "bad-json": (frames) =>
+    frames.map((frame, index) => {
+      const text = String(frame.data);
+      const isBroken = index === framesBeforeMiddle - 1;
+      return isBroken ? { ...frame, data: `${text.slice(0, text.length / 2)}\n\n` } : frame;
+    }),
+  "error-event-mid-stream": endInError,
+  "crlf-framing": (frames) =>
+    frames.map((frame) => ({ ...frame, data: String(frame.data).replaceAll("\n", "\r\n") })),
+  comments: (frames) => frames.flatMap((frame) => [{ data: ": still here\n\n", tokens: 0 }, frame]),
+};
+
+function* plainFrames(chunks: Iterable<Chunk>, mode: FaultMode): Frames {
+  for (const { kind, body, tokens } of chunks) {
+    yield { data: `data: ${JSON.stringify(body)}\n\n`, tokens, hasUsage: kind === "usage" };
+  }
+  if (mode !== "no-done") yield { data: "data: [DONE]\n\n", tokens: 0 };
+}
+
+function withWrongUsage(chunk: Chunk): Chunk {
+  const usage = chunk.body["usage"];
+  if (!isRecord(usage)) return chunk;
+  return { ...chunk, body: { ...chunk.body, usage: inflatedUsage(usage) } };
+}
+
+function withRole(chunk: Chunk): Chunk {
+  const choices = listOf(chunk.body["choices"]).map((choice): JsonRecord => {
+    const { delta, ...rest } = recordOf(choice);
+    return { ...rest, delta: { role: "assistant", ...recordOf(delta) } };
+  });
+  return { ...chunk, body: { ...chunk.body, choices } };
+}
+
+function* endInError(frames: Frames): Iterable<Frame> {
+  yield* frames.take(framesBeforeMiddle);
+  yield { data: `data: ${errorText(serverError(500).body)}\n\n`, tokens: 0 };
+}
+
+interface TokenLogprob {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: readonly number[];
+  readonly top_logprobs: readonly Omit<TokenLogprob, "top_logprobs">[];
+}
+
+const alternativeWords =
+  " the, a, one, this, and, it, of, to, in, is, that, for, with, as, on, at, by, or".split(",");
+
+/** `alternatives` is the number of likely tokens at each place. */
+function logprobsOf(tokens: readonly string[], alternatives: number, isRefusal: boolean): object {
+  const list = tokens.map((token) => tokenLogprob(token, alternatives));
+  return isRefusal ? { content: null, refusal: list } : { content: list, refusal: null };
+}
+
+/** Made-up log probabilities that look real: the token itself is the most likely. */
+function tokenLogprob(token: string, alternatives: number): TokenLogprob {
+  const logprob = -(hashText(token) % 1000) / 1500;
+  const others = [".", ",", ...alternativeWords].filter((word) => word !== token);
+  const named = [token, ...others].slice(0, alternatives);
+  return {
+    ...plain(token, logprob),
+    top_logprobs: named.map((word, rank) => plain(word, logprob - rank * 1.375)),
+  };
+}
+
+function plain(token: string, logprob: number): Omit<TokenLogprob, "top_logprobs"> {
+  return { token, logprob, bytes: [...Buffer.from(token)] };
+}
+
+/** Token counts of one call, summed over its choices. */
+interface UsageCounts {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly reasoningTokens: number;
+}
+
+function usageBody({ promptTokens, completionTokens, reasoningTokens }: UsageCounts) {
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: reasoningTokens,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  };
+}

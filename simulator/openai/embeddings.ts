@@ -1,0 +1,99 @@
+import { countTokens } from "../answer/prompt.ts";
+import { textVector, tokenIdVector } from "../answer/random.ts";
+import type { Fault } from "../faults/fault-modes.ts";
+import type { Reply } from "../reply.ts";
+import { isList, type JsonRecord } from "../json.ts";
+import { bodyReply, invalidRequest, WireError, wrongType } from "./errors.ts";
+import { readInteger, readModel } from "./request.ts";
+
+const maxInputs = 2048;
+const defaultDimensions = 1024;
+const maxDimensions = 16_384;
+
+type EmbeddingInput = string | readonly number[];
+
+interface EmbeddingRequest {
+  readonly model: string;
+  readonly inputs: readonly EmbeddingInput[];
+  readonly dimensions: number;
+  readonly isBase64: boolean;
+  readonly promptTokens: number;
+}
+
+/** Throws `WireError` if OpenAI would refuse the request. */
+export function readEmbeddingRequest(body: JsonRecord): EmbeddingRequest {
+  const model = readModel(body);
+  const inputs = readInputs(body["input"]);
+  const range = { lowest: 1, highest: maxDimensions };
+  const format = body["encoding_format"] ?? "float";
+  if (format !== "float" && format !== "base64") {
+    const message = `Invalid value: '${JSON.stringify(format)}'. Supported values are: 'float' and 'base64'.`;
+    throw invalidRequest(message, "encoding_format", "invalid_value");
+  }
+  return {
+    model,
+    inputs,
+    dimensions: readInteger(body, "dimensions", range) ?? defaultDimensions,
+    isBase64: format === "base64",
+    promptTokens: inputs.reduce((total, input) => total + countInput(input), 0),
+  };
+}
+
+export function embeddingsReply(request: EmbeddingRequest, fault: Fault): Reply {
+  const { model, inputs, promptTokens } = request;
+  const data = inputs.map((input, index) => {
+    const vector =
+      typeof input === "string"
+        ? textVector(input, request.dimensions)
+        : tokenIdVector(input, request.dimensions);
+    return { object: "embedding", index, embedding: encoded(vector, request.isBase64) };
+  });
+  const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
+  return bodyReply({ object: "list", data, model, usage }, 0, fault);
+}
+
+/** Base64 contains little-endian 32-bit floats, the layout in memory. */
+function encoded(vector: Float32Array<ArrayBuffer>, isBase64: boolean): string | number[] {
+  return isBase64 ? Buffer.from(vector.buffer).toString("base64") : Array.from(vector);
+}
+
+function readInputs(input: unknown): readonly EmbeddingInput[] {
+  if (input === undefined || input === null) {
+    const message = "Missing required parameter: 'input'.";
+    throw invalidRequest(message, "input", "missing_required_parameter");
+  }
+  if (typeof input === "string") return [text(input)];
+  if (!isList(input)) throw wrongType("input", "one of a string or array", input);
+  if (input.length === 0) throw invalidInput();
+  if (input.length > maxInputs) {
+    const message =
+      `Invalid 'input': array too long. Expected an array with maximum length ${maxInputs}, ` +
+      `but got an array with length ${input.length} instead.`;
+    throw invalidRequest(message, "input", "array_above_max_length");
+  }
+  if (isTokenIds(input)) return [input];
+  return input.map((item) => {
+    if (typeof item === "string") return text(item);
+    if (isTokenIds(item)) return item;
+    throw invalidInput();
+  });
+}
+
+function text(input: string): string {
+  if (input === "") throw invalidInput();
+  return input;
+}
+
+function isTokenIds(value: unknown): value is readonly number[] {
+  return isList(value) && value.length > 0 && value.every((id) => Number.isInteger(id));
+}
+
+function invalidInput(): WireError {
+  return new WireError(400, {
+    message: "'$.input' is invalid. Please check the API reference.",
+  });
+}
+
+function countInput(input: EmbeddingInput): number {
+  return typeof input === "string" ? countTokens(input) : input.length;
+}

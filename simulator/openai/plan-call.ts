@@ -1,0 +1,103 @@
+import { type IncomingCall, markOf, type OpenCall, type Plan, type PlanParts } from "../call.ts";
+import { faultHeader, faultModes } from "../faults/fault-modes.ts";
+import { jsonReply, type Reply } from "../reply.ts";
+import { isRecord, type JsonRecord, parseJson, stringOf } from "../json.ts";
+import { chatReply } from "./answers.ts";
+import { embeddingsReply, readEmbeddingRequest } from "./embeddings.ts";
+import { readChatRequest } from "./request.ts";
+import { refusalReply, WireError, wrongKey, wrongType } from "./errors.ts";
+
+type OpenAiRoute =
+  | { readonly kind: "chat" | "embeddings" }
+  | { readonly kind: "models"; readonly model: string | undefined };
+
+/** Undefined if this wire has no such path. `path` comes without `/v1`. */
+export function openAiRoute(method: string, path: string): OpenAiRoute | undefined {
+  if (method === "GET" && path === "/models") return { kind: "models", model: undefined };
+  if (method === "GET" && path.startsWith("/models/")) {
+    return { kind: "models", model: decodeURIComponent(path.slice("/models/".length)) };
+  }
+  if (method !== "POST") return undefined;
+  if (path === "/chat/completions") return { kind: "chat" };
+  return path === "/embeddings" ? { kind: "embeddings" } : undefined;
+}
+
+/** Throws `WireError` if OpenAI would refuse the request. */
+export async function planOpenAiCall(
+  route: OpenAiRoute,
+  { request, call }: IncomingCall,
+  parts: PlanParts,
+): Promise<Plan> {
+  checkKey(request, parts.apiKeys);
+  const body = route.kind === "models" ? {} : await readBody(request, call);
+  const model = stringOf(body["model"]);
+  const fault = parts.faults.choose(request.headers.get(faultHeader), model);
+  if (fault === undefined) throw unknownFault();
+  call.update({ model, fault: fault.mode });
+  const refusal = refusalReply(fault, model);
+  if (refusal !== undefined) return { fault, reply: refusal };
+  switch (route.kind) {
+    case "models":
+      return { fault, reply: modelsReply(route.model) };
+    case "embeddings": {
+      const read = readEmbeddingRequest(body);
+      call.update({ promptTokens: read.promptTokens });
+      return { fault, reply: embeddingsReply(read, fault) };
+    }
+    case "chat": {
+      const read = readChatRequest(body, parts.contextWindow);
+      call.update({ promptTokens: read.promptTokens, isStreamed: read.isStreamed });
+      const created = Math.floor(parts.clock.now() / 1000);
+      const identity = { id: `chatcmpl-${call.id}`, created, model };
+      return { fault, reply: chatReply(read, identity, fault) };
+    }
+  }
+}
+
+export function unknownUrl(request: Request): WireError {
+  const message = `Invalid URL (${request.method} ${new URL(request.url).pathname})`;
+  return new WireError(404, { message });
+}
+
+/** The models that are listed; calls may name any other. */
+const shownModels = ["simulator-chat", "simulator-reason", "simulator-embed"];
+
+function modelsReply(model: string | undefined): Reply {
+  const list = { object: "list", data: shownModels.map(modelBody) };
+  return jsonReply(JSON.stringify(model === undefined ? list : modelBody(model)));
+}
+
+function modelBody(id: string): object {
+  return { id, object: "model", created: 1_700_000_000, owned_by: "sluice-simulator" };
+}
+
+function checkKey(request: Request, apiKeys: ReadonlySet<string> | undefined): void {
+  if (apiKeys === undefined) return;
+  const header = request.headers.get("authorization") ?? "";
+  const key = /^bearer\s+(.*)$/i.exec(header)?.[1]?.trim() ?? "";
+  if (!apiKeys.has(key)) throw wrongKey(key);
+}
+
+async function readBody(request: Request, call: OpenCall): Promise<JsonRecord> {
+  const text = await request.text();
+  call.update({ mark: markOf(text) });
+  let body: unknown;
+  try {
+    body = parseJson(text);
+  } catch {
+    throw new WireError(400, {
+      message:
+        "We could not parse the JSON body of your request. (HINT: This likely means you aren't " +
+        "using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was " +
+        "sent was not valid JSON.)",
+    });
+  }
+  if (!isRecord(body)) throw wrongType("body", "an object", body);
+  return body;
+}
+
+function unknownFault(): WireError {
+  const known = Object.keys(faultModes).join(", ");
+  const message = `No such fault. ${faultHeader} takes mode or mode:argument, with mode one of: ${known}.`;
+  return new WireError(400, { message, code: "unknown_fault" });
+}

@@ -1,0 +1,331 @@
+import {
+  type Attachment,
+  contextWindowIn,
+  countPromptTokens,
+  type OutputForm,
+  type Prompt,
+  reasonsByDefault,
+  type Tool,
+  type ToolUse,
+  type Turn,
+} from "../answer/prompt.ts";
+import { promptedForm } from "../answer/prompted-form.ts";
+import { isList, isRecord, type JsonRecord, listOf, recordOf, stringOf } from "../json.ts";
+import { contextExceeded, invalidRequest, WireError, wrongType } from "./errors.ts";
+
+/** A chat request: the prompt and the fields of this wire only. */
+export interface ChatRequest {
+  readonly prompt: Prompt;
+  readonly promptTokens: number;
+  readonly choiceCount: number;
+  readonly isStreamed: boolean;
+  /** Whether a stream ends with a chunk that carries the usage. */
+  readonly includesUsage: boolean;
+  /** The number of alternatives; undefined if no log probabilities were asked for. */
+  readonly topLogprobs: number | undefined;
+  /** Answer tool calls as `function_call`. */
+  readonly isLegacyCall: boolean;
+  readonly showsReasoning: boolean;
+}
+
+/** Throws `WireError` if OpenAI would refuse the request. `contextWindow` undefined: no limit. */
+export function readChatRequest(body: JsonRecord, contextWindow: number | undefined): ChatRequest {
+  const model = readModel(body);
+  const turns = readMessages(body["messages"]);
+  const { tools, toolUse, isLegacy } = readTools(body);
+  const showsReasoning = reasonsByDefault(model);
+  const isStreamed = body["stream"] === true;
+  const streamOptions = body["stream_options"];
+  if (isRecord(streamOptions) && !isStreamed) {
+    const message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
+    throw invalidRequest(message, "stream_options", null);
+  }
+  readNumber(body, "temperature", { noun: "decimal", lowest: 0, highest: 2 });
+  readNumber(body, "top_p", { noun: "decimal", lowest: 0, highest: 1 });
+  const prompt: Prompt = {
+    model,
+    turns,
+    tools,
+    toolUse,
+    output: readOutputForm(body["response_format"], turns),
+    maxTokens:
+      readInteger(body, "max_completion_tokens", { lowest: 1 }) ??
+      readInteger(body, "max_tokens", { lowest: 1 }),
+    stopSequences: readStop(body["stop"]),
+    seed: JSON.stringify(body["seed"] ?? null),
+    reasoningEffort: stringOf(body["reasoning_effort"]) || (showsReasoning ? "medium" : undefined),
+  };
+  const promptTokens = countPromptTokens(prompt);
+  const window = contextWindowIn(model) ?? contextWindow;
+  if (window !== undefined && promptTokens + (prompt.maxTokens ?? 0) > window) {
+    throw contextExceeded(window, promptTokens, prompt.maxTokens);
+  }
+  const topLogprobs = readInteger(body, "top_logprobs", { lowest: 0, highest: 20 }) ?? 0;
+  return {
+    prompt,
+    promptTokens,
+    isStreamed,
+    showsReasoning,
+    choiceCount: readInteger(body, "n", { lowest: 1, highest: 128 }) ?? 1,
+    includesUsage: recordOf(streamOptions)["include_usage"] === true,
+    topLogprobs: body["logprobs"] === true ? topLogprobs : undefined,
+    isLegacyCall: isLegacy,
+  };
+}
+
+export function readModel(body: JsonRecord): string {
+  const model = body["model"];
+  if (model === undefined || model === null || model === "") {
+    throw new WireError(400, { message: "you must provide a model parameter" });
+  }
+  if (typeof model !== "string") throw wrongType("model", "a string", model);
+  return model;
+}
+
+function readOutputForm(format: unknown, turns: Prompt["turns"]): OutputForm {
+  const { type, json_schema: named } = recordOf(format);
+  switch (type) {
+    case undefined:
+    case "text":
+      return promptedForm(turns);
+    case "json_object": {
+      const prompted = promptedForm(turns);
+      return prompted.kind === "schema" ? prompted : { kind: "json" };
+    }
+    case "json_schema": {
+      const schema = recordOf(named)["schema"];
+      return isRecord(schema) ? { kind: "schema", schema } : { kind: "json" };
+    }
+    default: {
+      const supported = "Supported values are: 'json_object', 'json_schema', and 'text'.";
+      const message = `Invalid value: '${stringOf(type)}'. ${supported}`;
+      throw invalidRequest(message, "response_format.type", "invalid_value");
+    }
+  }
+}
+
+function readStop(stop: unknown): string[] {
+  const sequences = typeof stop === "string" ? [stop] : listOf(stop);
+  if (sequences.length > 4) {
+    const message =
+      "Invalid 'stop': array too long. Expected an array with maximum length 4, " +
+      `but got an array with length ${sequences.length} instead.`;
+    throw invalidRequest(message, "stop", "array_above_max_length");
+  }
+  return sequences.map(stringOf).filter((sequence) => sequence !== "");
+}
+
+interface Range {
+  readonly lowest: number;
+  readonly highest?: number;
+}
+
+/** Undefined when the field is absent or null. */
+export function readInteger(body: JsonRecord, field: string, range: Range): number | undefined {
+  return readNumber(body, field, { ...range, noun: "integer" });
+}
+
+function readNumber(
+  body: JsonRecord,
+  field: string,
+  range: Range & { readonly noun: "integer" | "decimal" },
+): number | undefined {
+  const value = body[field];
+  if (value === undefined || value === null) return undefined;
+  const { noun, lowest, highest = Number.POSITIVE_INFINITY } = range;
+  const isWhole = noun === "integer";
+  if (typeof value !== "number" || (isWhole && !Number.isInteger(value))) {
+    throw wrongType(field, isWhole ? "an integer" : "a decimal", value);
+  }
+  if (value < lowest) {
+    const message = `Invalid '${field}': ${noun} below minimum value. Expected a value >= ${lowest}, but got ${value} instead.`;
+    throw invalidRequest(message, field, `${noun}_below_min_value`);
+  }
+  if (value > highest) {
+    const message = `Invalid '${field}': ${noun} above maximum value. Expected a value <= ${highest}, but got ${value} instead.`;
+    throw invalidRequest(message, field, `${noun}_above_max_value`);
+  }
+  return value;
+}
+
+const roles: Readonly<Record<string, Turn["role"]>> = {
+  developer: "system",
+  system: "system",
+  user: "user",
+  assistant: "assistant",
+  tool: "tool",
+  function: "tool",
+};
+
+/** The conversation of a chat request. Throws `WireError` if OpenAI would refuse it. */
+function readMessages(messages: unknown): Turn[] {
+  if (messages === undefined || messages === null) {
+    const message = "Missing required parameter: 'messages'.";
+    throw invalidRequest(message, "messages", "missing_required_parameter");
+  }
+  if (!isList(messages)) throw wrongType("messages", "an array of objects", messages);
+  if (messages.length === 0) {
+    const message =
+      "Invalid 'messages': empty array. Expected an array with minimum length 1, " +
+      "but got an empty array instead.";
+    throw invalidRequest(message, "messages", "empty_array");
+  }
+  const callNames = new Map<string, string>();
+  return messages.map((message, index) => readMessage(message, `messages[${index}]`, callNames));
+}
+
+function readMessage(message: unknown, path: string, callNames: Map<string, string>): Turn {
+  if (!isRecord(message)) throw wrongType(path, "an object", message);
+  const role = roles[stringOf(message["role"])];
+  if (role === undefined) {
+    const supported = Object.keys(roles).map((name) => `'${name}'`);
+    const list = `${supported.slice(0, -1).join(", ")}, and ${supported.at(-1) ?? ""}`;
+    const text = `Invalid value: '${stringOf(message["role"])}'. Supported values are: ${list}.`;
+    throw invalidRequest(text, `${path}.role`, "invalid_value");
+  }
+  const toolCalls = readToolCalls(message, callNames);
+  const content = readContent(message["content"], `${path}.content`);
+  if (message["content"] === undefined && role !== "assistant") {
+    const text = `Missing required parameter: '${path}.content'.`;
+    throw invalidRequest(text, `${path}.content`, "missing_required_parameter");
+  }
+  const callId = stringOf(message["tool_call_id"]);
+  const name = stringOf(message["name"]) || callNames.get(callId);
+  return { role, name, toolCalls, ...content };
+}
+
+function readToolCalls(message: JsonRecord, callNames: Map<string, string>): Turn["toolCalls"] {
+  const calls = listOf(message["tool_calls"]).map((call) => {
+    const { id, function: called, custom } = recordOf(call);
+    const body = recordOf(called ?? custom);
+    const name = stringOf(body["name"]);
+    callNames.set(stringOf(id), name);
+    return { name, input: stringOf(body["arguments"] ?? body["input"]) };
+  });
+  const legacy = message["function_call"];
+  if (!isRecord(legacy)) return calls;
+  return [...calls, { name: stringOf(legacy["name"]), input: stringOf(legacy["arguments"]) }];
+}
+
+function readContent(content: unknown, path: string): Pick<Turn, "text" | "attachments"> {
+  if (content === undefined || content === null) return { text: "", attachments: [] };
+  if (typeof content === "string") return { text: content, attachments: [] };
+  if (!isList(content)) throw wrongType(path, "one of a string or array of objects", content);
+  const texts: string[] = [];
+  const attachments: Attachment[] = [];
+  for (const [index, part] of content.entries()) {
+    if (!isRecord(part)) throw wrongType(`${path}[${index}]`, "an object", part);
+    const attachment = readAttachment(part);
+    if (attachment !== undefined) attachments.push(attachment);
+    else texts.push(stringOf(part["text"] ?? part["refusal"]));
+  }
+  return { text: texts.join("\n"), attachments };
+}
+
+function readAttachment(part: JsonRecord): Attachment | undefined {
+  switch (part["type"]) {
+    case "image_url":
+      return { kind: "image", name: undefined, ...readUrl(recordOf(part["image_url"])["url"]) };
+    case "input_audio": {
+      const { data, format } = recordOf(part["input_audio"]);
+      const sizeBytes = base64Size(stringOf(data));
+      return { kind: "audio", name: undefined, mediaType: `audio/${stringOf(format)}`, sizeBytes };
+    }
+    case "file": {
+      const { filename, file_data: data } = recordOf(part["file"]);
+      return { kind: "file", name: stringOf(filename) || undefined, ...readUrl(data) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function readUrl(url: unknown): Pick<Attachment, "mediaType" | "sizeBytes"> {
+  const data = /^data:([^;,]*)(?:;[^,]*)?,/.exec(stringOf(url).slice(0, 256));
+  if (data === null) return { mediaType: undefined, sizeBytes: undefined };
+  const sizeBytes = base64Size(stringOf(url).slice(data[0].length));
+  return { mediaType: data[1] === "" ? undefined : data[1], sizeBytes };
+}
+
+function base64Size(data: string): number {
+  const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0;
+  return Math.floor((data.length * 3) / 4) - padding;
+}
+
+interface OfferedTools {
+  readonly tools: readonly Tool[];
+  readonly toolUse: ToolUse;
+  /** Whether the request has `functions`, which are answered with `function_call`. */
+  readonly isLegacy: boolean;
+}
+
+/** Tools and the choice among them. Throws `WireError` if OpenAI would refuse them. */
+function readTools(body: JsonRecord): OfferedTools {
+  const modern = listOf(body["tools"]).map((tool, index) => readTool(tool, index));
+  const legacy = listOf(body["functions"]).map((tool) => readFunction(recordOf(tool)));
+  const isLegacy = modern.length === 0 && legacy.length > 0;
+  const tools = isLegacy ? legacy : modern;
+  const choice = isLegacy ? legacyChoice(body["function_call"]) : body["tool_choice"];
+  if (choice !== undefined && choice !== null && tools.length === 0) {
+    const message =
+      "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.";
+    throw invalidRequest(message, "tool_choice", null);
+  }
+  const isParallel = !isLegacy && body["parallel_tool_calls"] !== false;
+  const toolUse = { ...readChoice(choice, isParallel) };
+  const missing = toolUse.only?.find((name) => !tools.some((tool) => tool.name === name));
+  if (missing !== undefined) {
+    const message = `Invalid value for 'tool_choice': no tool named '${missing}' was specified.`;
+    throw invalidRequest(message, "tool_choice", null);
+  }
+  return { tools, toolUse, isLegacy };
+}
+
+function readTool(tool: unknown, index: number): Tool {
+  const { type, function: called, custom } = recordOf(tool);
+  if (type === "function" && isRecord(called)) return readFunction(called);
+  if (type === "custom" && isRecord(custom)) return readCustom(custom);
+  const message = `Invalid value: '${stringOf(type)}'. Supported values are: 'function' and 'custom'.`;
+  throw invalidRequest(message, `tools[${index}].type`, "invalid_value");
+}
+
+function readFunction({ name, description, parameters }: JsonRecord): Tool {
+  return {
+    kind: "function",
+    name: stringOf(name),
+    description: stringOf(description),
+    schema: isRecord(parameters) ? parameters : { type: "object" },
+  };
+}
+
+function readCustom({ name, description, format }: JsonRecord): Tool {
+  const grammar = recordOf(recordOf(format)["grammar"]);
+  const isPattern = grammar["syntax"] === "regex";
+  const pattern = isPattern ? `^(?:${stringOf(grammar["definition"])})$` : undefined;
+  return { kind: "text", name: stringOf(name), description: stringOf(description), pattern };
+}
+
+function legacyChoice(choice: unknown): unknown {
+  return isRecord(choice) ? { type: "function", function: choice } : choice;
+}
+
+function readChoice(choice: unknown, isParallel: boolean): ToolUse {
+  if (choice === "none" || choice === "required") {
+    return { mode: choice, only: undefined, isParallel };
+  }
+  const { type, function: called, custom, allowed_tools: allowed } = recordOf(choice);
+  if (type === "allowed_tools") {
+    const { mode, tools } = recordOf(allowed);
+    const only = listOf(tools).map((tool) => toolName(recordOf(tool)));
+    return { mode: mode === "required" ? "required" : "auto", only, isParallel };
+  }
+  if (called === undefined && custom === undefined) {
+    return { mode: "auto", only: undefined, isParallel };
+  }
+  const name = stringOf(recordOf(called ?? custom)["name"]);
+  return { mode: "required", only: [name], isParallel };
+}
+
+function toolName(tool: JsonRecord): string {
+  return stringOf(recordOf(tool["function"] ?? tool["custom"])["name"] ?? tool["name"]);
+}
