@@ -1,11 +1,16 @@
 /**
- * Checks the structure of `src/` and `simulator/`: who imports whom, that neither files nor rooms import each other
- * in circles. Prints one line for each breach.
+ * Checks the structure of `src/` and `simulator/`: who imports whom, that neither files nor rooms
+ * import each other in circles, how deep folders lie. Prints one line for each breach.
  */
 import { readFileSync } from "node:fs";
 import { findCircles } from "./structure/find-circles.ts";
 import { importsOf, type Import } from "./structure/imports-of.ts";
 import { onlyHere, packages, rules, type Rule } from "./structure/rules.ts";
+
+/** Folders below `src/`, one in the other. */
+const mostFolders = 4;
+/** Goes with the scripts in it. */
+const stillDeeper = /^src\/store\/coordinator\/valkey\/limits\/scripts\//;
 
 const paths = [...new Bun.Glob("{src,simulator}/**/*.ts").scanSync(".")]
   .filter((path) => !path.endsWith(".test.ts"))
@@ -27,6 +32,9 @@ function checkFile({ path, text }: { readonly path: string; readonly text: strin
     .filter((rule) => rule.pattern.test(text) && !rule.in.test(path))
     .map(({ rule }) => `${path}: ${rule}`);
   if (ruleOf(path) === undefined) found.push(`${path}: lies in no room of the layout`);
+  if (path.split("/").length - 2 > mostFolders && !stillDeeper.test(path)) {
+    found.push(`${path}: lies deeper than ${mostFolders} folders below src`);
+  }
   if (/(^|\/)(utils|helpers|common|misc)(\/|\.ts$)/.test(path)) {
     found.push(`${path}: the name says nothing`);
   }

@@ -1,9 +1,18 @@
-/** The gate, locally and in CI: types, format, lint, structure, documents against code. */
-const steps: readonly { readonly name: string; readonly command: readonly string[] }[] = [
+/** The gate, locally and in CI: types, format, lint, structure, lines, documents against code. */
+
+interface Step {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** What it prints is worth reading when it passes, too. */
+  readonly informs?: true;
+}
+
+const steps: readonly Step[] = [
   { name: "types", command: ["bun", "check", "--no-script"] },
   { name: "format", command: ["bun", "fmt", "--check", "--no-script"] },
   { name: "lint", command: ["oxlint", "--quiet"] },
   { name: "structure", command: ["bun", "scripts/check-structure.ts"] },
+  { name: "lines", command: ["bun", "scripts/lines.ts"], informs: true },
   {
     name: "documents",
     command: [
@@ -21,7 +30,7 @@ process.exitCode = await main();
 
 async function main(): Promise<number> {
   const failed: string[] = [];
-  for (const { name, command } of steps) {
+  for (const { name, command, informs } of steps) {
     const child = Bun.spawn([...command], { stdout: "pipe", stderr: "pipe" });
     const [output, errors, exitCode] = await Promise.all([
       new Response(child.stdout).text(),
@@ -29,6 +38,7 @@ async function main(): Promise<number> {
       child.exited,
     ]);
     console.log(`${exitCode === 0 ? "ok    " : "FAILED"} ${name}`);
+    if (exitCode === 0 && informs === true) console.log(output.trim());
     if (exitCode === 0) continue;
     failed.push(name);
     console.log(`${output}${errors}`.trim());
