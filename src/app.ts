@@ -152,8 +152,8 @@ class SingleProcess implements App {
   get #status(): ProcessStatus {
     const { facts } = this.#data;
     return {
-      role: "single",
-      number: undefined,
+      role: "worker",
+      number: 1,
       notReady: this.#data.whyNotReady(),
       facts: {
         ...facts,

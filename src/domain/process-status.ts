@@ -1,6 +1,6 @@
 /** A process of a gateway, as operators see it. */
 export interface ProcessStatus {
-  readonly role: "control" | "worker" | "single";
+  readonly role: "control" | "worker";
   /** Number of a worker, from 1; undefined for other processes. */
   readonly number: number | undefined;
   /** Why it cannot serve; undefined when it can. */

@@ -208,15 +208,13 @@ test("taken ports of a file are told in one sentence, with the file", async () =
   const [data, admin] = [demo.dataUrl, demo.adminUrl].map((url) => new URL(url).host);
   const path = join(folder, "taken.yaml");
   await Bun.write(path, `listen: { data: "${data}", admin: "${admin}" }\n${platform}`);
-  for (const more of [[], ["--unsupervised"]]) {
-    const second = await runSluice(["serve", "--config", path, ...more]);
-    expect([second.exitCode, second.output]).toEqual([1, ""]);
-    const [line = "", ...others] = second.errors.trimEnd().split("\n");
-    expect(others).toEqual([]);
-    expect(line).toContain(`port ${data?.split(":")[1]} at`);
-    expect(line).toContain(`port ${admin?.split(":")[1]} at`);
-    expect(line).toContain(path);
-  }
+  const second = await runSluice(["serve", "--config", path]);
+  expect([second.exitCode, second.output]).toEqual([1, ""]);
+  const [line = "", ...others] = second.errors.trimEnd().split("\n");
+  expect(others).toEqual([]);
+  expect(line).toContain(`port ${data?.split(":")[1]} at`);
+  expect(line).toContain(`port ${admin?.split(":")[1]} at`);
+  expect(line).toContain(path);
 });
 
 test("the demo prints its banner first, and no line of the log", async () => {

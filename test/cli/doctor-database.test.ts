@@ -3,6 +3,7 @@ import pg from "pg";
 import { describeWithPostgres } from "../support/postgres-databases.ts";
 import { startPostgres } from "../support/postgres-server.ts";
 import { freePort } from "../support/free-port.ts";
+import { runSluice } from "../support/sluice-process.ts";
 import { runHere } from "./run-here.ts";
 import { createFolder, type SluiceFolder } from "./sluice-folder.ts";
 
@@ -46,7 +47,11 @@ models:
 ${auth}
 `,
   );
-  const { exitCode, output, errors } = await runHere([...command, "--config", path]);
+  const { exitCode, output, errors } = await (command[0] === "serve" ? runSluice : runHere)([
+    ...command,
+    "--config",
+    path,
+  ]);
   return { exitCode, text: output.replaceAll(/\s+/g, " "), errors };
 }
 

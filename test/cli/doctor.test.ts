@@ -130,12 +130,12 @@ test("a data directory that cannot be written is told, and what to do", async ()
 test("a running gateway is told to run, and one that was killed to have ended", async () => {
   using demo = createFolder({ isOffline: false });
   const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
-  const gateway = await startServing(["--data-dir", demo.path, "--unsupervised", ...anyPort]);
+  const gateway = await startServing(["--data-dir", demo.path, ...anyPort]);
   await until("it is introduced", () => gateway.text().includes("process.stdout.write"));
   const well = await demo.run("doctor");
   expect(well.exitCode).toBe(0);
-  expect(flat(well.output)).toContain("gateway runs, and its process is ready");
-  process.kill(gateway.pid, "SIGKILL");
+  expect(flat(well.output)).toContain("gateway runs, and its 2 processes are all ready");
+  gateway.kill();
   await gateway[Symbol.asyncDispose]();
   const ended = await demo.run("doctor");
   expect(ended.exitCode).toBe(1);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { runHere } from "./run-here.ts";
+import { runSluice } from "../support/sluice-process.ts";
 import { createFolder, type SluiceFolder } from "./sluice-folder.ts";
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -28,7 +28,7 @@ const messagesIn = (text: string): string[] =>
 test("a log in JSON is nothing but JSON, and the one-time token is not in it", async () => {
   using folder = createFolder({ isOffline: false });
   const path = await configure(folder);
-  const child = Bun.spawn([process.execPath, main, "serve", "--unsupervised", "--config", path], {
+  const child = Bun.spawn([process.execPath, main, "serve", "--config", path], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: process.env["PATH"] ?? "" },
   });
@@ -52,7 +52,7 @@ test("so is the reason of a start that failed", async () => {
   using folder = createFolder({ isOffline: false });
   const path = await configure(folder);
   const place = ["--config", path, "--data-dir", `${path}/state`];
-  const { exitCode, errors } = await runHere(["serve", "--unsupervised", ...place]);
+  const { exitCode, errors } = await runSluice(["serve", ...place]);
   expect([exitCode, messagesIn(errors)]).toEqual([1, ["cannot start"]]);
   expect(errors).toContain("cannot be used (ENOTDIR: not a directory)");
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { apiKeyPattern } from "../../src/domain/keys/api-key.ts";
+import { runSluice } from "../support/sluice-process.ts";
 import { runHere } from "./run-here.ts";
 import { createFolder, idsOf, type JsonRecord, type SluiceFolder } from "./sluice-folder.ts";
 
@@ -492,8 +493,8 @@ test("without a gateway and without --offline, the message names every way to on
 
 test("a data directory that cannot be used is told, with where to name another", async () => {
   const file = await folder.write("a-file", "");
-  const line = ["serve", "--unsupervised", "--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
-  const { exitCode, errors } = await runHere([...line, "--data-dir", `${file}/state`]);
+  const line = ["serve", "--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+  const { exitCode, errors } = await runSluice([...line, "--data-dir", `${file}/state`]);
   expect(exitCode).toBe(1);
   expect(errors).toContain(
     `the data directory ${file}/state cannot be used (ENOTDIR: not a directory).`,

@@ -95,15 +95,6 @@ test.skipIf(valkeyProgram === null)(
   },
 );
 
-test("a gateway in one process shows that one", async () => {
-  using folder = createFolder({ isOffline: false });
-  await using gateway = await serve(folder, "--unsupervised");
-  await callOnce(folder, gateway);
-  expect(await processesOf(folder)).toMatchObject([
-    { process: "single", number: null, ready: true, pid: gateway.pid, calls: 1, open_calls: 0 },
-  ]);
-});
-
 test("without a gateway there are no processes", async () => {
   using folder = createFolder({ isOffline: true });
   expect(await processesOf(folder)).toEqual([]);
@@ -123,7 +114,7 @@ models: { chat: { kind: chat, context_window: 900, targets: [{ upstream: away, m
 `,
   );
   const config = ["--config", path];
-  await using gateway = await startServing([...config, ...anyPort, "--unsupervised"]);
+  await using gateway = await startServing([...config, ...anyPort]);
   await folder.run("accounts", "create", "Shop", ...config);
   const place = ["--account", "Shop", "--environment", "production"];
   await folder.run("applications", "create", "search", ...place, ...config);
@@ -135,6 +126,6 @@ models: { chat: { kind: chat, context_window: 900, targets: [{ upstream: away, m
   const failed = await fetch(url, { method: "POST", headers, body });
   expect(failed.status).toBe(503);
   const { output } = await folder.run("status", ...config);
-  expect(output).toMatch(/\nsingle +\d+ .* ready +.* \d+\.\d+\.\d+\n/);
+  expect(output).toMatch(/\nworker +1 .* ready +.* \d+\.\d+\.\d+\n/);
   expect(output).toContain(`503  chat  ${failed.headers.get("x-request-id")}\n`);
 });

@@ -56,7 +56,7 @@ testMounting(
       simulator: { tokensPerSecond: 100 },
       dataDir: disk.path,
     });
-    await using serving = await bench.serve("--unsupervised");
+    await using serving = await bench.serve();
     const load = new Load(bench, serving);
     await until("calls end", () => bench.calls.length > 100);
     using lock = lockDatabase(bench.database);
@@ -66,7 +66,7 @@ testMounting(
     await bench.untilUpstreamIsFree();
     disk.resize("4m");
     await until("readiness is true", async () => (await readiness(serving)).status === 200);
-    serving.signal("SIGKILL");
+    serving.kill();
     await serving.exited;
     lock.run("ROLLBACK");
     await using next = await bench.serve();

@@ -57,7 +57,7 @@ interface Killing {
 }
 
 async function killUnderLoad(bench: ProcessBench, { kill, random }: Killing): Promise<void> {
-  await using serving = await bench.serve("--unsupervised");
+  await using serving = await bench.serve();
   let isKilled = false;
   let planned = 0;
   const next = (mix: readonly MixPart[]) => (): PlannedCall | undefined => {
@@ -73,7 +73,7 @@ async function killUnderLoad(bench: ProcessBench, { kill, random }: Killing): Pr
   // Sometimes long enough for checkpoints.
   await Bun.sleep(isComplete && kill % 10 === 5 ? 6_000 : random.integer(0, 1_200));
   isKilled = true;
-  serving.signal("SIGKILL");
+  serving.kill();
   await calling;
   await bench.untilUpstreamIsFree();
 }
@@ -88,7 +88,7 @@ async function untilOpen(bench: ProcessBench, serving: ServingProcess): Promise<
 /** A kill during the start, perhaps during the replay. */
 async function killEarly({ configPath }: ProcessBench, afterMs: number): Promise<void> {
   const main = new URL("../../src/main.ts", import.meta.url).pathname;
-  const command = [main, "serve", "--config", configPath, "--unsupervised"];
+  const command = [main, "serve", "--config", configPath];
   const child = Bun.spawn([process.execPath, ...command], {
     stdio: ["ignore", "ignore", "ignore"],
     env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },

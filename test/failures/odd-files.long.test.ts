@@ -38,16 +38,15 @@ async function sluice(...args: readonly string[]): Promise<{ exitCode: number; e
   return { exitCode, errors };
 }
 
-/** Without a supervisor, which a worker that hangs would outlive. */
-function startAlone(): Promise<{ exitCode: number; errors: string }> {
-  return sluice("serve", "--unsupervised", "--config", bench.configPath);
+function start(): Promise<{ exitCode: number; errors: string }> {
+  return sluice("serve", "--config", bench.configPath);
 }
 
 test("odd files in the spool folder are skipped, and each is logged once", async () => {
-  await using before = await bench.serve("--unsupervised");
+  await using before = await bench.serve();
   const planned = [planCall(wholeMix, new Random(1), "only")];
   await bench.call(before, { from: 0, count: 1 }, () => planned.pop());
-  before.signal("SIGKILL");
+  before.kill();
   await before.exited;
   const spool = join(bench.folder, "data", "spool");
   expect(spoolNames(spool).length).toBeGreaterThan(0);
@@ -59,7 +58,7 @@ test("odd files in the spool folder are skipped, and each is logged once", async
   symlinkSync("00009005.spool", odd(9005));
   symlinkSync("missing", odd(9006));
 
-  await using serving = await bench.serve("--unsupervised");
+  await using serving = await bench.serve();
   await untilStored(serving);
   const logged = serving
     .text()
@@ -92,7 +91,7 @@ test.each([
   mkdirSync(dirname(path), { recursive: true });
   rmSync(path, { force: true });
   makeFifo(path);
-  const { exitCode, errors } = await startAlone();
+  const { exitCode, errors } = await start();
   expect(errors).toContain(message);
   expect(exitCode).toBe(1);
 });
@@ -106,7 +105,7 @@ test("a command that reads a configuration does not wait for a FIFO either", asy
 });
 
 test("a configuration that a FIFO replaces is refused, and the gateway continues", async () => {
-  await using serving = await bench.serve("--unsupervised");
+  await using serving = await bench.serve();
   renameSync(bench.configPath, `${bench.configPath}.kept`);
   makeFifo(bench.configPath);
   serving.signal("SIGHUP");

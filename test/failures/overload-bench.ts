@@ -5,7 +5,7 @@ import { benchModels } from "../../bench/models.ts";
 import { startUpstream, type StaticUpstream } from "../../bench/stand/upstream.ts";
 import { unlimited } from "../support/gateway.ts";
 import { createKeysOf } from "../support/process-key.ts";
-import { startServing, type ServingProcess } from "../support/sluice-process.ts";
+import { childrenOf, startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { type Load, loadResultsSchema, type LoadResult } from "./overload-load-result.ts";
 
 /** A gateway, its upstream and the callers, each in its own process. */
@@ -40,9 +40,9 @@ export class OverloadBench implements AsyncDisposable {
       ...(await createKeysOf(configPath, 1, plan)),
       ...(await createKeysOf(configPath, 1, { ...plan, ...units })),
     ];
-    const gateway = await startServing(["--config", configPath, "--unsupervised"]);
+    const gateway = await startServing(["--config", configPath]);
     // The gateway has its own processor, so that callers cannot starve it.
-    pin(gateway.pid, 0);
+    for (const pid of [gateway.pid, ...childrenOf(gateway.pid)]) pin(pid, 0);
     pin(upstream.pid, 1);
     return new OverloadBench({ gateway, upstream, keys, folder });
   }

@@ -21,11 +21,11 @@ test("a key gets its minute only once, even if the gateway is killed repeatedly"
   });
   const admitted: Admitted[] = [];
   for (let kill = 0; kill < kills; kill += 1) {
-    await using serving = await bench.serve("--unsupervised");
+    await using serving = await bench.serve();
     const streams = Array.from({ length: 4 }, () => open(bench, serving));
     const begun = await Promise.all(streams);
     admitted.push(...begun.filter((stream) => stream !== undefined));
-    serving.signal("SIGKILL");
+    serving.kill();
     await bench.untilUpstreamIsFree();
   }
   const inAnyMinute = admitted.map(

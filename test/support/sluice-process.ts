@@ -26,17 +26,19 @@ export async function runSluice(
 
 /** A gateway in a process of its own, reachable once this resolves. */
 export interface ServingProcess extends AsyncDisposable {
-  /** The target of signals: the supervisor, unless it runs `--unsupervised`. */
+  /** The supervisor, which is the target of signals. */
   readonly pid: number;
-  /** The serving process: the current first worker, or the process itself. */
+  /** The current first worker. */
   readonly workerPid: number;
-  /** The current control process, or the process itself. */
+  /** The current control process. */
   readonly controlPid: number;
   readonly dataUrl: string;
   readonly adminUrl: string;
   /** Everything printed so far, standard error included. */
   text(): string;
   signal(name: NodeJS.Signals): void;
+  /** Ends all its processes at once, as the end of the machine would. */
+  kill(): void;
   readonly exited: Promise<number>;
 }
 
@@ -79,6 +81,11 @@ export async function startServing(
     adminUrl,
     text: () => text,
     signal: (name) => child.kill(name),
+    kill() {
+      const children = childrenOf(child.pid);
+      child.kill("SIGKILL");
+      for (const pid of children) killIfAlive(pid);
+    },
     exited: child.exited,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
@@ -87,6 +94,14 @@ export async function startServing(
       await collecting;
     },
   };
+}
+
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
 }
 
 interface Addresses {

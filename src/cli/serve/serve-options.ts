@@ -7,7 +7,6 @@ const options = {
   ...settingsOptions,
   data: { type: "string" },
   admin: { type: "string" },
-  unsupervised: { type: "boolean" },
   init: { type: "boolean" },
   // For successors of the first process, which must not replace data that was lost later,
   "no-init": { type: "boolean" },

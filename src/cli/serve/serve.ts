@@ -8,7 +8,7 @@ export const serveCommand: Command = {
   name: "serve",
   isService: true,
   help: () => `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
-                    [--unsupervised] [--init]
+                    [--init]
 
 Without a configuration file a demo starts: every alias is served by a built-in simulator, and a
 key to try it with is printed once.
@@ -22,7 +22,6 @@ Options:
   --data HOST:PORT    address of the API, instead of the configured one
   --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured one
   --data-dir DIR      where state is kept, instead of the configured directory
-  --unsupervised      run everything in one process, which is not restarted after a crash
   --init              start even if the database or its pepper is missing or does not match, and
                       create what is missing; nothing is removed. Applies to this start only
 
@@ -31,7 +30,7 @@ finish (shutdown.drain_timeout), and exit. SIGINT: the same without shutdown.pre
 signal exits at once. SIGHUP: reload the configuration.
 
 Exit code: 0 ended as requested, 1 could not start, 2 wrong usage.`,
-  run: (args, io) => serve(args, io),
+  run: () => Promise.reject(new Error("only the supervisor starts a process of the gateway")),
 };
 
 interface RoleContext {
@@ -76,11 +75,6 @@ async function serveIn(
   }
   const { serveWorker } = await import("./serve-worker.ts");
   return serveWorker(values, { role, supervisor, known, portUse }, io);
-}
-
-async function serve(args: readonly string[], io: CommandIo): Promise<number> {
-  const { serveAlone } = await import("./serve-alone.ts");
-  return serveAlone(readServeArguments(args), io);
 }
 
 /**

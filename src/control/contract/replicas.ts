@@ -39,10 +39,7 @@ const replicaSchema = z
       .nullable()
       .describe("Number of the last change of keys that all its workers have."),
     configured_at: timeSchema.describe("When it loaded its configuration."),
-    config_digest: z
-      .string()
-      .nullable()
-      .describe("Equal for equal files. Null without a file, and with `--unsupervised`."),
+    config_digest: z.string().nullable().describe("Equal for equal files. Null without a file."),
     limits_digest: z
       .string()
       .nullable()

@@ -3,9 +3,7 @@ import { timeSchema } from "./values.ts";
 
 export const processSchema = z
   .object({
-    process: z
-      .enum(["control", "worker", "single"])
-      .describe("`single`: control and worker in one process (`--unsupervised`)."),
+    process: z.enum(["control", "worker"]),
     number: z.int().nullable().describe("Number of a worker, from 1."),
     ready: z.boolean(),
     not_ready: z.string().nullable().describe("Why it cannot serve."),

@@ -11,8 +11,8 @@ import { startWorker } from "./worker.ts";
 
 /** Whether the arguments start a gateway that is restarted when it crashes. */
 export function asksForSupervisor([command, ...rest]: readonly string[]): boolean {
-  const alone = ["--unsupervised", "--help", "-h", "--version"];
-  return command === "serve" && !rest.some((argument) => alone.includes(argument));
+  const asking = ["--help", "-h", "--version"];
+  return command === "serve" && !rest.some((argument) => asking.includes(argument));
 }
 
 export interface SupervisorSetup {
