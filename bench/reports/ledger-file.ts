@@ -1,6 +1,7 @@
 import { SqliteConnection } from "../../src/store/sqlite/connection/connection.ts";
 import { SqlUsageReports } from "../../src/store/repositories/usage/usage-reports.ts";
-import { SqliteUsageStore } from "../../src/store/sqlite/usage/usage-store.ts";
+import { SqlUsageStore } from "../../src/store/repositories/usage/usage-store.ts";
+import { isFaultOfData } from "../../src/store/sqlite/connection/sqlite-trouble.ts";
 import { type CallSpan, callOf } from "./usage-calls.ts";
 
 const batchRows = 500;
@@ -9,14 +10,14 @@ const batchRows = 500;
 export class LedgerFile implements AsyncDisposable {
   readonly reports: SqlUsageReports;
   readonly #connection: SqliteConnection;
-  readonly #store: SqliteUsageStore;
+  readonly #store: SqlUsageStore;
   readonly #path: string;
   #longestStepMs = 0;
 
   constructor(path: string) {
     this.#path = path;
     this.#connection = new SqliteConnection({ path, busyTimeoutMs: 10 });
-    this.#store = new SqliteUsageStore(this.#connection);
+    this.#store = new SqlUsageStore(this.#connection, { isFaultOfData });
     this.reports = new SqlUsageReports({
       read: (work) =>
         this.#connection.read(async (queries) => {

@@ -7,7 +7,6 @@ import type { UsageRetention } from "./store.ts";
 const hourMs = 3_600_000;
 const settings = {
   callsMs: 90 * 24 * hourMs,
-  minutesMs: 7 * 24 * hourMs,
   hoursMs: 91 * 24 * hourMs,
   daysMs: 1_000 * 24 * hourMs,
   auditMs: 2_000 * 24 * hourMs,
@@ -69,7 +68,6 @@ test("each kind of data has its own age; access ends now and replies after a day
   expect(asked).toEqual([
     {
       calls: now - settings.callsMs,
-      minutes: now - settings.minutesMs,
       hours: now - settings.hoursMs,
       days: now - settings.daysMs,
     },

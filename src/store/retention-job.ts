@@ -88,7 +88,6 @@ export class RetentionJob {
 function usageLimits(settings: RetentionSettings, now: number): UsageRetention {
   return {
     calls: now - settings.callsMs,
-    minutes: now - settings.minutesMs,
     hours: now - settings.hoursMs,
     days: now - settings.daysMs,
   };

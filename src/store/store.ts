@@ -93,14 +93,13 @@ export interface DroppedRows {
 }
 
 /**
- * Times in milliseconds since the epoch before which rows are removed: single calls, sums by the
- * minute in whole hours, all others in whole days. Undefined: they are kept.
+ * Times in milliseconds since the epoch before which rows are removed: single calls, and sums in
+ * whole days. Undefined: they are kept.
  */
 export interface UsageRetention {
   readonly calls: number | undefined;
-  readonly minutes: number | undefined;
   readonly hours: number | undefined;
-  /** Sums of a day are kept at least as long as anything finer in that day. */
+  /** Sums by the day are kept at least as long as the calls and hours of that day. */
   readonly days: number | undefined;
 }
 

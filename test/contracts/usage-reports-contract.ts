@@ -380,9 +380,8 @@ function newestFirst(one: UsageRecord, other: UsageRecord): number {
 
 /** Sums of the first days go, and their calls stay. */
 async function pruneSums({ store }: Ledger): Promise<void> {
-  const limits = { minutes: midnight + 2 * dayMs, hours: midnight + dayMs };
-  const keep = { calls: undefined, days: undefined };
-  await removeAll(() => store.prune({ ...keep, ...limits }, 1_000));
+  const limits = { calls: undefined, hours: midnight + 2 * dayMs, days: undefined };
+  await removeAll(() => store.prune(limits, 1_000));
 }
 
 async function readPages(

@@ -154,7 +154,6 @@ const keep = (about: string, initial: string) =>
 export const retentionSchema = z
   .strictObject({
     calls: keep("Single calls of the ledger.", "90d"),
-    minutes: keep("Sums by minute.", "7d"),
     hours: keep("Sums by hour.", "90d"),
     days: keep("Sums by day.", "1825d"),
     audit: keep("Entries of the audit.", "3650d"),
@@ -168,7 +167,7 @@ export const retentionSchema = z
     batch_rows: wholeNumber({
       about: "Maximum rows removed per transaction.",
       min: 1,
-      max: 100_000,
+      max: 5_000,
       initial: 1000,
     }),
   })
@@ -176,7 +175,6 @@ export const retentionSchema = z
   .describe("How long data is kept.")
   .transform((retention): RetentionSettings => ({
     callsMs: retention.calls,
-    minutesMs: retention.minutes,
     hoursMs: retention.hours,
     daysMs: retention.days,
     auditMs: retention.audit,

@@ -1,7 +1,6 @@
 /** How long data is kept, and how it is removed. */
 export interface RetentionSettings {
   readonly callsMs: number;
-  readonly minutesMs: number;
   readonly hoursMs: number;
   readonly daysMs: number;
   readonly auditMs: number;

@@ -5,10 +5,11 @@ import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
+import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import type { DroppedRows } from "../store.ts";
 import { PostgresReplicaStore } from "./replica-store.ts";
 import { PostgresConnection, type PostgresOptions } from "./connection/connection.ts";
-import { PostgresUsageStore } from "./usage/usage-store.ts";
+import { isFaultOfData } from "./connection/postgres-trouble.ts";
 
 export interface StoreOptions extends Pick<
   PostgresOptions,
@@ -29,7 +30,7 @@ export function openStores(url: string, clock: Clock, options: StoreOptions) {
     connection,
     control: new SqlControlStore(connection),
     keys: new SqlKeyStore(connection.inLane("entities"), clock),
-    usage: new PostgresUsageStore(usage, onDropped),
+    usage: new SqlUsageStore(usage, { isFaultOfData, onDropped }),
     replies: new SqlReplyStore(connection.inLane("replies")),
     reports: new SqlUsageReports(usage),
     replicas: new PostgresReplicaStore(connection, { url }, clock),

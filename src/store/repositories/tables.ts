@@ -1,7 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Role } from "../../domain/accounts/user.ts";
 import type { AuditEntry } from "../../domain/audit/audit.ts";
-import type { UsageStep } from "../../domain/usage/usage-report.ts";
 import type { CallOutcome, CapacityClass, UsageSource } from "../../domain/usage/usage.ts";
 
 /** The value of a column; times are milliseconds since the epoch. */
@@ -37,10 +36,9 @@ export interface Tables {
   replicas: ReplicaRow;
   usage: UsageRow;
   usageGroups: UsageGroupRow;
-  /** The minutes before this position are folded into the hours and days of a detail. */
-  usageFolds: { step: UsageStep; detail: number; at: number; groupId: number };
-  /** The time before which single calls, or the sums of a step, were removed. */
-  usageHorizons: { step: UsageStep | "call"; at: number };
+  usageSums: UsageSumRow;
+  /** The time before which single calls, or the sums of hours, were removed. */
+  usageHorizons: { step: "call" | "hour"; at: number };
 }
 
 /** See `ReplicaFacts`. */
@@ -268,15 +266,35 @@ export interface UsageRow {
   cacheWriteTokens: number;
 }
 
-export interface UsageGroupRow {
+/** What calls are told apart by in sums. */
+interface UsageGroupRow {
   id: number;
-  detail: number;
   environment: string;
   accountId: string;
   applicationId: string;
   keyId: string;
   model: string;
+  /** Empty: no target was tried. */
   target: string;
+  capacityClass: CapacityClass;
+  outcome: CallOutcome;
   status: number;
-  capacityClass: string;
+  /** Empty: none. */
+  code: string;
+}
+
+/** The calls of a group in an hour or a day. */
+interface UsageSumRow {
+  grain: "hour" | "day";
+  at: number;
+  groupId: number;
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  estimatedTokens: number;
+  /** Encoded by `domain/usage/latency-histogram.ts`. */
+  durations: string;
+  firstEvents: string;
 }

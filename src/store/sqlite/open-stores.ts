@@ -5,15 +5,16 @@ import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
+import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import { SqliteConnection, type SqliteOptions } from "./connection/connection.ts";
 import type { DroppedRows } from "../store.ts";
-import { SqliteUsageStore } from "./usage/usage-store.ts";
+import { isFaultOfData } from "./connection/sqlite-trouble.ts";
 
 export interface SqliteStores {
   readonly connection: SqliteConnection;
   readonly control: SqlControlStore;
   readonly keys: SqlKeyStore;
-  readonly usage: SqliteUsageStore;
+  readonly usage: SqlUsageStore;
   readonly replies: SqlReplyStore;
   readonly reports: SqlUsageReports;
 }
@@ -39,7 +40,7 @@ export function openStores(path: string, clock: Clock, options: StoreOptions): S
     connection,
     control: new SqlControlStore(connection),
     keys: new SqlKeyStore(connection, clock),
-    usage: new SqliteUsageStore(connection, onDropped),
+    usage: new SqlUsageStore(connection, { isFaultOfData, onDropped }),
     replies: new SqlReplyStore(connection),
     reports: new SqlUsageReports(connection),
   };

@@ -12,14 +12,15 @@ import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
-import { SqliteUsageStore } from "./usage/usage-store.ts";
+import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
+import { isFaultOfData } from "./connection/sqlite-trouble.ts";
 
 test("a repeated statement is prepared once, with any other statements in between", async () => {
   const seals = new AuditSeals(testPeppers());
   await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
   const control = new SqlControlStore(connection);
   const ring = new SqlKeyStore(connection, { now: () => 1 });
-  const usage = new SqliteUsageStore(connection);
+  const usage = new SqlUsageStore(connection, { isFaultOfData });
   const application = applicationOf("app_a", { accountId: "acct_a" });
   await control.change(async (to) => {
     await to.accounts.insert(accountOf("acct_a"));

@@ -13,7 +13,8 @@ import { OtherSchema, StorageUnavailable, WrongDatabase } from "../../errors.ts"
 import type { DatabaseFacts } from "../../installation.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
 import { SqlControlStore } from "../../repositories/control-store.ts";
-import { PostgresUsageStore } from "../usage/usage-store.ts";
+import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
+import { isFaultOfData } from "./postgres-trouble.ts";
 import { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { PostgresConnection } from "./connection.ts";
 import { sql } from "kysely";
@@ -64,11 +65,11 @@ describeWithPostgres((databases) => {
     const records = Array.from({ length: 50 }, (_, index) => recordOf(`req_${index}`));
     await Promise.all(
       connections.map((connection) =>
-        new PostgresUsageStore(connection.inLane("usage")).insert(records),
+        new SqlUsageStore(connection.inLane("usage"), { isFaultOfData }).insert(records),
       ),
     );
     const counted = await connections[0]?.read((queries) =>
-      sql<{ calls: number }>`select sum(calls) as calls from usage_minutes`.execute(queries),
+      sql<{ calls: number }>`select sum(calls) as calls from usage_sums where grain = 'hour'`.execute(queries),
     );
     expect(counted?.rows).toEqual([{ calls: 50 }]);
   });

@@ -6,7 +6,8 @@ import { recordOf } from "../../../../test/contracts/usage-fixtures.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
 import { StorageUnavailable } from "../../errors.ts";
 import { SqlControlStore } from "../../repositories/control-store.ts";
-import { PostgresUsageStore } from "../usage/usage-store.ts";
+import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
+import { isFaultOfData } from "./postgres-trouble.ts";
 import { LaneQueue } from "./lanes.ts";
 import { meaningOf, troubleOf } from "./postgres-trouble.ts";
 import { inSession } from "./session.ts";
@@ -72,7 +73,7 @@ describeWithPostgres((databases) => {
 
   test("a call may have more attempts than a small number holds", async () => {
     const connection = await databases.connect();
-    const store = new PostgresUsageStore(connection.inLane("usage"));
+    const store = new SqlUsageStore(connection.inLane("usage"), { isFaultOfData });
     await store.insert([recordOf("req_1", { attempts: 40_000 })]);
     const { rows } = await connection.read((queries) =>
       sql`select attempts from usage`.execute(queries),

@@ -91,7 +91,7 @@ const ofGuarantees = (since: number): RawBuilder<AdmittedRow> =>
     tokens: usedOrReserved,
     where: sql`
       key_id in (
-        select key_id from usage_groups where capacity_class = 'provisioned' and detail = 0)
+        select key_id from usage_groups where capacity_class = 'provisioned')
       and started_at >= ${since} and capacity_class = 'provisioned'`,
   });
 

@@ -1,15 +1,24 @@
-import { type Expression, sql } from "kysely";
+import { sql } from "kysely";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import { nextTurn } from "../../../domain/waiting/next-turn.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
 import type { CallFilter } from "../../usage-reports.ts";
 import type { SqlConnection } from "../connection.ts";
 import { decodeCursor, encodeCursor, type ListPosition } from "../cursor.ts";
-import { unindexed } from "../entity-table.ts";
 import type { Queries, UsageRow } from "../tables.ts";
-import { dimensionColumns, filteredDimensions } from "./usage-filter.ts";
-import { toRecord } from "./usage-record.ts";
-import { findCalls, type TimeSpan } from "./usage-search.ts";
-import { nextTurn } from "../../../domain/waiting/next-turn.ts";
+import { all, callConditions, filteredColumns, sumConditions } from "./usage-filter.ts";
+import { type Grain, stepLengthsMs, stepStart } from "./usage-range.ts";
+import { toRecord } from "./usage-row.ts";
+import { readHorizons } from "./usage-store.ts";
+
+/** A time range; `until` is excluded. */
+export interface TimeSpan {
+  readonly since: number;
+  readonly until: number;
+}
+
+/** Most calls among which one statement looks for those that match. */
+const callsAtOnce = 10_000;
 
 /** Single calls, newest first. */
 export async function listCalls(
@@ -41,45 +50,80 @@ export async function listCalls(
   return { items, next };
 }
 
+/**
+ * The last part of a range with at most `limit` calls, apart from ties of one millisecond; of those
+ * calls alone that may be billed twice, if the filter asks for them.
+ */
+export async function latestCalls(
+  queries: Queries,
+  { mayBeBilledTwice }: CallFilter,
+  { since, until }: TimeSpan,
+  limit: number,
+): Promise<TimeSpan> {
+  const conditions = [
+    ...callConditions({ since, until, mayBeBilledTwice }),
+    sql`started_at >= ${since} and started_at < ${until}`,
+  ];
+  const { rows } = await sql<{ startedAt: number }>`
+    select started_at from usage where ${all(conditions)}
+    order by started_at desc limit 1 offset ${limit}`.execute(queries);
+  return { since: rows[0]?.startedAt ?? since, until };
+}
+
 /** The range to read next: all of it when an index finds the calls. */
 async function findSpan(
   queries: Queries,
   filter: CallFilter,
   span: TimeSpan,
 ): Promise<TimeSpan | undefined> {
-  if (filter.mayBeBilledTwice) return findBilledTwice(queries, span);
-  const [first, ...others] = filteredDimensions(filter).map(([dimension]) => dimension);
-  const isIndexed = first === undefined || first === "key" || first === "account";
-  if (isIndexed && others.length === 0 && filter.outcome === undefined) return span;
-  const found = await findCalls(queries, filter, span);
-  if (found === undefined) return undefined;
-  return {
-    since: Math.max(found.since, span.since),
-    until: Math.min(found.until, span.until),
-  };
+  if (filter.mayBeBilledTwice) return latestCalls(queries, filter, span, callsAtOnce);
+  const [column, ...others] = filteredColumns(filter).map(([name]) => name);
+  const isIndexed = column === undefined || column === "key_id" || column === "account_id";
+  if (isIndexed && others.length === 0) return span;
+  const found = await findStep(queries, filter, span);
+  return found && latestCalls(queries, filter, found, callsAtOnce);
 }
 
-/** Most calls that may be billed twice that one step scans. */
-const billedTwiceAtOnce = 2_000;
-
-/** The last part of a range with at most this many of them, apart from ties of one millisecond. */
-async function findBilledTwice(queries: Queries, { since, until }: TimeSpan): Promise<TimeSpan> {
-  const row = await queries
-    .selectFrom("usage")
-    .select("startedAt")
-    .where(isBilledTwice)
-    .where("startedAt", ">=", since)
-    .where("startedAt", "<", until)
-    .orderBy("startedAt", "desc")
-    .orderBy("id", "desc")
-    .limit(1)
-    .offset(billedTwiceAtOnce)
-    .executeTakeFirst();
-  return { since: row?.startedAt ?? since, until };
+/**
+ * The part of a range in the last hour with matching calls, or in the last day where hours are not
+ * kept. Finds rare calls in the sums, without reading all others.
+ */
+async function findStep(
+  queries: Queries,
+  filter: CallFilter,
+  { since, until }: TimeSpan,
+): Promise<TimeSpan | undefined> {
+  const { hour: hoursSince } = await readHorizons(queries);
+  let end = until;
+  while (since < end) {
+    const day = await lastWithCalls(queries, { filter, grain: "day" }, { since, until: end });
+    if (day === undefined || day.since < hoursSince) return day;
+    const hour = await lastWithCalls(queries, { filter, grain: "hour" }, day);
+    if (hour !== undefined) return hour;
+    // The matching calls are in the part of the day outside the range.
+    end = day.since;
+  }
+  return undefined;
 }
 
-/** A literal, not a parameter, to match the condition of the partial index. */
-const isBilledTwice = sql<boolean>`may_be_billed_twice = 1`;
+/** The part of a range in the last hour or day with matching calls. */
+async function lastWithCalls(
+  queries: Queries,
+  { filter, grain }: { readonly filter: CallFilter; readonly grain: Grain },
+  { since, until }: TimeSpan,
+): Promise<TimeSpan | undefined> {
+  const first = stepStart(since, grain);
+  const { rows } = await sql<{ at: number }>`
+    select at from usage_sums
+    where ${all([
+      sql`grain = ${grain} and at >= ${first} and at < ${until}`,
+      ...sumConditions(filter),
+    ])}
+    order by at desc limit 1`.execute(queries);
+  const at = rows[0]?.at;
+  if (at === undefined) return undefined;
+  return { since: Math.max(at, since), until: Math.min(at + stepLengthsMs[grain], until) };
+}
 
 interface CallsQuestion {
   readonly filter: CallFilter;
@@ -92,27 +136,15 @@ function readCalls(
   { filter, position, span }: CallsQuestion,
   limit: number,
 ): Promise<UsageRow[]> {
-  const { outcome, mayBeBilledTwice } = filter;
   return queries
     .selectFrom("usage")
     .selectAll()
-    .$if(mayBeBilledTwice === true, (query) => query.where(isBilledTwice))
+    .where((eb) => eb.and([...callConditions(filter)]))
     .where("startedAt", ">=", span.since)
     .where("startedAt", "<", span.until)
     .where(sql<boolean>`(started_at, id) < (${position.at}, ${position.id})`)
-    .where((eb) => eb.and(conditionsOf(filter)))
-    .$if(outcome !== undefined, (query) => query.where("outcome", "=", outcome ?? "completed"))
     .orderBy("startedAt", "desc")
     .orderBy("id", "desc")
     .limit(limit)
     .execute();
-}
-
-/** Calls that may be billed twice are found only by their own index. */
-function conditionsOf(filter: CallFilter): Expression<boolean>[] {
-  return filteredDimensions(filter).map(([dimension, value]) => {
-    const column = dimensionColumns[dimension];
-    const found = filter.mayBeBilledTwice ? unindexed(column) : sql.ref(column);
-    return sql`${found} = ${value}`;
-  });
 }

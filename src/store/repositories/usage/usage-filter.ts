@@ -1,69 +1,63 @@
-import { type Expression, sql, type SqlBool } from "kysely";
+import { type Expression, type RawBuilder, sql, type SqlBool } from "kysely";
 import type { UsageDimension } from "../../../domain/usage/usage-report.ts";
-import type { UsageFilter } from "../../usage-reports.ts";
-import { type Detail, details } from "./usage-steps.ts";
+import type { CallFilter, UsageFilter } from "../../usage-reports.ts";
+import { unindexed } from "../entity-table.ts";
 
-/** The column of a dimension, in `usage` and in `usageGroups`. */
+/** The column of a dimension, in `usage` and in `usage_groups`. */
 export const dimensionColumns = {
   environment: "environment",
-  account: "accountId",
-  application: "applicationId",
-  key: "keyId",
+  account: "account_id",
+  application: "application_id",
+  key: "key_id",
   model: "model",
   target: "target",
   status: "status",
-  class: "capacityClass",
+  class: "capacity_class",
 } as const satisfies Readonly<Record<UsageDimension, string>>;
 
-/** The dimensions of a filter and their values. */
-export function filteredDimensions(
-  filter: UsageFilter,
-): readonly (readonly [UsageDimension, string | number])[] {
-  const values: readonly (readonly [UsageDimension, string | number | undefined])[] = [
-    ["environment", filter.environment],
-    ["account", filter.accountId],
-    ["application", filter.applicationId],
-    ["key", filter.keyId],
-    ["model", filter.model],
-    ["target", filter.target],
-    ["status", filter.status],
-    ["class", filter.capacityClass],
+/** The columns of a filter and their values. */
+export function filteredColumns(
+  filter: UsageFilter & Pick<CallFilter, "outcome">,
+): readonly (readonly [string, string | number])[] {
+  const values: readonly (readonly [string, string | number | undefined])[] = [
+    [dimensionColumns.environment, filter.environment],
+    [dimensionColumns.account, filter.accountId],
+    [dimensionColumns.application, filter.applicationId],
+    [dimensionColumns.key, filter.keyId],
+    [dimensionColumns.model, filter.model],
+    [dimensionColumns.target, filter.target],
+    [dimensionColumns.status, filter.status],
+    [dimensionColumns.class, filter.capacityClass],
+    ["outcome", filter.outcome],
   ];
-  return values.flatMap(([dimension, value]) =>
-    value === undefined ? [] : [[dimension, value] as const],
-  );
+  return values.flatMap(([column, value]) => (value === undefined ? [] : [[column, value]]));
 }
 
-/** The conditions of a filter on rows, without its times. */
-export function filterConditions(filter: UsageFilter): Expression<SqlBool>[] {
-  return filteredDimensions(filter).map(
-    ([dimension, value]) => sql`${sql.ref(dimensionColumns[dimension])} = ${value}`,
-  );
+/** The conditions of a filter on calls, without its times. */
+export function callConditions(filter: CallFilter): readonly Expression<SqlBool>[] {
+  const { mayBeBilledTwice } = filter;
+  const conditions = filteredColumns(filter).map(([column, value]) => {
+    // Calls that may be billed twice are found only by their own index.
+    const found = mayBeBilledTwice === true ? unindexed(column) : sql.ref(column);
+    return sql<SqlBool>`${found} = ${value}`;
+  });
+  return mayBeBilledTwice === true ? [isBilledTwice, ...conditions] : conditions;
 }
 
-/** The conditions of a filter on sums of groups of this detail. */
-export function groupConditions(filter: UsageFilter, detail: Detail): Expression<SqlBool>[] {
-  const conditions = filterConditions(filter);
+/** A literal, not a parameter, to match the condition of the partial index. */
+const isBilledTwice = sql<SqlBool>`may_be_billed_twice = 1`;
+
+/** The condition of a filter on sums, without its times. */
+export function sumConditions(
+  filter: UsageFilter & Pick<CallFilter, "outcome">,
+): readonly Expression<SqlBool>[] {
+  const conditions = filteredColumns(filter).map(
+    ([column, value]) => sql`${sql.ref(column)} = ${value}`,
+  );
   if (conditions.length === 0) return [];
-  const ofGroup = [sql`detail = ${details[detail]}`, ...conditions];
-  return [sql`group_id in (select id from usage_groups where ${all(ofGroup)})`];
+  return [sql<SqlBool>`group_id in (select id from usage_groups where ${all(conditions)})`];
 }
 
-export function all(conditions: readonly Expression<unknown>[]): Expression<SqlBool> {
-  return sql`${sql.join(conditions, sql` and `)}`;
-}
-
-/** Details, fewest sums first. */
-const knownDimensions: readonly (readonly [Detail, readonly UsageDimension[]])[] = [
-  ["key", ["environment", "account", "application", "key"]],
-  ["model", ["environment", "account", "model"]],
-  ["route", ["environment", "account", "target", "status", "class"]],
-];
-
-/** The detail with the fewest sums that has all these dimensions. */
-export function smallestDetail(dimensions: readonly UsageDimension[]): Detail {
-  const smallest = knownDimensions.find(([, known]) =>
-    dimensions.every((dimension) => known.includes(dimension)),
-  );
-  return smallest?.[0] ?? "full";
+export function all(conditions: readonly Expression<unknown>[]): RawBuilder<SqlBool> {
+  return sql<SqlBool>`${sql.join(conditions, sql` and `)}`;
 }

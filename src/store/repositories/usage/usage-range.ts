@@ -1,8 +1,27 @@
 import { type UsageStep, usageSteps } from "../../../domain/usage/usage-report.ts";
-import { type UsageFilter } from "../../usage-reports.ts";
-import { stepCeiling, stepStart } from "./usage-steps.ts";
+import type { UsageFilter } from "../../usage-reports.ts";
 
-/** A time range read from the sums of one step. */
+/** The steps that have stored sums; minutes come from the calls. */
+export const grains = ["hour", "day"] as const satisfies readonly UsageStep[];
+export type Grain = (typeof grains)[number];
+
+export const stepLengthsMs: Readonly<Record<UsageStep, number>> = {
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 86_400_000,
+};
+
+/** The start of the step that contains a time. */
+export function stepStart(at: number, step: UsageStep): number {
+  return Math.floor(at / stepLengthsMs[step]) * stepLengthsMs[step];
+}
+
+/** The start of the first step at or after a time. */
+export function stepCeiling(at: number, step: UsageStep): number {
+  return Math.ceil(at / stepLengthsMs[step]) * stepLengthsMs[step];
+}
+
+/** A time range read from the sums of one step, or for minutes from the calls. */
 export interface RangePiece {
   readonly step: UsageStep;
   readonly since: number;
@@ -10,13 +29,16 @@ export interface RangePiece {
   readonly until: number;
 }
 
-/** The times that have sums. */
+/** The times that have usage. */
 export interface UsageExtent {
-  /** From the first day to the end of the last; both 0 when there are none. */
+  /** The first day; 0 when there is none. */
   readonly since: number;
+  /** Nothing is stored at or after this; 0 when nothing is. */
   readonly until: number;
-  /** The time before which the sums of each step were removed. */
-  readonly horizons: Readonly<Record<UsageStep, number>>;
+  /** The time before which calls were removed. */
+  readonly callsSince: number;
+  /** The same for the sums of hours. */
+  readonly hoursSince: number;
 }
 
 export interface RangeQuestion extends Pick<UsageFilter, "since" | "until"> {
@@ -27,31 +49,36 @@ export interface RangeQuestion extends Pick<UsageFilter, "since" | "until"> {
 
 /**
  * Cuts a time range into pieces, oldest first, each of the longest steps that fit. Its ends are
- * widened to whole minutes, or to whole hours or days where shorter steps were removed.
+ * widened to whole minutes, to whole hours or days where shorter steps were removed, and at the end
+ * of everything stored to the longest step, which has nothing beyond.
  */
 export function cutRange({ since, until, longest, extent }: RangeQuestion): RangePiece[] {
   if (since >= until) return [];
-  const { horizons } = extent;
   const steps = usageSteps.slice(0, usageSteps.indexOf(longest) + 1);
-  const start = moveOutwards(Math.max(since, extent.since), stepStart, { steps, horizons });
-  const end = moveOutwards(Math.min(until, extent.until), stepCeiling, { steps, horizons });
+  const last = until >= extent.until ? stepCeiling(extent.until, longest) : until;
+  const start = moveOutwards(Math.max(since, extent.since), stepStart, steps, extent);
+  const end = moveOutwards(last, stepCeiling, steps, extent);
   return fill(start, end, steps);
 }
 
 function moveOutwards(
   at: number,
   round: (at: number, step: UsageStep) => number,
-  {
-    steps,
-    horizons,
-  }: { readonly steps: readonly UsageStep[]; readonly horizons: UsageExtent["horizons"] },
+  steps: readonly UsageStep[],
+  { callsSince, hoursSince }: UsageExtent,
 ): number {
+  const keptSince: Readonly<Record<UsageStep, number>> = {
+    // Hours are read beside them.
+    minute: Math.max(callsSince, hoursSince),
+    hour: hoursSince,
+    day: 0,
+  };
   let moved = at;
   for (const [index, step] of steps.entries()) {
     moved = round(moved, step);
     const longer = steps[index + 1];
     // This step covers what lies between `moved` and the ends of the next longer step.
-    if (longer === undefined || stepStart(moved, longer) >= horizons[step]) return moved;
+    if (longer === undefined || stepStart(moved, longer) >= keptSince[step]) return moved;
   }
   return moved;
 }

@@ -1,8 +1,9 @@
 import { sql } from "kysely";
 import { latenciesAt } from "../../../domain/usage/latency-histogram.ts";
-import type { UsageRecord } from "../../../domain/usage/usage.ts";
-import type { Page, PageRequest } from "../../control-store.ts";
 import type { UsageDimension, UsageStep } from "../../../domain/usage/usage-report.ts";
+import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import { nextTurn } from "../../../domain/waiting/next-turn.ts";
+import type { Page, PageRequest } from "../../control-store.ts";
 import type {
   AdmittedUsage,
   CallFilter,
@@ -15,22 +16,22 @@ import type {
 } from "../../usage-reports.ts";
 import type { SqlConnection } from "../connection.ts";
 import type { Queries } from "../tables.ts";
-import { readHorizons } from "./fold-positions.ts";
-import {
-  type AggregateQuestion,
-  cutPieces,
-  type GroupSum,
-  UsageAggregate,
-} from "./usage-aggregate.ts";
 import { readAdmitted } from "./usage-admitted.ts";
-import { listCalls } from "./usage-calls.ts";
-import { cutRange, type UsageExtent } from "./usage-range.ts";
-import { toRecord } from "./usage-record.ts";
-import { UsageRanking } from "./usage-ranking.ts";
-import { nextTurn } from "../../../domain/waiting/next-turn.ts";
-import { details, stepLengthsMs, stepStart, stepTables } from "./usage-steps.ts";
+import { latestCalls, listCalls } from "./usage-calls.ts";
+import { type GroupSum, readCallSums, readSums, type SumQuestion } from "./usage-groups.ts";
+import { cutRange, type RangePiece, stepLengthsMs, type UsageExtent } from "./usage-range.ts";
+import { readHorizons } from "./usage-store.ts";
+import { toRecord } from "./usage-row.ts";
+import { addSum } from "./usage-sums.ts";
 
-/** Reads the ledger in short steps, because they run on the event loop. */
+/** Most groups that are ranked; beyond that, those with the fewest calls so far are dropped. */
+const rankedGroups = 200_000;
+
+/** Steps and calls read by one statement; the event loop runs in between. */
+const stepsAtOnce = { hour: 12, day: 4 };
+const callsAtOnce = 10_000;
+
+/** Reads the ledger in short steps, because SQLite's run on the event loop. */
 export class SqlUsageReports implements UsageReports {
   readonly #connection: Pick<SqlConnection, "read">;
 
@@ -39,17 +40,22 @@ export class SqlUsageReports implements UsageReports {
   }
 
   async totals({ filter, by, limit }: TotalsQuery): Promise<readonly UsageTotal[]> {
-    const sums = await this.#aggregate({ filter, by, step: undefined }, "day");
-    return sums
+    const sums = new SumTable();
+    await this.#readAll({ filter, by, step: undefined }, "day", (sum) => sums.add(sum));
+    return sums.all
       .toSorted(compareCalls)
       .slice(0, limit)
       .map((sum) => toTotal(sum, by));
   }
 
   async series({ filter, by, limit, step }: SeriesQuery): Promise<readonly UsagePoint[]> {
-    const groupIds = by.length === 0 ? undefined : await this.#rank({ filter, by, limit, step });
-    const sums = await this.#aggregate({ filter, by, step, groupIds }, step);
-    return sums
+    // Found first, because all groups in all steps would need too much memory.
+    const largest = by.length === 0 ? undefined : await this.#largest({ filter, by, limit, step });
+    const sums = new SumTable();
+    await this.#readAll({ filter, by, step }, step, (sum) => {
+      if (largest?.has(sum.name) !== false) sums.add(sum);
+    });
+    return sums.all
       .toSorted((one, other) => one.at - other.at || compareCalls(one, other))
       .map((sum) => ({ at: sum.at, ...toTotal(sum, by) }));
   }
@@ -70,74 +76,124 @@ export class SqlUsageReports implements UsageReports {
     return this.#connection.read((queries) => readAdmitted(queries, since));
   }
 
-  async #aggregate(question: AggregateQuestion, longest: UsageStep): Promise<GroupSum[]> {
-    const aggregate = new UsageAggregate(question);
-    await this.#addPieces(aggregate, question, longest);
-    return aggregate.sums;
+  /** The names of the groups with the most calls over all steps. */
+  async #largest({ filter, by, limit, step }: SeriesQuery): Promise<ReadonlySet<string>> {
+    let calls = new Map<string, number>();
+    await this.#readAll({ filter, by, step: undefined, isRanking: true }, step, (group) => {
+      calls.set(group.name, (calls.get(group.name) ?? 0) + group.sum.calls);
+      if (calls.size > rankedGroups) calls = new Map(ranked(calls).slice(0, rankedGroups / 2));
+    });
+    return new Set(
+      ranked(calls)
+        .slice(0, limit)
+        .map(([name]) => name),
+    );
   }
 
-  /**
-   * The groups with the most calls over all steps. They are found first, because the sums of all
-   * groups in all steps would need too much memory.
-   */
-  async #rank({ filter, by, limit, step }: SeriesQuery): Promise<readonly number[]> {
-    const question = { filter, by, step };
-    const ranking = new UsageRanking(question);
-    await this.#addPieces(ranking, question, step);
-    while (await this.#connection.read((queries) => ranking.nameSome(queries))) await nextTurn();
-    return ranking.largest(limit);
-  }
-
-  async #addPieces(
-    sums: Pick<UsageAggregate, "addPiece">,
-    question: AggregateQuestion,
+  /** Calls `add` with the sums of each group, any number of times. */
+  async #readAll(
+    question: SumQuestion,
     longest: UsageStep,
+    add: (sum: GroupSum) => void,
   ): Promise<void> {
     const { since, until } = question.filter;
     const extent = await this.#connection.read(readExtent);
-    for (const piece of cutPieces(cutRange({ since, until, longest, extent }), question)) {
-      await this.#connection.read((queries) => sums.addPiece(queries, piece));
-      await nextTurn();
+    for (const piece of cutRange({ since, until, longest, extent }).flatMap(cutPiece)) {
+      if (piece.step === "minute") await this.#readMinutes(question, piece, add);
+      else await this.#read((queries) => readSums(queries, question, piece), add);
     }
+  }
+
+  async #readMinutes(
+    question: SumQuestion,
+    { since, until }: RangePiece,
+    add: (sum: GroupSum) => void,
+  ): Promise<void> {
+    let end = until;
+    while (since < end) {
+      const rest = { since, until: end };
+      await this.#read(async (queries) => {
+        const span = await latestCalls(queries, question.filter, rest, callsAtOnce);
+        end = span.since;
+        return readCallSums(queries, question, span);
+      }, add);
+    }
+  }
+
+  async #read(
+    read: (queries: Queries) => Promise<readonly GroupSum[]>,
+    add: (sum: GroupSum) => void,
+  ): Promise<void> {
+    for (const sum of await this.#connection.read(read)) add(sum);
+    await nextTurn();
+  }
+}
+
+function ranked(calls: ReadonlyMap<string, number>): (readonly [string, number])[] {
+  return [...calls].toSorted(
+    ([name, one], [otherName, other]) => other - one || (name < otherName ? -1 : 1),
+  );
+}
+
+function cutPiece(piece: RangePiece): readonly RangePiece[] {
+  if (piece.step === "minute") return [piece];
+  const lengthMs = stepsAtOnce[piece.step] * stepLengthsMs[piece.step];
+  const parts: RangePiece[] = [];
+  for (let since = piece.since; since < piece.until; since += lengthMs) {
+    parts.push({ ...piece, since, until: Math.min(piece.until, since + lengthMs) });
+  }
+  return parts;
+}
+
+/** The sums of groups by step. */
+class SumTable {
+  readonly #steps = new Map<number, Map<string, GroupSum>>();
+
+  get all(): GroupSum[] {
+    return [...this.#steps.values()].flatMap((ofStep) => [...ofStep.values()]);
+  }
+
+  add(sum: GroupSum): void {
+    let ofStep = this.#steps.get(sum.at);
+    if (ofStep === undefined) {
+      ofStep = new Map();
+      this.#steps.set(sum.at, ofStep);
+    }
+    const known = ofStep.get(sum.name);
+    if (known === undefined) ofStep.set(sum.name, sum);
+    else addSum(known.sum, sum.sum);
   }
 }
 
 async function readExtent(queries: Queries): Promise<UsageExtent> {
   // Separately, because SQLite can look up a minimum or a maximum by index, but not both at once.
-  const bound = (which: "min" | "max", step: UsageStep) => sql`(
-    select ${sql.raw(which)}(at) from ${sql.table(stepTables[step])} where detail = ${details.full})`;
-  const bounds = sql<Record<string, number | null>>`
-    select ${bound("min", "day")} as first_day, ${bound("max", "day")} as last_day,
-      ${bound("min", "minute")} as first_minute, ${bound("max", "minute")} as last_minute`;
-  const [row] = (await bounds.execute(queries)).rows;
-  const times = Object.values(row ?? {}).filter((at) => at !== null);
-  const horizons = await readHorizons(queries);
-  if (times.length === 0) return { since: 0, until: 0, horizons };
-  const since = stepStart(Math.min(...times), "day");
-  return { since, until: stepStart(Math.max(...times), "day") + stepLengthsMs.day, horizons };
+  const { rows } = await sql<Record<"first" | "last" | "newest", number | null>>`
+    select (select min(at) from usage_sums where grain = 'day') as first,
+      (select max(at) from usage_sums where grain = 'day') as last,
+      (select max(started_at) from usage) as newest`.execute(queries);
+  const { first, last, newest } = rows[0] ?? { first: null, last: null, newest: null };
+  const { call: callsSince, hour: hoursSince } = await readHorizons(queries);
+  const ends = [newest === null ? 0 : newest + 1, last === null ? 0 : last + stepLengthsMs.day];
+  // Without calls, everything stored is older than their retention.
+  const until = newest === null ? Math.max(...ends) : Math.min(...ends);
+  return { since: first ?? 0, until: first === null ? 0 : until, callsSince, hoursSince };
 }
 
 /** Most calls first; ties have a stable order. */
 function compareCalls(one: GroupSum, other: GroupSum): number {
-  return other.sum.calls - one.sum.calls || (one.group.name < other.group.name ? -1 : 1);
+  return other.sum.calls - one.sum.calls || (one.name < other.name ? -1 : 1);
 }
 
-function toTotal({ group, sum }: GroupSum, by: readonly UsageDimension[]): UsageTotal {
-  const values: UsageTotal["group"] = Object.fromEntries(
-    by.map((dimension, index) => [dimension, group.values[index] ?? null] as const),
+function toTotal({ values, sum }: GroupSum, by: readonly UsageDimension[]): UsageTotal {
+  const group: UsageTotal["group"] = Object.fromEntries(
+    by.map((dimension, index) => [dimension, values[index] ?? null] as const),
   );
+  const { durations, firstEvents, ...counts } = sum;
   return {
-    group: values,
-    calls: sum.calls,
-    failedCalls: sum.failedCalls,
-    abandonedCalls: sum.abandonedCalls,
-    inputTokens: sum.inputTokens,
-    outputTokens: sum.outputTokens,
-    cachedInputTokens: sum.cachedInputTokens,
-    cacheWriteTokens: sum.cacheWriteTokens,
-    estimatedTokens: sum.estimatedTokens,
-    duration: toPercentiles(sum.durations),
-    firstEvent: toPercentiles(sum.firstEvents),
+    group,
+    ...counts,
+    duration: toPercentiles(durations),
+    firstEvent: toPercentiles(firstEvents),
   };
 }
 

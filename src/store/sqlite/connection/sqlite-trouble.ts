@@ -45,6 +45,13 @@ export function stopsReading({ cure }: SqliteTrouble): boolean {
 /** SQLite's extended codes of violated constraints that callers handle. */
 export const constraints = { foreignKey: 787, primaryKey: 1555, unique: 2067 } as const;
 
+/** Primary codes of values that a column refuses: TOOBIG, CONSTRAINT and MISMATCH. */
+const faultsOfData: readonly number[] = [18, 19, 20];
+
+export function isFaultOfData(error: unknown): boolean {
+  return error instanceof SQLiteError && faultsOfData.includes(error.errno & 0xff);
+}
+
 export function breaksConstraint(error: unknown, ...codes: readonly number[]): boolean {
   return error instanceof SQLiteError && codes.includes(error.errno);
 }

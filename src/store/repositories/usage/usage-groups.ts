@@ -1,0 +1,159 @@
+import { sql } from "kysely";
+import type { UsageDimension, UsageStep } from "../../../domain/usage/usage-report.ts";
+import type { TotalsQuery } from "../../usage-reports.ts";
+import { withRawRows } from "../raw-rows.ts";
+import type { Queries } from "../tables.ts";
+import { all, callConditions, dimensionColumns, sumConditions } from "./usage-filter.ts";
+import { type RangePiece, stepLengthsMs, stepStart } from "./usage-range.ts";
+import type { TimeSpan } from "./usage-calls.ts";
+import { type CountedCall, sumOfCall, type UsageSum } from "./usage-sums.ts";
+
+export interface SumQuestion extends Pick<TotalsQuery, "filter" | "by"> {
+  /** The step of the sums; undefined: one sum of each group, at 0. */
+  readonly step: UsageStep | undefined;
+  /** Whether only the number of calls is needed. */
+  readonly isRanking?: boolean;
+}
+
+/** The sums of one group, in one step of a series or in total. */
+export interface GroupSum {
+  readonly at: number;
+  /** The values of the dimensions, in the order of the query. */
+  readonly values: readonly (string | number | null)[];
+  /** The same as text. */
+  readonly name: string;
+  readonly sum: UsageSum;
+}
+
+type DimensionValues = Readonly<Record<`group_${number}`, string | number | null>>;
+type SumRow = UsageSum & DimensionValues & { readonly step_at: number };
+
+/** Reads a piece of a range from the stored sums of hours or days. */
+export async function readSums(
+  queries: Queries,
+  question: SumQuestion,
+  { step: grain, since, until }: RangePiece,
+): Promise<readonly GroupSum[]> {
+  const { filter, by, step, isRanking = false } = question;
+  const at = step === undefined || step === grain ? "sums.at" : startOf("sums.at", step);
+  const dimensions = by.map((dimension, index) => {
+    return `groups.${dimensionColumns[dimension]} as group_${index}`;
+  });
+  const selected = [
+    `${step === undefined ? "0" : at} as step_at`,
+    ...dimensions,
+    ...(isRanking ? countsOnly : allSums),
+  ];
+  const grouped = [step === undefined ? [] : ["1"], by.map((_, index) => `${index + 2}`)].flat();
+  // `cross join` makes SQLite go from the sums of the time to their groups, not the other way round.
+  const { rows } = await sql<SumRow>`
+    select ${sql.raw(selected.join(", "))}
+    from usage_sums as sums cross join usage_groups as groups
+    where ${all([
+      sql`groups.id = sums.group_id and grain = ${grain} and at >= ${since} and at < ${until}`,
+      ...sumConditions(filter),
+    ])}
+    ${sql.raw(grouped.length === 0 ? "having count(*) > 0" : `group by ${grouped.join(", ")}`)}`.execute(
+    withRawRows(queries),
+  );
+  return rows.map((row) => ({
+    ...groupOf(by, row),
+    at: row.step_at,
+    sum: isRanking ? { ...nothing, calls: row.calls } : sumOf(row),
+  }));
+}
+
+function startOf(column: string, step: UsageStep): string {
+  return `${column} - ${column} % ${stepLengthsMs[step]}`;
+}
+
+const countsOnly = ["sum(calls) as calls"];
+
+// Quoted, because PostgreSQL would make the names lower case.
+const allSums = [
+  ...countsOnly,
+  `sum(case when outcome <> 'completed' then calls else 0 end) as "failedCalls"`,
+  `sum(case when outcome = 'abandoned' then calls else 0 end) as "abandonedCalls"`,
+  'sum(input_tokens) as "inputTokens"',
+  'sum(output_tokens) as "outputTokens"',
+  'sum(cached_input_tokens) as "cachedInputTokens"',
+  'sum(cache_write_tokens) as "cacheWriteTokens"',
+  'sum(estimated_tokens) as "estimatedTokens"',
+  "string_agg(durations, '') as durations",
+  `string_agg(first_events, '') as "firstEvents"`,
+];
+
+const nothing: UsageSum = {
+  calls: 0,
+  failedCalls: 0,
+  abandonedCalls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  estimatedTokens: 0,
+  durations: "",
+  firstEvents: "",
+};
+
+/** The row without its other columns. */
+function sumOf(row: SumRow): UsageSum {
+  return {
+    calls: row.calls,
+    failedCalls: row.failedCalls,
+    abandonedCalls: row.abandonedCalls,
+    inputTokens: row.inputTokens,
+    outputTokens: row.outputTokens,
+    cachedInputTokens: row.cachedInputTokens,
+    cacheWriteTokens: row.cacheWriteTokens,
+    estimatedTokens: row.estimatedTokens,
+    durations: row.durations,
+    firstEvents: row.firstEvents,
+  };
+}
+
+type CallRow = Omit<CountedCall, "firstEventMs"> &
+  DimensionValues & { readonly startedAt: number; readonly firstEventMs: number | null };
+
+const countedColumns = [
+  'started_at as "startedAt"',
+  "outcome",
+  'input_tokens as "inputTokens"',
+  'output_tokens as "outputTokens"',
+  'cached_input_tokens as "cachedInputTokens"',
+  'cache_write_tokens as "cacheWriteTokens"',
+  'usage_source as "usageSource"',
+  'first_event_ms as "firstEventMs"',
+  'duration_ms as "durationMs"',
+];
+
+/** Reads the single calls of a short range, each as a sum of its own. */
+export async function readCallSums(
+  queries: Queries,
+  { filter, by, step }: SumQuestion,
+  { since, until }: TimeSpan,
+): Promise<readonly GroupSum[]> {
+  const dimensions = by.map((dimension, index) => {
+    return `${dimensionColumns[dimension]} as group_${index}`;
+  });
+  const { rows } = await sql<CallRow>`
+    select ${sql.raw([...countedColumns, ...dimensions].join(", "))} from usage
+    where ${all([
+      sql`started_at >= ${since} and started_at < ${until}`,
+      ...callConditions(filter),
+    ])}`.execute(withRawRows(queries));
+  return rows.map((row) => ({
+    ...groupOf(by, row),
+    at: step === undefined ? 0 : stepStart(row.startedAt, step),
+    sum: sumOfCall({ ...row, firstEventMs: row.firstEventMs ?? undefined }),
+  }));
+}
+
+function groupOf(
+  by: readonly UsageDimension[],
+  row: DimensionValues,
+): Pick<GroupSum, "values" | "name"> {
+  // A group without a target has an empty one.
+  const values = by.map((_, index) => row[`group_${index}`] || null);
+  return { values, name: JSON.stringify(values) };
+}

@@ -1,0 +1,191 @@
+import { type RawBuilder, sql } from "kysely";
+import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import { RefusedRows } from "../../errors.ts";
+import type { DroppedRows, UsageRetention, UsageStore } from "../../store.ts";
+import type { SqlConnection } from "../connection.ts";
+import type { Queries } from "../tables.ts";
+import { namesOf, rowsOf } from "./row-set.ts";
+import { stepStart } from "./usage-range.ts";
+import { callColumns, storable, toValues } from "./usage-row.ts";
+import { addToSums } from "./usage-sums.ts";
+
+export interface UsageStoreOptions {
+  /** Whether the database refused a statement because of the values in it. */
+  readonly isFaultOfData: (error: unknown) => boolean;
+  /** Called for calls that came too late to be stored. */
+  readonly onDropped?: ((dropped: DroppedRows) => void) | undefined;
+}
+
+/** The ledger: calls, and their sums by hour and day. */
+export class SqlUsageStore implements UsageStore {
+  readonly #connection: Pick<SqlConnection, "change">;
+  readonly #options: UsageStoreOptions;
+
+  /** Changes of the connection must run one at a time. */
+  constructor(connection: Pick<SqlConnection, "change">, options: UsageStoreOptions) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  async insert(records: readonly UsageRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const { isFaultOfData, onDropped } = this.#options;
+    try {
+      const rows = records.map(storable);
+      const dropped = await this.#connection.change((queries) => insertBatch(queries, rows));
+      if (dropped.ofErasedAccounts + dropped.tooOld > 0) onDropped?.(dropped);
+    } catch (error) {
+      if (!isFaultOfData(error)) throw error;
+      throw new RefusedRows("the database rejects these calls", { cause: error });
+    }
+  }
+
+  prune(retention: UsageRetention, limit: number): Promise<number> {
+    return this.#connection.change((queries) => pruneUsage(queries, retention, limit));
+  }
+
+  erase(accountId: string, limit: number): Promise<number> {
+    return this.#connection.change((queries) => eraseUsage(queries, accountId, limit));
+  }
+}
+
+/** A few statements for all of a batch, because each is a round trip. */
+async function insertBatch(
+  queries: Queries,
+  records: readonly UsageRecord[],
+): Promise<DroppedRows> {
+  const erased = await findErased(queries, records);
+  const kept = records.filter(({ accountId }) => !erased.has(accountId));
+  const { call: callsSince, hour: hoursSince } = await readHorizons(queries);
+  // Whether a call of a time whose calls were removed is new cannot be told any more.
+  const old = kept.filter(({ startedAt }) => startedAt < callsSince);
+  const stored = old.length === 0 ? new Set() : await findStored(queries, old);
+  const inserted = await insertCalls(
+    queries,
+    kept.filter(({ startedAt }) => startedAt >= callsSince),
+  );
+  if (inserted.length > 0) await addToSums(queries, inserted, hoursSince);
+  return {
+    ofErasedAccounts: records.length - kept.length,
+    tooOld: old.filter(({ id }) => !stored.has(id)).length,
+  };
+}
+
+/** Calls of erased accounts may still be on their way; they are not stored any more. */
+async function findErased(
+  queries: Queries,
+  records: readonly UsageRecord[],
+): Promise<ReadonlySet<string>> {
+  const accounts = [...new Set(records.map(({ accountId }) => accountId))];
+  const wanted = rowsOf({ id: "text" }, accounts.map((id) => [id]));
+  const { rows } = await sql<{ id: string }>`
+    select id from ${wanted} join erased_accounts using (id)`.execute(queries);
+  return new Set(rows.map(({ id }) => id));
+}
+
+async function findStored(
+  queries: Queries,
+  records: readonly UsageRecord[],
+): Promise<ReadonlySet<unknown>> {
+  const wanted = rowsOf({ id: "text" }, records.map(({ id }) => [id]));
+  const { rows } = await sql<{ id: string }>`
+    select id from ${wanted} join usage using (id)`.execute(queries);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Stores the calls that are not stored yet, and returns those. */
+async function insertCalls(
+  queries: Queries,
+  records: readonly UsageRecord[],
+): Promise<readonly UsageRecord[]> {
+  if (records.length === 0) return [];
+  const byId = new Map<string, UsageRecord>();
+  for (const record of records) {
+    if (!byId.has(record.id)) byId.set(record.id, record);
+  }
+  const columns = namesOf(callColumns);
+  const rows = rowsOf(callColumns, [...byId.values()].map(toValues));
+  const inserted = await sql<{ id: string }>`
+    insert into usage (${columns}) select ${columns} from ${rows} where true
+    on conflict (id) do nothing returning id`.execute(queries);
+  return inserted.rows.flatMap(({ id }) => byId.get(id) ?? []);
+}
+
+/** The times before which calls and the sums of hours were removed. */
+export async function readHorizons(
+  queries: Queries,
+): Promise<Readonly<Record<"call" | "hour", number>>> {
+  const rows = await queries.selectFrom("usageHorizons").selectAll().execute();
+  const of = (step: "call" | "hour"): number => rows.find((row) => row.step === step)?.at ?? 0;
+  return { call: of("call"), hour: of("hour") };
+}
+
+/** Never moves backwards. */
+async function moveHorizon(queries: Queries, step: "call" | "hour", at: number): Promise<void> {
+  const update = queries.updateTable("usageHorizons").set({ at });
+  await update.where("step", "=", step).where("at", "<", at).execute();
+}
+
+/** Removes at most `limit` rows past their retention, oldest first; returns how many. */
+async function pruneUsage(
+  queries: Queries,
+  { calls, hours, days }: UsageRetention,
+  limit: number,
+): Promise<number> {
+  let removed = calls === undefined ? 0 : await pruneCalls(queries, calls, limit);
+  if (hours !== undefined && removed < limit) {
+    const before = stepStart(hours, "day");
+    // Reports stop reading that range first, so they never show a part of it.
+    await moveHorizon(queries, "hour", before);
+    removed += await removeSums(queries, oldSums("hour", before), limit - removed);
+  }
+  if (calls === undefined || hours === undefined || days === undefined) return removed;
+  // A day is kept as long as its calls and hours, which are found through it.
+  const before = stepStart(Math.min(calls, hours, days), "day");
+  if (removed >= limit) return removed;
+  return removed + (await removeSums(queries, oldSums("day", before), limit - removed));
+}
+
+async function pruneCalls(queries: Queries, before: number, limit: number): Promise<number> {
+  const { rows } = await sql<{ startedAt: number }>`
+    delete from usage where id in (
+      select id from usage where started_at < ${before} order by started_at limit ${limit})
+    returning started_at`.execute(queries);
+  const newest = rows.reduce((latest, { startedAt }) => Math.max(latest, startedAt), -1);
+  await moveHorizon(queries, "call", newest + 1);
+  return rows.length;
+}
+
+function oldSums(grain: "hour" | "day", before: number): RawBuilder<unknown> {
+  return sql`grain = ${grain} and at < ${before} order by at`;
+}
+
+/** Removes at most `limit` rows of an account: its calls, then its sums, then its groups. */
+async function eraseUsage(queries: Queries, accountId: string, limit: number): Promise<number> {
+  const calls = await remove(
+    queries,
+    sql`delete from usage where id in (
+      select id from usage where account_id = ${accountId} limit ${limit})`,
+  );
+  if (calls > 0) return calls;
+  const groups = sql`select id from usage_groups where account_id = ${accountId}`;
+  const sums = await removeSums(queries, sql`group_id in (${groups})`, limit);
+  if (sums > 0) return sums;
+  return remove(queries, sql`delete from usage_groups where id in (${groups} limit ${limit})`);
+}
+
+function removeSums(
+  queries: Queries,
+  which: RawBuilder<unknown>,
+  limit: number,
+): Promise<number> {
+  return remove(
+    queries,
+    sql`delete from usage_sums where (grain, at, group_id) in (
+      select grain, at, group_id from usage_sums where ${which} limit ${limit})`,
+  );
+}
+
+async function remove(queries: Queries, deletion: RawBuilder<unknown>): Promise<number> {
+  return Number((await deletion.execute(queries)).numAffectedRows);
+}
