@@ -147,7 +147,10 @@ class LedgerModel {
   /** The calls of a range, widened to what is kept. */
   counted(since: number, until: number, longest: UsageStep = "day"): UsageRecord[] {
     if (since >= until) return [];
-    const [first, last] = [this.#widen(since, floor, longest), this.#widen(until, ceiling, longest)];
+    const [first, last] = [
+      this.#widen(since, floor, longest),
+      this.#widen(until, ceiling, longest),
+    ];
     return this.#inDays.filter(({ startedAt }) => startedAt >= first && startedAt < last);
   }
 
@@ -182,13 +185,7 @@ function sumsOf(points: readonly Sums[]): Record<string, number[]> {
   return Object.fromEntries(
     points.map(({ at, group, ...sums }) => [
       `${at} ${JSON.stringify(group)}`,
-      [
-        sums.calls,
-        sums.failedCalls,
-        sums.inputTokens,
-        sums.outputTokens,
-        sums.estimatedTokens,
-      ],
+      [sums.calls, sums.failedCalls, sums.inputTokens, sums.outputTokens, sums.estimatedTokens],
     ]),
   );
 }

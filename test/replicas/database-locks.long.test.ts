@@ -24,7 +24,7 @@ testWithReplicas(
       name: "with deadlocks",
       durationMs,
       async begin({ storageUrl }) {
-        const ofUsage = startDeadlocks(storageUrl, { table: "usage_minutes", lane: "usage" });
+        const ofUsage = startDeadlocks(storageUrl, { table: "usage_sums", lane: "usage" });
         const ofEntities = startDeadlocks(storageUrl, { table: "accounts", lane: "entities" });
         return async () => {
           const ended = (await ofUsage()) + (await ofEntities());

@@ -24,8 +24,8 @@ export async function checkLedger(
     const counts = new Map(rows.map(({ id, count }) => [id, Number(count)]));
     // One statement, so that a batch is in both or in neither.
     const sums = await client.query<{ difference: string }>(
-      `SELECT (SELECT count(*) FROM usage) - (SELECT coalesce(sum(calls), 0) FROM usage_minutes)
-       AS difference`,
+      `SELECT (SELECT count(*) FROM usage)
+         - (SELECT coalesce(sum(calls), 0) FROM usage_sums WHERE grain = 'hour') AS difference`,
     );
     const admitted = calls.filter(({ status }) => status === 200);
     return {

@@ -254,29 +254,10 @@ const replies = `
     FOR EACH ROW EXECUTE FUNCTION discount_call_reply();
 `;
 
-/** Latencies are texts of domain/usage/latency-histogram.ts. */
-const sumTable = (name: string): string => `
-  CREATE TABLE ${name} (
-    detail smallint NOT NULL,
-    at bigint NOT NULL,
-    group_id bigint NOT NULL,
-    calls bigint NOT NULL,
-    failed_calls bigint NOT NULL,
-    abandoned_calls bigint NOT NULL,
-    input_tokens bigint NOT NULL,
-    output_tokens bigint NOT NULL,
-    cached_input_tokens bigint NOT NULL,
-    estimated_tokens bigint NOT NULL,
-    durations ${text} NOT NULL,
-    first_events ${text} NOT NULL,
-    cache_write_tokens bigint NOT NULL,
-    PRIMARY KEY (detail, at, group_id)
-  );`;
-
-/** The ledger, in partitions of a day (`usage-partitions.ts`), and its sums. */
+/** The ledger and its sums. */
 const usage = `
   CREATE TABLE usage (
-    id ${text} NOT NULL,
+    id ${text} PRIMARY KEY,
     started_at bigint NOT NULL,
     environment ${text} NOT NULL,
     account_id ${text} NOT NULL,
@@ -300,10 +281,8 @@ const usage = `
     first_event_ms double precision,
     duration_ms double precision NOT NULL,
     routing ${text},
-    may_be_billed_twice smallint NOT NULL,
-    -- A call always begins at the same time, so this is as strict as the id alone.
-    PRIMARY KEY (id, started_at)
-  ) PARTITION BY RANGE (started_at);
+    may_be_billed_twice smallint NOT NULL
+  );
   CREATE INDEX usage_by_time ON usage (started_at);
   CREATE INDEX usage_by_key ON usage (key_id, started_at);
   CREATE INDEX usage_by_account ON usage (account_id, started_at);
@@ -313,39 +292,43 @@ const usage = `
 
   CREATE TABLE usage_groups (
     id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
-    detail smallint NOT NULL,
     environment ${text} NOT NULL,
     account_id ${text} NOT NULL,
     application_id ${text} NOT NULL,
     key_id ${text} NOT NULL,
     model ${text} NOT NULL,
     target ${text} NOT NULL,
-    status smallint NOT NULL,
     capacity_class ${text} NOT NULL,
-    key_group_id bigint,
-    model_group_id bigint,
-    route_group_id bigint,
-    UNIQUE (account_id, detail, key_id, model, target, status, capacity_class, application_id,
-      environment)
+    outcome ${text} NOT NULL,
+    status smallint NOT NULL,
+    code ${text} NOT NULL,
+    UNIQUE (account_id, key_id, model, target, capacity_class, outcome, status, code,
+      application_id, environment)
   );
   CREATE INDEX usage_groups_by_key ON usage_groups (key_id);
   CREATE INDEX usage_groups_by_application ON usage_groups (application_id);
-  CREATE INDEX usage_groups_by_model ON usage_groups (model, status);
-  CREATE INDEX usage_groups_by_status ON usage_groups (status);
 
-${["usage_minutes", "usage_hours", "usage_days"].map(sumTable).join("")}
-  CREATE TABLE usage_folds (
-    step ${text} NOT NULL,
-    detail smallint NOT NULL,
+  CREATE TABLE usage_sums (
+    grain ${text} NOT NULL,
     at bigint NOT NULL,
     group_id bigint NOT NULL,
-    PRIMARY KEY (step, detail)
+    calls bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cached_input_tokens bigint NOT NULL,
+    cache_write_tokens bigint NOT NULL,
+    estimated_tokens bigint NOT NULL,
+    durations ${text} NOT NULL,
+    first_events ${text} NOT NULL,
+    PRIMARY KEY (grain, at, group_id)
   );
+  CREATE INDEX usage_sums_by_group ON usage_sums (group_id, grain, at);
 
-  CREATE TABLE usage_horizons (step ${text} PRIMARY KEY, at bigint NOT NULL);
-  INSERT INTO usage_horizons VALUES ('minute', 0), ('hour', 0), ('day', 0), ('call', 0);
-  INSERT INTO usage_folds SELECT step, detail, 0, 0
-    FROM unnest(ARRAY['hour', 'day']) AS step, generate_series(0, 3) AS detail;
+  CREATE TABLE usage_horizons (
+    step ${text} PRIMARY KEY,
+    at bigint NOT NULL
+  );
+  INSERT INTO usage_horizons VALUES ('call', 0), ('hour', 0);
 
   CREATE TABLE erased_accounts (id ${text} PRIMARY KEY, at bigint NOT NULL);
 `;

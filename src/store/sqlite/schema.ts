@@ -256,25 +256,6 @@ const replies = `
   END;
 `;
 
-/** Latencies are texts of `domain/usage/latency-histogram.ts`. */
-const sumTable = (name: string): string => `
-  CREATE TABLE ${name} (
-    detail INTEGER NOT NULL,
-    at INTEGER NOT NULL,
-    group_id INTEGER NOT NULL,
-    calls INTEGER NOT NULL,
-    failed_calls INTEGER NOT NULL,
-    abandoned_calls INTEGER NOT NULL,
-    input_tokens INTEGER NOT NULL,
-    output_tokens INTEGER NOT NULL,
-    cached_input_tokens INTEGER NOT NULL,
-    estimated_tokens INTEGER NOT NULL,
-    durations TEXT NOT NULL,
-    first_events TEXT NOT NULL,
-    cache_write_tokens INTEGER NOT NULL,
-    PRIMARY KEY (detail, at, group_id)
-  ) STRICT, WITHOUT ROWID;`;
-
 /** The ledger and its sums. */
 const usage = `
   CREATE TABLE usage (
@@ -317,46 +298,47 @@ const usage = `
   CREATE INDEX usage_overruns ON usage (started_at)
     WHERE input_tokens + output_tokens > reserved_tokens;
 
-  -- What calls are told apart by. Detail 0: all dimensions. Detail 1: environment, account,
-  -- application and key. Detail 2: environment, account and model. Detail 3: environment, account,
-  -- target, status and class. Dimensions that a detail leaves
-  -- out, and the target of calls that tried none, are empty. Ids are never used again.
+  -- What calls are told apart by in sums. An absent target or code is empty.
   CREATE TABLE usage_groups (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    detail INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY,
     environment TEXT NOT NULL,
     account_id TEXT NOT NULL,
     application_id TEXT NOT NULL,
     key_id TEXT NOT NULL,
     model TEXT NOT NULL,
     target TEXT NOT NULL,
-    status INTEGER NOT NULL,
     capacity_class TEXT NOT NULL,
-    -- Of groups of detail 0: those of detail 1, 2 and 3 that they are part of.
-    key_group_id INTEGER,
-    model_group_id INTEGER,
-    route_group_id INTEGER,
-    UNIQUE (account_id, detail, key_id, model, target, status, capacity_class, application_id,
-      environment)
+    outcome TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    code TEXT NOT NULL,
+    UNIQUE (account_id, key_id, model, target, capacity_class, outcome, status, code,
+      application_id, environment)
   ) STRICT;
   CREATE INDEX usage_groups_by_key ON usage_groups (key_id);
   CREATE INDEX usage_groups_by_application ON usage_groups (application_id);
-  CREATE INDEX usage_groups_by_model ON usage_groups (model, status);
-  CREATE INDEX usage_groups_by_status ON usage_groups (status);
 
-${["usage_minutes", "usage_hours", "usage_days"].map(sumTable).join("")}
+  -- The calls of each group, once by the hour and once by the day, its grain. Time comes before the
+  -- group: what is written together lies together.
+  CREATE TABLE usage_sums (
+    grain TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    group_id INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_input_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    estimated_tokens INTEGER NOT NULL,
+    -- Latencies are texts of domain/usage/latency-histogram.ts.
+    durations TEXT NOT NULL,
+    first_events TEXT NOT NULL,
+    PRIMARY KEY (grain, at, group_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX usage_sums_by_group ON usage_sums (group_id, grain, at);
 
-  -- Up to when the sums of a step, and calls, were removed, since their time was over.
+  -- Up to when calls and the sums of hours were removed, since their time was over.
   CREATE TABLE usage_horizons (step TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-  INSERT INTO usage_horizons VALUES ('minute', 0), ('hour', 0), ('day', 0), ('call', 0);
-
-  -- Which minutes are part of the hours and days of a detail: all before this place in their table.
-  CREATE TABLE usage_folds (
-    step TEXT NOT NULL, detail INTEGER NOT NULL, at INTEGER NOT NULL, group_id INTEGER NOT NULL,
-    PRIMARY KEY (step, detail)
-  ) STRICT;
-  INSERT INTO usage_folds VALUES ('hour', 0, 0, 0), ('hour', 1, 0, 0), ('hour', 2, 0, 0),
-    ('hour', 3, 0, 0), ('day', 0, 0, 0), ('day', 1, 0, 0), ('day', 2, 0, 0), ('day', 3, 0, 0);
+  INSERT INTO usage_horizons VALUES ('call', 0), ('hour', 0);
 
   -- Calls of these accounts may still be on their way; they are not to be stored any more.
   CREATE TABLE erased_accounts (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;

@@ -69,7 +69,9 @@ describeWithPostgres((databases) => {
       ),
     );
     const counted = await connections[0]?.read((queries) =>
-      sql<{ calls: number }>`select sum(calls) as calls from usage_sums where grain = 'hour'`.execute(queries),
+      sql<{
+        calls: number;
+      }>`select sum(calls) as calls from usage_sums where grain = 'hour'`.execute(queries),
     );
     expect(counted?.rows).toEqual([{ calls: 50 }]);
   });

@@ -10,8 +10,6 @@ import {
 import { UnusableDatabase } from "../../errors.ts";
 import { storableText } from "../../repositories/storable-text.ts";
 import type { Queries, SqlValue } from "../../repositories/tables.ts";
-import { addPartitions } from "../usage/usage-partitions.ts";
-import { rowsOf, type SetRow } from "../usage/row-set.ts";
 import { beginAlone, beginCopying } from "./lanes.ts";
 import { createClient } from "./pool.ts";
 import { meaningOf, troubleOf } from "./postgres-trouble.ts";
@@ -67,16 +65,14 @@ class ServerDatabase implements CopyTarget {
   }
 
   async insert(queries: Queries, table: string, rows: readonly CopiedRow[]): Promise<void> {
-    if (table === "usage") {
-      await addPartitions(
-        queries,
-        rows.map((row) => ({ startedAt: Number(row["started_at"]) })),
-      );
-    }
     const [first = {}] = rows;
     const columns = sql.join(Object.keys(first).map((column) => sql.ref(column)));
+    // All rows in one parameter, of which 65,535 would be too few.
+    const values = JSON.stringify(rows.map(toJson));
     await sql`insert into ${sql.table(table)} (${columns}) overriding system value
-      select ${columns} from ${rowsOf(table, rows.map(toSetRow))}`.execute(queries);
+      select ${columns} from json_populate_recordset(null::${sql.table(table)}, ${values})`.execute(
+      queries,
+    );
   }
 
   async finish(queries: Queries): Promise<void> {
@@ -92,7 +88,7 @@ class ServerDatabase implements CopyTarget {
   }
 }
 
-function toSetRow(row: CopiedRow): SetRow {
+function toJson(row: CopiedRow): object {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, plain(value)]));
 }
 

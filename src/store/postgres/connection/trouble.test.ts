@@ -7,9 +7,8 @@ import { describeWithPostgres } from "../../../../test/support/postgres-database
 import { StorageUnavailable } from "../../errors.ts";
 import { SqlControlStore } from "../../repositories/control-store.ts";
 import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
-import { isFaultOfData } from "./postgres-trouble.ts";
 import { LaneQueue } from "./lanes.ts";
-import { meaningOf, troubleOf } from "./postgres-trouble.ts";
+import { isFaultOfData, meaningOf, troubleOf } from "./postgres-trouble.ts";
 import { inSession } from "./session.ts";
 
 describeWithPostgres((databases) => {

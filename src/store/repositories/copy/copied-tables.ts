@@ -32,9 +32,7 @@ export const largeTables: readonly CopiedTable[] = [
   table("audit", "sequence"),
   table("usage", "started_at", "id"),
   table("usage_groups"),
-  table("usage_minutes", "detail", "at", "group_id"),
-  table("usage_hours", "detail", "at", "group_id"),
-  table("usage_days", "detail", "at", "group_id"),
+  table("usage_sums", "grain", "at", "group_id"),
 ];
 
 /** Tables of few rows, which an empty database has or triggers fill. Each is replaced as a whole. */
@@ -42,7 +40,6 @@ export const smallTables: readonly CopiedTable[] = [
   table("epochs", "name"),
   table("audit_anchor", "sequence"),
   table("audit_head", "place"),
-  table("usage_folds", "step", "detail"),
   table("usage_horizons", "step"),
   table("call_replies_sum", "bytes"),
   table("call_reply_shares", "account_id"),

@@ -16,7 +16,7 @@ export function rowsOf(
     ([name, type], index) => `cast(value ->> ${index} as ${type}) as ${name}`,
   );
   const list = sql.raw(columns.join(", "));
-  return sql`(select ${list} from json_each(${JSON.stringify({ ...rows })})) as given`;
+  return sql`(select ${list} from json_each(${JSON.stringify(Object.fromEntries(rows.entries()))})) as given`;
 }
 
 /** The names of columns as a list. */

@@ -17,7 +17,7 @@ export interface TimeSpan {
   readonly until: number;
 }
 
-/** Most calls among which one statement looks for those that match. */
+/** Most calls that one statement reads, or searches for those that match. */
 const callsAtOnce = 10_000;
 
 /** Single calls, newest first. */
@@ -51,14 +51,13 @@ export async function listCalls(
 }
 
 /**
- * The last part of a range with at most `limit` calls, apart from ties of one millisecond; of those
- * calls alone that may be billed twice, if the filter asks for them.
+ * The last part of a range that one statement may read: with at most so many calls, apart from ties
+ * of one millisecond. If the filter asks for calls that may be billed twice, only those count.
  */
 export async function latestCalls(
   queries: Queries,
   { mayBeBilledTwice }: CallFilter,
   { since, until }: TimeSpan,
-  limit: number,
 ): Promise<TimeSpan> {
   const conditions = [
     ...callConditions({ since, until, mayBeBilledTwice }),
@@ -66,7 +65,7 @@ export async function latestCalls(
   ];
   const { rows } = await sql<{ startedAt: number }>`
     select started_at from usage where ${all(conditions)}
-    order by started_at desc limit 1 offset ${limit}`.execute(queries);
+    order by started_at desc limit 1 offset ${callsAtOnce}`.execute(queries);
   return { since: rows[0]?.startedAt ?? since, until };
 }
 
@@ -76,12 +75,12 @@ async function findSpan(
   filter: CallFilter,
   span: TimeSpan,
 ): Promise<TimeSpan | undefined> {
-  if (filter.mayBeBilledTwice) return latestCalls(queries, filter, span, callsAtOnce);
+  if (filter.mayBeBilledTwice) return latestCalls(queries, filter, span);
   const [column, ...others] = filteredColumns(filter).map(([name]) => name);
   const isIndexed = column === undefined || column === "key_id" || column === "account_id";
   if (isIndexed && others.length === 0) return span;
   const found = await findStep(queries, filter, span);
-  return found && latestCalls(queries, filter, found, callsAtOnce);
+  return found && latestCalls(queries, filter, found);
 }
 
 /**

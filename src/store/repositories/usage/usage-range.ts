@@ -56,17 +56,18 @@ export function cutRange({ since, until, longest, extent }: RangeQuestion): Rang
   if (since >= until) return [];
   const steps = usageSteps.slice(0, usageSteps.indexOf(longest) + 1);
   const last = until >= extent.until ? stepCeiling(extent.until, longest) : until;
-  const start = moveOutwards(Math.max(since, extent.since), stepStart, steps, extent);
-  const end = moveOutwards(last, stepCeiling, steps, extent);
+  const outwards = { steps, extent };
+  const start = moveOutwards(Math.max(since, extent.since), stepStart, outwards);
+  const end = moveOutwards(last, stepCeiling, outwards);
   return fill(start, end, steps);
 }
 
 function moveOutwards(
   at: number,
   round: (at: number, step: UsageStep) => number,
-  steps: readonly UsageStep[],
-  { callsSince, hoursSince }: UsageExtent,
+  { steps, extent }: { readonly steps: readonly UsageStep[]; readonly extent: UsageExtent },
 ): number {
+  const { callsSince, hoursSince } = extent;
   const keptSince: Readonly<Record<UsageStep, number>> = {
     // Hours are read beside them.
     minute: Math.max(callsSince, hoursSince),

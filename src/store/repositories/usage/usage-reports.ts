@@ -27,9 +27,8 @@ import { addSum } from "./usage-sums.ts";
 /** Most groups that are ranked; beyond that, those with the fewest calls so far are dropped. */
 const rankedGroups = 200_000;
 
-/** Steps and calls read by one statement; the event loop runs in between. */
+/** Steps read by one statement; the event loop runs in between. */
 const stepsAtOnce = { hour: 12, day: 4 };
-const callsAtOnce = 10_000;
 
 /** Reads the ledger in short steps, because SQLite's run on the event loop. */
 export class SqlUsageReports implements UsageReports {
@@ -113,7 +112,7 @@ export class SqlUsageReports implements UsageReports {
     while (since < end) {
       const rest = { since, until: end };
       await this.#read(async (queries) => {
-        const span = await latestCalls(queries, question.filter, rest, callsAtOnce);
+        const span = await latestCalls(queries, question.filter, rest);
         end = span.since;
         return readCallSums(queries, question, span);
       }, add);

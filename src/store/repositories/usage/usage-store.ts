@@ -77,7 +77,10 @@ async function findErased(
   records: readonly UsageRecord[],
 ): Promise<ReadonlySet<string>> {
   const accounts = [...new Set(records.map(({ accountId }) => accountId))];
-  const wanted = rowsOf({ id: "text" }, accounts.map((id) => [id]));
+  const wanted = rowsOf(
+    { id: "text" },
+    accounts.map((id) => [id]),
+  );
   const { rows } = await sql<{ id: string }>`
     select id from ${wanted} join erased_accounts using (id)`.execute(queries);
   return new Set(rows.map(({ id }) => id));
@@ -87,7 +90,10 @@ async function findStored(
   queries: Queries,
   records: readonly UsageRecord[],
 ): Promise<ReadonlySet<unknown>> {
-  const wanted = rowsOf({ id: "text" }, records.map(({ id }) => [id]));
+  const wanted = rowsOf(
+    { id: "text" },
+    records.map(({ id }) => [id]),
+  );
   const { rows } = await sql<{ id: string }>`
     select id from ${wanted} join usage using (id)`.execute(queries);
   return new Set(rows.map(({ id }) => id));
@@ -174,11 +180,7 @@ async function eraseUsage(queries: Queries, accountId: string, limit: number): P
   return remove(queries, sql`delete from usage_groups where id in (${groups} limit ${limit})`);
 }
 
-function removeSums(
-  queries: Queries,
-  which: RawBuilder<unknown>,
-  limit: number,
-): Promise<number> {
+function removeSums(queries: Queries, which: RawBuilder<unknown>, limit: number): Promise<number> {
   return remove(
     queries,
     sql`delete from usage_sums where (grain, at, group_id) in (

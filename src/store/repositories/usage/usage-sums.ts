@@ -132,7 +132,9 @@ async function findGroups(
   if (missing.size > 0) {
     const columns = namesOf(groupColumns);
     const rows = rowsOf(groupColumns, [...missing.values()]);
-    await sql`insert into usage_groups (${columns}) select ${columns} from ${rows}`.execute(queries);
+    await sql`insert into usage_groups (${columns}) select ${columns} from ${rows}`.execute(
+      queries,
+    );
     await readIds(queries, missing, ids);
   }
   return names.map((name) => ids.get(name));
