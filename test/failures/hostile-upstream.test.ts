@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mostChoices, mostToolCalls } from "../../src/upstreams/shared/answer-bounds.ts";
+import { mostChoices, mostToolCalls } from "../../src/upstreams/shared/collect-answer.ts";
 import { errorOf, parseStream } from "../support/bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 

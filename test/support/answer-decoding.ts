@@ -1,5 +1,4 @@
-import { CallOrigins } from "../../src/upstreams/openai/call-origin.ts";
-import type { AnswerServices } from "../../src/upstreams/openai/answer-services.ts";
+import { type AnswerServices, CallOrigins } from "../../src/upstreams/openai/call-origin.ts";
 import type { DecoderLimits } from "../../src/upstreams/adapter.ts";
 
 /** Far above the answers of tests. */

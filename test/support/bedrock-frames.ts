@@ -1,5 +1,5 @@
 import { EventStreamCodec, type MessageHeaders } from "@smithy/eventstream-codec";
-import { ThoughtSeal } from "../../src/upstreams/bedrock/thinking/thought-seal.ts";
+import { ThoughtSeal } from "../../src/upstreams/bedrock/thinking/sent-thoughts.ts";
 import type { AnswerContext } from "../../src/upstreams/bedrock/encode/answer-context.ts";
 
 /** Frames as the provider's own codec writes them. */

@@ -25,7 +25,6 @@ export interface LoadOptions {
 
 const credentialsFolder = new URL("../../src/upstreams/bedrock/credentials/", import.meta.url);
 const chainFile = new URL("credential-chain.ts", credentialsFolder).pathname;
-const roleFile = new URL("assume-role.ts", credentialsFolder).pathname;
 
 /**
  * The user whose files and environment the chain reads. It reads those of its process, so each load
@@ -58,8 +57,7 @@ export class CredentialHome implements Disposable {
   /** The results of two loads of one chain. */
   async loadTwice({ env = {}, profile, role, before, between }: LoadOptions): Promise<Loaded[]> {
     const code = `
-      import { credentialChain } from ${JSON.stringify(chainFile)};
-      import { assumeRole } from ${JSON.stringify(roleFile)};
+      import { assumeRole, credentialChain } from ${JSON.stringify(chainFile)};
       const region = "eu-west-1";
       const role = ${JSON.stringify(role) ?? "undefined"};
       const base = credentialChain({ profile: ${JSON.stringify(profile)}, region });

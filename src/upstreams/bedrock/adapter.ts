@@ -9,29 +9,29 @@ import type {
   UpstreamRequest,
   WholeAnswer,
 } from "../adapter.ts";
-import { unknownFinishReport, type OnUnknownFinish } from "../shared/finish-words.ts";
+import { type OnUnknownFinish, unknownFinishReport } from "../shared/finish-words.ts";
 import {
   asCountFailure,
   asksForCount,
+  countPathOf,
   decodeCountTokens,
   encodeCountTokens,
 } from "./count-tokens.ts";
 import { createAuthorizer } from "./credentials/authorize.ts";
-import { isEmbeddingFamily } from "./models/bedrock-model.ts";
-import { usageIn } from "../shared/usage-in.ts";
-import { readUsage } from "./decode/usage.ts";
+import { type BedrockModel, isEmbeddingFamily, resolveModel } from "./models/bedrock-model.ts";
+import { usageIn } from "../shared/json-fields.ts";
+import { readUsage } from "./decode/converse-events.ts";
 import { decodeConverse } from "./decode/decode-converse.ts";
 import { ConverseStreamDecoder } from "./decode/decode-converse-stream.ts";
 import type { EmbeddingWire } from "./embeddings/wire.ts";
-import { embeddingWires } from "./embeddings/wires.ts";
+import { embeddingWires } from "./embeddings/families.ts";
 import { answersAsWhole, encodeConverse } from "./encode/encode-converse.ts";
-import { endpointOf } from "./endpoint.ts";
+import { encodePathSegment, endpointOf } from "./endpoint.ts";
 import { encodeInvoke } from "./invoke/encode-invoke.ts";
-import { importedWireOf } from "./invoke/imported-families.ts";
+import { importedWireOf } from "./models/model-families.ts";
 import { asConverse } from "./invoke/native-answer.ts";
-import { createReadFailure, requestIdHeader } from "./failures/read-failure.ts";
-import type { BedrockSettings } from "./settings.ts";
-import { TargetModels, type TargetModel } from "./models/target-models.ts";
+import { createReadFailure, requestIdHeader } from "./read-failure.ts";
+import type { BedrockModelSettings, BedrockSettings } from "./settings.ts";
 
 /** Amazon Bedrock in one region: Converse for chat, InvokeModel for embeddings and imported models. */
 export function createBedrockAdapter(
@@ -167,4 +167,41 @@ function embeddingWire({ model }: TargetModel, identifier: string): EmbeddingWir
     kind: "unknown-model",
     message: `${identifier} is not a known embedding model; set bedrock.family at its target`,
   });
+}
+
+/** One model at one target, with everything that is the same for all calls. */
+interface TargetModel {
+  readonly model: BedrockModel;
+  /** `/model/<identifier>`, the identifier as one segment. */
+  readonly path: string;
+  /** The path for counting tokens; undefined when the model does not support that. */
+  readonly countPath: string | undefined;
+}
+
+/** Finds the operator's settings of a model; each is resolved once. */
+class TargetModels {
+  readonly #settings: BedrockSettings["models"];
+  readonly #known = new Map<string, Map<string, TargetModel>>();
+
+  constructor(settings: BedrockSettings["models"]) {
+    this.#settings = settings;
+  }
+
+  at(alias: string, identifier: string): TargetModel {
+    const known = this.#known.get(alias)?.get(identifier);
+    if (known !== undefined) return known;
+    const target = makeTarget(identifier, this.#settings.get(alias)?.get(identifier));
+    const siblings = this.#known.get(alias) ?? new Map<string, TargetModel>();
+    this.#known.set(alias, siblings.set(identifier, target));
+    return target;
+  }
+}
+
+function makeTarget(identifier: string, settings: BedrockModelSettings | undefined): TargetModel {
+  const model = resolveModel(identifier, settings);
+  return {
+    model,
+    path: `/model/${encodePathSegment(identifier)}`,
+    countPath: countPathOf(model),
+  };
 }

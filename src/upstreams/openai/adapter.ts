@@ -1,16 +1,19 @@
 import { traceHeaders } from "../../domain/request-trace.ts";
 import type { AdapterServices, UpstreamAdapter, UpstreamRequest } from "../adapter.ts";
 import { unknownFinishReport } from "../shared/finish-words.ts";
-import { CallOrigins } from "./call-origin.ts";
-import { decodeChat } from "./decode-chat.ts";
-import { usageIn } from "../shared/usage-in.ts";
+import { type AnswerServices, CallOrigins } from "./call-origin.ts";
+import { usageIn } from "../shared/json-fields.ts";
 import { readUsage } from "./read-answer.ts";
 import { ChatStreamDecoder } from "./stream/decode-chat-stream.ts";
-import { createEmbeddingCodec } from "./embeddings/embedding-codec.ts";
+import { createEmbeddingCodec } from "./embeddings.ts";
 import { encodeChat } from "./encode-chat.ts";
 import { forwardedFields } from "./forwarded-fields.ts";
 import { createReadFailure, requestIdHeader } from "./read-failure.ts";
 import type { OpenAiSettings } from "./settings.ts";
+import type { ChatEvent, ChatResult } from "../../domain/chat/chat.ts";
+import { collectAnswer } from "../shared/collect-answer.ts";
+import { isJson } from "../shared/whole-body.ts";
+import { AnswerReader } from "./stream/answer-reader.ts";
 
 /** Any server that speaks OpenAI's wire format: vLLM, Ollama, llama.cpp, Azure, OpenAI itself. */
 export function createOpenAiAdapter(
@@ -73,4 +76,26 @@ function credential({ apiKey, apiKeyHeader }: OpenAiSettings): Readonly<Record<s
   if (apiKey === undefined) return {};
   const value = apiKey.reveal();
   return apiKeyHeader === "api-key" ? { "api-key": value } : { authorization: `Bearer ${value}` };
+}
+
+/**
+ * Reads the answer to a request for a whole one: a `chat.completion`, or a stream in its place.
+ * Throws `UpstreamFailure` for anything else.
+ */
+function decodeChat(body: Uint8Array, services: AnswerServices): ChatResult {
+  return collectAnswer(isJson(body) ? wholeEvents(body, services) : streamEvents(body, services));
+}
+
+function wholeEvents(body: Uint8Array, services: AnswerServices): readonly ChatEvent[] {
+  const events: ChatEvent[] = [];
+  new AnswerReader(services).readWhole(new TextDecoder().decode(body), events);
+  return events;
+}
+
+function streamEvents(body: Uint8Array, services: AnswerServices): readonly ChatEvent[] {
+  const limits = { malformedEvents: 0, answerLimitBytes: body.length, answerValues: 0 };
+  const decoder = new ChatStreamDecoder(services, limits);
+  const events = [...decoder.push(body), ...decoder.end()];
+  if (decoder.failure !== undefined) throw decoder.failure;
+  return events;
 }

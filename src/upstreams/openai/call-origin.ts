@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import type { OnUnknownFinish } from "../shared/finish-words.ts";
 
 /** Who wrote a tool call that a caller sends back. */
-export interface CallOrigin {
+interface CallOrigin {
   /** The id to send: as its upstream wrote it, if that is this one. */
   readonly id: string;
   /** `unknown`: the id has no mark, so the call has no fields of an upstream, or is not from here. */
@@ -43,3 +44,10 @@ const longestId = 40;
 const digestLength = 8;
 const markLength = digestLength + 2;
 const mark = /__[\w-]{8}$/;
+
+/** What reading an answer needs from outside. */
+export interface AnswerServices {
+  readonly newToolCallId: () => string;
+  readonly onUnknownFinish: OnUnknownFinish;
+  readonly origins: CallOrigins;
+}

@@ -1,10 +1,10 @@
 import {
   isObject,
+  type JsonObject,
   listOf,
   nonEmpty,
   objectOf,
   parseObject,
-  type JsonObject,
 } from "../shared/json-fields.ts";
 
 /** Errors within errors that are looked into. */

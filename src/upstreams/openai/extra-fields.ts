@@ -1,5 +1,5 @@
 import type { ExtraFields, TokenDetails } from "../../domain/chat/chat.ts";
-import { countOf, objectOf, type JsonObject } from "../shared/json-fields.ts";
+import { countOf, type JsonObject, objectOf } from "../shared/json-fields.ts";
 
 type Names = Readonly<Record<string, true>>;
 

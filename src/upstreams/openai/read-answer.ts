@@ -4,10 +4,10 @@ import type { TokenUsage } from "../../domain/usage/usage.ts";
 import {
   countOf,
   isObject,
+  type JsonObject,
   listOf,
   nonEmpty,
   objectOf,
-  type JsonObject,
 } from "../shared/json-fields.ts";
 import { errorIn, messageOf } from "./error-body.ts";
 import { classifyError } from "./read-failure.ts";

@@ -2,19 +2,18 @@ import type { Clock } from "../../domain/clock.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { FailedAnswer } from "../adapter.ts";
-import { cleanCode, cleanMessage } from "../shared/clean-message.ts";
+import { cleanCode, cleanMessage, readRetryAfter } from "../shared/failure-reply.ts";
 import {
   countOf,
   isObject,
+  type JsonObject,
   listOf,
   nonEmpty,
   objectOf,
   textOf,
-  type JsonObject,
 } from "../shared/json-fields.ts";
 import { errorIn, innermostMessage, messageOf, paramOf } from "./error-body.ts";
 import { isTooLarge, kindOfError } from "./error-kind.ts";
-import { readRetryAfter } from "../shared/retry-after.ts";
 
 export const requestIdHeader = "x-request-id";
 

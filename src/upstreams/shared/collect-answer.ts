@@ -13,6 +13,7 @@ import type {
 } from "../../domain/chat/chat.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { isObject } from "./json-fields.ts";
+import { answerTooLarge, brokenAnswer } from "../../domain/errors/upstream-failure.ts";
 
 /** Joins the events of an answer, which must be whole, into a result. */
 export function collectAnswer(events: readonly ChatEvent[]): ChatResult {
@@ -216,4 +217,20 @@ function accumulated(
 /** Objects within a sum are its own, so they may be changed. */
 function isFields(value: unknown): value is Fields {
   return isObject(value);
+}
+
+/** Most tool calls in one choice: OpenAI takes back 128 in a message. */
+export const mostToolCalls = 1_024;
+/** Most choices in an answer: requests for more are refused. */
+export const mostChoices = 128;
+
+/** Throws `UpstreamFailure` when `count` is too large. */
+export function checkToolCallCount(count: number): void {
+  if (count <= mostToolCalls) return;
+  throw answerTooLarge(`more than ${mostToolCalls} tool calls in a choice`);
+}
+
+/** Throws `UpstreamFailure` when `count` is too large: nobody asked for so many. */
+export function checkChoiceCount(count: number): void {
+  if (count > mostChoices) throw brokenAnswer(`the answer has more than ${mostChoices} choices`);
 }

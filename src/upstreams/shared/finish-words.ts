@@ -1,6 +1,6 @@
 import type { FinishReason } from "../../domain/chat/chat.ts";
 import { brokenAnswer, type UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
-import { cleanCode } from "./clean-message.ts";
+import { cleanCode } from "./failure-reply.ts";
 
 /**
  * What a server's word for the end of an answer means: one of OpenAI's reasons, an answer that was

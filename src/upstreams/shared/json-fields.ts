@@ -1,6 +1,6 @@
 /** Readers for JSON from outside: each returns what its name says, or undefined. */
-
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
+import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 
 export { isObject, type JsonObject };
 
@@ -46,4 +46,41 @@ export function countOf(value: unknown): number | undefined {
   return number !== undefined && number >= 0 && number <= mostCount
     ? Math.floor(number)
     : undefined;
+}
+
+/** Longer than any provider's counts. */
+const longestUsageBytes = 4_096;
+const name = new TextEncoder().encode('"usage"');
+const closingBrace = 0x7d;
+
+/**
+ * The last `usage` object in the bytes of a JSON answer that cannot be parsed, because it is broken
+ * or too large. Text of the answer cannot pass for it: quotes are escaped there.
+ */
+export function usageIn(body: Uint8Array): JsonObject | undefined {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const at = bytes.lastIndexOf(name);
+  if (at === -1) return undefined;
+  const rest = bytes.subarray(at + name.length, at + name.length + longestUsageBytes);
+  const opening = /^\s*:\s*(?=\{)/.exec(rest.toString("latin1"))?.[0];
+  if (opening === undefined) return undefined;
+  // The object ends at one of the braces; details inside it have their own.
+  for (
+    let end = rest.indexOf(closingBrace);
+    end !== -1;
+    end = rest.indexOf(closingBrace, end + 1)
+  ) {
+    const usage = parseObject(rest.subarray(opening.length, end + 1));
+    if (usage !== undefined) return usage;
+  }
+  return undefined;
+}
+
+/** The vector that stood at the place of this value in an answer; undefined if none did. */
+export function vectorAt(
+  value: unknown,
+  vectors: readonly EmbeddingVector[],
+): EmbeddingVector | undefined {
+  const place = listOf(value);
+  return place?.length === 1 ? vectors[numberOf(place[0]) ?? -1] : undefined;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "../decode/answer-events.ts";
 import { decodeConverse } from "../decode/decode-converse.ts";
-import { ThoughtSeal } from "../thinking/thought-seal.ts";
+import { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 
 const context: AnswerContext = {
   toolNames: new Map(),

@@ -1,12 +1,10 @@
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
-import { objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import type { Adjustments } from "../encode/adjustments.ts";
+import { type JsonObject, objectOf, textOf } from "../../shared/json-fields.ts";
+import { type Adjustments, invalidRequest, isBlank } from "../encode/adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { isBlank } from "../encode/blank-text.ts";
 import { providerSchema } from "./provider-schema.ts";
 import type { TextFormat } from "../encode/converse-body.ts";
-import { invalidRequest } from "../failures/refusal.ts";
-import { readOffers, type Offer } from "../tools/tool-offers.ts";
+import { type Offer, readOffers } from "../tools/tool-offers.ts";
 
 /** How the form of an answer that the caller requires is requested here. */
 export type AnswerFormat =

@@ -1,6 +1,4 @@
-import { isObject, listOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import { constraintWords, withWords } from "./constraint-words.ts";
-import { isRecursive, mapKeywords } from "./schema-parts.ts";
+import { isObject, type JsonObject, listOf, objectOf, textOf } from "../../shared/json-fields.ts";
 
 /**
  * The part of a JSON schema that the provider enforces while an answer is written. Constraints that
@@ -190,4 +188,121 @@ function isSimplePattern(pattern: string): boolean {
   if (pattern === "" || /\(\?|\\[^dws\W_]|[*+?}][?+]/.test(pattern)) return false;
   const counts = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)];
   return counts.every(([, least, most]) => Number(most || least) <= largestRepetition);
+}
+
+/**
+ * A constraint of a JSON schema in words, for a model that does not enforce it. Source of the
+ * keywords: JSON Schema 2020-12, "Validation".
+ */
+function constraintWords(keyword: string, value: unknown): string {
+  const count = typeof value === "number" ? numberWords[keyword] : undefined;
+  if (count !== undefined) return count(String(value));
+  if (typeof value === "string") {
+    if (keyword === "pattern") return `matches the regular expression ${value}`;
+    if (keyword === "format") return `in the format ${value}`;
+  }
+  if (keyword === "uniqueItems" && value === true) return "no two items alike";
+  if (keyword === "oneOf") return "fits exactly one of the alternatives";
+  return `fits the JSON schema ${JSON.stringify({ [keyword]: value })}`;
+}
+
+/** A description with constraints after it. */
+function withWords(description: string | undefined, words: readonly string[]): string {
+  const joined = words.join("; ");
+  if (description === undefined || description.trim() === "") {
+    return joined.charAt(0).toUpperCase() + joined.slice(1);
+  }
+  return `${description} (${joined})`;
+}
+
+const numberWords: Readonly<Record<string, ((number: string) => string) | undefined>> = {
+  minimum: (number) => `at least ${number}`,
+  maximum: (number) => `at most ${number}`,
+  exclusiveMinimum: (number) => `greater than ${number}`,
+  exclusiveMaximum: (number) => `less than ${number}`,
+  multipleOf: (number) => `a multiple of ${number}`,
+  minLength: (number) => `at least ${counted(number, "character", "characters")}`,
+  maxLength: (number) => `at most ${counted(number, "character", "characters")}`,
+  minItems: (number) => `at least ${counted(number, "item", "items")}`,
+  maxItems: (number) => `at most ${counted(number, "item", "items")}`,
+  minProperties: (number) => `at least ${counted(number, "property", "properties")}`,
+  maxProperties: (number) => `at most ${counted(number, "property", "properties")}`,
+};
+
+function counted(number: string, one: string, many: string): string {
+  return `${number} ${number === "1" ? one : many}`;
+}
+
+/** Keywords whose value is schemas by name. The names are the caller's, not keywords. */
+const mapKeywords: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);
+
+/** The schemas directly within a schema, its references not followed. */
+function childrenOf(schema: JsonObject): readonly unknown[] {
+  const lists = ["anyOf", "oneOf", "allOf", "prefixItems"].flatMap(
+    (keyword) => listOf(schema[keyword]) ?? [],
+  );
+  const named = [...mapKeywords, "patternProperties"].flatMap((keyword) =>
+    Object.values(objectOf(schema[keyword]) ?? {}),
+  );
+  return [...lists, ...named, schema["items"], schema["additionalProperties"]];
+}
+
+/** The value in `root` of a reference such as `#/$defs/address`; undefined outside it. */
+export function referenced(root: JsonObject, reference: string): unknown {
+  if (!reference.startsWith("#")) return undefined;
+  let found: unknown = root;
+  for (const step of reference.slice(1).split("/").slice(1)) {
+    const name = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    found = Array.isArray(found) ? found[Number(name)] : ownValue(found, name);
+  }
+  return found;
+}
+
+/**
+ * Whether a schema contains itself. Without recursion, because a caller can chain any number of
+ * references.
+ */
+function isRecursive(root: JsonObject): boolean {
+  const active = new Set<JsonObject>();
+  const done = new Set<JsonObject>();
+  const visits: Visit[] = [{ schema: root, isLeaving: false }];
+  for (let visit = visits.pop(); visit !== undefined; visit = visits.pop()) {
+    const { schema, isLeaving } = visit;
+    if (isLeaving) {
+      active.delete(schema);
+      done.add(schema);
+      continue;
+    }
+    if (active.has(schema)) return true;
+    if (done.has(schema)) continue;
+    active.add(schema);
+    visits.push({ schema, isLeaving: true });
+    for (const part of [targetOf(schema, root), ...childrenOf(schema)]) {
+      if (isObject(part)) visits.push({ schema: part, isLeaving: false });
+    }
+  }
+  return false;
+}
+
+/** A schema is entered before its parts and left after them. */
+interface Visit {
+  readonly schema: JsonObject;
+  readonly isLeaving: boolean;
+}
+
+function targetOf({ $ref: reference }: JsonObject, root: JsonObject): unknown {
+  return typeof reference === "string" ? referenced(root, reference) : undefined;
+}
+
+function ownValue(found: unknown, name: string): unknown {
+  return isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
+}
+
+/** A step that is not valid percent-encoding is taken literally. */
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }

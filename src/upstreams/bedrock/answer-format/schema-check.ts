@@ -1,5 +1,5 @@
-import { isObject, listOf, numberOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
-import { referenced } from "./schema-parts.ts";
+import { isObject, type JsonObject, listOf, numberOf, objectOf } from "../../shared/json-fields.ts";
+import { referenced } from "./provider-schema.ts";
 
 /**
  * Steps of one check, because the schema is the caller's, and the time of some schemas doubles with

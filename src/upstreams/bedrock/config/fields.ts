@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { SettingProblem } from "../../../settings/problem.ts";
 import { credential, flag, httpUrl, text } from "../../../settings/values.ts";
 import type { FieldsOf } from "../../kind.ts";
-import { unknownRegion } from "../regions/known-regions.ts";
+import { unknownRegion } from "../regions.ts";
 import { assumedRoleSchema } from "./assumed-role.ts";
 import { regionName } from "./sites.ts";
 

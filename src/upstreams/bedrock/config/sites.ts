@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { TargetSite, WrittenTarget } from "../../kind.ts";
-import { regionPattern } from "../regions/known-regions.ts";
-import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
+import { fitToRegion, regionOfArn, regionPattern } from "../regions.ts";
 
 /** The location of an upstream; `regions` is set for one in several regions. */
 interface UpstreamRegions {

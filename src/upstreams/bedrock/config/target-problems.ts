@@ -4,7 +4,7 @@ import type { TargetContext, WrittenTarget } from "../../kind.ts";
 import { meantModel } from "../facts/known-models.ts";
 import { isEmbeddingFamily } from "../models/bedrock-model.ts";
 import { embeddingFamilies, familyOf } from "../models/model-families.ts";
-import { fitToRegion, regionOfArn } from "../regions/fit-to-region.ts";
+import { fitToRegion, regionOfArn } from "../regions.ts";
 import { outlineOf, sitesIn, type TargetModel, type RegionalUpstream } from "./sites.ts";
 
 /** A target and the location of its upstream, as far as they could be read. */

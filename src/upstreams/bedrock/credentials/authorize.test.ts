@@ -3,8 +3,7 @@ import { Secret } from "../../../domain/keys/secret.ts";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
 import type { FailedAnswer, UpstreamRequest } from "../../adapter.ts";
 import { createAuthorizer } from "./authorize.ts";
-import type { AwsCredentials } from "./credentials.ts";
-import { RequestSigner } from "./sign.ts";
+import { type AwsCredentials, RequestSigner } from "./sign.ts";
 
 const servicesAt = (clock: ManualClock) => ({ clock, onTrouble: () => undefined });
 

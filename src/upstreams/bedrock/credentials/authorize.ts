@@ -6,16 +6,14 @@ import type {
   UpstreamAdapter,
   UpstreamRequest,
 } from "../../adapter.ts";
-import { assumeRole } from "./assume-role.ts";
-import { ClockSkew } from "./clock-skew.ts";
+import { assumeRole, credentialChain } from "./credential-chain.ts";
 import { CredentialCache } from "./credential-cache.ts";
-import { credentialChain } from "./credential-chain.ts";
-import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
+import { type AwsCredentials, type LoadCredentials, readSignature, RequestSigner } from "./sign.ts";
 import type { BedrockCredentials, BedrockSettings } from "../settings.ts";
-import { readSignature, RequestSigner } from "./sign.ts";
+import type { Clock } from "../../../domain/clock.ts";
 
 /** Adds the credential to requests, and learns from refusals. */
-export interface Authorizer {
+interface Authorizer {
   /** Rejects with `UpstreamFailure` `bad-credential`, or the signal's reason. */
   authorize: UpstreamAdapter["authorize"];
   whyNoCredential: NonNullable<UpstreamAdapter["whyNoCredential"]>;
@@ -25,7 +23,7 @@ export interface Authorizer {
   noteFailure(answer: FailedAnswer, request: UpstreamRequest, kind: UpstreamFailureKind): void;
 }
 
-export type AuthorizerSettings = Pick<BedrockSettings, "region" | "credentials">;
+type AuthorizerSettings = Pick<BedrockSettings, "region" | "credentials">;
 
 /** `load` replaces the provider's standard chain. */
 export function createAuthorizer(
@@ -136,5 +134,37 @@ class SigningAuthorizer implements Authorizer {
     if (signature === undefined) return;
     if (skew.explains(answered.get("date"), signature.signedAtMs)) return;
     source.refuse(signature);
+  }
+}
+
+/** The provider refuses signatures that are five minutes off; a skew close to that is corrected. */
+const toleranceMs = 4 * 60_000;
+
+/** The provider's time: this machine's clock, corrected by the dates of refusals. */
+class ClockSkew {
+  readonly #clock: Clock;
+  #offsetMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  nowMs(): number {
+    return this.#clock.now() + this.#offsetMs;
+  }
+
+  /**
+   * Learns from the `date` of an answer to a request whose signature was refused. True when the
+   * time it was signed with explains the refusal, so the request can be signed again and repeated.
+   */
+  explains(date: string | null, signedAtMs: number): boolean {
+    const theirsMs = Date.parse(date ?? "");
+    if (Number.isNaN(theirsMs)) return false;
+    if (Math.abs(theirsMs - this.nowMs()) > toleranceMs) {
+      this.#offsetMs = theirsMs - this.#clock.now();
+      return true;
+    }
+    // Signed before another refusal corrected the clock.
+    return Math.abs(theirsMs - signedAtMs) > toleranceMs;
   }
 }

@@ -3,7 +3,7 @@ import { Secret } from "../../../domain/keys/secret.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { ManualClock } from "../../../../test/support/manual-clock.ts";
 import { CredentialCache } from "./credential-cache.ts";
-import type { AwsCredentials } from "./credentials.ts";
+import type { AwsCredentials } from "./sign.ts";
 
 const second = 1000;
 const minute = 60 * second;

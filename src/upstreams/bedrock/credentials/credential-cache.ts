@@ -1,7 +1,6 @@
 import { abortable } from "../../../domain/waiting/abortable.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import type { AwsCredentials, LoadCredentials } from "./credentials.ts";
-import type { Signature } from "./sign.ts";
+import type { AwsCredentials, LoadCredentials, Signature } from "./sign.ts";
 
 export interface CredentialCacheOptions {
   readonly load: LoadCredentials;

@@ -9,9 +9,8 @@ import {
 import fc from "fast-check";
 import { Secret } from "../../../domain/keys/secret.ts";
 import type { UpstreamRequest } from "../../adapter.ts";
-import type { AwsCredentials } from "./credentials.ts";
+import { type AwsCredentials, readSignature, RequestSigner } from "./sign.ts";
 import { encodePathSegment } from "../endpoint.ts";
-import { readSignature, RequestSigner } from "./sign.ts";
 
 type Query = Readonly<Record<string, string | string[]>>;
 

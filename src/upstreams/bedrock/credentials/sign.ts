@@ -1,9 +1,7 @@
 import { createHmac, hash } from "node:crypto";
 import type { UpstreamRequest } from "../../adapter.ts";
-import { CanonicalHeadersWriter } from "./canonical-headers.ts";
-import { canonicalQuery } from "./canonical-query.ts";
-import type { AwsCredentials } from "./credentials.ts";
-import { percentEncode } from "../endpoint.ts";
+import { encodePathSegment, percentEncode } from "../endpoint.ts";
+import type { Secret } from "../../../domain/keys/secret.ts";
 
 /**
  * Signs requests to one region with AWS Signature Version 4. Header names must be in lower case.
@@ -128,3 +126,136 @@ function deriveKey(credentials: AwsCredentials, day: string, region: string): Bu
   }
   return Buffer.from(key);
 }
+
+/** The headers that signing adds; the token only if the credentials have one. */
+interface AddedHeaders {
+  readonly host: string;
+  readonly "x-amz-content-sha256": string;
+  readonly "x-amz-date": string;
+  readonly "x-amz-security-token"?: string;
+}
+
+interface CanonicalHeaders {
+  /** Names in order, separated by semicolons. */
+  readonly signedNames: string;
+  /** One line for each header, each with its line end. */
+  readonly lines: string;
+}
+
+/**
+ * Puts headers into the form that is signed: names in lower case and sorted, values trimmed. An
+ * adapter sends few constant sets of headers, so the result for each set is cached.
+ */
+class CanonicalHeadersWriter {
+  readonly #forms = new WeakMap<Headers, Form>();
+
+  write(own: Headers, added: AddedHeaders): CanonicalHeaders {
+    const form = this.#formOf(own, added["x-amz-security-token"] !== undefined);
+    let lines = "";
+    for (const piece of form.pieces) {
+      lines += typeof piece === "string" ? piece : `${piece.name}:${added[piece.name] ?? ""}\n`;
+    }
+    return { signedNames: form.signedNames, lines };
+  }
+
+  #formOf(own: Headers, hasToken: boolean): Form {
+    const known = this.#forms.get(own);
+    if (known?.hasToken === hasToken) return known;
+    const form = makeForm(own, hasToken);
+    this.#forms.set(own, form);
+    return form;
+  }
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+interface Form {
+  readonly hasToken: boolean;
+  readonly signedNames: string;
+  /** Finished lines, or the header whose line changes from request to request. */
+  readonly pieces: readonly (string | { readonly name: keyof AddedHeaders })[];
+}
+
+/** Headers that proxies rewrite. */
+const unsignedHeaders: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "traceparent",
+  "user-agent",
+]);
+
+const alwaysAdded = ["host", "x-amz-content-sha256", "x-amz-date"] as const;
+const withToken = [...alwaysAdded, "x-amz-security-token"] as const;
+
+function makeForm(own: Headers, hasToken: boolean): Form {
+  const added = (hasToken ? withToken : alwaysAdded).map((name) => ({ name, piece: { name } }));
+  const fixed = Object.entries(own)
+    .filter(([name]) => !unsignedHeaders.has(name))
+    .map(([name, value]) => ({ name, piece: `${name}:${canonicalValue(value)}\n` }));
+  const ordered = [...fixed, ...added].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  return {
+    hasToken,
+    signedNames: ordered.map(({ name }) => name).join(";"),
+    pieces: ordered.map(({ piece }) => piece),
+  };
+}
+
+function canonicalValue(value: string): string {
+  return value.trim().replaceAll(/\s+/g, " ");
+}
+
+/**
+ * Puts the query of an address (with or without its `?`) into the form that Signature Version 4
+ * signs: names and values in one encoding, sorted by name and then by value.
+ */
+function canonicalQuery(search: string): string {
+  return search
+    .replace(/^\?/, "")
+    .split("&")
+    .filter((pair) => pair !== "")
+    .map(readPair)
+    .toSorted((one, other) => compare(one.name, other.name) || compare(one.value, other.value))
+    .map(({ name, value }) => `${name}=${value}`)
+    .join("&");
+}
+
+interface Pair {
+  readonly name: string;
+  readonly value: string;
+}
+
+function readPair(text: string): Pair {
+  const end = text.includes("=") ? text.indexOf("=") : text.length;
+  return { name: encode(text.slice(0, end)), value: encode(text.slice(end + 1)) };
+}
+
+function encode(text: string): string {
+  return encodePathSegment(decode(text));
+}
+
+/** A `+` is a plus sign; only HTML forms use it for a space. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A percent sign that encodes nothing is taken literally.
+    return text;
+  }
+}
+
+/** By character code: all characters are ASCII here. */
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+/** What requests are signed with. Immutable: new credentials replace them. */
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: Secret;
+  readonly sessionToken: Secret | undefined;
+  /** Milliseconds since the Unix epoch; undefined when they have no known expiry. */
+  readonly expiresAtMs: number | undefined;
+}
+
+/** Loads credentials, never from a cache. Rejects when there are none. */
+export type LoadCredentials = () => Promise<AwsCredentials>;

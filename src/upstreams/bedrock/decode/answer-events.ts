@@ -1,4 +1,9 @@
-import type { ChatEvent, FinishReason, ReasoningBlock } from "../../../domain/chat/chat.ts";
+import type {
+  ChatEvent,
+  FinishReason,
+  GuardrailOutcome,
+  ReasoningBlock,
+} from "../../../domain/chat/chat.ts";
 import {
   answerTooLarge,
   brokenAnswer,
@@ -6,13 +11,15 @@ import {
   type UpstreamFailureDetails,
 } from "../../../domain/errors/upstream-failure.ts";
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
-import { checkToolCallCount } from "../../shared/answer-bounds.ts";
-import { nonEmpty, type JsonObject } from "../../shared/json-fields.ts";
-import type { OnUnknownFinish } from "../../shared/finish-words.ts";
+import { checkToolCallCount } from "../../shared/collect-answer.ts";
+import { isObject, type JsonObject, nonEmpty, objectOf } from "../../shared/json-fields.ts";
+import {
+  interruptedAnswer,
+  type OnUnknownFinish,
+  readFinishWord,
+} from "../../shared/finish-words.ts";
 import { StopCutter } from "../../shared/stop-cutter.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
-import { guardrailOutcome } from "./guardrail-outcome.ts";
-import { isFiltered, readStopReason, type CallsFinish, type EndedAnswer } from "./stop-reason.ts";
 import { TextFieldReader } from "./text-field-reader.ts";
 import {
   ignoredInput,
@@ -237,4 +244,81 @@ export class AnswerEvents {
     };
     return isText ? new TextInput(say, new TextFieldReader()) : new JsonInput(say);
   }
+}
+
+/** How an answer's tool calls end it; undefined if it has none that the caller must answer. */
+type CallsFinish = "tool_calls" | "function_call" | undefined;
+
+/** What an answer contains, apart from its text, when it ends. */
+interface EndedAnswer {
+  readonly callsFinish: CallsFinish;
+  readonly hasContent: boolean;
+}
+
+/**
+ * OpenAI's reason for a `stopReason`. Agents stop at `stop`, so an answer with a call that must be
+ * answered never has it, and one without a call never has `tool_calls`. Throws `UpstreamFailure`
+ * for a missing reason, for reasons that mean a failure, and for an unknown one without content.
+ */
+function readStopReason(
+  stopReason: string | undefined,
+  { callsFinish, hasContent }: EndedAnswer,
+  onUnknown: OnUnknownFinish,
+): FinishReason {
+  if (stopReason === undefined || stopReason === "") {
+    throw brokenAnswer("the upstream's answer does not say why it ended");
+  }
+  const meaning = readFinishWord(stopReason);
+  switch (meaning) {
+    case "length":
+    case "content_filter":
+      return meaning;
+    case "stop":
+    case "tool_calls":
+    case "function_call":
+      return callsFinish ?? "stop";
+    case "interrupted":
+      throw interruptedAnswer(stopReason);
+    // A new reason must not make callers lose their answers.
+    case "unknown":
+      onUnknown(stopReason);
+      if (!hasContent) throw brokenAnswer("the upstream's answer ended empty");
+      return callsFinish ?? "stop";
+  }
+}
+
+/** Whether the answer is not the model's own. */
+function isFiltered(stopReason: string | undefined): boolean {
+  return stopReason !== undefined && readFinishWord(stopReason) === "content_filter";
+}
+
+/**
+ * What a guardrail did to an answer; undefined if it did nothing. Only the `trace` distinguishes
+ * blocking from masking, and the provider sends one only if the target asks for it. The rest of the
+ * trace is not read, because it quotes the answer.
+ */
+function guardrailOutcome(
+  stopReason: string | undefined,
+  trace: unknown,
+): GuardrailOutcome | undefined {
+  const actions = actionsIn(objectOf(trace)?.["guardrail"]);
+  const action = actions.has("BLOCKED")
+    ? "blocked"
+    : actions.has("ANONYMIZED")
+      ? "masked"
+      : undefined;
+  return action !== undefined || stopReason === "guardrail_intervened" ? { action } : undefined;
+}
+
+/** The `action` of every policy of every assessment. */
+function actionsIn(value: unknown): ReadonlySet<unknown> {
+  const actions = new Set<unknown>();
+  const visit = (part: unknown): void => {
+    if (Array.isArray(part)) part.forEach(visit);
+    if (!isObject(part)) return;
+    actions.add(part["action"]);
+    Object.values(part).forEach(visit);
+  };
+  visit(value);
+  return actions;
 }

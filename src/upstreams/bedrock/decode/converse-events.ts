@@ -1,16 +1,23 @@
-import { brokenAnswer } from "../../../domain/errors/upstream-failure.ts";
-import type { ChatEvent } from "../../../domain/chat/chat.ts";
+import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
+import type { ChatEvent, ReasoningBlock } from "../../../domain/chat/chat.ts";
 import { wellFormedJson } from "../../../domain/chat/well-formed.ts";
 import type { AnswerHeaders } from "../../adapter.ts";
-import { isObject, listOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import {
+  countOf,
+  isObject,
+  type JsonObject,
+  listOf,
+  nonEmpty,
+  objectOf,
+  textOf,
+} from "../../shared/json-fields.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
-import { answerFailure } from "./broken-answer.ts";
-import { parseExactly } from "./exact-json.ts";
-import { failureInAnswer } from "../failures/read-failure.ts";
-import { wholeThought } from "../thinking/streamed-thought.ts";
-import { readUsage } from "./usage.ts";
+import { parseExactly } from "../tools/tool-arguments.ts";
+import { failureInAnswer } from "../read-failure.ts";
+import type { TokenUsage } from "../../../domain/usage/usage.ts";
+import { thoughtTokensIn } from "../thinking/plan-reasoning.ts";
 
 /**
  * The events that a stream of a whole Converse answer would have had, each block in one piece.
@@ -48,7 +55,7 @@ function withoutAnswerBesideCalls(
 }
 
 /** A whole answer as text. */
-export interface WholeText {
+interface WholeText {
   readonly json: string;
   readonly headers?: AnswerHeaders;
 }
@@ -89,4 +96,112 @@ function readCitedText(citations: JsonObject, answer: AnswerEvents): void {
   for (const piece of listOf(citations["content"]) ?? []) {
     answer.text(textOf(objectOf(piece)?.["text"]) ?? "");
   }
+}
+
+/**
+ * The counts of `usage`, and the count of thoughts in the model's own fields that the answer
+ * repeats.
+ *
+ * The service counts reads from and writes to its cache separately from the other input. Undefined
+ * when it has no count; if it has only some of the counts, the others are 0.
+ */
+export function readUsage(value: unknown, modelFields: unknown): TokenUsage | undefined {
+  const usage = objectOf(value);
+  const uncachedTokens = countOf(usage?.["inputTokens"]);
+  const outputTokens = countOf(usage?.["outputTokens"]);
+  if (usage === undefined || (uncachedTokens ?? outputTokens) === undefined) return undefined;
+  const cachedInputTokens = countOf(usage["cacheReadInputTokens"]) ?? 0;
+  const cacheWriteTokens = countOf(usage["cacheWriteInputTokens"]) ?? 0;
+  return {
+    inputTokens: (uncachedTokens ?? 0) + cachedInputTokens + cacheWriteTokens,
+    outputTokens: outputTokens ?? 0,
+    cachedInputTokens,
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
+    reasoningTokens: Math.min(thoughtTokensIn(modelFields), outputTokens ?? 0),
+  };
+}
+
+/**
+ * Turns an error in reading an answer into a failure: invalid JSON, or JSON that is nested too
+ * deep.
+ */
+export function answerFailure(error: unknown): UpstreamFailure {
+  if (error instanceof UpstreamFailure) return error;
+  return brokenAnswer("the upstream's answer is not the expected JSON", error);
+}
+
+/** Longest block of thoughts, in characters of all its parts; real ones are far shorter. */
+const longestThought = 4 * 1024 * 1024;
+
+/** Joins a streamed block of thoughts: it must be sent back whole. */
+export class StreamedThought {
+  #text = "";
+  #signature = "";
+  #data = "";
+
+  /** `reasoning`: the union of a `contentBlockDelta`. Throws `UpstreamFailure` when it is too long. */
+  push(reasoning: JsonObject): void {
+    this.#text += textOf(reasoning["text"]) ?? "";
+    this.#signature += textOf(reasoning["signature"]) ?? "";
+    this.#data += textOf(reasoning["redactedContent"]) ?? "";
+    const length = this.#text.length + this.#signature.length + this.#data.length;
+    if (length > longestThought) throw brokenAnswer("the thoughts are too long");
+  }
+
+  /** Undefined for thoughts without a signature: no model needs those back. */
+  block(): ReasoningBlock | undefined {
+    return blockOf(this.#text, this.#signature, this.#data);
+  }
+}
+
+/** `reasoning`: the union of a whole answer's `reasoningContent`. */
+function wholeThought(reasoning: JsonObject): ReasoningBlock | undefined {
+  const { text, signature } = objectOf(reasoning["reasoningText"]) ?? {};
+  const data = nonEmpty(reasoning["redactedContent"]) ?? "";
+  return blockOf(textOf(text) ?? "", textOf(signature) ?? "", data);
+}
+
+function blockOf(text: string, signature: string, data: string): ReasoningBlock | undefined {
+  if (signature !== "") return { kind: "signed", text, signature };
+  return data === "" ? undefined : { kind: "redacted", data };
+}
+
+/** The events of a ConverseStream that an answer is read from. */
+export type KnownEvent =
+  "contentBlockDelta" | "contentBlockStart" | "contentBlockStop" | "messageStop" | "metadata";
+
+/**
+ * Whether the fields of an event that are read have the shape in the service's model. Unknown
+ * fields and kinds of content do no harm.
+ */
+export function hasProperShape(type: KnownEvent, event: JsonObject): boolean {
+  switch (type) {
+    case "contentBlockDelta":
+      return isNoneOr(event["delta"], isDelta);
+    case "contentBlockStart":
+      return isNoneOr(event["start"], ({ toolUse }) => isNoneOr(toolUse, () => true));
+    case "messageStop":
+      return typeof event["stopReason"] === "string";
+    case "contentBlockStop":
+    case "metadata":
+      return true;
+  }
+}
+
+export function isDelta({ text, toolUse, reasoningContent }: JsonObject): boolean {
+  return (
+    isTextOrNone(text) &&
+    isNoneOr(toolUse, ({ input }) => isTextOrNone(input)) &&
+    isNoneOr(reasoningContent, ({ text: thought, signature, redactedContent }) =>
+      [thought, signature, redactedContent].every(isTextOrNone),
+    )
+  );
+}
+
+export function isTextOrNone(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === "string";
+}
+
+export function isNoneOr(value: unknown, isProper: (object: JsonObject) => boolean): boolean {
+  return value === undefined || value === null || (isObject(value) && isProper(value));
 }

@@ -3,31 +3,32 @@ import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-f
 import type { TokenUsage } from "../../../domain/usage/usage.ts";
 import type { AnswerHeaders, DecoderLimits, StreamDecoder, WholeAnswer } from "../../adapter.ts";
 import type { OnUnknownFinish } from "../../shared/finish-words.ts";
-import { inPieces } from "../../shared/in-pieces.ts";
+import { inPieces, MalformedEvents } from "../../shared/stream-events.ts";
 import {
   isObject,
+  type JsonObject,
   numberOf,
   objectOf,
   parseObject,
   textOf,
-  type JsonObject,
 } from "../../shared/json-fields.ts";
-import { MalformedEvents } from "../../shared/malformed-events.ts";
 import { WholeBody } from "../../shared/whole-body.ts";
 import type { AnswerContext } from "../encode/answer-context.ts";
 import { AnswerEvents } from "./answer-events.ts";
-import { answerFailure } from "./broken-answer.ts";
-import { converseEvents } from "./converse-events.ts";
-import { FrameReader, type Frame } from "../event-stream/event-stream.ts";
-import { failureOfException } from "../failures/exceptions.ts";
+import {
+  answerFailure,
+  converseEvents,
+  hasProperShape,
+  type KnownEvent,
+  readUsage,
+  StreamedThought,
+} from "./converse-events.ts";
+import { type Frame, FrameReader } from "../event-stream/event-stream.ts";
+import { failureInAnswer, failureOfException } from "../read-failure.ts";
 import { eventsOfChunk } from "../invoke/native-answer.ts";
-import { failureInAnswer } from "../failures/read-failure.ts";
-import { hasProperShape, type KnownEvent } from "./stream-event-shape.ts";
 import type { ToolInput } from "../tools/streamed-tool-input.ts";
-import { StreamedThought } from "../thinking/streamed-thought.ts";
-import { readUsage } from "./usage.ts";
 
-export interface ConverseReader {
+interface ConverseReader {
   readonly context: AnswerContext;
   readonly onUnknownFinish: OnUnknownFinish;
   /** Turns a whole answer in another format into Converse's; undefined where it has that. */

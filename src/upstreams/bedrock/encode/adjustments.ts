@@ -1,6 +1,8 @@
 import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
-import { unsupported } from "../failures/refusal.ts";
 import type { BedrockModelSettings } from "../settings.ts";
+import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import { isObject, type JsonObject, listOf } from "../../shared/json-fields.ts";
+import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 
 /** Collects the fields of one request that are not sent as the caller wrote them. */
 export class Adjustments {
@@ -28,4 +30,62 @@ export class Adjustments {
     if (!this.#dropsUnsupported) throw unsupported(field, message);
     this.sendAs(field, sent);
   }
+}
+
+/**
+ * Drops or refuses fields that would change the answer and have no equivalent at the provider.
+ * Values without effect pass. Hints such as `seed`, `user`, `store` or `verbosity` are ignored: an
+ * answer without them still answers the question.
+ */
+export function checkUnsupported(request: ChatRequest, adjustments: Adjustments): void {
+  for (const [field, asksForSomething] of fields) {
+    if (!asksForSomething(request[field])) continue;
+    const message = `This model does not support ${field}. Remove it from the request.`;
+    adjustments.dropOrRefuse(field, message);
+  }
+}
+
+/** Each field with a test of its value. */
+const fields: readonly (readonly [string, (value: unknown) => boolean])[] = [
+  ["presence_penalty", isOtherThanZero],
+  ["frequency_penalty", isOtherThanZero],
+  ["logit_bias", (value) => isObject(value) && Object.keys(value).length > 0],
+  ["logprobs", (value) => value === true],
+  ["top_logprobs", isOtherThanZero],
+  ["modalities", (value) => listOf(value)?.includes("audio") === true],
+  ["web_search_options", isObject],
+  // Filters the content, which the caller relies on.
+  ["moderation", isObject],
+];
+
+function isOtherThanZero(value: unknown): boolean {
+  return typeof value === "number" && value !== 0;
+}
+
+/** Merges two objects, and objects within them. The second one overrides values. */
+export function mergeFields(first: JsonObject, second: JsonObject): JsonObject {
+  const merged: Record<string, unknown> = { ...first };
+  for (const [name, value] of Object.entries(second)) {
+    const other = merged[name];
+    merged[name] = isObject(other) && isObject(value) ? mergeFields(other, value) : value;
+  }
+  return merged;
+}
+
+/**
+ * Whether a text is empty or white space: the provider refuses blocks of such text, even of a
+ * single space. Stops at the first visible character.
+ */
+export function isBlank(text: string): boolean {
+  return !/\S/.test(text);
+}
+
+/** A request that this model does not support; another may. `param` is the caller's field. */
+export function unsupported(param: string, message: string): UpstreamFailure {
+  return new UpstreamFailure({ kind: "unsupported", param, message });
+}
+
+/** A request that is invalid as it was sent. `param` is the caller's field. */
+export function invalidRequest(param: string, message: string): UpstreamFailure {
+  return new UpstreamFailure({ kind: "invalid-request", param, message });
 }

@@ -1,10 +1,14 @@
 import type { ChatMessage, ContentPart, RequestToolCall } from "../../../domain/chat/chat.ts";
-import { isObject, nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import { AttachmentLimits } from "../content/attachment-limits.ts";
+import { isObject, type JsonObject, nonEmpty, objectOf, textOf } from "../../shared/json-fields.ts";
+import {
+  AttachmentLimits,
+  type DocumentContext,
+  DocumentNames,
+  encodeInputPart,
+} from "./content.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { isBlank } from "./blank-text.ts";
-import { repairTurns, withFirstWords } from "./repair-turns.ts";
-import type { Adjustments } from "./adjustments.ts";
+import { type Adjustments, isBlank, unsupported } from "./adjustments.ts";
+import { finishTurns, repairTurns, Turns, withFirstWords } from "./turns.ts";
 import type {
   CachePoint,
   ImageBlock,
@@ -13,16 +17,10 @@ import type {
   TextBlock,
   Turn,
 } from "./converse-body.ts";
-import { DocumentNames } from "../content/document-names.ts";
-import type { DocumentContext } from "../content/encode-document.ts";
-import { encodeInputPart } from "../content/encode-input-part.ts";
-import { finishTurns } from "./finish-turns.ts";
-import { wantedCachePoint } from "../caching/cache-hint.ts";
-import { unsupported } from "../failures/refusal.ts";
+import { wantedCachePoint } from "./cache-points.ts";
 import { sentThoughts } from "../thinking/sent-thoughts.ts";
 import { ToolHistory } from "../tools/tool-history.ts";
 import type { ToolNames } from "../tools/tool-names.ts";
-import { Turns } from "./turns.ts";
 
 export interface Conversation {
   readonly system: SystemBlock[];

@@ -1,29 +1,28 @@
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
-import { numberOf, type JsonObject } from "../../shared/json-fields.ts";
+import { type JsonObject, numberOf } from "../../shared/json-fields.ts";
 import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
-import { Adjustments } from "./adjustments.ts";
-import { answerContextOf, type AnswerContext } from "./answer-context.ts";
+import { Adjustments, checkUnsupported, mergeFields } from "./adjustments.ts";
+import { type AnswerContext, answerContextOf } from "./answer-context.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { addCachePoints } from "../caching/add-cache-points.ts";
-import { limitCachePoints } from "../caching/limit-cache-points.ts";
-import { listsOf } from "../caching/prompt-blocks.ts";
-import { checkUnsupported } from "./check-unsupported.ts";
+import { addCachePoints, limitCachePoints, listsOf } from "./cache-points.ts";
 import type { ConverseBody, GuardrailConfig } from "./converse-body.ts";
-import { encodeConversation, type Conversation } from "./encode-conversation.ts";
+import { type Conversation, encodeConversation } from "./encode-conversation.ts";
 import { encodeInference, maxTokensOf } from "./encode-inference.ts";
-import { encodeTools, type EncodedTools } from "../tools/encode-tools.ts";
-import { mergeFields } from "./merge-fields.ts";
-import { topKFields } from "../nova/top-k.ts";
-import { planAnswerFormat, type AnswerFormat } from "../answer-format/plan-answer-format.ts";
+import { type EncodedTools, encodeTools } from "../tools/encode-tools.ts";
+import { type AnswerFormat, planAnswerFormat } from "../answer-format/plan-answer-format.ts";
 import type { BedrockModelSettings, Guardrail } from "../settings.ts";
-import type { ReasoningPlan } from "../thinking/reasoning-plan.ts";
-import { planReasoning } from "../thinking/plan-reasoning.ts";
-import { countsThoughts, thoughtCountPaths } from "../thinking/thought-count.ts";
-import { withoutThoughts } from "../thinking/turn-thoughts.ts";
+import {
+  countsThoughts,
+  planReasoning,
+  type ReasoningPlan,
+  thoughtCountPaths,
+  withoutThoughts,
+} from "../thinking/plan-reasoning.ts";
 import { ToolNames } from "../tools/tool-names.ts";
 import { mayCallTools } from "../tools/tool-offers.ts";
+import type { ModelFamily } from "../models/model-families.ts";
 
-export interface EncodedConverse {
+interface EncodedConverse {
   readonly body: string;
   readonly context: AnswerContext;
   readonly adjusted: AdjustedFields;
@@ -210,3 +209,14 @@ function encodeGuardrail(guardrail: Guardrail, isStreamed: boolean): GuardrailCo
     ...(isStreamed && { streamProcessingMode: guardrail.streamProcessing }),
   };
 }
+
+/**
+ * `top_k` in `additionalModelRequestFields`: most models have a field of that name. Nova has it
+ * inside its own object, and refuses the other. Source: Amazon Nova user guides of both
+ * generations, "Request and response schema".
+ */
+function topKFields(topK: number, family: ModelFamily): JsonObject {
+  return novaFamilies.has(family) ? { inferenceConfig: { topK } } : { top_k: topK };
+}
+
+const novaFamilies: ReadonlySet<ModelFamily> = new Set(["nova", "nova-micro", "nova-2"]);

@@ -1,7 +1,6 @@
 import { isOwnCap, type ChatRequest } from "../../../domain/chat/chat.ts";
-import type { Adjustments } from "./adjustments.ts";
+import { type Adjustments, isBlank } from "./adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { isBlank } from "./blank-text.ts";
 import type { InferenceConfig } from "./converse-body.ts";
 
 /** The default if neither the caller nor the model's configuration sets a cap. */

@@ -1,5 +1,5 @@
-import { noMessage } from "./repair-turns.ts";
-import type { CachePoint, ContentBlock, TextBlock, Turn } from "./converse-body.ts";
+import type { CachePoint, ContentBlock, SystemBlock, TextBlock, Turn } from "./converse-body.ts";
+import { invalidRequest, unsupported } from "./adjustments.ts";
 
 /**
  * The turns of a conversation in the provider's form: user and assistant alternate, and none is
@@ -67,3 +67,88 @@ function isResult(block: ContentBlock): boolean {
 }
 
 const between: TextBlock = { text: "I have the results." };
+
+/** Checks and completes what depends on all turns. */
+export function finishTurns(
+  turns: readonly Turn[],
+  { prefill }: { readonly prefill: boolean },
+): void {
+  const [first] = turns;
+  if (first === undefined) {
+    throw invalidRequest("messages", "At least one user message must have content.");
+  }
+  if (first.role === "assistant") {
+    throw unsupported(
+      "messages",
+      "Conversations with this model must begin with a user message, not an assistant message. " +
+        "Put a user message with content first.",
+    );
+  }
+  const last = turns.at(-1);
+  if (last?.role === "assistant") finishPrefill(last, prefill);
+  for (const turn of turns) finishDocuments(turn);
+}
+
+/** The last turn is the assistant's: the model continues its text. */
+function finishPrefill(turn: Turn, isAllowed: boolean): void {
+  if (!isAllowed) {
+    throw unsupported(
+      "messages",
+      "This model does not continue assistant messages. The last message must come from " +
+        "the user or a tool.",
+    );
+  }
+  const index = turn.content.findLastIndex((block) => "text" in block);
+  const block = turn.content[index];
+  if (block === undefined || !("text" in block)) return;
+  // White space at its end is refused.
+  turn.content[index] = { text: block.text.trimEnd() };
+}
+
+function finishDocuments({ content }: Turn): void {
+  const names = content.flatMap((block) => ("document" in block ? [block.document.name] : []));
+  if (names.length === 0 || content.some((block) => "text" in block)) return;
+  // Documents alone are refused.
+  content.push({ text: `Attached: ${names.join(", ")}` });
+}
+
+/** The text of a user turn that the provider requires and the caller did not send. */
+const noMessage: TextBlock = { text: "(no message)" };
+
+interface UnfinishedConversation {
+  readonly system: SystemBlock[];
+  readonly turns: Turn[];
+  /** The index in `system` of the last instruction, if no assistant message follows it. */
+  readonly lastInstruction: number | undefined;
+  /** Whether the last message is an empty one of the user. */
+  readonly isUserSilent: boolean;
+}
+
+/**
+ * Makes a conversation begin with the user and, unless the assistant's text is to be continued, end
+ * with the user: an instruction after all turns becomes the user's turn, or a placeholder is added.
+ * The first turn is left empty if the assistant begins; see `withFirstWords`.
+ */
+export function repairTurns(conversation: UnfinishedConversation): void {
+  const { system, turns, lastInstruction, isUserSilent } = conversation;
+  if (turns.at(-1)?.role !== "user") {
+    if (lastInstruction !== undefined) {
+      turns.push({ role: "user", content: system.splice(lastInstruction) });
+    } else if (isUserSilent && turns.length > 0) {
+      turns.push({ role: "user", content: [noMessage] });
+    }
+  }
+  if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: [] });
+}
+
+/** The turns after `words`; a first turn that stays empty gets a placeholder. */
+export function withFirstWords(
+  turns: readonly Turn[],
+  words: readonly SystemBlock[],
+): readonly Turn[] {
+  return turns.map(({ role, content }, index) => {
+    if (index > 0) return { role, content };
+    const joined = [...words, ...content];
+    return { role, content: joined.length > 0 ? joined : [noMessage] };
+  });
+}

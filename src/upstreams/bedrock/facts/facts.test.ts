@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chatFamilies } from "../models/model-families.ts";
 import { familySources } from "./family-sources.ts";
-import { endOfLifeOf, endsOfLife } from "./lifecycle.ts";
+import { endOfLifeOf, endsOfLife } from "./model-warnings.ts";
 
 const date = /^20\d\d-\d\d-\d\d$/;
 

@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { resolveModel } from "../models/bedrock-model.ts";
-import type { ImportedFamily } from "../models/model-families.ts";
+import { type ImportedFamily, importedWireOf } from "../models/model-families.ts";
 import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
 import { encodeInvoke } from "./encode-invoke.ts";
-import { importedWireOf } from "./imported-families.ts";
 
 const arn = "arn:aws:bedrock:us-east-1:111122223333:imported-model/abcdefghijkl";
 

@@ -1,16 +1,13 @@
 import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { numberOf } from "../../shared/json-fields.ts";
-import { Adjustments } from "../encode/adjustments.ts";
+import { Adjustments, checkUnsupported, mergeFields, unsupported } from "../encode/adjustments.ts";
 import { answerContextOf, type AnswerContext } from "../encode/answer-context.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { checkUnsupported } from "../encode/check-unsupported.ts";
 import type { ContentBlock, SystemBlock } from "../encode/converse-body.ts";
 import { encodeContent, serviceTierOf } from "../encode/encode-converse.ts";
 import { encodeInference, maxTokensOf } from "../encode/encode-inference.ts";
-import { mergeFields } from "../encode/merge-fields.ts";
-import { unsupported } from "../failures/refusal.ts";
-import type { ImportedWire } from "./imported-families.ts";
+import type { ImportedWire } from "../models/model-families.ts";
 
 export interface EncodedInvoke {
   readonly body: string;

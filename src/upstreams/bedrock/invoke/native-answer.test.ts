@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import { decodeConverse } from "../decode/decode-converse.ts";
-import { ThoughtSeal } from "../thinking/thought-seal.ts";
+import { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 import { asConverse, eventsOfChunk } from "./native-answer.ts";
 
 const context = {

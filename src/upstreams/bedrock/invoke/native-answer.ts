@@ -1,13 +1,13 @@
 import type { AnswerHeaders, WholeAnswer } from "../../adapter.ts";
 import {
   countOf,
+  type JsonObject,
   listOf,
   objectOf,
   parseObject,
   textOf,
-  type JsonObject,
 } from "../../shared/json-fields.ts";
-import type { KnownEvent } from "../decode/stream-event-shape.ts";
+import type { KnownEvent } from "../decode/converse-events.ts";
 
 /**
  * Converts a whole answer of InvokeModel to the corresponding Converse answer. An answer in an

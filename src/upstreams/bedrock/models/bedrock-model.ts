@@ -1,15 +1,15 @@
 import { familyCapabilities, promptOnly } from "./family-capabilities.ts";
-import { importedWireOf } from "../invoke/imported-families.ts";
-import type { Capabilities } from "../config/capabilities.ts";
 import {
-  embeddingFamilies,
-  familyOf,
   type ChatFamily,
+  embeddingFamilies,
   type EmbeddingFamily,
+  familyOf,
+  importedWireOf,
   type ModelFamily,
 } from "./model-families.ts";
+import type { Capabilities } from "../config/capabilities.ts";
 import { defaultModelSettings, type BedrockModelSettings } from "../settings.ts";
-import { ThoughtSeal } from "../thinking/thought-seal.ts";
+import { ThoughtSeal } from "../thinking/sent-thoughts.ts";
 
 /** One model at one target, with its capabilities. */
 export interface BedrockModel {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { plain, tableRows } from "../../../../test/support/documents.ts";
 import { familyCapabilities } from "./family-capabilities.ts";
-import { chatFamilies, embeddingFamilies, type ChatFamily } from "./model-families.ts";
+import { chatFamilies, type ChatFamily, embeddingFamilies } from "./model-families.ts";
 
 test("docs/upstreams/bedrock.md lists the capabilities of each family", () => {
   const rows = tableRows("docs/upstreams/bedrock.md").map((cells) => cells.map(plain));

@@ -1,3 +1,10 @@
+import {
+  llamaPrompt,
+  mistralPrompt,
+  type PromptTemplate,
+  qwenPrompt,
+} from "../invoke/prompt-template.ts";
+
 /**
  * Families of the provider's models. Capabilities can differ between them. Identifiers contain the
  * family; an ARN does not, so the operator must name it.
@@ -113,3 +120,22 @@ const patterns: readonly (readonly [RegExp, ModelFamily])[] = [
   [/^deepseek\.r1-/, "deepseek-r1"],
   [/^openai\.gpt-oss-/, "gpt-oss"],
 ];
+
+/** How one family of imported models is called through InvokeModel. */
+export interface ImportedWire {
+  readonly prompt: PromptTemplate;
+  /** The field of the cap; its name also determines the form of the answer. */
+  readonly capField: "max_gen_len" | "max_tokens";
+}
+
+const importedWires: Readonly<Record<ImportedFamily, ImportedWire>> = {
+  "imported-llama": { prompt: llamaPrompt, capField: "max_gen_len" },
+  "imported-mistral": { prompt: mistralPrompt, capField: "max_tokens" },
+  "imported-qwen": { prompt: qwenPrompt, capField: "max_gen_len" },
+};
+
+/** Undefined for families that Converse, or an embedding's InvokeModel, serves. */
+export function importedWireOf(family: ModelFamily): ImportedWire | undefined {
+  const wires: Readonly<Partial<Record<ModelFamily, ImportedWire>>> = importedWires;
+  return wires[family];
+}

@@ -1,11 +1,10 @@
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
-import { numberOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
+import { countOf, type JsonObject, numberOf, objectOf, textOf } from "../../shared/json-fields.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { planNovaEffort } from "../nova/effort.ts";
 import type { Capabilities } from "../config/capabilities.ts";
 import { holdsResults } from "../encode/turns.ts";
-import type { ReasoningCircumstances, ReasoningPlan } from "./reasoning-plan.ts";
-import { beginsWithThoughts } from "./turn-thoughts.ts";
+import type { ContentBlock, Turn } from "../encode/converse-body.ts";
+import { familyCapabilities } from "../models/family-capabilities.ts";
 
 /**
  * `reasoning_effort` in the model's own terms, or the operator's setting of thinking. Models that
@@ -140,3 +139,113 @@ const fieldEfforts: Readonly<Record<string, string | undefined>> = {
   xhigh: "high",
   max: "high",
 };
+
+export interface ReasoningPlan {
+  /** For `additionalModelRequestFields`. */
+  readonly fields: JsonObject;
+  /**
+   * Whether the model thinks before it answers. Then its sampling cannot be set, and it may get its
+   * earlier thoughts back.
+   */
+  readonly isThinking: boolean;
+  /** Set if the model accepts no cap of its answer. */
+  readonly isUncapped?: true;
+  /** The effort that is sent, in the model's words. */
+  readonly effort?: string;
+}
+
+interface ReasoningCircumstances {
+  /** Whether the model must call a tool. */
+  readonly isForced: boolean;
+  readonly maxTokens: number;
+  readonly turns: readonly Turn[];
+}
+
+/**
+ * `reasoning_effort`, or the operator's `reasoningConfig`, for the second generation of Nova, which
+ * thinks only if it is asked to. At `high` it sizes its answers itself and refuses a cap and any
+ * sampling. A cap is binding and an effort is not, so under a cap `high` is sent as `medium`, the
+ * most that allows one. Source: Amazon Nova 2 user guide, "Extended thinking"; that `topK` is
+ * refused too is reported.
+ */
+function planNovaEffort(
+  request: ChatRequest,
+  model: BedrockModel,
+  { turns }: ReasoningCircumstances,
+): ReasoningPlan {
+  const wanted = wantedEffort(request, model);
+  // It cannot think before text that it must continue.
+  if (wanted === undefined || turns.at(-1)?.role !== "user") {
+    return { fields: {}, isThinking: false };
+  }
+  const isFree = wanted === "high" && !isCapped(request, model);
+  const maxReasoningEffort = wanted === "high" && !isFree ? "medium" : wanted;
+  return {
+    fields: { reasoningConfig: { type: "enabled", maxReasoningEffort } },
+    isThinking: isFree,
+    ...(isFree && { isUncapped: true }),
+    effort: maxReasoningEffort,
+  };
+}
+
+function wantedEffort(request: ChatRequest, { settings }: BedrockModel): string | undefined {
+  const configured = objectOf(settings.additionalFields["reasoningConfig"]);
+  if (configured === undefined) return efforts[request.reasoning_effort ?? "none"];
+  return configured["type"] === "enabled" ? textOf(configured["maxReasoningEffort"]) : undefined;
+}
+
+/** Whether the caller or the operator wants shorter answers than the model would write. */
+function isCapped(request: ChatRequest, { capabilities, settings }: BedrockModel): boolean {
+  const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;
+  const longest = familyCapabilities["nova-2"].maxOutputTokens ?? 0;
+  const most = capabilities.maxOutputTokens ?? longest;
+  return asked !== undefined || settings.defaultOutputTokens !== undefined || most < longest;
+}
+
+/** The model's own names; `none` and unknown ones request nothing. */
+const efforts: Readonly<Record<string, string | undefined>> = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+};
+
+/** The turns for a model that does not think in this request, which accepts no thoughts either. */
+export function withoutThoughts(turns: readonly Turn[]): readonly Turn[] {
+  return turns.map((turn) =>
+    turn.content.some(isThought)
+      ? { ...turn, content: turn.content.filter((block) => !isThought(block)) }
+      : turn,
+  );
+}
+
+function beginsWithThoughts(turn: Turn | undefined): boolean {
+  const first = turn?.content[0];
+  return first !== undefined && isThought(first);
+}
+
+function isThought(block: ContentBlock): boolean {
+  return "reasoningContent" in block;
+}
+
+/**
+ * Fields requested from Claude's own answer, because Converse's `TokenUsage` counts thoughts only
+ * as output. According to the SDK's documents, a field that the answer lacks is ignored. That this
+ * field has the count is reported (LiteLLM reads it).
+ */
+export const thoughtCountPaths = ["/usage/output_tokens_details"] as const;
+
+/** Whether the model reports such counts, and thinks. */
+export function countsThoughts({ reasoning }: Capabilities, isThinking: boolean): boolean {
+  return isThinking && (reasoning === "thinking-budget" || reasoning === "adaptive");
+}
+
+/**
+ * Tokens of thoughts in `additionalModelResponseFields`, which are part of the output; 0 if absent.
+ */
+export function thoughtTokensIn(modelFields: unknown): number {
+  const usage = objectOf(objectOf(modelFields)?.["usage"]);
+  return countOf(objectOf(usage?.["output_tokens_details"])?.["thinking_tokens"]) ?? 0;
+}

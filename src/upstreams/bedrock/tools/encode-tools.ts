@@ -1,9 +1,8 @@
 import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import type { JsonObject } from "../../shared/json-fields.ts";
-import type { Adjustments } from "../encode/adjustments.ts";
+import { type Adjustments, isBlank } from "../encode/adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
-import { isBlank } from "../encode/blank-text.ts";
-import { wantedCachePoint } from "../caching/cache-hint.ts";
+import { wantedCachePoint } from "../encode/cache-points.ts";
 import type { ToolConfig, ToolEntry, ToolSpec, WireToolChoice } from "../encode/converse-body.ts";
 import type { AnswerFormat } from "../answer-format/plan-answer-format.ts";
 import { providerSchema } from "../answer-format/provider-schema.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { inputOf } from "./tool-arguments.ts";
+import { inputOf, parseExactly } from "./tool-arguments.ts";
 
 test("arguments are parsed", () => {
   expect(inputOf('{"a":[1,{"b":null}]}')).toEqual({ a: [1, { b: null }] });
@@ -29,3 +29,15 @@ test("arguments nested so deep that writing them could fail are kept as a text",
   const allowed = `${'{"a":'.repeat(512)}1${"}".repeat(512)}`;
   expect(JSON.stringify(inputOf(allowed))).toBe(allowed);
 });
+
+test("integers beyond the exact range are written unchanged", () => {
+  const text = '{"id":-9007199254740993,"list":[12345678901234567890],"small":1}';
+  expect(JSON.stringify(parseExactly(text))).toBe(text);
+});
+
+test.each(["-9007199254740992", " 12345678901234567890", "[9007199254740993]", "7", "null"])(
+  "%s is not an object, with any number of digits",
+  (text) => {
+    expect(() => parseExactly(text)).toThrow("not a JSON object");
+  },
+);

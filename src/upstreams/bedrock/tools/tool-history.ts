@@ -1,8 +1,7 @@
 import type { ContentBlock, ResultBlock } from "../encode/converse-body.ts";
-import { invalidRequest } from "../failures/refusal.ts";
-import { ToolIds } from "./tool-ids.ts";
+import { invalidRequest } from "../encode/adjustments.ts";
+import { ToolIds, type ToolNames } from "./tool-names.ts";
 import { inputOf } from "./tool-arguments.ts";
-import type { ToolNames } from "./tool-names.ts";
 import { textToolField } from "../encode/answer-context.ts";
 
 export interface ToolCall {

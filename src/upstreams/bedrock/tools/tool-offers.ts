@@ -1,7 +1,7 @@
 import type { ChatRequest, ChatTool, FunctionDefinition } from "../../../domain/chat/chat.ts";
-import { objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
+import { type JsonObject, objectOf, textOf } from "../../shared/json-fields.ts";
 import { textToolField } from "../encode/answer-context.ts";
-import { invalidRequest } from "../failures/refusal.ts";
+import { invalidRequest } from "../encode/adjustments.ts";
 
 /** A tool that the model may call, from any field of the request. */
 export interface Offer {

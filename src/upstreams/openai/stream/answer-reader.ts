@@ -1,19 +1,18 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { brokenAnswer, UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { checkChoiceCount } from "../../shared/answer-bounds.ts";
+import { checkChoiceCount } from "../../shared/collect-answer.ts";
 import {
   isObject,
+  type JsonObject,
   listOf,
   nonEmpty,
   numberOf,
   objectOf,
-  type JsonObject,
 } from "../../shared/json-fields.ts";
-import type { AnswerServices } from "../answer-services.ts";
+import type { AnswerServices } from "../call-origin.ts";
 import { extraFields, knownFields, tokenDetails } from "../extra-fields.ts";
-import { readUsage } from "../read-answer.ts";
+import { parseAnswer, readUsage } from "../read-answer.ts";
 import { ChoiceReader, type SharedParts } from "./choice-reader.ts";
-import { checkWholeChoice, hasContent, readWhole } from "./whole-choices.ts";
 
 type UsageReport = Extract<ChatEvent, { type: "usage-report" }>;
 
@@ -181,4 +180,33 @@ function usageElsewhere({ x_groq: groq, choices }: JsonObject): unknown {
   const [choice, other] = listOf(choices) ?? [];
   const ofChoice = other === undefined ? objectOf(choice)?.["usage"] : undefined;
   return objectOf(groq)?.["usage"] ?? ofChoice;
+}
+
+/** A whole `chat.completion`. Throws `UpstreamFailure` for errors and for anything else. */
+function readWhole(json: string): JsonObject {
+  const answer = parseAnswer(json, "choices");
+  const choices = listOf(answer["choices"]) ?? [];
+  if (choices.length === 0) throw brokenAnswer("the answer has no choices");
+  checkChoiceCount(choices.length);
+  return answer;
+}
+
+/** A choice of a whole answer. Servers may omit fields, but not the message. */
+function checkWholeChoice(value: unknown): JsonObject {
+  const choice = objectOf(value);
+  const message = choice && messageOf(choice);
+  if (choice === undefined || message === undefined) throw brokenAnswer("a choice has no message");
+  const calls = message["tool_calls"] ?? [];
+  if (!Array.isArray(calls)) throw brokenAnswer("the tool calls of a message are not a list");
+  if (!calls.every(isObject)) throw brokenAnswer("a tool call is not an object");
+  return choice;
+}
+
+/** Whether a choice has content, even if it is empty. */
+function hasContent(choice: JsonObject): boolean {
+  return (messageOf(choice)?.["content"] ?? undefined) !== undefined;
+}
+
+function messageOf(choice: JsonObject): JsonObject | undefined {
+  return objectOf(choice["message"]) ?? objectOf(choice["delta"]);
 }

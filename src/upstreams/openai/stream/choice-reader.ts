@@ -10,8 +10,8 @@ import {
   readFinishWord,
   type FinishMeaning,
 } from "../../shared/finish-words.ts";
-import { listOf, nonEmpty, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import type { AnswerServices } from "../answer-services.ts";
+import { type JsonObject, listOf, nonEmpty, objectOf, textOf } from "../../shared/json-fields.ts";
+import type { AnswerServices } from "../call-origin.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
 import { readContent, readThoughts } from "../read-answer.ts";
 import { readArguments, ToolCallTracker } from "./tool-call-tracker.ts";

@@ -1,16 +1,15 @@
 import type { ChatEvent } from "../../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { DecoderLimits, StreamDecoder } from "../../adapter.ts";
-import { inPieces } from "../../shared/in-pieces.ts";
-import { MalformedEvents } from "../../shared/malformed-events.ts";
+import { inPieces, MalformedEvents } from "../../shared/stream-events.ts";
 import { SseParser } from "../../shared/sse-parser.ts";
-import { usageIn } from "../../shared/usage-in.ts";
+import { isObject, listOf, objectOf, usageIn } from "../../shared/json-fields.ts";
 import { WholeBody } from "../../shared/whole-body.ts";
-import type { AnswerServices } from "../answer-services.ts";
+import type { AnswerServices } from "../call-origin.ts";
 import { readUsage } from "../read-answer.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { readChunk } from "./read-chunk.ts";
-import { RepeatedChunk } from "./repeated-chunk.ts";
+import { readJsonText } from "../../../domain/chat/json-text.ts";
 
 /** The largest event that is read; a delta has a few hundred bytes, a whole tool call more. */
 const eventLimitCharacters = 4 * 1024 * 1024;
@@ -117,4 +116,67 @@ export class ChatStreamDecoder implements StreamDecoder<ChatEvent> {
     // incomplete could do harm.
     this.#malformed.skip({ mayGoOn: this.#answer.hasStarted && !this.#answer.isWithinCall });
   }
+}
+
+type TextDelta = Extract<ChatEvent, { type: "text-delta" }>;
+
+/**
+ * Limit on attempts to learn the form: servers that vary other fields, such as padding, never
+ * repeat it.
+ */
+const mostLessons = 8;
+const contentStart = /"content"\s*:\s*"/;
+
+/**
+ * Reads chunks that differ from an earlier one only in their text, as most chunks of a stream do:
+ * the rest is compared, and only the text is parsed.
+ */
+export class RepeatedChunk {
+  #lessons = 0;
+  /** The JSON before and after the text; undefined until it is known. */
+  #known:
+    { readonly before: string; readonly after: string; readonly event: TextDelta } | undefined;
+
+  /** Undefined for data that must be parsed as a whole. */
+  read(data: string): TextDelta | undefined {
+    if (this.#known === undefined) return undefined;
+    const { before, after, event } = this.#known;
+    const end = data.length - after.length;
+    if (end <= before.length || !data.startsWith(before) || !data.endsWith(after)) return undefined;
+    const text = readJsonText(data.slice(before.length, end));
+    // An empty text has no event.
+    if (text === undefined || text === "") return undefined;
+    const { choice, extra } = event;
+    const delta: TextDelta = { type: "text-delta", choice, text };
+    return extra === undefined ? delta : { ...delta, extra };
+  }
+
+  /**
+   * Learns from a chunk in the middle of an answer; `events` are all events that `data` contains,
+   * with no field of an earlier chunk.
+   */
+  learn(data: string, events: readonly ChatEvent[]): void {
+    const [event] = events;
+    if (this.#lessons >= mostLessons || events.length !== 1) return;
+    if (event?.type !== "text-delta" || event.logprobs !== undefined) return;
+    this.#lessons += 1;
+    const found = contentStart.exec(data);
+    const literal = JSON.stringify(event.text);
+    const at = found === null ? -1 : found.index + found[0].length - 1;
+    if (!data.startsWith(literal, at)) return;
+    const before = data.slice(0, at);
+    const after = data.slice(at + literal.length);
+    // The match may be another field of the same name.
+    if (textOf(`${before}"${otherText}"${after}`) !== otherText) return;
+    this.#known = { before, after, event };
+  }
+}
+
+const otherText = "another text";
+
+/** The field that holds the text of a chunk. */
+function textOf(data: string): unknown {
+  const value: unknown = JSON.parse(data);
+  const choice = isObject(value) ? listOf(value["choices"])?.[0] : undefined;
+  return isObject(choice) ? objectOf(choice["delta"])?.["content"] : undefined;
 }

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { isObject, listOf, objectOf, type JsonObject } from "../../shared/json-fields.ts";
+import { isObject, type JsonObject, listOf, objectOf } from "../../shared/json-fields.ts";
 import { refuseError } from "../read-answer.ts";
 import { classifyError } from "../read-failure.ts";
 

@@ -6,11 +6,10 @@ import type {
   ToolCallKind,
 } from "../../../domain/chat/chat.ts";
 import { answerTooLarge, type UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
-import { checkToolCallCount } from "../../shared/answer-bounds.ts";
-import { isObject, numberOf, objectOf, textOf, type JsonObject } from "../../shared/json-fields.ts";
-import type { AnswerServices } from "../answer-services.ts";
+import { checkToolCallCount } from "../../shared/collect-answer.ts";
+import { isObject, type JsonObject, numberOf, objectOf, textOf } from "../../shared/json-fields.ts";
+import type { AnswerServices } from "../call-origin.ts";
 import { extraFields, knownFields } from "../extra-fields.ts";
-import { JsonProgress } from "./json-progress.ts";
 
 interface Said {
   readonly text: string;
@@ -286,3 +285,59 @@ function nameTooLate(): UpstreamFailure {
     `more than ${mostPendingCharacters} characters of a tool call before its name`,
   );
 }
+
+/** Follows a JSON text in pieces, to see where its object or list is complete, in linear time. */
+class JsonProgress {
+  #depth = 0;
+  #hasBegun = false;
+  #isInText = false;
+  #isEscaped = false;
+
+  /** Whether an object or a list has begun and ended. Other values never are. */
+  get isComplete(): boolean {
+    return this.#hasBegun && this.#depth === 0;
+  }
+
+  /** Whether an object, a list or a text has begun and not ended. */
+  get isOpen(): boolean {
+    return this.#depth > 0 || this.#isInText;
+  }
+
+  push(text: string): void {
+    for (let at = 0; at < text.length; at += 1) {
+      if (this.#isInText) at = this.#endOfText(text, at);
+      else this.#readStructure(text.charCodeAt(at));
+    }
+  }
+
+  /** The position of the quote that ends a text, or the end. */
+  #endOfText(text: string, start: number): number {
+    for (let at = start; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (code === backslash) this.#isEscaped = true;
+      else if (code === quote) {
+        this.#isInText = false;
+        return at;
+      }
+    }
+    return text.length;
+  }
+
+  #readStructure(code: number): void {
+    if (code === quote) this.#isInText = true;
+    else if (code === openBrace || code === openBracket) {
+      this.#hasBegun = true;
+      this.#depth += 1;
+    } else if ((code === closeBrace || code === closeBracket) && this.#depth > 0) {
+      this.#depth -= 1;
+    }
+  }
+}
+
+const quote = 0x22;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;

@@ -1,0 +1,315 @@
+import type { ContentPart } from "../../../domain/chat/chat.ts";
+import { invalidRequest, isBlank, unsupported } from "./adjustments.ts";
+import type {
+  ContentBlock,
+  DocumentBlock,
+  DocumentFormat,
+  ImageBlock,
+  ImageFormat,
+  ResultBlock,
+  Turn,
+} from "./converse-body.ts";
+import type { BedrockModel } from "../models/bedrock-model.ts";
+import { type JsonObject, textOf } from "../../shared/json-fields.ts";
+
+/**
+ * One part of a user's or a tool's message; undefined if it is empty. `path` is the part's path.
+ */
+export function encodeInputPart(
+  part: ContentPart,
+  context: DocumentContext,
+  path: string,
+): ResultBlock | undefined {
+  switch (part.type) {
+    case "text":
+      return isBlank(part.text) ? undefined : { text: part.text };
+    case "refusal":
+      return isBlank(part.refusal) ? undefined : { text: part.refusal };
+    case "image_url":
+      return encodeImage(part.image_url.url, context.model, path);
+    case "file":
+      return encodeDocument(part.file, context, path);
+    case "input_audio":
+      throw unsupported(path, `${path}: this model does not accept audio. Send a transcript.`);
+  }
+}
+
+/** An image from its `data:` address. Other addresses are not fetched here. */
+function encodeImage(url: string, { capabilities }: BedrockModel, path: string): ImageBlock {
+  if (!capabilities.images) {
+    throw unsupported(path, `${path}: this model does not accept images. Remove the image.`);
+  }
+  if (/^https?:/i.test(url)) {
+    throw invalidRequest(
+      path,
+      `${path}: addresses of images are not read here. Send the image itself as a data URL: ` +
+        "data:image/png;base64,...",
+    );
+  }
+  const data = parseDataUrl(url);
+  if (data === undefined) {
+    throw invalidRequest(path, `${path}: the image is not a data URL with valid base64 data.`);
+  }
+  if (byteLengthOf(data.base64) > capabilities.maxImageBytes) {
+    throw invalidRequest(
+      path,
+      `${path}: an image may have ${capabilities.maxImageBytes} bytes at most.`,
+    );
+  }
+  const format = imageFormatOf(data);
+  if (format === undefined) {
+    throw invalidRequest(
+      path,
+      `${path}: the image must be PNG, JPEG, GIF or WebP, not '${data.mediaType.slice(0, 64)}'.`,
+    );
+  }
+  return { image: { format, source: { bytes: data.base64 } } };
+}
+
+/** The provider's limit: 4.5 MB. */
+const mostBytes = 4_500_000;
+
+export interface DocumentContext {
+  readonly model: BedrockModel;
+  readonly names: DocumentNames;
+}
+
+/**
+ * A document from the inline `file` of a part; the media type or the file name determines its
+ * format.
+ */
+function encodeDocument(
+  file: JsonObject,
+  { model, names }: DocumentContext,
+  path: string,
+): DocumentBlock {
+  if (!model.capabilities.documents) {
+    throw unsupported(path, `${path}: this model does not accept files. Send the text itself.`);
+  }
+  const fileData = textOf(file["file_data"]);
+  if (fileData === undefined) {
+    throw unsupported(
+      path,
+      `${path}: file ids are not supported. Send the file itself in file_data, as a ` + "data URL.",
+    );
+  }
+  const filename = textOf(file["filename"]) ?? "";
+  const data = read(fileData);
+  if (data === undefined) {
+    throw invalidRequest(path, `${path}: file_data is not a data URL with valid base64 data.`);
+  }
+  if (byteLengthOf(data.base64) > mostBytes) {
+    throw invalidRequest(path, `${path}: a file may have ${mostBytes} bytes at most.`);
+  }
+  const format = formatOf(data.mediaType, filename);
+  if (format === undefined) {
+    throw invalidRequest(
+      path,
+      `${path}: the kind of the file is unknown. Send PDF, CSV, Word, Excel, HTML, plain text ` +
+        "or Markdown, and say so in the media type of the data URL or in the filename.",
+    );
+  }
+  return {
+    document: { name: names.nameFor(filename), format, source: { bytes: data.base64 } },
+  };
+}
+
+/** Plain base64, without a `data:` address, is also common. */
+function read(fileData: string): DataUrl | undefined {
+  if (/^data:/i.test(fileData)) return parseDataUrl(fileData);
+  const base64 = soundBase64(fileData);
+  return base64 === undefined ? undefined : { mediaType: "", base64 };
+}
+
+function formatOf(mediaType: string, filename: string): DocumentFormat | undefined {
+  const dot = filename.lastIndexOf(".");
+  const extension = dot < 0 ? "" : filename.slice(dot + 1).toLowerCase();
+  return byMediaType.get(mediaType) ?? byExtension.get(extension) ?? ofText(mediaType);
+}
+
+/** Source code and similar text, which the model reads as it is. */
+function ofText(mediaType: string): DocumentFormat | undefined {
+  return mediaType.startsWith("text/") || mediaType === "application/json" ? "txt" : undefined;
+}
+
+const office = "application/vnd.openxmlformats-officedocument";
+
+const byMediaType: ReadonlyMap<string, DocumentFormat> = new Map<string, DocumentFormat>([
+  ["application/pdf", "pdf"],
+  ["text/csv", "csv"],
+  ["application/msword", "doc"],
+  [`${office}.wordprocessingml.document`, "docx"],
+  ["application/vnd.ms-excel", "xls"],
+  [`${office}.spreadsheetml.sheet`, "xlsx"],
+  ["text/html", "html"],
+  ["text/markdown", "md"],
+]);
+
+/** For plain text the extension decides first: Markdown and CSV are often sent as plain text. */
+const byExtension: ReadonlyMap<string, DocumentFormat> = new Map<string, DocumentFormat>([
+  ["pdf", "pdf"],
+  ["csv", "csv"],
+  ["doc", "doc"],
+  ["docx", "docx"],
+  ["xls", "xls"],
+  ["xlsx", "xlsx"],
+  ["html", "html"],
+  ["htm", "html"],
+  ["txt", "txt"],
+  ["text", "txt"],
+  ["log", "txt"],
+  ["json", "txt"],
+  ["md", "md"],
+  ["markdown", "md"],
+]);
+
+/**
+ * Names of a request's documents. The provider accepts letters, digits, single white space,
+ * hyphens, parentheses and brackets, at most 200 characters, and no name twice.
+ */
+export class DocumentNames {
+  readonly #used = new Set<string>();
+  /** The last number added to a repeated name: callers may repeat one name very often. */
+  readonly #counts = new Map<string, number>();
+
+  /** The name under which the model sees a file. Its extension is the document's format. */
+  nameFor(filename: string): string {
+    const readable = sanitize(filename.slice(0, 1_000)) || "document";
+    let count = this.#counts.get(readable) ?? 1;
+    let name = readable;
+    while (this.#used.has(name)) {
+      count += 1;
+      name = `${readable} (${count})`;
+    }
+    this.#counts.set(readable, count);
+    this.#used.add(name);
+    return name;
+  }
+}
+
+/** Leaves room for a number. */
+const keptLength = 190;
+
+function sanitize(filename: string): string {
+  return filename
+    .replace(/\.[a-zA-Z0-9]{1,8}$/, "")
+    .replaceAll(/[^a-zA-Z0-9\s()[\]-]/g, "-")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .slice(0, keptLength)
+    .trimEnd();
+}
+
+/** The provider's limit for one turn. */
+const mostDocuments = 5;
+
+/**
+ * Counts the attachments of one request as they are added, so that too many end the encoding early.
+ */
+export class AttachmentLimits {
+  readonly #maxImages: number;
+  #imageCount = 0;
+  #turn: Turn | undefined;
+  #documentCount = 0;
+
+  constructor({ maxImages }: { readonly maxImages: number }) {
+    this.#maxImages = maxImages;
+  }
+
+  /** Called with each block and its turn; `path` is the part's path. */
+  count(block: ContentBlock, turn: Turn | undefined, path: string): void {
+    if ("image" in block) this.#countImage(path);
+    else if ("document" in block) this.#countDocument(turn, path);
+  }
+
+  #countImage(path: string): void {
+    this.#imageCount += 1;
+    if (this.#imageCount <= this.#maxImages) return;
+    throw invalidRequest(path, `${path}: a request may hold ${this.#maxImages} images.`);
+  }
+
+  #countDocument(turn: Turn | undefined, path: string): void {
+    this.#documentCount = turn === this.#turn ? this.#documentCount + 1 : 1;
+    this.#turn = turn;
+    if (this.#documentCount <= mostDocuments) return;
+    throw invalidRequest(
+      path,
+      `${path}: a turn of the user may hold ${mostDocuments} files. User messages in a row are ` +
+        "one turn.",
+    );
+  }
+}
+
+export type { ImageFormat };
+
+/**
+ * Undefined for other formats. The bytes decide: media types are often wrong, and a model refuses
+ * an image with a wrong one.
+ */
+export function imageFormatOf({ base64, mediaType }: DataUrl): ImageFormat | undefined {
+  return formatOfBytes(base64) ?? formatsByType.get(mediaType);
+}
+
+function formatOfBytes(base64: string): ImageFormat | undefined {
+  const isWebp = base64.startsWith("UklGR") && base64.startsWith("RUJQ", 12);
+  return isWebp ? "webp" : firstBytes.find(([start]) => base64.startsWith(start))?.[1];
+}
+
+/** Signatures in base64, up to the last character that depends on them alone. */
+const firstBytes: readonly (readonly [string, ImageFormat])[] = [
+  ["iVBORw0KGg", "png"],
+  ["/9j/", "jpeg"],
+  ["R0lGOD", "gif"],
+];
+
+const formatsByType: ReadonlyMap<string, ImageFormat> = new Map([
+  ["image/png", "png"],
+  ["image/jpeg", "jpeg"],
+  ["image/jpg", "jpeg"],
+  ["image/gif", "gif"],
+  ["image/webp", "webp"],
+]);
+
+/** The content of a `data:` address. */
+interface DataUrl {
+  /** In lower case and without parameters; empty when the address has none. */
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+/** Undefined for anything but a `data:` address with valid data that is not empty. */
+export function parseDataUrl(url: string): DataUrl | undefined {
+  const comma = url.indexOf(",");
+  if (comma < 0 || !/^data:/i.test(url)) return undefined;
+  const [mediaType = "", ...parameters] = url.slice("data:".length, comma).split(";");
+  const data = url.slice(comma + 1);
+  const isBase64 = parameters.some((parameter) => /^\s*base64\s*$/i.test(parameter));
+  const base64 = isBase64 ? soundBase64(data) : encodePlain(data);
+  if (base64 === undefined) return undefined;
+  return { mediaType: mediaType.trim().toLowerCase(), base64 };
+}
+
+/**
+ * The text itself if it is base64 of at least one byte. Checked here, because the provider's answer
+ * to other texts blames its own client.
+ */
+function soundBase64(text: string): string | undefined {
+  return text.length > 0 && text.length % 4 === 0 && base64Text.test(text) ? text : undefined;
+}
+
+/** How many bytes a base64 text encodes. */
+export function byteLengthOf(base64: string): number {
+  const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
+  return (base64.length / 4) * 3 - padding;
+}
+
+const base64Text = /^[A-Za-z0-9+/]+={0,2}$/;
+
+function encodePlain(data: string): string | undefined {
+  if (data === "") return undefined;
+  try {
+    return Buffer.from(decodeURIComponent(data)).toString("base64");
+  } catch {
+    return undefined;
+  }
+}

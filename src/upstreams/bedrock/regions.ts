@@ -1,0 +1,100 @@
+import { foundationModelOf } from "./models/model-families.ts";
+import { suggest } from "../../domain/suggest.ts";
+
+/**
+ * The identifier of a model in a region; undefined if the region does not have it. The prefix of a
+ * system profile becomes that of the region's geography. A profile that is already valid there, a
+ * foundation model and a `global.` profile stay unchanged. An ARN is valid only in its own region.
+ */
+export function fitToRegion(identifier: string, region: string): string | undefined {
+  const foundationModel = foundationModelOf(identifier);
+  if (foundationModel === undefined) {
+    return (regionOfArn(identifier) ?? region) === region ? identifier : undefined;
+  }
+  if (foundationModel === identifier) return identifier;
+  const written = identifier.slice(0, -foundationModel.length - 1);
+  if (written === "global" || geographies[written]?.test(region) === true) return identifier;
+  const fitting = Object.keys(geographies).find(
+    (name) =>
+      geographies[name]?.test(region) === true &&
+      (!nationalInAsia.has(name) || hasNationalProfiles.test(foundationModel)),
+  );
+  return fitting === undefined ? undefined : `${fitting}.${foundationModel}`;
+}
+
+/** Undefined for anything but an ARN, and for ARNs without a region. */
+export function regionOfArn(identifier: string): string | undefined {
+  const [, region] = /^arn:[^:]*:[^:]*:([^:]+):/.exec(identifier) ?? [];
+  return region;
+}
+
+/**
+ * Regions that profiles of a prefix are called from; the first that fits counts. From the
+ * provider's list of inference profiles and its CDK's `CrossRegionInferenceProfileRegion`.
+ */
+const geographies: Readonly<Record<string, RegExp>> = {
+  us: /^us-(?!gov-|iso)/,
+  "us-gov": /^us-gov-/,
+  eu: /^eu-(?!iso)/,
+  ca: /^ca-/,
+  jp: /^ap-northeast-[13]$/,
+  au: /^ap-southeast-[24]$/,
+  apac: /^(?:ap-|me-central-1$)/,
+  // Kept only if it is written: there is no list of the models that have it.
+  in: /^ap-south-/,
+};
+
+/** Countries where older models use the profile of all of Asia and the Pacific. */
+const nationalInAsia: ReadonlySet<string> = new Set(["jp", "au"]);
+const hasNationalProfiles =
+  /^(?:anthropic\.claude-(?:opus|sonnet|haiku)-(?:4-(?:[5-9]|\d\d)(?!\d)|[5-9])|amazon\.nova-2-)/;
+
+/**
+ * Regions of Amazon's cloud, whether or not they have Bedrock. Source: AWS General Reference, and
+ * for those of governments the partitions of the official SDK.
+ */
+const knownRegions: readonly string[] = [
+  ...numbered("us-east", 1, 2),
+  ...numbered("us-west", 1, 2),
+  ...numbered("ca-central", 1),
+  ...numbered("ca-west", 1),
+  ...numbered("mx-central", 1),
+  ...numbered("sa-east", 1),
+  ...numbered("sa-west", 1),
+  ...numbered("eu-central", 1, 2),
+  ...numbered("eu-west", 1, 2, 3),
+  ...numbered("eu-north", 1),
+  ...numbered("eu-south", 1, 2),
+  ...numbered("eusc-de-east", 1),
+  ...numbered("il-central", 1),
+  ...numbered("me-central", 1),
+  ...numbered("me-south", 1),
+  ...numbered("me-west", 1),
+  ...numbered("af-south", 1),
+  ...numbered("ap-east", 1, 2),
+  ...numbered("ap-south", 1, 2),
+  ...numbered("ap-southeast", 1, 2, 3, 4, 5, 6, 7),
+  ...numbered("ap-northeast", 1, 2, 3),
+  ...numbered("cn-north", 1),
+  ...numbered("cn-northwest", 1),
+  ...numbered("us-gov-east", 1),
+  ...numbered("us-gov-west", 1),
+];
+
+export const regionPattern = /^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$/;
+
+/** Partitions that are cut off from the others, and whose regions are not all public. */
+const isolated = /^(us|eu)-iso[a-z]*-/;
+
+/** What is wrong with a well-formed region; undefined when it may exist. */
+export function unknownRegion(region: string): string | undefined {
+  if (!regionPattern.test(region)) return undefined;
+  if (knownRegions.includes(region) || isolated.test(region)) return undefined;
+  const meant = suggest(region, knownRegions);
+  const hint = meant === undefined ? "" : `; did you mean '${meant}'?`;
+  return `is not a known region (a newer one needs its endpoint beside it)${hint}`;
+}
+
+function numbered(place: string, ...numbers: readonly number[]): readonly string[] {
+  return numbers.map((number) => `${place}-${number}`);
+}
