@@ -49,9 +49,15 @@ export class RunningCalls {
    * Throws 401 if the key has ended since authentication, as while the body was read.
    */
   enter<Entered extends Call>(call: Entered): Entered {
+    const entered = this.watch(call);
+    this.#entered += 1;
+    return entered;
+  }
+
+  /** As `enter`, for a call that waits until it may run. */
+  watch<Watched extends Call>(call: Watched): Watched {
     const { id: keyId } = call.caller.key;
     if (!this.#isLive(keyId)) throw this.#whyEnded(call);
-    this.#entered += 1;
     const end = new CallEnd(call, this.#clock);
     const calls = this.#byKey.get(keyId);
     if (calls === undefined) this.#byKey.set(keyId, new Map([[call.id, end]]));

@@ -5,7 +5,7 @@ import type { Dialect } from "../edge/dialect.ts";
 import { toGatewayError } from "../edge/replies/error-reply.ts";
 import type { MeteredStream } from "../call/metering/metered-stream.ts";
 import type { StartedCall } from "../call/run-call.ts";
-import type { AnswerFrames } from "../idempotency/shared/answer.ts";
+import type { AnswerFrames } from "../idempotency/answer.ts";
 
 /** Writes the frames of one answer in a dialect's own form. */
 export interface ChatWriter {

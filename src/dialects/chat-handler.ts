@@ -7,7 +7,7 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
 import { openChatStream, runChat, type ChatCall } from "../call/chat/chat-call.ts";
 import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
-import type { OpenedAnswer, StreamedAnswer } from "../idempotency/shared/answer.ts";
+import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
 import { ChatFrames, type ChatWriter } from "./chat-frames.ts";
 import type { ApiSettings, HandlerParts } from "./handler-parts.ts";
 import { readCall } from "./read-call.ts";
@@ -37,7 +37,7 @@ export interface ChatSurface {
 /** Handles calls of an endpoint for chat. */
 export function createChatHandler(
   surface: ChatSurface,
-  { services, settings, sharing }: HandlerParts,
+  { services, settings, keeping }: HandlerParts,
 ): (call: KeyCall) => Promise<Reply> {
   return async (plain) => {
     const read = await readCall(plain);
@@ -46,13 +46,13 @@ export function createChatHandler(
     const chat: ChatCall = { request, bodyBytes };
     const { endpoint } = surface;
     const asked = { call, endpoint, kind: "chat", alias: request.model, mark } as const;
-    const parts = { surface, chat, services, settings: settings() };
+    const parts = { surface, call, chat, services, settings: settings() };
     if (request.stream !== true) {
-      return sharing.whole(asked, (run) => wholeReply({ ...parts, call: run }));
+      return keeping.whole(asked, () => wholeReply(parts));
     }
-    const answer = await sharing.streamed(asked, (run) => openStream({ ...parts, call: run }));
+    const answer = await keeping.streamed(asked, () => openStream(parts));
     const { status, headers } = answer;
-    return { status, headers, body: eventStreamBody(answer, { ...parts, call }) };
+    return { status, headers, body: eventStreamBody(answer, parts) };
   };
 }
 

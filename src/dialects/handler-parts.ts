@@ -1,5 +1,5 @@
 import type { CallServices } from "../call/services.ts";
-import type { AnswerSharing } from "../idempotency/repeatable-calls.ts";
+import type { AnswerKeeping } from "../idempotency/repeatable-calls.ts";
 
 /** Settings of handlers that are not in a call's snapshot. */
 export interface ApiSettings {
@@ -18,5 +18,5 @@ export interface HandlerParts {
   readonly services: CallServices;
   /** Read for each call: a reload changes it. */
   readonly settings: () => ApiSettings;
-  readonly sharing: AnswerSharing;
+  readonly keeping: AnswerKeeping;
 }

@@ -2,43 +2,33 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { IdempotencySettings } from "../domain/idempotency-settings.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { MemoryReplyStore } from "../../test/support/memory-reply-store.ts";
-import type { KeptReply, ReplyStore } from "../store/store.ts";
+import type { AnsweredClaim, KeptReply } from "../store/store.ts";
 import { SteppedClock } from "../../test/support/stepped-clock.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
-import type { KeptAnswer } from "./shared/answer.ts";
+import type { KeptAnswer } from "./answer.ts";
 import { nameCall } from "./call-names.ts";
 import type { AllRequestNames } from "./request-names.ts";
 import { KeptAnswers } from "./kept-answers.ts";
+import { AnswerMemory } from "./kept-frames.ts";
 
 const dayMs = 86_400_000;
 
 /** A store that can be unavailable, or refuse the bodies of some replies. */
-class FallibleReplies implements ReplyStore {
-  readonly #kept = new MemoryReplyStore();
-  isReadable = true;
+class FallibleReplies {
+  readonly replies = new MemoryReplyStore();
   isWritable = true;
   /** There is no room for bodies above this size. */
   bodyLimitBytes = Number.POSITIVE_INFINITY;
   /** The reply with this name is always refused. */
   refusedId: string | undefined;
-  finds = 0;
-  puts = 0;
+  keeps = 0;
 
-  async find(id: string): Promise<KeptReply | undefined> {
-    this.finds += 1;
-    if (!this.isReadable) throw new StorageUnavailable("away");
-    return this.#kept.find(id);
-  }
-
-  async put(reply: KeptReply, limitBytes: number): Promise<number> {
-    this.puts += 1;
-    if (!this.isWritable || reply.id === this.refusedId) throw new StorageUnavailable("away");
-    if ((reply.body?.byteLength ?? 0) >= this.bodyLimitBytes) throw new StorageUnavailable("full");
-    return this.#kept.put(reply, limitBytes);
-  }
-
-  prune(before: number, limit: number): Promise<number> {
-    return this.#kept.prune(before, limit);
+  async keep(answered: AnsweredClaim): Promise<number> {
+    this.keeps += 1;
+    const { id, body } = answered.reply;
+    if (!this.isWritable || id === this.refusedId) throw new StorageUnavailable("away");
+    if ((body?.byteLength ?? 0) >= this.bodyLimitBytes) throw new StorageUnavailable("full");
+    return this.replies.keep(answered);
   }
 }
 
@@ -47,28 +37,35 @@ let store: FallibleReplies;
 let settings: IdempotencySettings;
 let answers: KeptAnswers;
 let told: string[];
+let saved: string[];
+let memory: AnswerMemory;
 const onAnswer = (result: string, amount = 1): void => void told.push(`${result} ${amount}`);
 
 beforeEach(() => {
   clock = new SteppedClock();
   store = new FallibleReplies();
   told = [];
+  saved = [];
   settings = {
     answerLimitBytes: 1_000,
     memoryLimitBytes: 1_000_000,
     storageLimitBytes: 1_000_000,
     keepMs: dayMs,
+    waitingLimit: 10,
   };
   answers = make();
 });
 
-function make(): KeptAnswers {
+function make(random = (target: Uint8Array) => crypto.getRandomValues(target)): KeptAnswers {
+  memory = new AnswerMemory(() => settings.memoryLimitBytes);
   return new KeptAnswers({
     store,
     clock,
-    random: (target) => crypto.getRandomValues(target),
+    random,
     settings: () => settings,
+    memory,
     onAnswer,
+    onSaved: (holder) => void saved.push(holder),
   });
 }
 
@@ -81,12 +78,24 @@ function answerOf(text: string): KeptAnswer {
   return { headers: {}, isStreamed: false, text };
 }
 
-function keep(key: string, answer: KeptAnswer | undefined): Promise<void> {
-  return answers.keep({ names: namesOf(key), accountId: "acc_1", answer });
+function keep(key: string, answer: KeptAnswer | undefined): Promise<boolean> {
+  return answers.keep({ names: namesOf(key), holder: `of ${key}`, accountId: "acc_1", answer });
+}
+
+async function find({ id, older }: AllRequestNames): Promise<KeptReply | undefined> {
+  const unsaved = answers.findUnsaved(id);
+  if (unsaved !== undefined) return unsaved;
+  const olderIds = older.map((names) => names.id);
+  const keptAfter = clock.now() - settings.keepMs;
+  const wanted = { id, olderIds, keptAfter, holder: "test", requestDigest: "" };
+  const answer = await store.replies.claim(wanted);
+  if (answer.kind === "kept") return answer.reply;
+  await store.replies.release(wanted);
+  return undefined;
 }
 
 async function textOf(names: AllRequestNames): Promise<string | undefined> {
-  const reply = await answers.find(names);
+  const reply = await find(names);
   return reply && answers.open(reply, names).text;
 }
 
@@ -140,22 +149,15 @@ describe("answers that are kept", () => {
 });
 
 describe("while the store is unavailable", () => {
-  test("a repeat is refused, because its call may have been made", async () => {
-    store.isReadable = false;
-    expect(textOf(namesOf("a"))).rejects.toMatchObject({
-      status: 503,
-      code: "model_unavailable",
-      headers: { "retry-after": "5", "retry-after-ms": "5000" },
-    });
-  });
-
-  test("a new answer is found, and is stored before the store is asked for others", async () => {
+  test("an answer is found in memory, and keeps its claim until it is stored", async () => {
     store.isWritable = false;
-    await keep("a", answerOf("hello"));
+    expect(await keep("a", answerOf("hello"))).toBe(false);
     expect(await textOf(namesOf("a"))).toBe("hello");
-    expect(answers.find(namesOf("b"))).rejects.toMatchObject({ status: 503 });
+    await clock.runScheduled();
+    expect(saved).toEqual([]);
     store.isWritable = true;
-    expect(await textOf(namesOf("b"))).toBeUndefined();
+    await clock.runScheduled();
+    expect(saved).toEqual(["of a"]);
     answers = make();
     expect(await textOf(namesOf("a"))).toBe("hello");
   });
@@ -168,18 +170,11 @@ describe("while the store is unavailable", () => {
     expect(await textOf(namesOf("a"))).toHaveLength(300);
     expect(textOf(namesOf("b"))).rejects.toMatchObject({ code: "answer_not_kept" });
     store.isWritable = true;
-    await answers.find(namesOf("c"));
+    await clock.runScheduled();
+    expect(memory.heldBytes).toBe(0);
     store.isWritable = false;
     await keep("d", answerOf("z".repeat(300)));
     expect(await textOf(namesOf("d"))).toHaveLength(300);
-  });
-
-  test("stored answers are found while nothing can be stored, and no new call is made", async () => {
-    await keep("a", answerOf("hello"));
-    store.isWritable = false;
-    await keep("b", answerOf("later"));
-    expect(await textOf(namesOf("a"))).toBe("hello");
-    expect(answers.find(namesOf("c"))).rejects.toMatchObject({ status: 503 });
   });
 
   test("answers are stored once it is available again, without a request for them", async () => {
@@ -210,12 +205,10 @@ describe("while the store is unavailable", () => {
     store.isWritable = false;
     const large = "x".repeat(500);
     for (const text of [large, "small", large, "tiny"]) {
-      await keep(`${text.length} of ${store.puts}`, answerOf(text));
+      await keep(`${text.length} of ${store.keeps}`, answerOf(text));
     }
     store.isWritable = true;
     store.bodyLimitBytes = 400;
-    expect(await textOf(namesOf("another"))).toBeUndefined();
-    expect(clock.scheduled.size).toBe(1);
     await clock.runScheduled();
     expect(clock.scheduled.size).toBe(0);
     answers = make();
@@ -231,7 +224,7 @@ describe("while the store is unavailable", () => {
     for (const key of ["a", "b", "c"]) await keep(key, answerOf(`to ${key}`));
     store.isWritable = true;
     store.refusedId = namesOf("a").id;
-    expect(await textOf(namesOf("another"))).toBeUndefined();
+    await clock.runScheduled();
     expect(await textOf(namesOf("a"))).toBe("to a");
     answers = make();
     expect(await textOf(namesOf("b"))).toBe("to b");
@@ -242,10 +235,9 @@ describe("while the store is unavailable", () => {
     store.isWritable = false;
     const keys = Array.from({ length: 10 }, (_, index) => `key-${index}`);
     for (const key of keys) await keep(key, undefined);
-    store.puts = 0;
-    expect(answers.find(namesOf("another"))).rejects.toMatchObject({ status: 503 });
+    store.keeps = 0;
     await clock.runScheduled();
-    expect(store.puts).toBeLessThanOrEqual(6);
+    expect(store.keeps).toBeLessThanOrEqual(6);
     store.isWritable = true;
     await clock.runScheduled();
     answers = make();
@@ -254,45 +246,19 @@ describe("while the store is unavailable", () => {
     }
   });
 
-  test("an answer that replaces another is the one that is stored, and counts once", async () => {
-    settings = { ...settings, memoryLimitBytes: 500, keepMs: 60_000 };
+  test("an answer that expires meanwhile is forgotten, and with it its claim", async () => {
     store.isWritable = false;
-    for (let count = 0; count < 5; count += 1) {
-      clock.advance(60_000);
-      await keep("a", answerOf(`${count}`.repeat(300)));
-    }
-    expect(await textOf(namesOf("a"))).toBe("4".repeat(300));
-    store.isWritable = true;
+    await keep("a", answerOf("hello"));
+    clock.advance(dayMs);
+    expect(await textOf(namesOf("a"))).toBeUndefined();
     await clock.runScheduled();
-    expect(clock.scheduled.size).toBe(0);
-    answers = make();
-    expect(await textOf(namesOf("a"))).toBe("4".repeat(300));
-  });
-
-  test("an answer that arrives while an earlier one is being stored is not lost", async () => {
-    settings = { ...settings, keepMs: 60_000 };
-    store.isWritable = false;
-    await keep("a", answerOf("earlier"));
-    store.isWritable = true;
-    const saving = clock.runScheduled();
-    store.isWritable = false;
-    await Promise.all([saving, keep("a", answerOf("later"))]);
-    store.isWritable = true;
-    await clock.runScheduled();
-    answers = make();
-    expect(await textOf(namesOf("a"))).toBe("later");
+    expect([saved, clock.scheduled.size, memory.heldBytes]).toEqual([["of a"], 0, 0]);
   });
 });
 
 test("the call of an answer that cannot be encrypted is recorded", async () => {
-  answers = new KeptAnswers({
-    store,
-    clock,
-    random: () => {
-      throw new Error("no randomness");
-    },
-    settings: () => settings,
-    onAnswer,
+  answers = make(() => {
+    throw new Error("no randomness");
   });
   await keep("a", answerOf("hello"));
   expect(textOf(namesOf("a"))).rejects.toMatchObject({ code: "answer_not_kept" });

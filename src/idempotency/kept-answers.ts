@@ -1,46 +1,56 @@
 import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { AnswerResult, IdempotencySettings } from "../domain/idempotency-settings.ts";
-import type { KeptReply, ReplyStore } from "../store/store.ts";
-import { openAnswer, sealAnswer } from "./answer-seal.ts";
-import type { KeptAnswer } from "./shared/answer.ts";
-import { answerNotKept, answersUnavailable, keyReused } from "./refusals.ts";
+import type { CallClaims, KeptReply } from "../store/store.ts";
+import type { KeptAnswer } from "./answer.ts";
+import type { AnswerMemory } from "./kept-frames.ts";
+import { answerNotKept, keyReused } from "./refusals.ts";
 import { namesOfReply, type AllRequestNames, type RequestNames } from "./request-names.ts";
+import { openAnswer, sealAnswer } from "./seal.ts";
 
 export interface KeptAnswersServices {
   readonly random: RandomBytes;
-  readonly store: Pick<ReplyStore, "find" | "put">;
+  readonly store: Pick<CallClaims, "keep">;
   readonly clock: Pick<Clock, "now" | "schedule">;
   /** Read for each call: a reload changes it. */
   readonly settings: () => IdempotencySettings;
+  /** Holds the answers that wait for the store, too. */
+  readonly memory: AnswerMemory;
   /** Called with the result of answers; `amount` is 1 by default. */
   readonly onAnswer: (result: AnswerResult, amount?: number) => void;
   /** Called when an answer that waited in memory is stored, or has expired. */
-  readonly onSaved?: (id: string) => void;
+  readonly onSaved?: (holder: string) => void;
 }
 
 /** A call with its answer. */
 export interface AnsweredCall {
   readonly names: RequestNames;
+  /** The holder of the claim, which ends when the answer is stored. */
+  readonly holder: string;
   readonly accountId: string;
   /** Undefined: the call was made, but its answer is too large. */
   readonly answer: KeptAnswer | undefined;
 }
 
+interface UnsavedReply {
+  readonly reply: KeptReply;
+  readonly holder: string;
+}
+
 /** Wait before failed writes are retried. */
 const retryMs = 1_000;
+/** Answers that wait for the store at once; with more, no new call is made. */
+const mostUnsaved = 1_000;
 /** After this many failures in one run the store itself is considered unavailable. */
 const mostFailures = 3;
 
 /**
- * Complete answers to calls with an `Idempotency-Key`. Answers that cannot be stored wait in memory
- * and are retried. While nothing can be stored, no new call is admitted, so only running calls can
- * add answers.
+ * Stores complete answers to calls with an `Idempotency-Key`. Answers that cannot be stored wait in
+ * memory and are retried.
  */
 export class KeptAnswers {
   readonly #services: KeptAnswersServices;
-  readonly #unsaved = new Map<string, KeptReply>();
-  #unsavedBytes = 0;
+  readonly #unsaved = new Map<string, UnsavedReply>();
   #saving: Promise<void> | undefined;
   #cancelRetry: (() => void) | undefined;
   #isClosed = false;
@@ -49,26 +59,15 @@ export class KeptAnswers {
     this.#services = services;
   }
 
-  /** Finds the reply kept under the names. Rejects with 503 when the store is unavailable. */
-  async find({ id, older }: AllRequestNames): Promise<KeptReply | undefined> {
-    const unsaved = this.findUnsaved(id);
-    if (unsaved !== undefined) return unsaved;
-    try {
-      let stored = this.#unexpired(await this.#services.store.find(id));
-      for (const names of older) {
-        stored ??= this.#unexpired(await this.#services.store.find(names.id));
-      }
-      // A new call needs a store that accepts its answer.
-      if (stored === undefined && this.#unsaved.size > 0) await this.#save();
-      return stored;
-    } catch (error) {
-      throw answersUnavailable(error);
-    }
+  /** Whether a new call may add an answer. */
+  get hasRoom(): boolean {
+    return this.#unsaved.size < mostUnsaved;
   }
 
   /** Finds a reply that is not stored yet, which other processes cannot find. */
   findUnsaved(id: string): KeptReply | undefined {
-    return this.#unexpired(this.#unsaved.get(id));
+    const reply = this.#unsaved.get(id)?.reply;
+    return reply !== undefined && this.#isCurrent(reply) ? reply : undefined;
   }
 
   /** Throws 409 for the answer to another request, or one that was not kept. */
@@ -79,8 +78,8 @@ export class KeptAnswers {
     return openAnswer(reply.body, names);
   }
 
-  /** Resolves once `find` returns the answer; never rejects. */
-  async keep({ names, accountId, answer }: AnsweredCall): Promise<void> {
+  /** Resolves once repeats in this process get the answer: true if it is stored. Never rejects. */
+  async keep({ names, holder, accountId, answer }: AnsweredCall): Promise<boolean> {
     const reply: KeptReply = {
       id: names.id,
       accountId,
@@ -89,12 +88,13 @@ export class KeptAnswers {
       keptAt: this.#services.clock.now(),
     };
     try {
-      await this.#put(reply);
+      await this.#put({ reply, holder });
       this.#report(reply);
-      this.#forget(reply.id);
+      return true;
     } catch {
       // The store reports its own failures.
-      this.#hold(reply);
+      this.#hold({ reply, holder });
+      return false;
     }
   }
 
@@ -103,8 +103,8 @@ export class KeptAnswers {
     this.#isClosed = true;
     this.#cancelRetry?.();
     // An earlier run may have failed before the store became available again.
-    await this.#saving?.catch(() => undefined);
-    if (this.#unsaved.size > 0) await this.#save().catch(() => undefined);
+    await this.#saving;
+    if (this.#unsaved.size > 0) await this.#save();
   }
 
   /** Without a seal, the record that the call was made is still kept. */
@@ -116,38 +116,36 @@ export class KeptAnswers {
     }
   }
 
-  #unexpired(reply: KeptReply | undefined): KeptReply | undefined {
+  #isCurrent({ keptAt }: KeptReply): boolean {
     const { clock, settings } = this.#services;
-    if (reply === undefined) return undefined;
-    return clock.now() - reply.keptAt < settings().keepMs ? reply : undefined;
+    return clock.now() - keptAt < settings().keepMs;
   }
 
   /** Keeps the record of the call in memory, with its answer if there is room. */
-  #hold(reply: KeptReply): void {
+  #hold({ reply, holder }: UnsavedReply): void {
     this.#forget(reply.id);
-    const bytes = bodyBytes(reply);
-    const hasRoom = this.#unsavedBytes + bytes <= this.#services.settings().memoryLimitBytes;
-    this.#unsaved.set(reply.id, hasRoom ? reply : { ...reply, body: undefined });
-    if (hasRoom) this.#unsavedBytes += bytes;
+    const hasRoom = this.#services.memory.tryTake(bodyBytes(reply));
+    const held = hasRoom ? reply : { ...reply, body: undefined };
+    this.#unsaved.set(reply.id, { reply: held, holder });
     this.#retryLater();
   }
 
   #forget(id: string): void {
-    const reply = this.#unsaved.get(id);
-    if (reply === undefined) return;
+    const unsaved = this.#unsaved.get(id);
+    if (unsaved === undefined) return;
     this.#unsaved.delete(id);
-    this.#unsavedBytes -= bodyBytes(reply);
+    this.#services.memory.giveBack(bodyBytes(unsaved.reply));
+    this.#services.onSaved?.(unsaved.holder);
   }
 
   #retryLater(): void {
     if (this.#isClosed || this.#unsaved.size === 0) return;
     this.#cancelRetry ??= this.#services.clock.schedule(() => {
       this.#cancelRetry = undefined;
-      this.#save().catch(() => undefined);
+      void this.#save();
     }, retryMs);
   }
 
-  /** Rejects when no waiting answer could be stored. */
   #save(): Promise<void> {
     this.#saving ??= this.#saveAll().finally(() => {
       this.#saving = undefined;
@@ -157,61 +155,50 @@ export class KeptAnswers {
   }
 
   async #saveAll(): Promise<void> {
-    const failures: unknown[] = [];
-    let saved = 0;
+    let failures = 0;
     // Answers that arrive meanwhile or fail wait for the next run.
-    const waiting = [...this.#unsaved.values()];
-    for (const reply of waiting) {
-      if (failures.length >= mostFailures) break;
-      // Another reply may have replaced it meanwhile.
-      const isWaiting = (): boolean => this.#unsaved.get(reply.id) === reply;
-      if (!isWaiting()) continue;
+    const waiting = [...this.#unsaved];
+    for (const [id, unsaved] of waiting) {
+      if (failures >= mostFailures) return;
       try {
-        if (this.#unexpired(reply) !== undefined) {
-          this.#report(await this.#store(reply));
-          saved += 1;
-        }
-        if (!isWaiting()) continue;
-        this.#forget(reply.id);
-        this.#services.onSaved?.(reply.id);
-      } catch (error) {
-        failures.push(error);
-        if (isWaiting()) this.#moveToEnd(reply);
+        if (this.#isCurrent(unsaved.reply)) this.#report(await this.#store(unsaved));
+        if (this.#unsaved.get(id) === unsaved) this.#forget(id);
+      } catch {
+        failures += 1;
+        // The next run starts with others.
+        if (this.#unsaved.get(id) !== unsaved) continue;
+        this.#unsaved.delete(id);
+        this.#unsaved.set(id, unsaved);
       }
     }
-    if (saved === 0 && failures.length > 0) throw failures[0];
   }
 
   /**
    * Resolves to the stored reply, without its answer if the store refuses only that. Rejects when
    * the store is unavailable.
    */
-  async #store(reply: KeptReply): Promise<KeptReply> {
+  async #store(unsaved: UnsavedReply): Promise<KeptReply> {
     try {
-      return await this.#put(reply);
+      return await this.#put(unsaved);
     } catch (error) {
+      const { reply, holder } = unsaved;
       if (reply.body === undefined) throw error;
-      const bodiless = await this.#put({ ...reply, body: undefined });
+      const bodiless = await this.#put({ reply: { ...reply, body: undefined }, holder });
       // The store may have become available between the two writes.
-      return this.#put(reply).catch(() => bodiless);
+      return this.#put(unsaved).catch(() => bodiless);
     }
   }
 
-  async #put(reply: KeptReply): Promise<KeptReply> {
+  async #put({ reply, holder }: UnsavedReply): Promise<KeptReply> {
     const { store, settings, onAnswer } = this.#services;
-    const evicted = await store.put(reply, settings().storageLimitBytes);
+    const limitBytes = settings().storageLimitBytes;
+    const evicted = await store.keep({ reply, holder, limitBytes });
     if (evicted > 0) onAnswer("evicted", evicted);
     return reply;
   }
 
   #report({ body }: KeptReply): void {
     this.#services.onAnswer(body === undefined ? "too_large" : "stored");
-  }
-
-  /** Moves a reply to the end, so that the next run starts with others. */
-  #moveToEnd(reply: KeptReply): void {
-    this.#unsaved.delete(reply.id);
-    this.#unsaved.set(reply.id, reply);
   }
 }
 

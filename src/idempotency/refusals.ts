@@ -10,6 +10,16 @@ export function keyReused(): GatewayError {
   });
 }
 
+/** The first call still runs, or too many repeats wait for their answers. */
+export function keyInUse(): GatewayError {
+  return new GatewayError("idempotency_key_in_use", {
+    message:
+      "A call with this Idempotency-Key still runs. Repeat it later to get the answer of that call.",
+    param: idempotencyHeader,
+    headers: { ...retryHeaders(1_000), "x-should-retry": "true" },
+  });
+}
+
 export function answerNotKept(): GatewayError {
   return new GatewayError("answer_not_kept", {
     message:

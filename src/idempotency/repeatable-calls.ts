@@ -1,38 +1,25 @@
-import type { Clock } from "../domain/clock.ts";
 import type { ModelKind } from "../domain/model.ts";
-import { keepDuring } from "../edge/body/body-memory.ts";
-import type { Reply } from "../edge/replies/reply.ts";
-import type { KeyCall } from "../edge/dispatch/route.ts";
-import type { Call } from "../snapshot/call.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
-import { nameCall, type RepeatMark } from "./call-names.ts";
-import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
-import type { Joins } from "../store/joins.ts";
-import type { KeptReply } from "../store/store.ts";
-import { Claims } from "./claims.ts";
-import { Once } from "./once.ts";
-import { answerNotKept, keyReused } from "./refusals.ts";
-import type { AllRequestNames } from "./request-names.ts";
+import type { KeyCall } from "../edge/dispatch/route.ts";
+import type { Reply } from "../edge/replies/reply.ts";
+import type { Call } from "../snapshot/call.ts";
 import { resolveModel } from "../snapshot/resolve-model.ts";
 import {
-  asReplayed,
-  isStreamed,
-  type Answer,
+  lastingHeaders,
+  replayed,
+  replayedStream,
   type KeptAnswer,
   type OpenedAnswer,
   type StreamedAnswer,
-} from "./shared/answer.ts";
-import { AnswerMemory } from "./shared/answer-memory.ts";
-import { replayedAnswer } from "./replayed-answer.ts";
-import { SharedCall } from "./shared/shared-call.ts";
-import type { SharedWorkOptions } from "./shared/shared-work.ts";
+} from "./answer.ts";
+import { nameCall, type RepeatMark } from "./call-names.ts";
+import { Claims, type Claim, type ClaimsServices } from "./claims.ts";
+import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
+import { AnswerMemory, KeptFrames } from "./kept-frames.ts";
+import type { AllRequestNames } from "./request-names.ts";
 
-export type RepeatableCallsServices = KeptAnswersServices & {
-  readonly clock: Clock;
-  readonly peppers: Peppers;
-  /** Set when other processes may receive the same calls. */
-  readonly joins?: Joins | undefined;
-};
+export type RepeatableCallsServices = Omit<KeptAnswersServices, "memory" | "onSaved"> &
+  Omit<ClaimsServices, "kept"> & { readonly peppers: Peppers };
 
 export interface AskedCall {
   readonly call: KeyCall & Call;
@@ -41,141 +28,144 @@ export interface AskedCall {
   /** The kind of model that the endpoint accepts. */
   readonly kind: ModelKind;
   readonly alias: string;
-  /** Undefined: the answer is not shared. */
+  /** Undefined: the answer is not kept. */
   readonly mark: RepeatMark | undefined;
 }
 
-/** Makes the call with the signal and the options it is given. */
-type Run<Given> = (call: KeyCall & Call) => Promise<Given>;
+export type AnswerKeeping = Pick<RepeatableCalls, "whole" | "streamed">;
 
-export type AnswerSharing = Pick<RepeatableCalls, "whole" | "streamed">;
+interface MarkedCall extends AskedCall {
+  readonly names: AllRequestNames;
+}
 
 /**
- * Makes a call once for all requests of one key with one `Idempotency-Key`. Other calls, and calls
- * on plans that are not idempotent, pass unchanged.
+ * Makes a call once for all requests of one key with one `Idempotency-Key`: a repeat waits for the
+ * first call and gets the answer that was kept. Other calls, and calls on plans that are not
+ * idempotent, pass unchanged.
  */
 export class RepeatableCalls {
   readonly #services: RepeatableCallsServices;
-  readonly #kept: KeptAnswers;
   readonly #memory: AnswerMemory;
-  readonly #once: Once<KeptReply, SharedCall>;
-  readonly #claims: Claims | undefined;
+  readonly #kept: KeptAnswers;
+  readonly #claims: Claims;
 
   constructor(services: RepeatableCallsServices) {
-    const { joins, settings } = services;
     this.#services = services;
-    const kept = new KeptAnswers({ ...services, onSaved: (id) => this.#claims?.release(id) });
-    this.#kept = kept;
-    this.#memory = new AnswerMemory(() => settings().memoryLimitBytes);
-    const answeredElsewhere = (reply: KeptReply): Error => this.#once.answeredElsewhere(reply);
-    this.#claims = joins && new Claims({ joins, kept, answeredElsewhere });
-    this.#once = new Once({
-      find: async (names) =>
-        // With claims, stored answers are looked up under the claim.
-        joins === undefined ? kept.find(names) : kept.findUnsaved(names.id),
-      keyReused,
-    });
+    this.#memory = new AnswerMemory(() => services.settings().memoryLimitBytes);
+    const onSaved = (holder: string): void => this.#claims.saved(holder);
+    this.#kept = new KeptAnswers({ ...services, memory: this.#memory, onSaved });
+    this.#claims = new Claims({ ...services, kept: this.#kept });
   }
 
-  /** Throws `GatewayError`. */
-  whole(asked: AskedCall, run: Run<Reply>): Promise<Reply> {
-    return asked.mark === undefined ? run(asked.call) : this.#sharedWhole(asked, onlyOnce(run));
+  /** `run` makes the call. Throws `GatewayError`. */
+  async whole(asked: AskedCall, run: () => Promise<Reply>): Promise<Reply> {
+    const marked = this.#mark(asked);
+    if (marked === undefined) return run();
+    const taken = await this.#claims.take(marked.names, asked.call);
+    if ("answer" in taken) return replayed(this.#shown(marked, taken.answer));
+    const { claim } = taken;
+    try {
+      const reply = await run();
+      await this.#keep(marked, claim, this.#textOf(reply));
+      return reply;
+    } finally {
+      claim.release();
+    }
   }
 
-  async #sharedWhole(asked: AskedCall, run: Run<Reply>): Promise<Reply> {
-    const answer = await this.#answer(asked, run);
-    if (isStreamed(answer)) throw new Error("an answer that is to be whole is a stream");
-    return answer;
-  }
-
-  /** Throws `GatewayError`. */
-  streamed(asked: AskedCall, run: Run<OpenedAnswer>): Promise<StreamedAnswer> {
-    return asked.mark === undefined ? run(asked.call) : this.#sharedStream(asked, onlyOnce(run));
-  }
-
-  async #sharedStream(asked: AskedCall, run: Run<OpenedAnswer>): Promise<StreamedAnswer> {
-    const answer = await this.#answer(asked, run);
-    if (!isStreamed(answer)) throw new Error("an answer that is to be a stream is whole");
-    return answer;
+  /** `run` opens the stream of the call. Throws `GatewayError`. */
+  async streamed(asked: AskedCall, run: () => Promise<OpenedAnswer>): Promise<StreamedAnswer> {
+    const marked = this.#mark(asked);
+    if (marked === undefined) return run();
+    const taken = await this.#claims.take(marked.names, asked.call);
+    if ("answer" in taken) return replayedStream(this.#shown(marked, taken.answer));
+    const { claim } = taken;
+    try {
+      return this.#keepFrames(marked, claim, await run());
+    } catch (error) {
+      claim.release();
+      throw error;
+    }
   }
 
   /** Stores the waiting answers. Call it when no call is running, before the store is closed. */
-  close(): Promise<void> {
-    return this.#kept.close();
+  async close(): Promise<void> {
+    await this.#claims.close();
+    await this.#kept.close();
   }
 
-  async #answer(asked: AskedCall, run: Run<Reply | OpenedAnswer>): Promise<Answer> {
+  #mark(asked: AskedCall): MarkedCall | undefined {
     const { call, endpoint, mark } = asked;
-    const { onAnswer, peppers } = this.#services;
-    if (mark === undefined) return run(call);
-    const { id: keyId } = call.caller.key;
+    if (mark === undefined) return undefined;
     const { capacity } = call.options;
-    const names = nameCall({ ...mark, keyId, endpoint, capacity }, peppers);
-    return this.#once.answer<Answer>({
-      names,
-      signal: call.signal,
-      begin: (onEnd) => this.#begin({ call, names, onEnd }, run),
-      wait: (shared) => shared.join(call).answer(),
-      checkJoin({ isTooLarge }) {
-        if (isTooLarge) throw answerNotKept();
-        checkModel(asked);
-        onAnswer("joined");
-      },
-      open: (reply) => {
-        const answer = this.#kept.open(reply, names);
-        checkModel(asked);
-        onAnswer("replayed");
-        return replayedAnswer(withTargetIfShown(call, answer));
-      },
-      asReplayed,
-    });
+    const { id: keyId } = call.caller.key;
+    return {
+      ...asked,
+      names: nameCall({ ...mark, keyId, endpoint, capacity }, this.#services.peppers),
+    };
   }
 
-  #begin({ call, names, onEnd }: BegunCall, run: Run<Reply | OpenedAnswer>): SharedCall {
-    const { accountId } = call.caller.key;
-    const work: SharedWorkOptions<Reply | OpenedAnswer> = {
-      // The deadline of the first caller must not end the call for the others.
-      run: (signal) =>
-        run({ ...call, signal, options: { ...call.options, deadlineAt: undefined } }),
-      onEnd,
-    };
-    const guarded = this.#claims?.guard(names, work) ?? work;
-    return new SharedCall({
-      ...guarded,
-      // The first caller may leave before the call of the others is sent.
-      run: (signal) => keepDuring(call.memory, guarded.run(signal)),
-      keep: (answer) => this.#kept.keep({ names, accountId, answer }),
+  /** A long stream must not keep the request of its call in memory. */
+  #keepFrames(
+    { call, names }: MarkedCall,
+    claim: Claim,
+    { frames: source, ...answer }: OpenedAnswer,
+  ): StreamedAnswer {
+    const { signal, caller } = call;
+    const { accountId } = caller.key;
+    const headers = lastingHeaders(answer.headers);
+    const frames = new KeptFrames({
+      source,
+      signal,
       limitBytes: this.#services.settings().answerLimitBytes,
       memory: this.#memory,
-      clock: this.#services.clock,
+      keep: (text) => {
+        const kept = text === undefined ? undefined : { headers, isStreamed: true, text };
+        return this.#keepAnswer({ names, accountId, claim }, kept);
+      },
+      onFailed: () => claim.release(),
     });
+    return { ...answer, frames };
+  }
+
+  #keep({ names, call }: MarkedCall, claim: Claim, answer: KeptAnswer | undefined): Promise<void> {
+    return this.#keepAnswer({ names, accountId: call.caller.key.accountId, claim }, answer);
+  }
+
+  async #keepAnswer(
+    { names, accountId, claim }: KeptCall,
+    answer: KeptAnswer | undefined,
+  ): Promise<void> {
+    const { holder } = claim;
+    claim.answered(answer, await this.#kept.keep({ names, accountId, holder, answer }));
+  }
+
+  /** Undefined if it is too large to be kept. */
+  #textOf({ headers, body }: Reply): KeptAnswer | undefined {
+    if (typeof body !== "string" && !(body instanceof Uint8Array)) return undefined;
+    const { answerLimitBytes: limitBytes } = this.#services.settings();
+    // Decoding a large body would take long.
+    if (body.length > limitBytes) return undefined;
+    const text = typeof body === "string" ? body : new TextDecoder().decode(body);
+    if (Buffer.byteLength(text) > limitBytes) return undefined;
+    return { headers: lastingHeaders(headers), isStreamed: false, text };
+  }
+
+  /**
+   * The answer as the configuration allows it now. Throws 400 for a model that was removed since
+   * the answer was kept.
+   */
+  #shown({ call, alias, kind }: MarkedCall, answer: KeptAnswer): KeptAnswer {
+    resolveModel(call, alias, kind);
+    this.#services.onAnswer("replayed");
+    if (call.snapshot.routing.showsTarget) return answer;
+    const { "x-sluice-target": _, ...headers } = answer.headers;
+    return { ...answer, headers };
   }
 }
 
-interface BegunCall extends Pick<AskedCall, "call"> {
+interface KeptCall {
   readonly names: AllRequestNames;
-  readonly onEnd: () => void;
-}
-
-/** A shared stream is long-lived, and must not keep the request of its call in memory. */
-function onlyOnce<Given>(run: Run<Given>): Run<Given> {
-  const held: { run?: Run<Given> | undefined } = { run };
-  return (call) => {
-    const { run: own } = held;
-    held.run = undefined;
-    if (own === undefined) throw new Error("a call is made only once");
-    return own(call);
-  };
-}
-
-/** Throws 400 for a model that was removed since the answer was kept. */
-function checkModel({ call, alias, kind }: AskedCall): void {
-  resolveModel(call, alias, kind);
-}
-
-/** Removes the target if the configuration has hidden targets since the answer was kept. */
-function withTargetIfShown({ snapshot }: KeyCall, answer: KeptAnswer): KeptAnswer {
-  if (snapshot.routing.showsTarget) return answer;
-  const { "x-sluice-target": _, ...headers } = answer.headers;
-  return { ...answer, headers };
+  readonly accountId: string;
+  readonly claim: Claim;
 }

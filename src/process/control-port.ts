@@ -1,6 +1,6 @@
 import type { Refusal } from "../domain/errors/refusal.ts";
 import type { Config } from "../config/config.ts";
-import type { KeyStore, RenewedSecret, ReplyStore } from "../store/store.ts";
+import type { CallClaims, KeyStore, RenewedSecret } from "../store/store.ts";
 import type { UsageReports } from "../store/usage-reports.ts";
 
 /**
@@ -9,7 +9,8 @@ import type { UsageReports } from "../store/usage-reports.ts";
  */
 export interface ControlPort {
   readonly keys: Pick<KeyStore, "loadKeys">;
-  readonly replies: Pick<ReplyStore, "find" | "put">;
+  /** Who makes a call with an `Idempotency-Key`, and its kept answer. */
+  readonly claims: CallClaims;
   readonly reports: Pick<UsageReports, "admitted">;
   /** A secret was used at this time, in milliseconds since the epoch. */
   noteUse(publicId: string, at: number): void;

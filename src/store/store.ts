@@ -184,21 +184,68 @@ export interface PastAdmission {
   readonly tokens: number;
 }
 
+/** A call with an `Idempotency-Key` that somebody makes. */
+export interface HeldClaim {
+  /** The id under which its answer will be kept. */
+  readonly id: string;
+  /** The id of the call that is made, and of no other. */
+  readonly holder: string;
+}
+
+export interface WantedClaim extends HeldClaim {
+  /** Equal for equal requests. */
+  readonly requestDigest: string;
+  /** Ids under which an answer may be kept from before a rotation of the peppers. */
+  readonly olderIds: readonly string[];
+  /** Answers that were kept up to this time have expired, in milliseconds since the epoch. */
+  readonly keptAfter: number;
+}
+
+/**
+ * `yours`: the holder makes the call. `running`: another holder makes it; ask again. `reused`: a
+ * different request runs under this id.
+ */
+export type ClaimAnswer =
+  | { readonly kind: "yours" | "running" | "reused" }
+  | { readonly kind: "kept"; readonly reply: KeptReply };
+
+/** A claim that somebody asked for is over if its holder does not confirm it for so long. */
+export const doubtMs = 10_000;
+
+/**
+ * Who makes a call that may be repeated, and its answer. All throw `StorageUnavailable`. Every
+ * backend passes `test/contracts/claims-contract.ts`.
+ */
+export interface CallClaims {
+  /** Looks for an answer and a claim, and puts a claim of another holder in doubt. */
+  claim(wanted: WantedClaim): Promise<ClaimAnswer>;
+  /** Removes all doubt about these claims. Others are ignored. */
+  confirm(claims: readonly HeldClaim[]): Promise<void>;
+  release(claim: HeldClaim): Promise<void>;
+  /**
+   * Stores or replaces a reply, ends the claim of its holder, and returns how many other replies
+   * were evicted to fit `limitBytes`. Each reply counts `replyRowBytes` beside its body. Evicts the
+   * oldest replies of the account that has most, the new one included. Stores nothing for erased
+   * accounts.
+   */
+  keep(answered: AnsweredClaim): Promise<number>;
+}
+
+export interface AnsweredClaim {
+  readonly reply: KeptReply;
+  readonly holder: string;
+  readonly limitBytes: number;
+}
+
 /**
  * Encrypted answers to calls that may be replayed with their `Idempotency-Key`. Every backend
  * passes `test/contracts/reply-store-contract.ts`.
  */
-export interface ReplyStore {
-  find(id: string): Promise<KeptReply | undefined>;
-  /**
-   * Stores or replaces a reply, and returns how many others were evicted to fit `limitBytes`. Each
-   * reply counts `replyRowBytes` beside its body. Evicts the oldest replies of the account that has
-   * most, the new one included. Stores nothing for erased accounts.
-   */
-  put(reply: KeptReply, limitBytes: number): Promise<number>;
+export interface ReplyStore extends CallClaims {
   /**
    * Removes at most `limit` replies that were stored before a time, in milliseconds since the
-   * epoch, or belong to erased accounts; returns how many.
+   * epoch, or belong to erased accounts, and claims that nobody asked about for days; returns how
+   * many.
    */
   prune(before: number, limit: number): Promise<number>;
 }

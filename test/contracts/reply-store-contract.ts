@@ -23,14 +23,14 @@ export function replyStoreContract(
     });
 
     async function keptOf(ids: readonly string[]): Promise<readonly string[]> {
-      const found = await Promise.all(ids.map((id) => store.find(id)));
+      const found = await Promise.all(ids.map((id) => find(store, id)));
       return found.flatMap((reply) => (reply === undefined ? [] : [reply.id]));
     }
 
     /** How many others went. */
     async function putAll(replies: readonly KeptReply[], limitBytes = roomy): Promise<number> {
       let gone = 0;
-      for (const reply of replies) gone += await store.put(reply, limitBytes);
+      for (const reply of replies) gone += await put(store, reply, limitBytes);
       return gone;
     }
 
@@ -38,16 +38,16 @@ export function replyStoreContract(
       const whole = replyOf("a", { body: new Uint8Array([0, 255, 7]) });
       const bodiless = replyOf("b", { body: undefined });
       await putAll([whole, bodiless]);
-      expect(await store.find("a")).toEqual(whole);
-      expect(await store.find("b")).toEqual(bodiless);
-      expect(await store.find("c")).toBeUndefined();
+      expect(await find(store, "a")).toEqual(whole);
+      expect(await find(store, "b")).toEqual(bodiless);
+      expect(await find(store, "c")).toBeUndefined();
     });
 
     test("a reply takes the place of one with its id", async () => {
       await putAll([replyOf("a", { keptAt: 1 })]);
       const later = replyOf("a", { keptAt: 2, requestDigest: "other", body: bodyOf(5) });
-      await store.put(later, roomy);
-      expect(await store.find("a")).toEqual(later);
+      await put(store, later, roomy);
+      expect(await find(store, "a")).toEqual(later);
     });
 
     test("the oldest go first when there is no room for more, and no more than it takes", async () => {
@@ -62,9 +62,9 @@ export function replyStoreContract(
         limit,
       );
       expect(await keptOf(["a", "b", "c"])).toEqual(["a", "b", "c"]);
-      expect(await store.put(replyOf("d", { keptAt: 40 }), limit)).toBe(1);
+      expect(await put(store, replyOf("d", { keptAt: 40 }), limit)).toBe(1);
       expect(await keptOf(["a", "b", "c", "d"])).toEqual(["b", "c", "d"]);
-      expect(await store.put(replyOf("e", { keptAt: 50, body: bodyOf(101) }), limit)).toBe(2);
+      expect(await put(store, replyOf("e", { keptAt: 50, body: bodyOf(101) }), limit)).toBe(2);
       expect(await keptOf(["b", "c", "d", "e"])).toEqual(["d", "e"]);
     });
 
@@ -72,7 +72,7 @@ export function replyStoreContract(
       const limit = 2 * (replyRowBytes + 100);
       await putAll([replyOf("a", { keptAt: 1 }), replyOf("b", { keptAt: 2 })], limit);
       for (let count = 0; count < 5; count += 1) {
-        await store.put(replyOf("b", { keptAt: 3 + count }), limit);
+        await put(store, replyOf("b", { keptAt: 3 + count }), limit);
       }
       expect(await keptOf(["a", "b"])).toEqual(["a", "b"]);
     });
@@ -95,14 +95,14 @@ export function replyStoreContract(
         limit,
       );
       const large = replyOf("large", { keptAt: 2_000, body: bodyOf(899 * replyRowBytes) });
-      expect(await store.put(large, limit)).toBe(900);
-      expect(await store.find("large")).toEqual(large);
+      expect(await put(store, large, limit)).toBe(900);
+      expect(await find(store, "large")).toEqual(large);
       expect(await keptOf(ids)).toEqual(ids.slice(900));
     });
 
     test("a limit that has become smaller holds from the next reply on", async () => {
       await putAll(["a", "b", "c", "d"].map((id, keptAt) => replyOf(id, { keptAt })));
-      await store.put(replyOf("e", { keptAt: 5 }), 2 * (replyRowBytes + 100));
+      await put(store, replyOf("e", { keptAt: 5 }), 2 * (replyRowBytes + 100));
       expect(await keptOf(["a", "b", "c", "d", "e"])).toEqual(["d", "e"]);
     });
 
@@ -121,7 +121,7 @@ export function replyStoreContract(
         );
         expect(gone).toBe(17);
         expect(await keptOf(["small", ...flood])).toEqual(["small", ...flood.slice(-3)]);
-        await store.put(of("small-2", "acc_small", 40), limit);
+        await put(store, of("small-2", "acc_small", 40), limit);
         expect(await keptOf(["small", "small-2", ...flood])).toEqual([
           "small",
           "small-2",
@@ -135,9 +135,9 @@ export function replyStoreContract(
           limit,
         );
         // With its own it would have most: it makes room for itself.
-        await store.put(of("e", "acc_2", 5), limit);
+        await put(store, of("e", "acc_2", 5), limit);
         expect(await keptOf(["a", "b", "c", "d", "e"])).toEqual(["a", "b", "d", "e"]);
-        await store.put(of("f", "acc_3", 6), limit);
+        await put(store, of("f", "acc_3", 6), limit);
         const kept = await keptOf(["a", "b", "d", "e", "f"]);
         expect(kept).toContain("f");
         expect(kept).toHaveLength(4);
@@ -149,7 +149,7 @@ export function replyStoreContract(
           limit,
         );
         const large = { accountId: "acc_3", keptAt: 5, body: bodyOf(2 * place + 100) };
-        expect(await store.put(replyOf("large", large), limit)).toBe(3);
+        expect(await put(store, replyOf("large", large), limit)).toBe(3);
         expect(await keptOf(["large"])).toEqual(["large"]);
       });
 
@@ -161,7 +161,7 @@ export function replyStoreContract(
         );
         await store.prune(2, 10);
         await putAll([of("a", "acc_1", 3), of("b", "acc_2", 4), of("c", "acc_2", 5)], limit);
-        for (let count = 0; count < 5; count += 1) await store.put(of("a", "acc_1", 3), limit);
+        for (let count = 0; count < 5; count += 1) await put(store, of("a", "acc_1", 3), limit);
         expect(await putAll([of("d", "acc_3", 6), of("e", "acc_3", 7)], limit)).toBe(1);
         expect(await keptOf(["a", "b", "c", "d", "e"])).toContain("a");
       });
@@ -180,7 +180,7 @@ export function replyStoreContract(
       const limit = 2 * (replyRowBytes + 100);
       await putAll([replyOf("a", { keptAt: 1 }), replyOf("b", { keptAt: 2 })], limit);
       await store.prune(2, 10);
-      await store.put(replyOf("c", { keptAt: 3 }), limit);
+      await put(store, replyOf("c", { keptAt: 3 }), limit);
       expect(await keptOf(["a", "b", "c"])).toEqual(["b", "c"]);
     });
 
@@ -188,10 +188,22 @@ export function replyStoreContract(
       await putAll([replyOf("a", { accountId: "acc_gone" }), replyOf("b")]);
       await fixture.erase("acc_gone");
       expect(await store.prune(0, 10)).toBe(1);
-      await store.put(replyOf("c", { accountId: "acc_gone" }), roomy);
+      await put(store, replyOf("c", { accountId: "acc_gone" }), roomy);
       expect(await keptOf(["a", "b", "c"])).toEqual(["b"]);
     });
   });
+}
+
+function put(store: ReplyStore, reply: KeptReply, limitBytes: number): Promise<number> {
+  return store.keep({ reply, holder: "req_1", limitBytes });
+}
+
+async function find(store: ReplyStore, id: string): Promise<KeptReply | undefined> {
+  const wanted = { id, holder: "req_2", requestDigest: "digest", olderIds: [], keptAfter: -1 };
+  const answer = await store.claim(wanted);
+  if (answer.kind === "kept") return answer.reply;
+  await store.release(wanted);
+  return undefined;
 }
 
 function replyOf(id: string, values: Partial<KeptReply> = {}): KeptReply {

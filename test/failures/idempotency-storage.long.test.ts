@@ -127,11 +127,11 @@ test.each([
     const plain = await gateway.post("/v1/chat/completions", chat("count: 5"));
     expect(plain.status).toBe(200);
     await plain.text();
-    // Running calls can still be joined and complete.
-    const joined = send(bench, "running", streamedChat("count: 60"));
+    // Running calls complete, and their repeats wait for them.
+    const waiting = send(bench, "running", streamedChat("count: 60"));
     const text = await running.readAll();
     expect(parseStream(text).isDone).toBe(true);
-    expect(await joined).toEqual({ status: 200, isReplayed: true, text });
+    expect(await waiting).toEqual({ status: 200, isReplayed: true, text });
     // The answer could not be stored, but the call is not repeated either.
     const repeated = await send(bench, "running", streamedChat("count: 60"));
     expect(repeated).toEqual({ status: 200, isReplayed: true, text });

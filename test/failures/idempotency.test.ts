@@ -242,7 +242,6 @@ describe("an Idempotency-Key", () => {
       too_large: 0,
       evicted: 0,
       replayed: 2,
-      joined: 0,
     });
   });
 

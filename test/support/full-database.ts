@@ -70,6 +70,6 @@ async function addReplies({ replies }: SqliteStores): Promise<void> {
     const body = new Uint8Array(index * 50).fill(index);
     const accountId = `acct_${index % 7}`;
     const kept = { id: `kept_${index}`, accountId, requestDigest: "d", keptAt: index, body };
-    await replies.put(kept, 1e9);
+    await replies.keep({ reply: kept, holder: "req_1", limitBytes: 1e9 });
   }
 }

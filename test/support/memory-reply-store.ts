@@ -1,20 +1,77 @@
-import { sizeOfReply, type KeptReply, type ReplyStore } from "../../src/store/store.ts";
+import type { Clock } from "../../src/domain/clock.ts";
+import {
+  doubtMs,
+  sizeOfReply,
+  type AnsweredClaim,
+  type ClaimAnswer,
+  type HeldClaim,
+  type KeptReply,
+  type ReplyStore,
+  type WantedClaim,
+} from "../../src/store/store.ts";
 
-/** Replies in memory. */
+interface MemoryReplyStoreOptions {
+  readonly isErased?: (accountId: string) => boolean;
+  readonly clock?: Pick<Clock, "now">;
+}
+
+interface Claim {
+  readonly holder: string;
+  readonly requestDigest: string;
+  doubtedAt: number | undefined;
+}
+
+/** Claims and replies in memory. */
 export class MemoryReplyStore implements ReplyStore {
   readonly #replies = new Map<string, KeptReply>();
+  readonly #claims = new Map<string, Claim>();
   readonly #isErased: (accountId: string) => boolean;
+  readonly #now: () => number;
 
-  constructor(isErased: (accountId: string) => boolean = () => false) {
+  constructor({ isErased = () => false, clock }: MemoryReplyStoreOptions = {}) {
     this.#isErased = isErased;
+    this.#now = () => clock?.now() ?? 0;
   }
 
-  find(id: string): Promise<KeptReply | undefined> {
-    return Promise.resolve(this.#replies.get(id));
+  /** Calls that somebody makes. */
+  get claims(): number {
+    return this.#claims.size;
   }
 
-  put(reply: KeptReply, limitBytes: number): Promise<number> {
-    if (this.#isErased(reply.accountId)) return Promise.resolve(0);
+  claim(wanted: WantedClaim): Promise<ClaimAnswer> {
+    return Promise.resolve(this.#claim(wanted));
+  }
+
+  #claim({ id, olderIds, keptAfter, holder, requestDigest }: WantedClaim): ClaimAnswer {
+    const replies = [id, ...olderIds].flatMap((one) => this.#replies.get(one) ?? []);
+    const reply = replies.find(({ keptAt }) => keptAt > keptAfter);
+    if (reply !== undefined) return { kind: "kept", reply };
+    const claim = this.#claims.get(id);
+    const isOver = claim?.doubtedAt !== undefined && this.#now() - claim.doubtedAt > doubtMs;
+    if (claim === undefined || isOver) {
+      this.#claims.set(id, { holder, requestDigest, doubtedAt: undefined });
+      return { kind: "yours" };
+    }
+    claim.doubtedAt ??= this.#now();
+    return { kind: claim.requestDigest === requestDigest ? "running" : "reused" };
+  }
+
+  confirm(claims: readonly HeldClaim[]): Promise<void> {
+    for (const { id, holder } of claims) {
+      const claim = this.#claims.get(id);
+      if (claim?.holder === holder) claim.doubtedAt = undefined;
+    }
+    return Promise.resolve();
+  }
+
+  release({ id, holder }: HeldClaim): Promise<void> {
+    if (this.#claims.get(id)?.holder === holder) this.#claims.delete(id);
+    return Promise.resolve();
+  }
+
+  async keep({ reply, holder, limitBytes }: AnsweredClaim): Promise<number> {
+    await this.release({ id: reply.id, holder });
+    if (this.#isErased(reply.accountId)) return 0;
     this.#replies.set(reply.id, reply);
     let removed = 0;
     while (sumOf(this.#replies.values()) > limitBytes) {
@@ -23,7 +80,7 @@ export class MemoryReplyStore implements ReplyStore {
       this.#replies.delete(oldest.id);
       removed += 1;
     }
-    return Promise.resolve(removed);
+    return removed;
   }
 
   prune(before: number, limit: number): Promise<number> {

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../src/domain/clock.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
-import { ValkeyJoins } from "../../src/store/coordinator/valkey/joins/valkey-joins.ts";
 import { keySlot } from "../../src/store/coordinator/valkey/connection/key-slot.ts";
 import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-limits.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
@@ -34,11 +33,10 @@ describeWithValkey(() => {
     ["TLS", startWithTls],
     ["three servers of a cluster", startCluster],
     ["Sentinel", startWithSentinel],
-  ])("limits, places and joins are shared through %s", async (_form, start) => {
+  ])("limits and places are shared through %s", async (_form, start) => {
     await using form = await start();
     await checkLimits(form);
     await checkPlaces(form);
-    await checkJoins(form);
     await checkRefusals(form);
   });
 
@@ -162,21 +160,4 @@ async function checkPlaces(form: ValkeyForm): Promise<void> {
   while (held < 7) held += await enter();
   expect(held).toBe(7);
   expect(await enter()).toBe(0);
-}
-
-async function checkJoins(form: ValkeyForm): Promise<void> {
-  const connections = [await connectTo(form, form), await connectTo(form, form)];
-  const [one, other] = connections.map(
-    (connection, index) =>
-      new ValkeyJoins({ connection, clock: systemClock, process: `process ${index}` }),
-  );
-  if (one === undefined || other === undefined) throw new Error("two processes are needed");
-  const request = { id: "repeated", requestDigest: "content" };
-  expect(await one.claim(request)).toBe("owner");
-  const waiting = other.claim(request);
-  await until(() => true);
-  one.release(request.id);
-  expect(await waiting).toBe("ended");
-  for (const joins of [one, other]) joins.close();
-  for (const connection of connections) connection.close();
 }

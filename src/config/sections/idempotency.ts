@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { IdempotencySettings } from "../../domain/idempotency-settings.ts";
-import { duration, size } from "../../settings/values.ts";
+import { duration, size, wholeNumber } from "../../settings/values.ts";
 
 /** An answer is stored with its headers and a seal, so the store must hold more than one answer. */
 const leastAnswersStored = 2;
@@ -8,15 +8,15 @@ const leastAnswersStored = 2;
 export const idempotencySchema = z
   .strictObject({
     answer_limit: size({
-      about: "Largest stored answer. A call with a larger one cannot be joined or repeated.",
+      about: "Largest stored answer. A call with a larger one cannot be repeated.",
       min: "1KiB",
       max: "64MiB",
       initial: "1MiB",
     }),
     memory_limit: size({
       about:
-        "Memory for streamed answers in progress that other callers can join. An answer " +
-        "without room counts as too large, and its slower readers are cut off.",
+        "Memory for answers that are to be stored: streams in progress, and answers that wait " +
+        "for the database. An answer without room counts as too large.",
       min: "1MiB",
       max: "64GiB",
       initial: "256MiB",
@@ -28,6 +28,14 @@ export const idempotencySchema = z
       min: "1MiB",
       max: "1024GiB",
       initial: "256MiB",
+    }),
+    waiting_limit: wholeNumber({
+      about:
+        "Most calls of a process that wait for the answer of an equal one; those of an account " +
+        "take at most half. Further ones get 409 at once.",
+      min: 2,
+      max: 100_000,
+      initial: 256,
     }),
     keep: duration({
       about: "How long answers are stored.",
@@ -49,4 +57,5 @@ export const idempotencySchema = z
     memoryLimitBytes: idempotency.memory_limit,
     storageLimitBytes: idempotency.storage_limit,
     keepMs: idempotency.keep,
+    waitingLimit: idempotency.waiting_limit,
   }));

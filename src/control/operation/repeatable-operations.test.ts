@@ -210,19 +210,20 @@ function pausingErasure(accountId: string) {
   return { ask, stopped: stopped.promise, goOn: pause.resolve };
 }
 
-test("a joined request gets its answer even if the first caller leaves", async () => {
+test("a repeat runs the request anew if the first caller leaves", async () => {
   const { ask, stopped, goOn } = pausingErasure((await admin.account("doomed")).id);
   const first = new AbortController();
-  const begun = ask(first.signal);
-  const joined = ask();
+  const begun = Promise.allSettled([ask(first.signal)]);
+  const repeat = ask();
   await stopped;
-  first.abort(new Error("the first caller left"));
+  const reason = new Error("the first caller left");
+  first.abort(reason);
   goOn();
-  expect(await joined).toMatchObject({ status: 200, isReplayed: true });
-  expect((await begun).status).toBe(200);
+  expect(await repeat).toMatchObject({ status: 200, isReplayed: false });
+  expect(await begun).toEqual([{ status: "rejected", reason }]);
 });
 
-test("work without a waiting caller is aborted, and starts again for the next one", async () => {
+test("work is aborted when its caller leaves, and starts again for the next one", async () => {
   const { ask, stopped, goOn } = pausingErasure((await admin.account("doomed")).id);
   const [first, second] = [new AbortController(), new AbortController()];
   const ended = Promise.allSettled([first, second].map(({ signal }) => ask(signal)));
@@ -231,10 +232,9 @@ test("work without a waiting caller is aborted, and starts again for the next on
   second.abort(new Error("the second left"));
   const late = ask();
   goOn();
-  const reason = new Error("the second left");
   expect(await ended).toEqual([
-    { status: "rejected", reason },
-    { status: "rejected", reason },
+    { status: "rejected", reason: new Error("the first left") },
+    { status: "rejected", reason: new Error("the second left") },
   ]);
   expect(await late).toMatchObject({ status: 200, isReplayed: false });
 });

@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isObject } from "../../domain/json-object.ts";
-import { Once } from "../../idempotency/once.ts";
+import { abortable } from "../../domain/waiting/abortable.ts";
 import {
   namesOfReply,
   nameRequest,
   type AllRequestNames,
 } from "../../idempotency/request-names.ts";
 import { openReply, sealReply } from "../../idempotency/seal.ts";
-import { SharedWork } from "../../idempotency/shared/shared-work.ts";
 import type { ControlView, StoredReply } from "../../store/control-store.ts";
 import type { Operation, OperationInput, ReplyKeeper } from "./operation.ts";
 import type { RunServices } from "../services.ts";
@@ -32,8 +31,13 @@ export interface Answered {
   readonly isReplayed: boolean;
 }
 
-/** The signal fires when no request waits for the answer any more. */
-type Work = (replies: ReplyKeeper, signal: AbortSignal) => Promise<unknown>;
+type Work = (replies: ReplyKeeper) => Promise<unknown>;
+
+/** A request that runs in this process. */
+interface RunningRequest {
+  readonly requestDigest: string;
+  readonly ended: Promise<void>;
+}
 
 /**
  * Runs a change once for all requests of one principal with one idempotency key, and stores its
@@ -41,31 +45,51 @@ type Work = (replies: ReplyKeeper, signal: AbortSignal) => Promise<unknown>;
  */
 export class RepeatableOperations {
   readonly #services: RunServices;
-  readonly #once: Once<StoredReply, SharedWork<Answered>>;
+  readonly #running = new Map<string, RunningRequest>();
 
   constructor(services: RunServices) {
     this.#services = services;
-    this.#once = new Once({
-      find: (names) => services.store.read((view) => this.#find(view, names)),
-      keyReused,
-    });
   }
 
   async run(request: RepeatableRequest, work: Work): Promise<Answered> {
     const names = namesOf(request, this.#services);
-    const { signal } = request.call;
-    const answered = await this.#once.answer<Answered>({
-      names,
-      begin: (onEnd) =>
-        new SharedWork({
-          run: (all) => this.#change(request, names, (replies) => work(replies, all)),
-          onEnd,
-        }),
-      wait: (shared) => shared.wait({}, signal),
-      open: (reply) => this.#open(reply, names),
-      asReplayed: (answered) => ({ ...answered, isReplayed: true }),
-    });
+    const answered = await this.#inTurn(names, request, () => this.#answer(request, names, work));
     return this.#withReceipt(request.operation, answered);
+  }
+
+  /** Equal requests follow each other, so that the later ones find the answer of the first. */
+  async #inTurn(
+    { id, requestDigest }: AllRequestNames,
+    { call: { signal } }: RepeatableRequest,
+    answer: () => Promise<Answered>,
+  ): Promise<Answered> {
+    for (let other = this.#running.get(id); other !== undefined; other = this.#running.get(id)) {
+      if (other.requestDigest !== requestDigest) throw keyReused();
+      await abortable(other.ended, signal);
+    }
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    this.#running.set(id, { requestDigest, ended });
+    try {
+      return await answer();
+    } finally {
+      this.#running.delete(id);
+      resolve();
+    }
+  }
+
+  async #answer(request: RepeatableRequest, names: AllRequestNames, work: Work): Promise<Answered> {
+    const replay = (reply: StoredReply): Answered => ({
+      ...this.#open(reply, names),
+      isReplayed: true,
+    });
+    const known = await this.#services.store.read((view) => this.#find(view, names));
+    if (known !== undefined) return replay(known);
+    try {
+      return await this.#change(request, names, work);
+    } catch (error) {
+      if (error instanceof AnsweredElsewhere) return replay(error.reply);
+      throw error;
+    }
   }
 
   /**
@@ -90,7 +114,7 @@ export class RepeatableOperations {
     const keeper: ReplyKeeper = {
       expectNone: async (transaction) => {
         const stored = await this.#find(transaction, names);
-        if (stored !== undefined) throw this.#once.answeredElsewhere(stored);
+        if (stored !== undefined) throw new AnsweredElsewhere(stored);
       },
       keep: async (transaction, answer) => {
         await transaction.replies.put(this.#toReply(operation, names, answer));
@@ -139,6 +163,16 @@ export class RepeatableOperations {
     }
     const text = openReply(reply.body, { names, purpose }).toString("utf8");
     return { status: reply.status, body: JSON.parse(text), isReplayed: false };
+  }
+}
+
+/** Another process has answered the request since it was looked for. */
+class AnsweredElsewhere extends Error {
+  readonly reply: StoredReply;
+
+  constructor(reply: StoredReply) {
+    super("another process has answered the request");
+    this.reply = reply;
   }
 }
 

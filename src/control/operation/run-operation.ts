@@ -35,8 +35,8 @@ export function createRunOperation(services: RunServices): RunOperation {
         return { status: operation.status, body, isReplayed: false };
       }
       checkIdempotencyKey(key);
-      return await repeatable.run({ key, operation, ...input }, (replies, signal) =>
-        operation.run({ ...input, call: { ...input.call, replies, signal } }),
+      return await repeatable.run({ key, operation, ...input }, (replies) =>
+        operation.run({ ...input, call: { ...input.call, replies } }),
       );
     } catch (error) {
       throw fromStorageError(error, request.body);

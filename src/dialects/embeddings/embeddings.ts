@@ -18,7 +18,7 @@ const mostWholeNumbers = 32 * 1024;
 
 /** `POST /v1/embeddings` */
 export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promise<Reply> {
-  const { settings, sharing } = parts;
+  const { settings, keeping } = parts;
   const decode = createTokenDecoder();
   return async (plain) => {
     const { call, bodyBytes, mark, value } = await readCall(plain);
@@ -27,22 +27,20 @@ export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promis
       decode(inputs, settings().decodedLimitBytes);
     const embedding = { request, bodyBytes, decodeTokens };
     const named = { endpoint: "embeddings", kind: "embedding", alias: request.model } as const;
-    // Shared answers are kept as a whole.
-    const isShared = mark !== undefined;
-    return sharing.whole({ call, mark, ...named }, (run) =>
-      reply(embedding, { call: run, isShared }, parts),
-    );
+    const isKept = mark !== undefined;
+    return keeping.whole({ call, mark, ...named }, () => reply(embedding, { call, isKept }, parts));
   };
 }
 
 interface RunningReply {
   readonly call: KeyCall & Call;
-  readonly isShared: boolean;
+  /** Kept answers are written as a whole. */
+  readonly isKept: boolean;
 }
 
 async function reply(
   embedding: EmbeddingCall,
-  { call, isShared }: RunningReply,
+  { call, isKept }: RunningReply,
   { services, settings }: HandlerParts,
 ): Promise<Reply> {
   const { answerMemory: memory } = call;
@@ -50,7 +48,7 @@ async function reply(
     const started = await runEmbeddings(call, embedding, services);
     const headers = servedHeaders(started, call.snapshot.routing);
     const text = textOf(started, embedding.request, memory);
-    if (isShared || countNumbers(started.answer.vectors) <= mostWholeNumbers) {
+    if (isKept || countNumbers(started.answer.vectors) <= mostWholeNumbers) {
       const body = await wholeOf(text);
       memory.release();
       return jsonTextReply(body, headers);

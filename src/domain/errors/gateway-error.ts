@@ -135,6 +135,12 @@ export const gatewayErrors = {
     code: "idempotency_key_reused",
     when: "The `Idempotency-Key` belongs to another call.",
   },
+  idempotency_key_in_use: {
+    status: 409,
+    type: "invalid_request_error",
+    code: "idempotency_key_in_use",
+    when: "A call with this `Idempotency-Key` still runs; repeat it later.",
+  },
   answer_not_kept: {
     status: 409,
     type: "invalid_request_error",

@@ -96,6 +96,7 @@ const rulesOfRows: Partial<Record<GatewayError["rowName"], RefusalRule>> = {
   context_length_exceeded: "context_window",
   answer_mismatch: "answer_mismatch",
   idempotency_key_conflict: "idempotency_key",
+  idempotency_key_in_use: "idempotency_key",
   answer_not_kept: "idempotency_key",
   deadline_exceeded: "deadline",
 };

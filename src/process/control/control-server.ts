@@ -187,7 +187,7 @@ export class ControlServer implements AsyncDisposable {
     const { keys, replies, lastUse, renewal } = this.storage;
     return {
       keys,
-      replies,
+      claims: replies,
       reports: { admitted: (since) => this.#admitted(since) },
       noteUse: (publicId, at) => lastUse.note(publicId, at),
       renewDigest: (secret) => renewal.note(secret),

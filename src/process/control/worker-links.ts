@@ -174,8 +174,10 @@ export class WorkerLinks {
         for (const [publicId, at] of uses) port.noteUse(publicId, at);
       },
       "keys.outdated": (secret) => port.renewDigest(secret),
-      "replies.find": (id) => port.replies.find(id),
-      "replies.put": ({ reply, limitBytes }) => port.replies.put(reply, limitBytes),
+      "claims.claim": (wanted) => port.claims.claim(wanted),
+      "claims.confirm": (held) => port.claims.confirm(held),
+      "claims.release": (held) => port.claims.release(held),
+      "claims.keep": (answered) => port.claims.keep(answered),
       "usage.admitted": (since) => port.reports.admitted(since),
       "usage.insert": (records) => usage.insert(records),
       refused: (refusal) => port.recordRefusal(refusal),

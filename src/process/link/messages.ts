@@ -3,8 +3,14 @@ import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { HealthHint } from "../../routing/health/target-health.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
-import type { ClaimDecision, ClaimedRequest, HeldClaim } from "../../store/joins.ts";
-import type { KeptReply, KeyChanges, RenewedSecret } from "../../store/store.ts";
+import type {
+  AnsweredClaim,
+  ClaimAnswer,
+  HeldClaim,
+  KeyChanges,
+  RenewedSecret,
+  WantedClaim,
+} from "../../store/store.ts";
 import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type { LeaseId } from "../../store/coordinator/leases/lease-account.ts";
 import type { WireLease, WireRest } from "./lease-wire.ts";
@@ -83,15 +89,6 @@ export type LimitMessages = {
 
 export type CallTokens = readonly [callId: string, tokens: number];
 
-/** Decides which of several workers runs a call that may be repeated. */
-export type JoinMessages = {
-  /** Answered at once, or when another worker has finished the call. */
-  readonly "joins.claim": { readonly ask: ClaimedRequest; readonly answer: ClaimDecision };
-  /** Gives a claim back, or ends the wait for it. */
-  readonly "joins.release": { readonly ask: string };
-  readonly "joins.unsaved": { readonly ask: string };
-};
-
 /** Places of pools, upstreams and targets, which one of several workers asks for. */
 export type PlaceMessages = {
   /** Answered when the call has a place, or is refused. */
@@ -149,7 +146,6 @@ export type HandoverMessages = {
 export type CoordinationMessages = LimitMessages &
   PlaceMessages &
   RoutingMessages &
-  JoinMessages &
   HandoverMessages;
 
 /** Small messages that calls wait for, sent as JSON. */
@@ -165,9 +161,6 @@ export const jsonKinds: ReadonlySet<string> = new Set<
   "limits.use",
   "limits.settle",
   "limits.heard",
-  "joins.claim",
-  "joins.release",
-  "joins.unsaved",
   "places.enter",
   "places.settle",
   "places.leave",
@@ -188,11 +181,10 @@ export type WorkerMessages = CoordinationMessages & {
   /** Times of use by public id, in milliseconds since the epoch. */
   readonly "keys.used": { readonly ask: ReadonlyMap<string, number> };
   readonly "keys.outdated": { readonly ask: RenewedSecret };
-  readonly "replies.find": { readonly ask: string; readonly answer: KeptReply | undefined };
-  readonly "replies.put": {
-    readonly ask: { readonly reply: KeptReply; readonly limitBytes: number };
-    readonly answer: number;
-  };
+  readonly "claims.claim": { readonly ask: WantedClaim; readonly answer: ClaimAnswer };
+  readonly "claims.confirm": { readonly ask: readonly HeldClaim[]; readonly answer: void };
+  readonly "claims.release": { readonly ask: HeldClaim; readonly answer: void };
+  readonly "claims.keep": { readonly ask: AnsweredClaim; readonly answer: number };
   readonly "usage.admitted": {
     /** Milliseconds since the epoch. */
     readonly ask: number;
@@ -210,7 +202,6 @@ export type WorkerMessages = CoordinationMessages & {
 export interface HeldReport {
   readonly limits?: HeldLimits;
   readonly places?: readonly WireHeld[];
-  readonly joins?: readonly HeldClaim[];
 }
 
 /** Sent by control when there are several workers, even if only while one replaces another. */

@@ -136,10 +136,11 @@ export class ControlLink {
       keys: {
         loadKeys: (since, limit) => this.#ask((link) => link.ask("keys.load", { since, limit })),
       },
-      replies: {
-        find: (id) => this.#ask((link) => link.ask("replies.find", id)),
-        put: (reply, limitBytes) =>
-          this.#ask((link) => link.ask("replies.put", { reply, limitBytes })),
+      claims: {
+        claim: (wanted) => this.#ask((link) => link.ask("claims.claim", wanted)),
+        confirm: (held) => this.#ask((link) => link.ask("claims.confirm", held)),
+        release: (held) => this.#ask((link) => link.ask("claims.release", held)),
+        keep: (answered) => this.#ask((link) => link.ask("claims.keep", answered)),
       },
       reports: { admitted: (since) => this.#ask((link) => link.ask("usage.admitted", since)) },
       noteUse: (publicId, at) => this.#noteUse(publicId, at),

@@ -12,7 +12,6 @@ import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
-import { RemoteJoins } from "./coordination/remote-joins.ts";
 import type { SharedRouting } from "./coordination/shared-routing.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
@@ -61,7 +60,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   #listener: Listener | undefined;
 
   constructor(options: DataServerOptions) {
-    const { config, control, clock, telemetry, peppers, randomBytes, coordination } = options;
+    const { config, control, clock, telemetry, peppers, randomBytes } = options;
     this.#options = options;
     this.#config = config;
     this.#edge = buildEdge(config);
@@ -77,13 +76,13 @@ export class DataServer implements DataPort, AsyncDisposable {
     this.sharing = shared === undefined ? linkedRouting(options) : undefined;
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
-      ...this.#services,
-      store: control.replies,
+      store: control.claims,
+      clock,
+      running: this.#running,
       peppers,
       random: randomBytes,
       settings: () => this.#config.idempotency,
       onAnswer: telemetry.metrics.answered,
-      joins: shared?.joins ?? (coordination && new RemoteJoins(coordination)),
     });
     this.#followConfig();
     // Control reports the places of several workers.
@@ -292,7 +291,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   #routes(): RouteTable {
     const { surfaces } = this.#options.overrides;
     const settings = () => buildApiSettings(this.#config);
-    const parts = { services: this.#services, settings, sharing: this.#repeatable };
+    const parts = { services: this.#services, settings, keeping: this.#repeatable };
     const whyNotReady = (): string | undefined => this.whyNotReady();
     const lack = (): string | undefined => howDegraded(this.#keyRing);
     return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));

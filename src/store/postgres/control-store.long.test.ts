@@ -1,10 +1,14 @@
 import { controlStoreContract } from "../../../test/contracts/control-store-contract.ts";
 import { keyStoreContract } from "../../../test/contracts/key-store-contract.ts";
+import { claimsContract } from "../../../test/contracts/claims-contract.ts";
 import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
+import { sql } from "kysely";
 import { describeWithPostgres } from "../../../test/support/postgres-databases.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
+import type { PostgresConnection } from "./connection/connection.ts";
+import { serverTime } from "./replica-store.ts";
 
 describeWithPostgres(({ connect }) => {
   controlStoreContract("PostgreSQL", async () => new SqlControlStore(await connect()));
@@ -21,8 +25,28 @@ describeWithPostgres(({ connect }) => {
     const connection = await connect();
     const control = new SqlControlStore(connection);
     return {
-      store: new SqlReplyStore(connection.inLane("replies")),
+      store: repliesOf(connection),
       erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),
     };
   });
+
+  claimsContract("PostgreSQL", async () => {
+    const connection = await connect();
+    return {
+      store: repliesOf(connection),
+      pass: (durationMs) =>
+        connection.change(async (queries) => {
+          const doubtedAt = sql<number>`doubted_at - ${durationMs}::bigint`;
+          await queries.updateTable("callClaims").set({ doubtedAt }).execute();
+        }),
+    };
+  });
 });
+
+function repliesOf(connection: PostgresConnection): SqlReplyStore {
+  return new SqlReplyStore({
+    replies: connection.inLane("replies"),
+    claims: connection.inLane(undefined),
+    now: () => serverTime,
+  });
+}

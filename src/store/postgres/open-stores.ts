@@ -7,7 +7,7 @@ import { SqlReplyStore } from "../repositories/reply-store.ts";
 import { SqlUsageReports } from "../repositories/usage/usage-reports.ts";
 import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import type { DroppedRows } from "../store.ts";
-import { PostgresReplicaStore } from "./replica-store.ts";
+import { PostgresReplicaStore, serverTime } from "./replica-store.ts";
 import { PostgresConnection, type PostgresOptions } from "./connection/connection.ts";
 import { isFaultOfData } from "./connection/postgres-trouble.ts";
 
@@ -31,7 +31,11 @@ export function openStores(url: string, clock: Clock, options: StoreOptions) {
     control: new SqlControlStore(connection),
     keys: new SqlKeyStore(connection.inLane("entities"), clock),
     usage: new SqlUsageStore(usage, { isFaultOfData, onDropped }),
-    replies: new SqlReplyStore(connection.inLane("replies")),
+    replies: new SqlReplyStore({
+      replies: connection.inLane("replies"),
+      claims: connection.inLane(undefined),
+      now: () => serverTime,
+    }),
     reports: new SqlUsageReports(usage),
     replicas: new PostgresReplicaStore(connection, { url }, clock),
   };

@@ -10,7 +10,7 @@ import { NoticeListener, tellReplicas } from "./connection/notices.ts";
 import type { PoolOptions } from "./connection/pool.ts";
 
 /** The clocks of gateways differ. */
-const serverTime = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+export const serverTime = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /** The gateways on a PostgreSQL database. */
 export class PostgresReplicaStore implements ReplicaStore {

@@ -228,6 +228,15 @@ const replies = `
   CREATE INDEX call_replies_by_age ON call_replies (kept_at);
   CREATE INDEX call_replies_by_account ON call_replies (account_id, kept_at);
 
+  -- Times by the clock of the server.
+  CREATE TABLE call_claims (
+    id ${text} NOT NULL PRIMARY KEY,
+    holder ${text} NOT NULL,
+    request_digest ${text} NOT NULL,
+    claimed_at bigint NOT NULL,
+    doubted_at bigint
+  );
+
   CREATE TABLE call_replies_sum (bytes bigint NOT NULL);
 
   CREATE TABLE call_reply_shares (account_id ${text} NOT NULL PRIMARY KEY, bytes bigint NOT NULL);

@@ -1,5 +1,14 @@
-import type { SelectQueryBuilder } from "kysely";
-import { sizeOfReply, type KeptReply, type ReplyStore } from "../store.ts";
+import { sql, type RawBuilder, type SelectQueryBuilder } from "kysely";
+import {
+  doubtMs,
+  sizeOfReply,
+  type AnsweredClaim,
+  type ClaimAnswer,
+  type HeldClaim,
+  type KeptReply,
+  type ReplyStore,
+  type WantedClaim,
+} from "../store.ts";
 import type { SqlConnection } from "./connection.ts";
 import { isErased } from "./control/accounts.ts";
 import { present } from "./row.ts";
@@ -8,38 +17,74 @@ import type { Queries, Tables } from "./tables.ts";
 /** Rows removed in one transaction, few enough that others do not wait long. */
 const removedAtOnce = 200;
 
-/** Replayable answers to calls, in a database. */
+/** Longer than any call runs. */
+const claimsKeptMs = 7 * 86_400_000;
+
+/** How a database changes claims and replies. */
+export interface ReplyConnections {
+  /** One change at a time, because the sums of sizes are read before they are written. */
+  readonly replies: Pick<SqlConnection, "read" | "change">;
+  /** Changes side by side: a claim is decided by its row alone. */
+  readonly claims: Pick<SqlConnection, "read" | "change">;
+  /** Milliseconds since the epoch, by one clock for all processes. */
+  readonly now: () => RawBuilder<number>;
+}
+
+/** Claims of calls and their replayable answers, in a database. */
 export class SqlReplyStore implements ReplyStore {
-  readonly #connection: Pick<SqlConnection, "read" | "change">;
+  readonly #connections: ReplyConnections;
 
-  constructor(connection: Pick<SqlConnection, "read" | "change">) {
-    this.#connection = connection;
+  constructor(connections: ReplyConnections) {
+    this.#connections = connections;
   }
 
-  find(id: string): Promise<KeptReply | undefined> {
-    return this.#connection.read(async (queries) => {
-      const row = await queries
-        .selectFrom("callReplies")
-        .select(["id", "accountId", "requestDigest", "keptAt", "body"])
-        .where("id", "=", id)
-        .executeTakeFirst();
-      return row && present(row);
-    });
+  /** Who waits for another holder only reads. */
+  async claim(wanted: WantedClaim): Promise<ClaimAnswer> {
+    const { claims, now } = this.#connections;
+    return (
+      (await claims.read((queries) => look(queries, wanted, now()))) ??
+      (await claims.change((queries) => take(queries, wanted, now())))
+    );
   }
 
-  async put(reply: KeptReply, limitBytes: number): Promise<number> {
+  async confirm(held: readonly HeldClaim[]): Promise<void> {
+    await this.#connections.claims.change((queries) =>
+      queries
+        .updateTable("callClaims")
+        .set({ doubtedAt: null })
+        .where("doubtedAt", "is not", null)
+        .where("id", "in", idsOf(held))
+        .where("holder", "in", holdersOf(held))
+        .execute(),
+    );
+  }
+
+  async release(claim: HeldClaim): Promise<void> {
+    await this.#connections.claims.change((queries) => endClaim(queries, claim));
+  }
+
+  async keep({ reply, holder, limitBytes }: AnsweredClaim): Promise<number> {
     let removed = 0;
     let turn: Turn;
     do {
       // In batches, because a large reply may evict thousands of small ones.
-      turn = await this.#connection.change((queries) => putIfRoom(queries, reply, limitBytes));
+      turn = await this.#connections.replies.change(async (queries) => {
+        const put = await putIfRoom(queries, reply, limitBytes);
+        if (put.isDone) await endClaim(queries, { id: reply.id, holder });
+        return put;
+      });
       removed += turn.removed;
     } while (!turn.isDone);
     return removed;
   }
 
   prune(before: number, limit: number): Promise<number> {
-    return this.#connection.change(async (queries) => {
+    const { replies: connection, now } = this.#connections;
+    return connection.change(async (queries) => {
+      await queries
+        .deleteFrom("callClaims")
+        .where("claimedAt", "<", sql<number>`${now()} - ${claimsKeptMs}`)
+        .execute();
       const replies = queries.selectFrom("callReplies").select("id");
       const removed = await remove(queries, replies.where("keptAt", "<", before).limit(limit));
       if (removed === limit) return removed;
@@ -48,6 +93,98 @@ export class SqlReplyStore implements ReplyStore {
       return removed + (await remove(queries, erased));
     });
   }
+}
+
+/** Undefined: the claim is free, or must be put in doubt. */
+async function look(
+  queries: Queries,
+  wanted: WantedClaim,
+  now: RawBuilder<number>,
+): Promise<ClaimAnswer | undefined> {
+  const reply = await findReply(queries, wanted);
+  if (reply !== undefined) return { kind: "kept", reply };
+  const claim = await queries
+    .selectFrom("callClaims")
+    .select("requestDigest")
+    .select(sql<number>`${now} - doubted_at`.as("doubtedMs"))
+    .where("id", "=", wanted.id)
+    .executeTakeFirst();
+  if (claim === undefined) return undefined;
+  if (claim.doubtedMs === null || claim.doubtedMs > doubtMs) return undefined;
+  return runsElsewhere(claim, wanted);
+}
+
+function runsElsewhere(
+  claim: { readonly requestDigest: string } | undefined,
+  { requestDigest }: WantedClaim,
+): ClaimAnswer {
+  const isEqual = claim === undefined || claim.requestDigest === requestDigest;
+  return { kind: isEqual ? "running" : "reused" };
+}
+
+async function take(
+  queries: Queries,
+  wanted: WantedClaim,
+  now: RawBuilder<number>,
+): Promise<ClaimAnswer> {
+  const { id, holder, requestDigest } = wanted;
+  const facts = { holder, requestDigest, claimedAt: now, doubtedAt: null };
+  const taken = await queries
+    .insertInto("callClaims")
+    .values({ id, ...facts })
+    .onConflict((conflict) =>
+      conflict
+        .column("id")
+        .doUpdateSet(facts)
+        .where("callClaims.doubtedAt", "<", sql<number>`${now} - ${doubtMs}`),
+    )
+    .returning("id")
+    .executeTakeFirst();
+  if (taken === undefined) {
+    const doubted = await queries
+      .updateTable("callClaims")
+      .set({ doubtedAt: sql<number>`coalesce(doubted_at, ${now})` })
+      .where("id", "=", id)
+      .returning("requestDigest")
+      .executeTakeFirst();
+    return runsElsewhere(doubted, wanted);
+  }
+  // After the claim, so that the answer of its last holder is not missed.
+  const reply = await findReply(queries, wanted);
+  if (reply === undefined) return { kind: "yours" };
+  await endClaim(queries, wanted);
+  return { kind: "kept", reply };
+}
+
+async function findReply(
+  queries: Queries,
+  { id, olderIds, keptAfter }: WantedClaim,
+): Promise<KeptReply | undefined> {
+  const row = await queries
+    .selectFrom("callReplies")
+    .select(["id", "accountId", "requestDigest", "keptAt", "body"])
+    .where("id", "in", [id, ...olderIds])
+    .where("keptAt", ">", keptAfter)
+    .orderBy("keptAt", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row && present(row);
+}
+
+async function endClaim(queries: Queries, { id, holder }: HeldClaim): Promise<void> {
+  await queries
+    .deleteFrom("callClaims")
+    .where("id", "=", id)
+    .where("holder", "=", holder)
+    .execute();
+}
+
+function idsOf(claims: readonly HeldClaim[]): string[] {
+  return claims.map(({ id }) => id);
+}
+
+function holdersOf(claims: readonly HeldClaim[]): string[] {
+  return claims.map(({ holder }) => holder);
 }
 
 async function remove(

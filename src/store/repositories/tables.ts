@@ -31,6 +31,7 @@ export interface Tables {
   auditAnchor: AuditAnchorRow;
   installation: InstallationRow;
   callReplies: CallReplyRow;
+  callClaims: CallClaimRow;
   callRepliesSum: { bytes: number };
   callReplyShares: { accountId: string; bytes: number };
   replicas: ReplicaRow;
@@ -39,6 +40,16 @@ export interface Tables {
   usageSums: UsageSumRow;
   /** The time before which single calls, or the sums of hours, were removed. */
   usageHorizons: { step: "call" | "hour"; at: number };
+}
+
+/** Times by the clock of the database. */
+export interface CallClaimRow {
+  id: string;
+  holder: string;
+  requestDigest: string;
+  claimedAt: number;
+  /** Since when another call waits for a sign of the holder. */
+  doubtedAt: number | null;
 }
 
 /** See `ReplicaFacts`. */

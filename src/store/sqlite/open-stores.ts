@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
@@ -41,7 +42,12 @@ export function openStores(path: string, clock: Clock, options: StoreOptions): S
     control: new SqlControlStore(connection),
     keys: new SqlKeyStore(connection, clock),
     usage: new SqlUsageStore(connection, { isFaultOfData, onDropped }),
-    replies: new SqlReplyStore(connection),
+    replies: new SqlReplyStore({
+      replies: connection,
+      claims: connection,
+      // All processes are on one machine.
+      now: () => sql<number>`${clock.now()}`,
+    }),
     reports: new SqlUsageReports(connection),
   };
 }

@@ -1,13 +1,29 @@
+import { sql } from "kysely";
+import { claimsContract } from "../../../test/contracts/claims-contract.ts";
 import { replyStoreContract } from "../../../test/contracts/reply-store-contract.ts";
-import { SqliteConnection } from "./connection/connection.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
+import { SqliteConnection } from "./connection/connection.ts";
+
+function open() {
+  const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
+  const clock = new ManualClock();
+  const now = () => sql<number>`${clock.now()}`;
+  const store = new SqlReplyStore({ replies: connection, claims: connection, now });
+  return { connection, clock, store };
+}
 
 replyStoreContract("SQLite", () => {
-  const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
+  const { connection, store } = open();
   const control = new SqlControlStore(connection);
   return {
-    store: new SqlReplyStore(connection),
+    store,
     erase: (accountId) => control.change(({ accounts }) => accounts.markErased(accountId, 1)),
   };
+});
+
+claimsContract("SQLite", () => {
+  const { clock, store } = open();
+  return { store, pass: (durationMs) => Promise.resolve(clock.advance(durationMs)) };
 });

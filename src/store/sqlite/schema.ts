@@ -235,6 +235,17 @@ const replies = `
   -- The oldest of an account are found without sorting.
   CREATE INDEX call_replies_by_account ON call_replies (account_id, kept_at);
 
+  -- Calls with an Idempotency-Key that are being made.
+  CREATE TABLE call_claims (
+    id TEXT NOT NULL PRIMARY KEY,
+    -- The call that is made.
+    holder TEXT NOT NULL,
+    request_digest TEXT NOT NULL,
+    claimed_at INTEGER NOT NULL,
+    -- Since when another call waits for a sign of the holder.
+    doubted_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+
   -- The size of all stored answers and of each account's, of which the largest is evicted from.
   -- Both are kept by triggers, because scanning large rows is slow.
   CREATE TABLE call_replies_sum (bytes INTEGER NOT NULL) STRICT;

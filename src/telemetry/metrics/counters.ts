@@ -56,7 +56,7 @@ const table = {
   sluice_shed_calls_total: ["Calls refused because the process was overloaded.", "class"],
   sluice_idempotent_answers_total: [
     "Answers to calls with an Idempotency-Key: stored, too_large to store, " +
-      "evicted to make room for others, replayed, or joined while in progress.",
+      "evicted to make room for others, or replayed.",
     "result",
   ],
   sluice_trace_calls_total: [
@@ -69,7 +69,7 @@ const table = {
 type CounterName = keyof typeof table;
 
 export const capacityClasses: readonly CapacityClass[] = ["provisioned", "spillover", "on-demand"];
-const results: readonly AnswerResult[] = ["stored", "too_large", "evicted", "replayed", "joined"];
+const results: readonly AnswerResult[] = ["stored", "too_large", "evicted", "replayed"];
 
 /**
  * Counters with one label whose values are all known. Their series exist from the start, so that

@@ -1,7 +1,6 @@
 import type { Config } from "../../../config/config.ts";
 import type { CapacityOptions } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import { MemoryJoins } from "../../../store/coordinator/memory/joins.ts";
 import { KeyRing } from "../../../keys/key-ring.ts";
 import type { KeyStore, PastAdmission } from "../../../store/store.ts";
 import type { UsageReports } from "../../../store/usage-reports.ts";
@@ -12,7 +11,6 @@ import type { ControlMessages, CoordinationMessages, WorkerMessages } from "../.
 import { restoreWindows } from "../../wiring/restore-windows.ts";
 import { Handover, handoverHandlers } from "./handover.ts";
 import { HealthHints } from "./health-hints.ts";
-import { joinHandlers } from "./join-handlers.ts";
 import { byMostKnown, knows, Member, numberIn, type MemberLink } from "./member.ts";
 import { PlaceCoordination, type PlaceConfig } from "./place-coordination.ts";
 import { SharedLimits, type LimitBounds } from "./shared-limits.ts";
@@ -67,7 +65,6 @@ export class Coordination {
   readonly #ready = Promise.withResolvers<void>();
   #hasBegun = false;
   #stopWaiting = (): void => undefined;
-  readonly #joins: MemoryJoins;
   /** Keys, for their units of pools. */
   readonly #keys: KeyRing;
   readonly #places: PlaceCoordination;
@@ -80,7 +77,6 @@ export class Coordination {
     this.#options = options;
     this.#awaited = new Set(living);
     this.#limits = new SharedLimits({ ...options, workers: () => this.#workers });
-    this.#joins = new MemoryJoins(clock);
     this.#keys = new KeyRing({
       store: options.keys,
       clock,
@@ -136,12 +132,8 @@ export class Coordination {
   }
 
   ofWorker(link: () => NotesToWorker): WorkerCoordination {
-    const member = new Member(({ places: held = [], joins: claims = [] }) => {
-      places.adopt(held);
-      joins.restore(claims);
-    });
+    const member = new Member(({ places: held = [] }) => places.adopt(held));
     const limits = this.#limits.ofWorker(member);
-    const joins = this.#joins.ofProcess();
     const hints = this.#hints.ofWorker((hint) => link().tell("health.changed", hint));
     const places = this.#places.newDesk({
       when: (decide) => member.when(decide),
@@ -157,7 +149,6 @@ export class Coordination {
         ...places.handlers,
         ...hints.handlers,
         ...this.#places.routing.handlers,
-        ...joinHandlers(joins, () => member.admitted),
       },
       opened: (opened, hello) => this.#opened(member, opened, hello),
       end: () => {
@@ -165,7 +156,6 @@ export class Coordination {
         limits.end();
         places.end();
         hints.end();
-        joins.end();
         this.#handover?.ended(member);
       },
     };

@@ -1,7 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
 import type { ValkeyConnection } from "../../../store/coordinator/valkey/connection/valkey-connection.ts";
 import type { Fleet } from "../../../store/coordinator/valkey/fleet/fleet.ts";
-import { ValkeyJoins } from "../../../store/coordinator/valkey/joins/valkey-joins.ts";
 import { ValkeyRouting } from "../../worker/coordination/allotted/valkey-routing.ts";
 import type { SharedCoordinator } from "./shared-limit-store.ts";
 
@@ -11,13 +10,5 @@ export function newSharedCoordinator(
   { clock, fleet }: { readonly clock: Clock; readonly fleet: Fleet },
 ): SharedCoordinator & { close(): Promise<void> } {
   const routing = new ValkeyRouting({ connection, clock, fleet });
-  const joins = new ValkeyJoins({ connection, clock, process: fleet.worker });
-  return {
-    routing,
-    joins,
-    async close(): Promise<void> {
-      joins.close();
-      await routing.close();
-    },
-  };
+  return { routing, close: () => routing.close() };
 }

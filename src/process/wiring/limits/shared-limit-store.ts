@@ -1,5 +1,4 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { Joins } from "../../../store/joins.ts";
 import type { LimitStore } from "../../../store/store.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import type { RoutingSharing } from "../build-routing.ts";
@@ -7,7 +6,6 @@ import type { RoutingSharing } from "../build-routing.ts";
 /** What a worker shares with the workers of other gateways besides limits. */
 export interface SharedCoordinator {
   readonly routing: RoutingSharing;
-  readonly joins: Joins;
 }
 
 /** The limits of a worker that shares them with the workers of other gateways. */

@@ -47,5 +47,5 @@ export const smallTables: readonly CopiedTable[] = [
   // Signs of gateways that do not run any more are forgotten by their age.
 ];
 
-/** What the gateways of a database tell each other; those of the copy begin anew. */
-export const leftTables: readonly string[] = ["replicas"];
+/** What concerns the gateways of a database alone; those of the copy begin anew. */
+export const leftTables: readonly string[] = ["replicas", "call_claims"];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { testPeppers } from "../../test/support/test-peppers.ts";
-import { openAnswer, sealAnswer } from "./answer-seal.ts";
-import type { KeptAnswer } from "./shared/answer.ts";
+import { openAnswer, sealAnswer } from "./seal.ts";
+import type { KeptAnswer } from "./answer.ts";
 import { digestOfBody, nameCall, type RepeatableCall } from "./call-names.ts";
 import type { RequestNames } from "./request-names.ts";
 
