@@ -1,5 +1,10 @@
-import type { UsageDimension, UsageStep } from "../domain/usage/usage-report.ts";
-import type { CallOutcome, CapacityClass, UsageRecord } from "../domain/usage/usage.ts";
+import type {
+  UsageDimension,
+  UsageStep,
+  CallOutcome,
+  CapacityClass,
+  UsageRecord,
+} from "../domain/usage/usage.ts";
 import type { Page, PageRequest } from "./control-store.ts";
 
 /** Reads the ledger. Every backend passes `test/contracts/usage-reports-contract.ts`. */

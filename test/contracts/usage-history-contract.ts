@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type UsageStep, usageSteps } from "../../src/domain/usage/usage-report.ts";
-import type { UsageRecord } from "../../src/domain/usage/usage.ts";
+import { type UsageStep, usageSteps, type UsageRecord } from "../../src/domain/usage/usage.ts";
 import type { UsageRetention } from "../../src/store/store.ts";
 import {
   integerOf,

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { InvalidCursor } from "../../src/store/errors.ts";
 import {
+  type UsageRecord,
   type UsageDimension,
   usageDimensions,
   usageSteps,
-} from "../../src/domain/usage/usage-report.ts";
+} from "../../src/domain/usage/usage.ts";
+import { InvalidCursor } from "../../src/store/errors.ts";
 import {
   type CallFilter,
   type UsageFilter,

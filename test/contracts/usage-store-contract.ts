@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { RefusedRows } from "../../src/store/errors.ts";
 import type { UsageRetention } from "../../src/store/store.ts";
-import type { UsageStep } from "../../src/domain/usage/usage-report.ts";
+import type { UsageStep } from "../../src/domain/usage/usage.ts";
 import {
   allTime,
   type Ledger,

@@ -1,9 +1,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { UsageRecord } from "../../src/domain/usage/usage.ts";
+import type { UsageRecord, CallLedger } from "../../src/domain/usage/usage.ts";
 import { Ledger, type LedgerEvents } from "../support/whole-ledger.ts";
-import type { CallLedger } from "../../src/domain/usage/call-ledger.ts";
 import { StorageUnavailable } from "../../src/store/errors.ts";
 import type { UsageStore } from "../../src/store/store.ts";
 import { copySpools } from "../support/ledger-fixtures.ts";

@@ -1,9 +1,13 @@
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import type { OpenedCall, UsageRecord } from "../../src/domain/usage/usage.ts";
+import type {
+  OpenedCall,
+  UsageRecord,
+  CallLedger,
+  RecordFailure,
+} from "../../src/domain/usage/usage.ts";
 import type { LedgerEvents, LedgerFlow } from "./whole-ledger.ts";
-import type { CallLedger, RecordFailure } from "../../src/domain/usage/call-ledger.ts";
 import type { UsageStore } from "../../src/store/store.ts";
 
 export function openedCall(id: string, values: Partial<OpenedCall> = {}): OpenedCall {

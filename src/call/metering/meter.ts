@@ -6,7 +6,14 @@ import type { CallTiming } from "../../domain/tracing/call-timing.ts";
 import type { Model } from "../../domain/model.ts";
 import { boundedUsage } from "../../domain/usage/read-counts.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
-import type { CallOutcome, OpenedCall, TokenUsage, UsageRecord } from "../../domain/usage/usage.ts";
+import type {
+  CallOutcome,
+  OpenedCall,
+  TokenUsage,
+  UsageRecord,
+  CallLedger,
+  RecordFailure,
+} from "../../domain/usage/usage.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
@@ -19,7 +26,6 @@ import type {
 import { mayBeBilled } from "../../routing/retry.ts";
 import { CallPath } from "../call-path.ts";
 import { CallUsage, sourceOf, type CountedUsage } from "./call-usage.ts";
-import type { CallLedger, RecordFailure } from "../../domain/usage/call-ledger.ts";
 import { attemptEndOf } from "../attempts/running-attempt.ts";
 import { timingOf } from "./timing-of.ts";
 

@@ -15,7 +15,7 @@ import { systemClock, type Clock } from "../../domain/clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
-import type { CallLedger } from "../../domain/usage/call-ledger.ts";
+import type { CallLedger } from "../../domain/usage/usage.ts";
 import { openChatStream } from "../chat/chat-call.ts";
 import type { Draining } from "../../admission/capacity/place.ts";
 import { UpstreamPlaces } from "../../admission/places/upstream-places.ts";

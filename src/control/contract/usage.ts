@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { usageSources } from "../../domain/usage/usage.ts";
-import { usageDimensions, usageSteps } from "../../domain/usage/usage-report.ts";
+import { usageSources, usageDimensions, usageSteps } from "../../domain/usage/usage.ts";
 import { idSchema, numberText, pageFields, timeSchema } from "./values.ts";
 
 const time = (about: string) => z.string().max(40).optional().describe(about);

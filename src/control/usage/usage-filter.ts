@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { callQuerySchema } from "../contract/usage.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
-import { type UsageDimension, usageDimensions } from "../../domain/usage/usage-report.ts";
+import { type UsageDimension, usageDimensions } from "../../domain/usage/usage.ts";
 import type { CallFilter } from "../../store/usage-reports.ts";
 import { invalidField } from "../operation/field-error.ts";
 import { listScope } from "../operation/scope.ts";

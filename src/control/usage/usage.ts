@@ -1,4 +1,4 @@
-import type { UsageStep } from "../../domain/usage/usage-report.ts";
+import type { UsageStep } from "../../domain/usage/usage.ts";
 import type { Percentiles, UsageTotal } from "../../store/usage-reports.ts";
 import {
   callDetailSchema,

@@ -1,4 +1,4 @@
-import { keptRouting, readRouting } from "../../domain/usage/kept-routing.ts";
+import { keptRouting, readRouting } from "../../domain/usage/call-routing.ts";
 import { usageSources, type OpenedCall, type UsageRecord } from "../../domain/usage/usage.ts";
 
 /** One record of a call in the spool: a line of JSON. */

@@ -1,7 +1,11 @@
 import { mkdirSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
-import type { CallLedger, RecordFailure } from "../../domain/usage/call-ledger.ts";
-import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
+import type {
+  CallLedger,
+  RecordFailure,
+  OpenedCall,
+  UsageRecord,
+} from "../../domain/usage/usage.ts";
 import { RefusedRows } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
 import { LeftFiles } from "./left-files.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../../domain/clock.ts";
-import type { RecordFailure } from "../../domain/usage/call-ledger.ts";
+import type { RecordFailure } from "../../domain/usage/usage.ts";
 import { createProcessFolder, releaseFolder, type ProcessFolder } from "./process-folder.ts";
 import { Segment, type CallEntry } from "./segment.ts";
 import type { SpoolFiles } from "./spool-files.ts";

@@ -1,4 +1,4 @@
-import type { RecordFailure } from "../../domain/usage/call-ledger.ts";
+import type { RecordFailure } from "../../domain/usage/usage.ts";
 import type { CallEntry } from "./segment.ts";
 import { headerBytes, longestPayloadBytes, sealFrame } from "./frame.ts";
 import { writeRecord, type Delivered, type SpoolRecord } from "./spool-record.ts";

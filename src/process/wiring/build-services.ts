@@ -12,7 +12,7 @@ import { TokenEstimator } from "../../admission/estimate/estimate.ts";
 import { HostProbes, type ConnectProbe } from "../../upstream-client/host-probes.ts";
 import { CountingTargets } from "../../call/counting-targets.ts";
 import { ImageMemory, imageMemoryBytes } from "../../call/images/image-memory.ts";
-import type { CallLedger } from "../../domain/usage/call-ledger.ts";
+import type { CallLedger } from "../../domain/usage/usage.ts";
 import { OverloadGuard, type OverloadOptions } from "../../admission/overload/overload.ts";
 import { resolveHost } from "../../upstream-client/resolve-host.ts";
 import type { RefusalLog } from "../../admission/refusals/refusal-log.ts";

@@ -295,7 +295,7 @@ const usage = `
     attempts INTEGER NOT NULL,
     first_event_ms REAL,
     duration_ms REAL NOT NULL,
-    -- JSON of domain/kept-routing.ts; NULL for one target, one attempt, answered.
+    -- JSON of domain/usage/call-routing.ts; NULL for one target, one attempt, answered.
     routing TEXT,
     may_be_billed_twice INTEGER NOT NULL
   ) STRICT;

@@ -1,5 +1,5 @@
 import { type Expression, type RawBuilder, sql, type SqlBool } from "kysely";
-import type { UsageDimension } from "../../../domain/usage/usage-report.ts";
+import type { UsageDimension } from "../../../domain/usage/usage.ts";
 import type { CallFilter, UsageFilter } from "../../usage-reports.ts";
 import { unindexed } from "../entity-table.ts";
 

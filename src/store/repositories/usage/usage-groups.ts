@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { UsageDimension, UsageStep } from "../../../domain/usage/usage-report.ts";
+import type { UsageDimension, UsageStep } from "../../../domain/usage/usage.ts";
 import type { TotalsQuery } from "../../usage-reports.ts";
 import { withRawRows } from "../raw-rows.ts";
 import type { Queries } from "../tables.ts";

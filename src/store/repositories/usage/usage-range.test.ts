@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { usageSteps } from "../../../domain/usage/usage-report.ts";
+import { usageSteps } from "../../../domain/usage/usage.ts";
 import { cutRange, stepLengthsMs, type UsageExtent } from "./usage-range.ts";
 
 const minuteMs = stepLengthsMs.minute;

@@ -1,4 +1,4 @@
-import { type UsageStep, usageSteps } from "../../../domain/usage/usage-report.ts";
+import { type UsageStep, usageSteps } from "../../../domain/usage/usage.ts";
 import type { UsageFilter } from "../../usage-reports.ts";
 
 /** The steps that have stored sums; minutes come from the calls. */

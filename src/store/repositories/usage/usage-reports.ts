@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import { latenciesAt } from "../../../domain/usage/latency-histogram.ts";
-import type { UsageDimension, UsageStep } from "../../../domain/usage/usage-report.ts";
-import type { UsageRecord } from "../../../domain/usage/usage.ts";
+import type { UsageDimension, UsageStep, UsageRecord } from "../../../domain/usage/usage.ts";
 import { nextTurn } from "../../../domain/waiting/next-turn.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
 import type {

@@ -1,5 +1,4 @@
-import type { CallRouting } from "../../../domain/usage/call-routing.ts";
-import { keptRouting, readRouting } from "../../../domain/usage/kept-routing.ts";
+import { type CallRouting, keptRouting, readRouting } from "../../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
 import { RefusedRows } from "../../errors.ts";
 import { present } from "../row.ts";

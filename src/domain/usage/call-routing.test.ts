@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { AttemptNote, CallRouting } from "./call-routing.ts";
-import { keptRouting, readRouting } from "./kept-routing.ts";
+import { type AttemptNote, type CallRouting, keptRouting, readRouting } from "./call-routing.ts";
 
 const attempt: AttemptNote = {
   target: "east/model",
