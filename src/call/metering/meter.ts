@@ -380,11 +380,9 @@ const brokenOffKinds: ReadonlySet<UpstreamFailureKind> = new Set([
   "broken-answer",
 ]);
 
-/** What a failed attempt was to answer. */
+/** The part of the call that a failed attempt was to answer, from 0 to 1, and how long it took. */
 export interface Unanswered {
-  /** The part of the call, from 0 to 1. */
   readonly share: number;
-  /** Duration of the attempt. */
   readonly elapsedMs: number;
 }
 
