@@ -31,17 +31,17 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "copy",
     summary: "copy the database of a gateway to PostgreSQL, or back to SQLite",
-    load: async () => (await import("./database/copy-command.ts")).copyCommand,
+    load: async () => (await import("./copy.ts")).copyCommand,
   },
   {
     name: "backup",
-    summary: "copy the database, the pepper and the spool of a gateway, while it runs",
-    load: async () => (await import("./backup/backup-command.ts")).backupCommand,
+    summary: "copy the database and the pepper of a gateway, while it runs",
+    load: async () => (await import("./backup.ts")).backupCommand,
   },
   {
     name: "restore",
-    summary: "verify a backup, and put it in place",
-    load: async () => (await import("./backup/restore-command.ts")).restoreCommand,
+    summary: "put a backup in place",
+    load: async () => (await import("./restore.ts")).restoreCommand,
   },
   {
     name: "accounts",

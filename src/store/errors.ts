@@ -62,10 +62,3 @@ export class WrongDatabase extends UnusableDatabase {
     this.advice = advice;
   }
 }
-
-/** Rows of another database are still missing. */
-export class UnfinishedCopy extends WrongDatabase {
-  constructor(path: string) {
-    super(path, "is an unfinished copy", "Please run the same `sluice copy` again.");
-  }
-}

@@ -14,8 +14,6 @@ export interface DatabaseFacts {
 export interface InspectedDatabase {
   /** Undefined if the user may not read or change it. */
   readonly database: DatabaseFacts | undefined;
-  /** Whether a copy into it was interrupted. */
-  readonly isUnfinishedCopy: boolean;
 }
 
 /** What the owning gateway writes into its database. */

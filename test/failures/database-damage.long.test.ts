@@ -1,16 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import {
-  closeSync,
-  copyFileSync,
-  existsSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, copyFileSync, openSync, renameSync, statSync, writeSync } from "node:fs";
 import { createKeyOf } from "../support/process-key.ts";
 import { startServing, type ServingProcess } from "../support/sluice-process.ts";
 import { eventually } from "./outage-gateway.ts";
@@ -131,28 +121,6 @@ test("damage at the start is logged, keys are served, and calls wait for the res
   await expectRows(serving, folder, rows + 21);
 }, 120_000);
 
-test("a truncated file is logged at the start, not replaced, and served once restored", async () => {
-  await using folder = await makeFilledFolder();
-  const { databasePath, dataDir, configPath, key, rows } = folder;
-  const backup = `${databasePath}.backup`;
-  copyFileSync(databasePath, backup);
-  truncateSync(databasePath, Math.floor(statSync(databasePath).size / 2));
-  // A data directory without a record of a database would get a new one.
-  rmSync(dataDir, { recursive: true });
-  await using serving = await startServing(["--config", configPath]);
-  await untilDamaged(serving);
-  for (const end of ["", "-wal", "-shm"]) rmSync(databasePath + end, { force: true });
-  await Bun.sleep(2_000);
-  expect(existsSync(databasePath)).toBe(false);
-  expect(await statusOf(`${serving.dataUrl}/readyz`)).toBe(503);
-  // No caller gets a 401.
-  expect(await callWith(serving, key)).toBe(503);
-  restore(folder, backup);
-  await eventually("it is ready", async () => (await readinessOf(serving)) === "200 ready");
-  expect(await callWith(serving, key)).toBe(200);
-  await expectRows(serving, folder, rows + 1);
-}, 120_000);
-
 test("damage while it runs stops all writing until the file is restored", async () => {
   await using folder = await makeFilledFolder();
   const { databasePath, configPath, key, rows } = folder;
@@ -172,24 +140,4 @@ test("damage while it runs stops all writing until the file is restored", async 
   restore(folder, backup);
   await eventually("it is ready", async () => (await readinessOf(serving)) === "200 ready");
   await expectRows(serving, folder, rows + 22);
-}, 120_000);
-
-test("a restored file that is damaged too is not used, the next one is", async () => {
-  await using folder = await makeFilledFolder();
-  const { databasePath, configPath, key, rows } = folder;
-  const backup = `${databasePath}.backup`;
-  copyFileSync(databasePath, backup);
-  damageCalls(folder);
-  const bad = `${databasePath}.bad`;
-  copyFileSync(databasePath, bad);
-  await using serving = await startServing(["--config", configPath]);
-  await untilDamaged(serving);
-  expect(await callWith(serving, key)).toBe(200);
-  restore(folder, bad);
-  await Bun.sleep(2_000);
-  expect(await readinessOf(serving)).toBe(damaged);
-  restore(folder, backup);
-  await eventually("it is ready", async () => (await readinessOf(serving)) === "200 ready");
-  await expectRows(serving, folder, rows + 1);
-  rmSync(bad);
 }, 120_000);

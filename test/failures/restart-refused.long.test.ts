@@ -115,22 +115,6 @@ describe("with a database in a file", () => {
     expect((await run("status")).exitCode).toBe(0);
     expect(serving.workerPid).not.toBe(workerPid);
   }, 90_000);
-
-  test("a backup is restored under workers that serve without control, but not in their place", async () => {
-    const backup = `${folder.databasePath}-backup`;
-    expect((await run("backup", backup)).exitCode).toBe(0);
-    rmSync(folder.databasePath);
-    process.kill(serving.controlPid, "SIGKILL");
-    await until("control is refused", () => serving.text().includes("sluice.db is missing"));
-    const { exitCode, errors } = await run("restore", backup, "--replace");
-    expect(exitCode).toBe(1);
-    expect(errors).toContain("not restored: the workers of a gateway are using the data directory");
-    expect(await callWith(serving, key)).toBe(200);
-    expect((await run("restore", backup, "--running")).exitCode).toBe(0);
-    expect(await restart()).toEqual([0, "restarted\n"]);
-    expect(await callWith(serving, key)).toBe(200);
-    expect((await run("status")).exitCode).toBe(0);
-  }, 90_000);
 });
 
 describeWithPostgres((databases) => {

@@ -38,7 +38,7 @@ test("is one file, which serves and restarts into the one that replaced it", asy
   });
 });
 
-test("has the threads that decode tokens and examine a database", async () => {
+test("has the thread that decodes tokens", async () => {
   const place = ["--data-dir", join(folder, "demo")];
   const anyPort = ["--data", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
   await using demo = await startServing([...place, ...anyPort], {}, [executable]);
@@ -48,9 +48,6 @@ test("has the threads that decode tokens and examine a database", async () => {
   const body = { model: "embed-text-v2", input: [9906, 1917] };
   const response = await post(`${demo.dataUrl}/v1/embeddings`, key, body);
   expect(await response.json()).toMatchObject({ object: "list", usage: { total_tokens: 2 } });
-  const backup = join(folder, "backup");
-  expect(await sluice("backup", backup, ...place)).toMatchObject({ exitCode: 0 });
-  expect(await sluice("restore", backup, "--verify")).toMatchObject({ exitCode: 0 });
 });
 
 test("names itself in its advice", async () => {

@@ -2,10 +2,9 @@ import type { Config } from "../../config/config.ts";
 import { StorageUnavailable, WrongDatabase } from "../../store/errors.ts";
 import type { InspectedDatabase } from "../../store/installation.ts";
 import { Installation } from "../../store/installation/installation.ts";
-import { refuseOthers } from "../../store/installation/refuse-others.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
 import { type FoundSchema, refuseOtherSchema } from "../../store/schema-version.ts";
-import { inspectFile } from "../../store/sqlite/connection/inspect-file.ts";
+import { inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import { adviceOnDatabase } from "./database-advice.ts";
 import type { Finding } from "./finding.ts";
@@ -64,7 +63,8 @@ function checkOwner(
   facts: InspectedDatabase,
 ): readonly Finding[] {
   try {
-    refuseOthers(facts, new Installation(config, services));
+    const owner = new Installation(config, services);
+    if (facts.database !== undefined) owner.check(facts.database);
     return [];
   } catch (error) {
     if (!(error instanceof WrongDatabase)) return [preventsStart(error)];

@@ -3,8 +3,7 @@ import { Installation } from "../../store/installation/installation.ts";
 import { lockFolder, type FolderLock } from "../../ledger/spool/folder-lock.ts";
 import type { DatabaseFacts } from "../../store/installation.ts";
 import { AuditEnds } from "../../store/repositories/audit/audit-ends.ts";
-import { forgetPepper } from "../../store/sqlite/connection/installation-row.ts";
-import { inspectDatabase } from "../../store/sqlite/connection/open-database.ts";
+import { forgetPepper, inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { openStores } from "../../store/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "../command.ts";
 import { databaseFileOf } from "../database-file.ts";
@@ -40,7 +39,7 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
 
 function inspect(path: string): DatabaseFacts {
   try {
-    return inspectDatabase(path);
+    return inspectFile(path).database;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandError(

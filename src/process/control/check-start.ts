@@ -1,7 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
 import { Installation, type InstallationServices } from "../../store/installation/installation.ts";
-import { refuseOthers } from "../../store/installation/refuse-others.ts";
 import { refuseOtherSchema } from "../../store/schema-version.ts";
 import { inspectStorage } from "../wiring/inspect-storage.ts";
 
@@ -18,7 +17,7 @@ export async function checkStart(
   const owner = new Installation(config, services);
   const facts = await inspectStorage(storage, services.clock).catch(passUnavailable);
   if (facts === undefined) return;
-  refuseOthers(facts, owner);
+  if (facts.database !== undefined) owner.check(facts.database);
   if (facts.schema !== undefined) refuseOtherSchema(facts.schema);
 }
 

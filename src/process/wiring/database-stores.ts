@@ -37,9 +37,8 @@ export function openDatabaseStores(
     case "sqlite":
       return openSqlite(storage.path, clock, options);
     case "postgres": {
-      const { examine: _, ...ofServer } = options;
       const { poolSize } = storage;
-      return openPostgres(storage.url.reveal(), clock, { poolSize, ...ofServer });
+      return openPostgres(storage.url.reveal(), clock, { poolSize, ...options });
     }
   }
 }

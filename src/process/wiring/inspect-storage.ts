@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { InspectedDatabase } from "../../store/installation.ts";
 import { inspectServer } from "../../store/postgres/connection/inspect-server.ts";
 import type { FoundSchema } from "../../store/schema-version.ts";
-import { inspectFile } from "../../store/sqlite/connection/inspect-file.ts";
+import { inspectFile } from "../../store/sqlite/connection/open-database.ts";
 
 export interface InspectedStorage extends InspectedDatabase {
   /** Undefined if the user may not change it. */

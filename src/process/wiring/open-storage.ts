@@ -12,8 +12,7 @@ import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner } from "../../store/installation.ts";
 import { RetentionJob } from "../../store/retention-job.ts";
 import type { ReplicaStore } from "../../store/replicas.ts";
-import { examineDatabase } from "../../store/sqlite/connection/examine-database.ts";
-import { refuseOddFiles } from "../../store/sqlite/refuse-odd-files.ts";
+import { refuseOddFiles } from "../../store/sqlite/connection/open-database.ts";
 import type { KeyFile } from "../../store/disk/key-file.ts";
 import { openKeyFile } from "../../store/disk/open-key-file.ts";
 import type { KeyStore, ReplyStore, UsageStore } from "../../store/store.ts";
@@ -72,8 +71,7 @@ export function openStorage(options: StorageOptions): Storage {
   const config = settings();
   const { storage: events, ledger: ledgerEvents } = telemetry;
   let isOpen = false;
-  const started = Promise.withResolvers<void>();
-  const stores = openStores(options, { isOpen: () => isOpen, started: started.promise });
+  const stores = openStores(options, () => isOpen);
   const { connection, control, keys, reports, replies } = stores;
   const ledger = openLedgerEvents({ config, store: stores.usage, clock, on: ledgerEvents });
   const { usage } = ledger;
@@ -116,7 +114,6 @@ export function openStorage(options: StorageOptions): Storage {
       isOpen = true;
     },
     start() {
-      started.resolve();
       ingest.start();
       ledger.start();
       lastUse.start();
@@ -188,17 +185,12 @@ function createCheckpoints(
 
 function openStores(
   { settings, clock, owner, telemetry }: StorageOptions,
-  { isOpen, started }: { readonly isOpen: () => boolean; readonly started: Promise<void> },
+  isOpen: () => boolean,
 ): DatabaseStores {
   const { storage: events } = telemetry;
   return openDatabaseStores(settings().storage, clock, {
     owner,
     peppers: owner.peppers,
-    // A damaged database is no longer read once the damage is found.
-    examine: async (path) => {
-      await started;
-      return examineDatabase(path);
-    },
     onTrouble(what, error) {
       // An error that ends the start is reported once, by the caller.
       if (isOpen() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);

@@ -20,10 +20,7 @@ export interface SqliteStores {
   readonly reports: SqlUsageReports;
 }
 
-export interface StoreOptions extends Pick<
-  SqliteOptions,
-  "owner" | "examine" | "onTrouble" | "onRecovered"
-> {
+export interface StoreOptions extends Pick<SqliteOptions, "owner" | "onTrouble" | "onRecovered"> {
   readonly peppers: Peppers;
   /** Called for calls that came too late to be stored. */
   readonly onDropped?: (dropped: DroppedRows) => void;

@@ -5,8 +5,8 @@ import {
   type CopiedRow,
   CopyRefused,
   type CopyTarget,
-  refuseOldSchema,
-} from "../../repositories/copy/copy-place.ts";
+  refuseSource,
+} from "../../repositories/copy-database.ts";
 import { UnusableDatabase } from "../../errors.ts";
 import { storableText } from "../../repositories/storable-text.ts";
 import type { Queries, SqlValue } from "../../repositories/tables.ts";
@@ -32,9 +32,8 @@ export async function openPlace(
     );
     await client.query(beginCopying);
     await refuseUsers(client, name);
-    const ready = { isCreating, mayBeCopy: true };
-    await prepareDatabase(client, { name, ...ready, owner: undefined, seals: undefined });
-    refuseOldSchema({ name, version: await readVersion(client) });
+    await prepareDatabase(client, { name, isCreating, owner: undefined, seals: undefined });
+    refuseSource({ name, version: await readVersion(client) });
     return new ServerDatabase(name, client);
   } catch (error) {
     client.end().catch(() => undefined);

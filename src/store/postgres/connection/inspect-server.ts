@@ -2,9 +2,8 @@ import type { Client } from "pg";
 import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable } from "../../errors.ts";
 import type { InspectedDatabase } from "../../installation.ts";
-import { progressTable } from "../../repositories/copy/copy-place.ts";
 import type { FoundSchema } from "../../schema-version.ts";
-import { hasTable, readFacts } from "./installation-row.ts";
+import { readFacts } from "./installation-row.ts";
 import { createClient } from "./pool.ts";
 import { troubleOf } from "./postgres-trouble.ts";
 import { readVersion } from "./prepare-database.ts";
@@ -69,7 +68,6 @@ export async function inspectServer(url: string, now: () => number): Promise<Ser
       ...facts,
       schema: hasRights ? { name, version: await readVersion(client) } : undefined,
       database: hasRights ? await readFacts(client, name) : undefined,
-      isUnfinishedCopy: await hasTable(client, progressTable),
       // The server's answer was made in the middle of the wait for it.
       aheadMs: serverNow - (askedAt + now()) / 2,
     };

@@ -1,7 +1,6 @@
 import type { ClientBase } from "pg";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { progressTable } from "../../repositories/copy/copy-place.ts";
-import { UnfinishedCopy, WrongDatabase } from "../../errors.ts";
+import { WrongDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
 import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
@@ -18,8 +17,6 @@ export interface PrepareSettings {
   readonly name: string;
   /** Whether to create the schema in an empty database. */
   readonly isCreating: boolean;
-  /** Whether the copy of another database may be unfinished. */
-  readonly mayBeCopy?: boolean;
   readonly owner: DatabaseOwner | undefined;
   readonly seals: AuditSeals | undefined;
 }
@@ -38,9 +35,6 @@ export async function prepareDatabase(
   const facts = await readFacts(client, name);
   if (facts.state === "empty" && !isCreating) {
     throw new WrongDatabase(name, "is empty now", "Please put it back in place.");
-  }
-  if (settings.mayBeCopy !== true && (await hasTable(client, progressTable))) {
-    throw new UnfinishedCopy(name);
   }
   owner?.check(facts);
   const found = await readVersion(client);

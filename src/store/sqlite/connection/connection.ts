@@ -1,16 +1,15 @@
 import type { Database } from "bun:sqlite";
+import { mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
-import { DatabaseFile } from "./database-file.ts";
 import { openDatabase } from "./open-database.ts";
-import { inSession } from "./session.ts";
+import { beginChange, beginSnapshot, inSession, undo } from "./session.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
 import type { Queries } from "../../repositories/tables.ts";
-import { type ExamineDatabase, Soundness } from "./soundness.ts";
-import { damaged, type SqliteTrouble, stopsReading, troubleOf } from "./sqlite-trouble.ts";
-import { beginChange, beginSnapshot, undo } from "./transaction.ts";
+import { type SqliteTrouble, stopsReading, troubleOf } from "./sqlite-trouble.ts";
 
 export interface SqliteOptions {
   /** A file, or `:memory:`. */
@@ -28,8 +27,6 @@ export interface SqliteOptions {
   readonly seals?: AuditSeals | undefined;
   /** Checks that the database is the right one; not used in memory. */
   readonly owner?: DatabaseOwner | undefined;
-  /** Examines a database for damage once it is open, and a broken one before it is reopened. */
-  readonly examine?: ExamineDatabase | undefined;
   /** Called once when the database stops working. */
   onTrouble?(what: string, error: unknown): void;
   onRecovered?(): void;
@@ -45,9 +42,13 @@ export class SqliteConnection implements SqlConnection {
   readonly #options: SqliteOptions;
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #lockWaitMs: number;
-  readonly #file: DatabaseFile | undefined;
-  readonly #soundness: Soundness | undefined;
+  /** Undefined in memory. */
+  readonly #file: string | undefined;
   #database: Database | undefined;
+  /** The file when it was opened. */
+  #opened: FileState | undefined;
+  /** A damaged file, which is not opened again until another one takes its place. */
+  #broken: FileState | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #isClosed = false;
@@ -56,20 +57,17 @@ export class SqliteConnection implements SqlConnection {
   #isToBeReopened = false;
   /** The current failure. While reading still works, only a successful change clears it. */
   #trouble: (SqliteTrouble & { readonly error: unknown }) | undefined;
-  #needsRestore: string | undefined;
 
   constructor(options: SqliteOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#lockWaitMs = options.lockWaitMs ?? 2_000;
-    if (options.path === ":memory:") return;
-    this.#file = new DatabaseFile(options.path);
-    this.#soundness = new Soundness(options.path, this.#file, options.examine);
+    this.#file = options.path === ":memory:" ? undefined : options.path;
   }
 
   /** The damage of the file, if only a different file would help. */
   get needsRestore(): string | undefined {
-    return this.#needsRestore;
+    return this.#trouble?.cure === "restore" ? this.#trouble.what : undefined;
   }
 
   get seals(): AuditSeals {
@@ -195,14 +193,22 @@ export class SqliteConnection implements SqlConnection {
 
   async #acquire(): Promise<Database> {
     if (this.#isClosed) throw new StorageUnavailable("the database was closed");
-    const damage = this.#database === undefined ? undefined : this.#file?.findDamage();
-    if (damage !== undefined) {
-      this.#report({ what: damage, cure: "drop" }, undefined);
+    const loss = this.#database === undefined ? undefined : this.#findLoss();
+    if (loss !== undefined) {
+      this.#report({ what: loss, cure: "drop" }, undefined);
       this.#drop();
     }
     if (this.#isToBeReopened && !this.#opensTooSoon()) this.#drop();
     this.#database ??= await this.#openAgain();
     return this.#database;
+  }
+
+  /** SQLite would go on with a file that has no name any more, and all of it would be lost. */
+  #findLoss(): string | undefined {
+    if (this.#file === undefined || this.#opened === undefined) return undefined;
+    const now = stateOf(this.#file);
+    if (now === undefined) return "is gone";
+    return isSameFile(now, this.#opened) ? undefined : "was replaced by another file";
   }
 
   #opensTooSoon(): boolean {
@@ -213,35 +219,27 @@ export class SqliteConnection implements SqlConnection {
   async #openAgain(): Promise<Database> {
     const { path, seals, ...options } = this.#options;
     const trouble = this.#trouble;
-    if (trouble !== undefined && (this.#opensTooSoon() || !this.#mayOpen())) {
+    if (trouble !== undefined && (this.#opensTooSoon() || this.#isBroken())) {
       throw this.#unavailable(trouble.what, trouble.error);
     }
     this.#triedAt = this.#clock.monotonic();
-    this.#file?.prepare();
     // A file that disappeared must not be replaced by an empty one without keys.
-    const isCreating = !this.#wasOpened && this.#needsRestore === undefined;
-    const owner = this.#file && options.owner;
+    const isCreating = !this.#wasOpened && this.#broken === undefined;
+    if (isCreating && this.#file !== undefined) mkdirSync(dirname(path), { recursive: true });
+    const owner = this.#file === undefined ? undefined : options.owner;
     const { busyTimeoutMs } = options;
     const settings = { busyTimeoutMs, isCreating, owner, seals };
     const database = await openDatabase(path, settings);
     this.#wasOpened = true;
-    this.#file?.remember();
-    void this.#examine(database);
+    this.#opened = this.#file === undefined ? undefined : stateOf(this.#file);
     return database;
   }
 
-  #mayOpen(): boolean {
-    return this.#needsRestore === undefined || this.#soundness?.mayOpen() !== false;
-  }
-
-  /** Reads all pages in the background, because damage only shows where a page is read. */
-  async #examine(database: Database): Promise<void> {
-    const problem = await this.#soundness?.findDamage();
-    if (problem === undefined) return;
-    await this.#chain(() => {
-      if (database === this.#database) this.#giveUp(damaged, new Error(problem));
-      return Promise.resolve();
-    });
+  #isBroken(): boolean {
+    const now = this.#broken === undefined ? undefined : stateOf(this.#options.path);
+    if (now === undefined || this.#broken === undefined) return false;
+    const { size, changedAt } = this.#broken;
+    return isSameFile(now, this.#broken) && now.size === size && now.changedAt === changedAt;
   }
 
   #giveUp(trouble: SqliteTrouble, error: unknown): void {
@@ -249,7 +247,7 @@ export class SqliteConnection implements SqlConnection {
     if (this.#file === undefined) return;
     if (trouble.cure === "reopen") this.#isToBeReopened = true;
     if (stopsReading(trouble)) this.#drop();
-    if (trouble.cure === "restore") this.#soundness?.noteBroken();
+    if (trouble.cure === "restore") this.#broken = stateOf(this.#file);
   }
 
   #drop(): void {
@@ -278,7 +276,6 @@ export class SqliteConnection implements SqlConnection {
   #report({ what, cure }: SqliteTrouble, error: unknown): void {
     const isNew = this.#trouble?.what !== what;
     this.#trouble = { what, cure, error };
-    if (cure === "restore") this.#needsRestore = what;
     if (isNew) this.#options.onTrouble?.(what, error);
   }
 
@@ -289,7 +286,27 @@ export class SqliteConnection implements SqlConnection {
   #proveWorking(isChange: boolean): void {
     if (this.#trouble === undefined || !(isChange || stopsReading(this.#trouble))) return;
     this.#trouble = undefined;
-    this.#needsRestore = undefined;
+    this.#broken = undefined;
     this.#options.onRecovered?.();
   }
+}
+
+interface FileState {
+  readonly device: bigint;
+  readonly inode: bigint;
+  readonly bornAt: bigint;
+  readonly size: bigint;
+  readonly changedAt: bigint;
+}
+
+function stateOf(path: string): FileState | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  const { dev: device, ino: inode, size, birthtimeNs: bornAt, mtimeNs: changedAt } = stats;
+  return { device, inode, bornAt, size, changedAt };
+}
+
+function isSameFile(one: FileState, other: FileState): boolean {
+  // Inode numbers are reused; birth times are not.
+  return one.device === other.device && one.inode === other.inode && one.bornAt === other.bornAt;
 }

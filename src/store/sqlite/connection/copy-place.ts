@@ -1,27 +1,25 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { sql } from "kysely";
+import { UnusableDatabase } from "../../errors.ts";
 import {
   CopyRefused,
-  type CopyPlace,
+  type CopySource,
   type CopyTarget,
-  refuseOldSchema,
-} from "../../repositories/copy/copy-place.ts";
-import { UnusableDatabase } from "../../errors.ts";
+  refuseSource,
+} from "../../repositories/copy-database.ts";
 import type { Queries, SqlValue } from "../../repositories/tables.ts";
-import { openDatabase } from "./open-database.ts";
-import { inspectFile } from "./inspect-file.ts";
-import { inSession } from "./session.ts";
+import { inspectFile, openDatabase } from "./open-database.ts";
+import { beginChange, inSession, undo } from "./session.ts";
 import { troubleOf } from "./sqlite-trouble.ts";
-import { undo } from "./transaction.ts";
 
 const busyTimeoutMs = 2_000;
 
 /** Opens an existing file that no other process has open. Throws `CopyRefused`. */
-export function openSource(path: string): CopyPlace {
+export function openSource(path: string): CopySource {
   try {
     if (!existsSync(path)) throw new CopyRefused(`there is no ${path}`);
-    refuseOldSchema(inspectFile(path).schema);
+    refuseSource(inspectFile(path).schema);
     return new ExclusiveFile(path);
   } catch (error) {
     throw refusalOf(path, error);
@@ -31,9 +29,7 @@ export function openSource(path: string): CopyPlace {
 /** The same for a file that may have to be created. */
 export async function openTarget(path: string): Promise<CopyTarget> {
   try {
-    const isCreating = true;
-    (await openDatabase(path, { busyTimeoutMs, isCreating, mayBeCopy: true })).close();
-    refuseOldSchema(inspectFile(path).schema);
+    (await openDatabase(path, { busyTimeoutMs, isCreating: true })).close();
     return new ExclusiveFile(path);
   } catch (error) {
     throw refusalOf(path, error);
@@ -51,7 +47,7 @@ class ExclusiveFile implements CopyTarget {
       this.#database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
       // Set before the first use of the file, it also excludes readers, such as an idle gateway.
       this.#database.run("PRAGMA locking_mode = EXCLUSIVE");
-      this.#database.run("BEGIN IMMEDIATE");
+      beginChange(this.#database);
       this.#database.run("COMMIT");
     } catch (error) {
       this.#database.close();
@@ -60,7 +56,7 @@ class ExclusiveFile implements CopyTarget {
   }
 
   async transact<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
-    this.#database.run("BEGIN IMMEDIATE");
+    beginChange(this.#database);
     try {
       const result = await inSession(this.#database, work);
       this.#database.run("COMMIT");

@@ -1,15 +1,13 @@
 import { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { progressTable } from "../../repositories/copy/copy-place.ts";
-import { UnfinishedCopy, WrongDatabase } from "../../errors.ts";
-import type { DatabaseFacts, DatabaseOwner } from "../../installation.ts";
+import { oddKind } from "../../../domain/chat/file-kind.ts";
+import { StorageUnavailable, WrongDatabase } from "../../errors.ts";
+import type { DatabaseFacts, DatabaseOwner, InspectedDatabase } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
-import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
+import { type FoundSchema, refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
 import { schema } from "../schema.ts";
-import { claimDatabase, noDatabase, readFacts } from "./installation-row.ts";
-import { inSession } from "./session.ts";
-import { beginChange, beginSnapshot, undo } from "./transaction.ts";
+import { beginChange, beginSnapshot, inSession, undo } from "./session.ts";
 
 // By default, Bun keeps the first 20 statements prepared and prepares all others at each use. There
 // are over a hundred, because filters make several out of one.
@@ -20,8 +18,6 @@ export interface OpenSettings {
   readonly busyTimeoutMs: number;
   /** Whether to create a missing or empty database. */
   readonly isCreating: boolean;
-  /** Whether the copy of another database may be unfinished. */
-  readonly mayBeCopy?: boolean;
   /** Undefined: any database is accepted. */
   readonly owner?: DatabaseOwner | undefined;
   readonly seals?: AuditSeals | undefined;
@@ -34,13 +30,14 @@ export interface OpenSettings {
 export async function openDatabase(path: string, settings: OpenSettings): Promise<Database> {
   const { busyTimeoutMs, isCreating, owner, seals } = settings;
   // SQLite would create the file first.
-  if (isCreating && !existsSync(path)) owner?.check(noDatabase(path));
+  if (isCreating && !existsSync(path)) owner?.check(missing(path));
   const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
   try {
     database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     const facts = readFacts(database, path);
-    if (facts.state === "empty" && !isCreating) throw emptied(path);
-    if (settings.mayBeCopy !== true && isCopy(database)) throw new UnfinishedCopy(path);
+    if (facts.state === "empty" && !isCreating) {
+      throw new WrongDatabase(path, "is empty now", "Please put it back in place.");
+    }
     owner?.check(facts);
     refuseOtherSchema({ name: path, version: readVersion(database) });
     database.run("PRAGMA journal_mode = WAL");
@@ -61,25 +58,80 @@ export async function openDatabase(path: string, settings: OpenSettings): Promis
   }
 }
 
-/** Reads what identifies the owner of a database, without changing it. Throws SQLite's errors. */
-export function inspectDatabase(path: string): DatabaseFacts {
-  if (!existsSync(path)) return noDatabase(path);
-  using database = new Database(path, { readonly: true });
-  return readFacts(database, path);
+/** What decides whether a gateway can use a file. */
+export interface FileFacts extends InspectedDatabase {
+  readonly database: DatabaseFacts;
+  readonly schema: FoundSchema;
 }
 
-/** Whether a copy into the database was interrupted. */
-export function isCopy(database: Database): boolean {
-  const tables = database.query<unknown, [string]>("SELECT 1 FROM sqlite_schema WHERE name = ?");
-  return tables.get(progressTable) !== null;
+/**
+ * Reads a file that a gateway may be using, without changing it. Throws `StorageUnavailable`, and
+ * an error for a path that leads to no file.
+ */
+export function inspectFile(path: string): FileFacts {
+  refuseOddFiles(path);
+  if (!existsSync(path)) return { database: missing(path), schema: { name: path, version: 0 } };
+  try {
+    using database = new Database(path, { readonly: true });
+    // Longest wait for a process that writes, which blocks everything else.
+    database.run("PRAGMA busy_timeout = 1000");
+    return {
+      database: readFacts(database, path),
+      schema: { name: path, version: readVersion(database) },
+    };
+  } catch (error) {
+    throw new StorageUnavailable(`the database ${path} cannot be opened`, { cause: error });
+  }
 }
 
-function emptied(path: string): WrongDatabase {
-  return new WrongDatabase(path, "is empty now", "Please put it back in place.");
+/**
+ * Checks the database file and the files SQLite keeps beside it. Fails at once, since a FIFO would
+ * block SQLite and nothing replaces odd files meanwhile.
+ */
+export function refuseOddFiles(path: string): void {
+  for (const ending of ["", "-journal", "-wal", "-shm"]) {
+    const stats = statSync(`${path}${ending}`, { throwIfNoEntry: false });
+    const odd = stats === undefined ? undefined : oddKind(stats);
+    if (odd === undefined) continue;
+    throw new Error(`storage.url leads to ${path}${ending}, which is ${odd}; it must be a file`);
+  }
+}
+
+/** Clears the mark of the pepper, so that the next owner's is accepted. */
+export function forgetPepper(database: Database): void {
+  database.run("UPDATE installation SET pepper_mark = NULL");
+}
+
+function missing(path: string): DatabaseFacts {
+  const unknown = { installation: undefined, pepperMark: undefined, hasSecrets: false };
+  return { path, state: "missing", ...unknown };
+}
+
+/** Reads what identifies the owner of a database of any version, without changing it. */
+function readFacts(database: Database, path: string): DatabaseFacts {
+  const rows = database
+    .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    .all();
+  const tables = new Set(rows.map(({ name }) => name));
+  const claim = tables.has("installation")
+    ? database
+        .query<{ id: string; mark: string | null }, []>(
+          "SELECT id, pepper_mark AS mark FROM installation",
+        )
+        .get()
+    : null;
+  return {
+    path,
+    state: tables.size === 0 ? "empty" : "filled",
+    installation: claim?.id,
+    pepperMark: claim?.mark ?? undefined,
+    hasSecrets:
+      tables.has("secrets") && database.query("SELECT 1 FROM secrets LIMIT 1").get() !== null,
+  };
 }
 
 /** 0: it is empty. */
-export function readVersion(database: Database): number {
+function readVersion(database: Database): number {
   const row = database.query<{ user_version: number }, []>("PRAGMA user_version").get();
   return row?.user_version ?? 0;
 }
@@ -94,6 +146,26 @@ function createSchema(database: Database, seals: AuditSeals | undefined): Promis
     }
     database.run(`PRAGMA user_version = ${schemaVersion}`);
   });
+}
+
+/** Marks a database as its owner's, unless it already is. */
+function claimDatabase(database: Database, facts: DatabaseFacts, owner: DatabaseOwner): void {
+  if (facts.pepperMark !== undefined && owner.claim(facts).pepperMark === facts.pepperMark) return;
+  // Another process may do the same at the same time, so this checks again.
+  database
+    .transaction(() => {
+      const latest = readFacts(database, facts.path);
+      owner.check(latest);
+      const { installation, pepperMark, at } = owner.claim(latest);
+      // `pepper_since` is null for the very first pepper.
+      database
+        .query<unknown, [string, string, number]>(
+          `REPLACE INTO installation (place, id, pepper_mark, pepper_since) VALUES (1, ?, ?,
+             iif(EXISTS (SELECT 1 FROM installation WHERE pepper_mark NOT NULL), ?, NULL))`,
+        )
+        .run(installation, pepperMark, at);
+    })
+    .immediate();
 }
 
 /** The connection is not shared yet, so only `work` can be in the transaction. */

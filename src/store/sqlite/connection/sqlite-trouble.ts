@@ -12,9 +12,6 @@ export interface SqliteTrouble {
   readonly cure: "wait" | "free_space" | "reopen" | "drop" | "restore";
 }
 
-/** The message of SQLite for an invalid page. */
-export const damaged: SqliteTrouble = { what: "is damaged", cure: "restore" };
-
 /** Failures by SQLite's primary result codes, https://sqlite.org/rescode.html. */
 const troubles: ReadonlyMap<number, SqliteTrouble> = new Map([
   [3, { what: "may not be accessed", cure: "drop" }],
@@ -23,7 +20,7 @@ const troubles: ReadonlyMap<number, SqliteTrouble> = new Map([
   [7, { what: "ran out of memory", cure: "free_space" }],
   [8, { what: "is read-only", cure: "reopen" }],
   [10, { what: "cannot be read or written", cure: "drop" }],
-  [11, damaged],
+  [11, { what: "is damaged", cure: "restore" }],
   [13, { what: "has no room left on the disk", cure: "free_space" }],
   [14, { what: "cannot be opened", cure: "drop" }],
   [15, { what: "is locked by another process", cure: "wait" }],

@@ -1,0 +1,79 @@
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { Database } from "bun:sqlite";
+import type { Config } from "../config/config.ts";
+import { exitCodes } from "../process/exit-codes.ts";
+import { Installation } from "../store/installation/installation.ts";
+import { inspectFile } from "../store/sqlite/connection/open-database.ts";
+import { CommandError, readArguments, reasonOf, UsageError } from "./command.ts";
+import type { Command, CommandIo } from "./command.ts";
+import { databaseFileOf } from "./database-file.ts";
+import { loadSettings, settingsOptions } from "./serve/load-settings.ts";
+
+export const backupCommand: Command = {
+  name: "backup",
+  help: () => `Usage: sluice backup FOLDER [--config FILE] [--data-dir DIR]
+
+Copies a gateway's data into FOLDER, which must not exist: the database as it is at one moment, the
+pepper of the data directory and the id of the installation. The gateway may keep running. FOLDER
+appears only once it is complete. Calls that wait in the spool are not in it, nor is a pepper of
+auth.peppers. FOLDER contains secrets: keep it as safe as the data itself.
+
+Options:
+  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
+                      /etc/sluice/sluice.yaml)
+  --data-dir DIR      where it keeps its state, instead of the configured directory
+
+Exit code: 0 backup created, 1 not created, 2 wrong usage.`,
+  run: (args, io) => Promise.resolve(backup(args, io)),
+};
+
+/** The files of a backup; those of the key material are in the data directory, too. */
+export const backupFiles = { database: "sluice.db", keys: ["pepper", "installation"] } as const;
+
+function backup(args: readonly string[], io: CommandIo): number {
+  const { values, positionals } = readArguments(args, settingsOptions);
+  const [folder, ...others] = positionals;
+  if (folder === undefined || others.length > 0) throw new UsageError("name one folder to create");
+  if (existsSync(folder)) throw new CommandError(`${folder} exists; name a folder that does not`);
+  const { config } = loadSettings(values, io);
+  const keys = backupFiles.keys.filter((name) => existsSync(join(config.dataDir, name)));
+  makeFolder(config, { folder, keys, io });
+  io.print(`${folder}: ${[backupFiles.database, ...keys].join(", ")}`);
+  if (config.auth.peppers.length > 0) {
+    io.report("The pepper is that of auth.peppers, which is not in the backup: keep it, too.");
+  }
+  return exitCodes.ok;
+}
+
+interface NewBackup {
+  readonly folder: string;
+  /** Names of the files to copy from the data directory. */
+  readonly keys: readonly string[];
+  readonly io: CommandIo;
+}
+
+function makeFolder(config: Config, { folder, keys, io }: NewBackup): void {
+  const path = databaseFileOf(config, "backup");
+  const made = `${resolve(folder)}.incomplete`;
+  try {
+    const { database } = inspectFile(path);
+    if (database.state !== "filled") throw new CommandError(`${path} is ${database.state}`);
+    new Installation(config, io).check(database);
+    rmSync(made, { recursive: true, force: true });
+    mkdirSync(made, { recursive: true, mode: 0o700 });
+    for (const name of keys) copyFileSync(join(config.dataDir, name), join(made, name));
+    copyDatabase(path, join(made, backupFiles.database));
+    renameSync(made, folder);
+  } catch (error) {
+    rmSync(made, { recursive: true, force: true });
+    throw new CommandError(`the backup could not be made: ${reasonOf(error)}`);
+  }
+}
+
+/** As it is at one moment, while others read and write it; reads every page. */
+function copyDatabase(path: string, target: string): void {
+  using database = new Database(path, { readonly: true });
+  database.run("PRAGMA busy_timeout = 10000");
+  database.query<unknown, [string]>("VACUUM INTO ?").run(target);
+}

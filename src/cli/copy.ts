@@ -1,0 +1,94 @@
+import { nameOfDatabase } from "../domain/addresses/database-name.ts";
+import { exitCodes } from "../process/exit-codes.ts";
+import { storageSchema } from "../config/sections/server.ts";
+import { StorageUnavailable } from "../store/errors.ts";
+import { openPlace } from "../store/postgres/connection/copy-place.ts";
+import {
+  copyDatabase,
+  CopyRefused,
+  type CopySource,
+  type CopyTarget,
+} from "../store/repositories/copy-database.ts";
+import {
+  openSource as openFile,
+  openTarget as openNewFile,
+} from "../store/sqlite/connection/copy-place.ts";
+import {
+  CommandError,
+  readArguments,
+  reasonOf,
+  UsageError,
+  type Command,
+  type CommandIo,
+} from "./command.ts";
+
+const options = { from: { type: "string" }, to: { type: "string" } } as const;
+
+export const copyCommand: Command = {
+  name: "copy",
+  help: () => `Usage: sluice copy --from URL --to URL
+
+Copies all data of a gateway's database into an empty one. A URL is sqlite:PATH or
+postgres://USER:PASSWORD@HOST:PORT/DATABASE. Stop the gateways of both databases first: the command
+refuses databases that are in use. A copy that is interrupted leaves the target empty. The source must
+have the schema of this version, and is not changed.
+
+The pepper is not in the database. Give the gateways of the copy the same auth.peppers, or set it to
+the content of the data directory's file \`pepper\`. Keep the data directory, which may hold calls that
+are not in the database yet.
+
+The URLs can also be in SLUICE_COPY_FROM and SLUICE_COPY_TO, so that other users of the machine do not
+see the passwords.
+
+Exit code: 0 copied, 1 not copied, 2 wrong usage.`,
+  run: (args, io) => copy(args, io),
+};
+
+async function copy(args: readonly string[], io: CommandIo): Promise<number> {
+  const { values, positionals } = readArguments(args, options);
+  if (positionals.length > 0) throw new UsageError(`copy does not take '${positionals[0]}'`);
+  const { variables } = io.environment;
+  const from = readUrl("--from", values.from ?? variables["SLUICE_COPY_FROM"]);
+  const to = readUrl("--to", values.to ?? variables["SLUICE_COPY_TO"]);
+  try {
+    await using source = await openSource(from);
+    await using target = await openTarget(to);
+    io.report(`copying ${source.name} as it is now to ${target.name}`);
+    const { signal } = io;
+    const onCopied = (table: string, rows: number): void => io.print(`${table}: ${rows}`);
+    await copyDatabase({ source, target, signal, onCopied });
+    io.report(`${target.name} is a complete copy. Give its gateways the same pepper.`);
+    return exitCodes.ok;
+  } catch (error) {
+    const isKnown = error instanceof CopyRefused || error instanceof StorageUnavailable;
+    throw isKnown ? new CommandError(`not copied: ${reasonOf(error)}`) : error;
+  }
+}
+
+type Storage = ReturnType<typeof storageSchema.parse>;
+
+function readUrl(option: string, text: string | undefined): Storage {
+  if (text === undefined) throw new UsageError(`name the database: ${option} URL`);
+  const storage = storageSchema.safeParse({ url: text }).data;
+  if (storage === undefined) {
+    throw new UsageError(`${option} takes sqlite:PATH or postgres://..., not '${shown(text)}'`);
+  }
+  return storage;
+}
+
+/** Without a password. */
+function shown(text: string): string {
+  return URL.canParse(text) && text.includes("://") ? nameOfDatabase(text) : text;
+}
+
+/** Throws `CopyRefused`. */
+async function openSource(storage: Storage): Promise<CopySource> {
+  if (storage.backend === "sqlite") return openFile(storage.path);
+  return openPlace(storage.url.reveal(), { isCreating: false });
+}
+
+/** Throws `CopyRefused`. */
+async function openTarget(storage: Storage): Promise<CopyTarget> {
+  if (storage.backend === "sqlite") return openNewFile(storage.path);
+  return openPlace(storage.url.reveal(), { isCreating: true });
+}

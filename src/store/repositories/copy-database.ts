@@ -1,0 +1,136 @@
+import { sql } from "kysely";
+import { type FoundSchema, refuseOtherSchema } from "../schema-version.ts";
+import type { Queries, SqlValue } from "./tables.ts";
+
+/** A row by the names of its columns in the database. */
+export type CopiedRow = Readonly<Record<string, SqlValue>>;
+
+/** A database that nobody else changes while it is open. */
+export interface CopySource extends AsyncDisposable {
+  /** For messages. */
+  readonly name: string;
+  transact<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result>;
+}
+
+export interface CopyTarget extends CopySource {
+  insert(queries: Queries, table: string, rows: readonly CopiedRow[]): Promise<void>;
+  /** Prepares the complete copy for use. */
+  finish(queries: Queries): Promise<void>;
+}
+
+/** Why databases cannot be copied, for the operator. */
+export class CopyRefused extends Error {
+  override readonly name = "CopyRefused";
+}
+
+export interface CopyOptions {
+  readonly source: CopySource;
+  readonly target: CopyTarget;
+  readonly signal: AbortSignal;
+  /** Called for each table with the rows it has. */
+  readonly onCopied: (table: string, rows: number) => void;
+}
+
+export interface CopiedTable {
+  readonly name: string;
+  /** Columns that order and identify its rows. */
+  readonly key: readonly string[];
+  /** Rows that are read at once. */
+  readonly batchRows: number;
+}
+
+function table(name: string, ...key: readonly string[]): CopiedTable {
+  return { name, key: key.length === 0 ? ["id"] : key, batchRows: 1_000 };
+}
+
+/** Tables that are empty in a new database. Rows come after those that they refer to. */
+const emptyTables: readonly CopiedTable[] = [
+  table("accounts"),
+  table("erased_accounts"),
+  table("applications"),
+  table("keys"),
+  table("secrets", "public_id"),
+  table("removed_keys", "changed_epoch"),
+  table("left_limit_scopes", "key_id"),
+  table("users"),
+  table("sessions"),
+  table("management_tokens"),
+  // Their bodies are long.
+  { ...table("replies"), batchRows: 20 },
+  { ...table("call_replies"), batchRows: 20 },
+  table("audit", "sequence"),
+  table("usage", "started_at", "id"),
+  table("usage_groups"),
+  table("usage_sums", "grain", "at", "group_id"),
+  table("audit_anchor", "sequence"),
+  table("audit_head", "place"),
+  table("installation", "place"),
+];
+
+/** Tables that a new database or its triggers fill; what is in them gives way to the copy. */
+const filledTables: readonly CopiedTable[] = [
+  table("epochs", "name"),
+  table("usage_horizons", "step"),
+  table("call_replies_sum", "bytes"),
+  table("call_reply_shares", "account_id"),
+];
+
+export const copiedTables: readonly CopiedTable[] = [...emptyTables, ...filledTables];
+
+/** What concerns the gateways of a database alone; those of the copy begin anew. */
+export const leftTables: readonly string[] = ["replicas", "call_claims"];
+
+/**
+ * Copies all rows of a database into an empty one of the same schema, in one transaction: a copy that
+ * is interrupted leaves nothing. Throws `CopyRefused`.
+ */
+export async function copyDatabase({ source, target, ...rest }: CopyOptions): Promise<void> {
+  await source.transact((from) =>
+    target.transact(async (to) => {
+      for (const { name } of emptyTables) {
+        const { rows } = await sql`select 1 from ${sql.table(name)} limit 1`.execute(to);
+        if (rows.length === 0) continue;
+        throw new CopyRefused(`the target already has ${name}. Please name a new, empty database.`);
+      }
+      for (const each of copiedTables) {
+        if (filledTables.includes(each)) {
+          await sql`delete from ${sql.table(each.name)}`.execute(to);
+        }
+        let rows = 0;
+        for await (const batch of batchesOf(from, each)) {
+          if (rest.signal.aborted) throw new CopyRefused("interrupted; the target is still empty");
+          await target.insert(to, each.name, batch);
+          rows += batch.length;
+        }
+        rest.onCopied(each.name, rows);
+      }
+      await target.finish(to);
+    }),
+  );
+}
+
+/** Throws for a source without the schema of this program. */
+export function refuseSource(found: FoundSchema): void {
+  refuseOtherSchema(found);
+  if (found.version === 0) throw new CopyRefused(`${found.name} is empty`);
+}
+
+/** All rows of a table in the order of its key, batch by batch. */
+async function* batchesOf(
+  queries: Queries,
+  { name, key, batchRows }: CopiedTable,
+): AsyncGenerator<readonly CopiedRow[]> {
+  const columns = sql.join(key.map((column) => sql.ref(column)));
+  let later = sql``;
+  while (true) {
+    const { rows } = await sql<CopiedRow>`
+      select * from ${sql.table(name)} ${later} order by ${columns} limit ${batchRows}`.execute(
+      queries.withoutPlugins(),
+    );
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows;
+    if (rows.length < batchRows) return;
+    later = sql`where (${columns}) > (${sql.join(key.map((column) => last[column] ?? null))})`;
+  }
+}
