@@ -1,10 +1,9 @@
-import { chatCompletions } from "./dialects/openai-chat/chat-completions.ts";
+import { chatCompletions, openAi } from "./dialects/openai-dialect.ts";
 import { createChatHandler } from "./dialects/chat-handler.ts";
 import { createEmbeddings } from "./dialects/embeddings/embeddings.ts";
-import type { HandlerParts } from "./dialects/handler-parts.ts";
+import type { HandlerParts } from "./dialects/read-call.ts";
 import { listModels, retrieveModel } from "./dialects/models/models.ts";
-import { openAi } from "./dialects/openai-dialect.ts";
-import { createReadiness, health } from "./edge/health.ts";
+import { createReadiness, health } from "./edge/shutdown.ts";
 import { frontPage } from "./control/platform/front-page.ts";
 import { createMetricsPage } from "./control/platform/metrics-page.ts";
 import type { Route } from "./edge/dispatch/route.ts";

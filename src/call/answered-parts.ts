@@ -1,5 +1,5 @@
 import type { TokenUsage } from "../domain/usage/usage.ts";
-import { sumReported, sumUsage } from "./metering/sum-usage.ts";
+import { sumReported, sumUsage } from "./metering/call-usage.ts";
 
 /** The answered choices or inputs of a call. Outlives attempts, so that none is asked for twice. */
 export class AnsweredParts<Part> {

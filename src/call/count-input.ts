@@ -2,7 +2,7 @@ import type { ChatRequest } from "../domain/chat/chat.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { attemptWhole, type AttemptContext } from "./attempts/attempt.ts";
+import { type AttemptContext, attemptWhole } from "./attempts/attempt.ts";
 
 /** Whether an upstream of the model can count tokens. */
 export function canCount({ targets }: Model, { upstreams }: Snapshot): boolean {

@@ -2,20 +2,18 @@ import { GatewayError, internalError } from "../domain/errors/gateway-error.ts";
 import { retryHeaders } from "../domain/limits/headers.ts";
 import type { Model } from "../domain/model.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
-import { admit, canEverFit, type Admission, type AdmissionRequest } from "../admission/admit.ts";
+import { type Admission, type AdmissionRequest, admit, canEverFit } from "../admission/admit.ts";
 import type { AttemptContext } from "./attempts/attempt.ts";
 import { attemptInTurn } from "./attempts/attempt-loop.ts";
-import type { Call } from "../snapshot/call.ts";
+import { type Call, resolveModel } from "../snapshot/call.ts";
 import type { RunningHooks } from "../snapshot/call-hooks.ts";
-import { checkModels } from "./attempts/call-candidates.ts";
+import { type CallWork, checkModels } from "./attempts/call-candidates.ts";
 import { canCount } from "./count-input.ts";
 import { failureError } from "./failure-error.ts";
 import { Meter } from "./metering/meter.ts";
 import { untilEnded } from "./hooks/hooked-call.ts";
-import type { CallWork } from "./call-work.ts";
-import { resolveModel } from "../snapshot/resolve-model.ts";
-import type { RunningAttempt } from "./attempts/running-attempt.ts";
 import type { CallServices } from "./services.ts";
+import type { RunningAttempt } from "./attempts/running-attempt.ts";
 
 /** A running answer and its meter, which the receiver must close. */
 export interface StartedCall<Answer> {

@@ -1,7 +1,6 @@
 import { buildConfig, type Config } from "./config.ts";
-import { type InterpolationProblem, interpolate } from "./text/interpolate.ts";
-import type { Environment } from "./text/placeholder.ts";
-import type { ConfigPath, SettingProblem } from "../settings/problem.ts";
+import { type Environment, interpolate, type InterpolationProblem } from "./text/interpolate.ts";
+import type { ConfigPath, SettingProblem } from "../settings/values.ts";
 import type { UpstreamKind } from "../upstreams/kind.ts";
 import { upstreamKinds } from "../upstreams/kinds.ts";
 import { type ConfigProblem, formatPath } from "./problems/problem.ts";

@@ -1,7 +1,6 @@
 import { isObject } from "../domain/json-object.ts";
 import { dataDirectorySchema } from "./sections/server.ts";
-import { interpolate } from "./text/interpolate.ts";
-import type { Environment } from "./text/placeholder.ts";
+import { type Environment, interpolate } from "./text/interpolate.ts";
 import { parseYaml } from "./text/yaml-tree.ts";
 
 /**

@@ -4,7 +4,7 @@ import { oddKind } from "../domain/chat/file-kind.ts";
 import { errorCode } from "../domain/errors/error-code.ts";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
-import type { Environment } from "./text/placeholder.ts";
+import type { Environment } from "./text/interpolate.ts";
 import { keepRestartSettings } from "./restart-settings.ts";
 import { configWarnings } from "./problems/warnings.ts";
 

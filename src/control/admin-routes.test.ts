@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AdminFixture, operator } from "../../test/support/admin-fixture.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { AdminCall, Route } from "../edge/dispatch/route.ts";
-import type { Reply } from "../edge/replies/reply.ts";
+import type { Reply } from "../edge/replies/error-reply.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { adminApiRoutes } from "./admin-routes.ts";
 import { adminOperations } from "./operations.ts";

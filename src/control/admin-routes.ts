@@ -1,6 +1,6 @@
 import { invalidField } from "./operation/field-error.ts";
 import type { AdminCall, Route } from "../edge/dispatch/route.ts";
-import type { Reply } from "../edge/replies/reply.ts";
+import type { Reply } from "../edge/replies/error-reply.ts";
 import { parseStrictJson } from "../edge/body/strict-json.ts";
 import { streamDownload } from "./operation/download.ts";
 import { openApiDocument } from "./openapi/openapi.ts";

@@ -1,8 +1,7 @@
 import type { ChatEvent } from "../domain/chat/chat.ts";
 import { WaitingReader } from "../domain/waiting/flow.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
-import type { Dialect } from "../edge/dialect.ts";
-import { toGatewayError } from "../edge/replies/error-reply.ts";
+import { type Dialect, toGatewayError } from "../edge/replies/error-reply.ts";
 import type { MeteredStream } from "../call/metering/metered-stream.ts";
 import type { StartedCall } from "../call/run-call.ts";
 import type { AnswerFrames } from "../idempotency/answer.ts";

@@ -2,17 +2,15 @@ import type { ChatRequest, ChatResult } from "../domain/chat/chat.ts";
 import type { TokenUsage } from "../domain/usage/usage.ts";
 import { keepDuring } from "../edge/body/body-memory.ts";
 import { eventStream, eventStreamHeaders, keepAliveComment } from "../edge/replies/event-stream.ts";
-import { jsonReply, type Reply } from "../edge/replies/reply.ts";
+import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
-import { openChatStream, runChat, type ChatCall } from "../call/chat/chat-call.ts";
+import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.ts";
 import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
 import { ChatFrames, type ChatWriter } from "./chat-frames.ts";
-import type { ApiSettings, HandlerParts } from "./handler-parts.ts";
-import { readCall } from "./read-call.ts";
+import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";
 import type { JsonBody } from "./request/parse-json.ts";
-import { servedHeaders } from "./served-headers.ts";
 
 /** Metadata of an answer. */
 export interface AboutAnswer {

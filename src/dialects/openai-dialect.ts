@@ -1,6 +1,28 @@
+import type { ChatSurface } from "./chat-handler.ts";
+import { chatBody } from "./openai-chat/chat-body.ts";
+import { ChatChunkWriter } from "./openai-chat/chat-chunks.ts";
+import { parseChatRequest } from "./openai-chat/schema/chat-request.ts";
+import { restoreLargeSeed } from "./openai-chat/schema/large-seed.ts";
 import { bearer } from "../domain/keys/credential-form.ts";
-import type { Dialect } from "../edge/dialect.ts";
-import { ownError } from "../edge/replies/error-reply.ts";
+import { type Dialect, ownError } from "../edge/replies/error-reply.ts";
+
+/** `POST /v1/chat/completions` */
+export const chatCompletions: ChatSurface = {
+  endpoint: "chat/completions",
+  parse: ({ value, text }) => restoreLargeSeed(parseChatRequest(value), text),
+  body: (answer, about) => chatBody(answer, { ...about, id: completionId(about.callId) }),
+  openWriter: (request, about) =>
+    new ChatChunkWriter({
+      ...about,
+      id: completionId(about.callId),
+      includeUsage: request.stream_options?.include_usage === true,
+      wantsLogprobs: request.logprobs === true,
+    }),
+};
+
+function completionId(callId: string): string {
+  return `chatcmpl-${callId.slice(4)}`;
+}
 
 export const openAi: Dialect = {
   credential: bearer,

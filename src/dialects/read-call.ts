@@ -1,17 +1,22 @@
-import { capacityModes, type CapacityMode } from "../domain/limits/capacity.ts";
+import { type CapacityMode, capacityModes } from "../domain/limits/capacity.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { readMark, type RepeatMark } from "../idempotency/call-names.ts";
 import { parsedFactor } from "../edge/body/read-body.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
-import { plainCall, type Call } from "../snapshot/call.ts";
-import { parseJson, type JsonBody } from "./request/parse-json.ts";
+import { type Call, plainCall } from "../snapshot/call.ts";
+import { type JsonBody, parseJson } from "./request/parse-json.ts";
+import type { CallServices } from "../call/services.ts";
+import type { AnswerKeeping } from "../idempotency/repeatable-calls.ts";
+import type { AdjustedFields } from "../domain/chat/adjusted-fields.ts";
+import { rateLimitHeaders } from "../domain/limits/headers.ts";
+import type { StartedCall } from "../call/run-call.ts";
 
 const capacityHeader = "x-sluice-capacity";
 const timeoutHeader = "x-sluice-timeout-ms";
 const longestTimeoutMs = 24 * 3_600_000;
 
 /** A call and its body, before a schema has read it. */
-export interface ReadCall extends JsonBody {
+interface ReadCall extends JsonBody {
   readonly call: KeyCall & Call;
   readonly bodyBytes: number;
   /** Undefined: the answer is not shared. */
@@ -66,4 +71,56 @@ function invalidHeader(name: string, mustBe: string): GatewayError {
     message: `Invalid header '${name}': ${mustBe}.`,
     param: name,
   });
+}
+
+/** Settings of handlers that are not in a call's snapshot. */
+export interface ApiSettings {
+  /** How long the headers of a stream wait for its first event. */
+  readonly holdHeadersMs: number;
+  readonly keepAlive: "comment" | "chunk" | "off";
+  readonly keepAliveIntervalMs: number;
+  /** How long a reader may leave a written event unread before its connection is closed. */
+  readonly writeTimeoutMs: number;
+  /** Most bytes of text that the token ids of one request may decode to. */
+  readonly decodedLimitBytes: number;
+}
+
+/** Dependencies of handlers of calls. */
+export interface HandlerParts {
+  readonly services: CallServices;
+  /** Read for each call: a reload changes it. */
+  readonly settings: () => ApiSettings;
+  readonly keeping: AnswerKeeping;
+}
+
+type Served = Pick<StartedCall<unknown>, "admission" | "attempt">;
+
+/**
+ * Headers of an answer: the limits, the capacity class, the target, and parameters that were
+ * adjusted for the upstream.
+ */
+export function servedHeaders(
+  { admission, attempt }: Served,
+  { showsTarget }: { readonly showsTarget: boolean },
+): Record<string, string> {
+  const { target, model } = attempt.candidate;
+  const { waitedMs, position } = attempt.place;
+  return {
+    ...rateLimitHeaders(admission.state),
+    "x-sluice-served-by": admission.capacityClass,
+    // The upstream's own model identifier is left out: it may name the operator's account there.
+    ...(showsTarget && { "x-sluice-target": `${target.upstream}; model=${model.alias}` }),
+    ...(attempt.adjusted.size > 0 && {
+      "x-sluice-adjusted-parameters": writeAdjusted(attempt.adjusted),
+    }),
+    ...(position !== undefined && {
+      "x-sluice-queue-position": String(position),
+      "x-sluice-queue-wait-ms": String(Math.round(waitedMs)),
+    }),
+  };
+}
+
+/** `frequency_penalty=dropped, temperature=1`: a dictionary of RFC 9651. */
+function writeAdjusted(fields: AdjustedFields): string {
+  return [...fields].map(([field, sent]) => `${field}=${sent}`).join(", ");
 }

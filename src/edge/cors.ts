@@ -1,4 +1,4 @@
-import type { Reply } from "./replies/reply.ts";
+import type { Reply } from "./replies/error-reply.ts";
 
 /** Response headers that scripts in a browser may read. */
 const exposedHeaders = [

@@ -1,4 +1,4 @@
-import { segmentRoutes, type HandleSent, type SentPath } from "./dispatch/segment-routes.ts";
+import { type HandleSent, segmentRoutes, type SentPath } from "./dispatch/request-target.ts";
 import { findListeningSocket } from "./listening-socket.ts";
 
 /**

@@ -1,9 +1,11 @@
+import { type Reply, textReply } from "./replies/error-reply.ts";
+
 /** Time for callers to read the errors that end their answers. */
 const lastWordsMs = 1_000;
 /** Time for calls that were ended to settle. */
 const settleTimeoutMs = 2_000;
 
-export interface DrainSteps {
+interface DrainSteps {
   /** Number of open requests, and of calls that continue without one. */
   readonly openCalls: () => number;
   /** Whether new calls are served for another `preStopMs`, until balancers stop sending them. */
@@ -76,4 +78,22 @@ async function untilIdle(
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (countOpen() > 0 && performance.now() < deadline) await Bun.sleep(intervalMs);
+}
+
+/** `GET /healthz`: the process runs. */
+export function health(): Reply {
+  return textReply(200, "ok\n");
+}
+
+/** `GET /readyz`: the process accepts new calls. The reason for a 503 is for operators. */
+export function createReadiness(
+  whyNotReady: () => string | undefined,
+  howDegraded: () => string | undefined,
+): () => Reply {
+  return () => {
+    const reason = whyNotReady();
+    if (reason !== undefined) return textReply(503, `${reason}\n`);
+    const lack = howDegraded();
+    return textReply(200, lack === undefined ? "ready\n" : `ready, degraded: ${lack}\n`);
+  };
 }

@@ -1,5 +1,5 @@
-import { keepAliveComment, type FrameSource } from "../edge/replies/event-stream.ts";
-import type { Reply } from "../edge/replies/reply.ts";
+import { type FrameSource, keepAliveComment } from "../edge/replies/event-stream.ts";
+import type { Reply } from "../edge/replies/error-reply.ts";
 
 /** A streamed answer before it is written. */
 export interface StreamedAnswer {

@@ -1,19 +1,19 @@
 import type { ModelKind } from "../domain/model.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
-import type { Reply } from "../edge/replies/reply.ts";
+import type { Reply } from "../edge/replies/error-reply.ts";
 import type { Call } from "../snapshot/call.ts";
-import { resolveModel } from "../snapshot/resolve-model.ts";
+import { resolveModel } from "../snapshot/call.ts";
 import {
+  type KeptAnswer,
   lastingHeaders,
+  type OpenedAnswer,
   replayed,
   replayedStream,
-  type KeptAnswer,
-  type OpenedAnswer,
   type StreamedAnswer,
 } from "./answer.ts";
 import { nameCall, type RepeatMark } from "./call-names.ts";
-import { Claims, type Claim, type ClaimsServices } from "./claims.ts";
+import { type Claim, Claims, type ClaimsServices } from "./claims.ts";
 import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
 import { AnswerMemory, KeptFrames } from "./kept-frames.ts";
 import type { AllRequestNames } from "./request-names.ts";

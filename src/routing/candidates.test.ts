@@ -8,9 +8,9 @@ import {
   upstreamOf,
 } from "../../test/support/pipeline-fixtures.ts";
 import type { Target } from "../domain/model.ts";
-import { listCandidates, type Candidate, type TargetGroup } from "./candidates.ts";
+import { type Candidate, listCandidates, type TargetGroup } from "./candidates.ts";
 import { TargetHealth } from "./health/target-health.ts";
-import { unknownTarget, type TargetView } from "./target-view.ts";
+import { type TargetView, unknownTarget } from "./target-view.ts";
 
 const names = ["a", "b", "c", "d", "e"];
 

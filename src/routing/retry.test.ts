@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
-import { decisionName } from "./describe-decision.ts";
+import { decisionName } from "./target-view.ts";
 import { decideRetry, mayBeBilled, type RetryFacts } from "./retry.ts";
 
 type KnownFacts = RetryFacts & { readonly takeBudget: () => boolean };

@@ -1,12 +1,14 @@
 import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { CapacityMode } from "../domain/limits/capacity.ts";
-import type { Caller } from "../domain/keys/key.ts";
-import type { Environment, ModelKind } from "../domain/model.ts";
+import type { Caller, Key } from "../domain/keys/key.ts";
+import type { Environment, Model, ModelKind } from "../domain/model.ts";
 import type { RequestTrace } from "../domain/request-trace.ts";
 import type { CallSpanIds } from "../domain/tracing/span-ids.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
 import type { RunningHooks } from "./call-hooks.ts";
 import type { Snapshot } from "./snapshot.ts";
+import type { RefusalExplanation } from "../domain/errors/refusal.ts";
+import { GatewayError } from "../domain/errors/gateway-error.ts";
 
 /** Paths of a dialect, by the kind of model, and of the list of models; used in messages. */
 export type ModelEndpoints = Readonly<Record<ModelKind | "list", string>>;
@@ -78,4 +80,55 @@ export interface Call {
   readonly hooks?: RunningHooks;
   /** The request as counted on arrival; undefined: admission counts it. */
   readonly counted?: CountedRequest | undefined;
+}
+
+/**
+ * Finds a model that the caller's environment has and that the endpoint can serve. Throws 400
+ * `invalid_model`. The message may name the models that a key is limited to: its holder may know
+ * them.
+ */
+export function resolveModel(
+  call: Pick<Call, "environment" | "caller" | "dialect">,
+  alias: string,
+  kind: ModelKind,
+): Model {
+  const { endpoints } = call.dialect;
+  const model = call.environment.models.get(alias);
+  if (model === undefined) {
+    const what = `The model \`${alias.slice(0, 100)}\` does not exist in this environment.`;
+    const summary = `The request names a model that environment ${call.environment.name} lacks.`;
+    throw invalidModel(what, "you", { endpoints, explanation: { rule: "model_unknown", summary } });
+  }
+  if (!mayUseModel(call.caller.key, alias)) {
+    const what = `This API key may not use the model \`${alias}\`.`;
+    const summary = `The key may not use model ${alias}; allowed_models of the key lists those it may.`;
+    const explanation = { rule: "model_not_allowed", summary, model: alias } as const;
+    throw invalidModel(what, "it", { endpoints, explanation });
+  }
+  if (model.kind !== kind) {
+    const where = endpoints[model.kind];
+    const what = `The model \`${alias}\` is not supported here; use ${where} for it.`;
+    const summary = `Model ${alias} is of kind ${model.kind}, which this endpoint does not serve.`;
+    const explanation = { rule: "model_kind", summary, model: alias } as const;
+    throw invalidModel(what, "you", { endpoints, explanation });
+  }
+  return model;
+}
+
+export function mayUseModel({ allowedModels }: Key, alias: string): boolean {
+  return allowedModels === undefined || allowedModels.includes(alias);
+}
+
+export interface ModelFault {
+  readonly endpoints: ModelEndpoints;
+  readonly explanation: RefusalExplanation;
+}
+
+export function invalidModel(what: string, who: "you" | "it", fault: ModelFault): GatewayError {
+  const { endpoints, explanation } = fault;
+  return new GatewayError("invalid_model", {
+    message: `${what} GET ${endpoints.list} lists the models ${who} can use.`,
+    param: "model",
+    explanation,
+  });
 }

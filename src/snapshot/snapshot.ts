@@ -42,7 +42,7 @@ export interface Upstream {
   readonly drain: DrainSettings | undefined;
 }
 
-export interface CallSettings {
+interface CallSettings {
   /** Limit on a whole answer of an upstream, by model kind. */
   readonly answerLimitBytes: Readonly<Record<Model["kind"], number>>;
   /** Limit on values in a whole chat answer (`domain/chat/json-scan`). */

@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readlinkSync } from "node:fs";
 import { openUnreachablePort } from "../../test/support/unreachable-port.ts";
 import { systemClock } from "../domain/clock.ts";
-import { connectProbe } from "./connect-probe.ts";
-import { resolveHost } from "./resolve-host.ts";
+import { connectProbe, resolveHost } from "./connect-probe.ts";
 
 const farOffMs = 60_000;
 const clock = systemClock;

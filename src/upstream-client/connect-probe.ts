@@ -1,4 +1,5 @@
 import { connect, isIP, type Socket } from "node:net";
+import { lookup } from "node:dns/promises";
 import type { Clock } from "../domain/clock.ts";
 import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
 import type { ConnectProbe } from "./host-probes.ts";
@@ -6,7 +7,7 @@ import type { ConnectProbe } from "./host-probes.ts";
 /** Addresses of one host that a probe tries at once; most hosts have fewer. */
 const mostAddresses = 8;
 
-export interface ConnectProbeOptions {
+interface ConnectProbeOptions {
   /** All addresses of a host name. */
   readonly resolveHost: (hostname: string) => Promise<readonly string[]>;
   readonly clock: Pick<Clock, "schedule">;
@@ -59,4 +60,10 @@ class ProbeSockets implements Disposable {
 
 function defaultPort(protocol: string): number {
   return protocol === "https:" ? 443 : 80;
+}
+
+/** Resolves a host name to all its addresses with the system resolver. Rejects if it has none. */
+export async function resolveHost(hostname: string): Promise<readonly string[]> {
+  const found = await lookup(hostname, { all: true, verbatim: true });
+  return found.map(({ address }) => address);
 }

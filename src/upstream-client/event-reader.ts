@@ -1,10 +1,10 @@
 import type { ChatEvent } from "../domain/chat/chat.ts";
 import type { StreamDecoder } from "../upstreams/adapter.ts";
-import type { EventBatches } from "./event-batches.ts";
 import type { UpstreamAnswer } from "./send.ts";
 import { WholeCharacters } from "./whole-characters.ts";
+import type { Flow } from "../domain/waiting/flow.ts";
 
-export interface EventReaderOptions {
+interface EventReaderOptions {
   readonly answer: UpstreamAnswer;
   readonly decoder: StreamDecoder<ChatEvent>;
   /** Called at the end of the stream if it had malformed events. */
@@ -87,4 +87,16 @@ export class EventReader implements EventBatches<ChatEvent> {
     const { decoder, onMalformed } = this.#options;
     if (decoder.malformedEvents > 0) onMalformed(decoder.malformedEvents);
   }
+}
+
+/** An open streamed answer, read in batches of events, none of them empty. */
+export interface EventBatches<Event> extends Flow<readonly Event[]> {
+  /** Closes the upstream connection, unless the answer is complete. */
+  cancel(): void;
+}
+
+/** An open streamed answer: its first batch of events and a reader for the rest. */
+export interface OpenStream<Event> {
+  readonly first: readonly Event[];
+  readonly rest: EventBatches<Event>;
 }

@@ -1,25 +1,26 @@
 import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import { nextOf, type Flow } from "../domain/waiting/flow.ts";
+import { type Flow, nextOf } from "../domain/waiting/flow.ts";
 import { joinChunks } from "../domain/chat/join-chunks.ts";
 import { answerTooLarge, UpstreamFailure } from "../domain/errors/upstream-failure.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
-import { credentialTexts } from "./credential-texts.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
 import type { AnswerMemory } from "../snapshot/call.ts";
 import type { Upstream } from "../snapshot/snapshot.ts";
 import { decodedResponse } from "./decoded-response.ts";
-import { explain } from "./explain-failure.ts";
-import { ClientError } from "./http/client-error.ts";
+import { ClientError } from "./http/request-head.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
 import { oneTurnBytes } from "../domain/waiting/next-turn.ts";
 import { whenKnown } from "../domain/waiting/when-known.ts";
 import { whyEnded } from "../domain/waiting/why-ended.ts";
+import { errorCode } from "../domain/errors/error-code.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
+import { ProtocolError } from "./http/answer/response-head.ts";
 
-export interface SendOptions {
+interface SendOptions {
   readonly upstream: Upstream;
   readonly timeouts: Timeouts;
   /** Deadline of the whole call in monotonic milliseconds. */
@@ -284,4 +285,77 @@ async function readFailure(
   const { status, headers } = response;
   const details = adapter.readFailure({ status, headers, body }, authorized);
   return answer.explained(new UpstreamFailure(details));
+}
+
+interface BrokenAttempt {
+  readonly watchdog: Pick<Watchdog, "failure">;
+  readonly callerSignal: EndSignal;
+  /** Whether the answer had begun. */
+  readonly hasBegun?: boolean;
+}
+
+/** Tells a disconnected caller, a passed deadline and a network failure apart. */
+function explain(
+  error: unknown,
+  { watchdog, callerSignal, hasBegun = false }: BrokenAttempt,
+): UpstreamFailure | GatewayError {
+  // A refusal whose body did not come is still one.
+  const isRefused = error instanceof UpstreamFailure && error.details.status !== undefined;
+  if (isRefused && !callerSignal.aborted) return error;
+  if (watchdog.failure !== undefined) return watchdog.failure;
+  if (callerSignal.aborted) return whyEnded(callerSignal);
+  if (error instanceof UpstreamFailure || error instanceof GatewayError) return error;
+  const kind = hasBegun ? "broken-answer" : kindBeforeAnswer(error);
+  return new UpstreamFailure({ kind, message: messageOf(error) }, { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof ProtocolError) return error.message;
+  return `network error ${errorCode(error) ?? "unknown"}`;
+}
+
+/** A connection that broke may have carried the request; one that never opened did not. */
+function kindBeforeAnswer(error: unknown): UpstreamFailureKind {
+  if (error instanceof ProtocolError) return "broken-answer";
+  if (!(error instanceof ClientError)) return "connect-failed";
+  switch (error.stage) {
+    case "connecting":
+      return "connect-failed";
+    case "unanswered":
+      return "connection-lost";
+    case "answering":
+      return "broken-answer";
+  }
+}
+
+const plainHeaders: ReadonlySet<string> = new Set(["content-type", "accept", "accept-encoding"]);
+
+/**
+ * Parts of a request that may hold a credential: the values of its headers and query, and those
+ * words in them that do not look like plain words.
+ */
+export function credentialTexts({
+  url,
+  headers,
+}: Pick<UpstreamRequest, "url" | "headers">): readonly string[] {
+  const texts = new Set<string>();
+  for (const value of secretValues(url, headers)) {
+    const unprefixed = value.slice(value.indexOf(" ") + 1);
+    for (const text of [value, unprefixed]) if (text.length >= 8) texts.add(text);
+    for (const word of value.split(/[\s,=/]+/)) if (looksSecret(word)) texts.add(word);
+  }
+  return [...texts];
+}
+
+function* secretValues(url: string, headers: UpstreamRequest["headers"]): Iterable<string> {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!plainHeaders.has(name.toLowerCase())) yield value;
+  }
+  // Some servers take the key as a query parameter.
+  const query = url.indexOf("?");
+  if (query !== -1) yield* new URLSearchParams(url.slice(query + 1)).values();
+}
+
+function looksSecret(word: string): boolean {
+  return word.length >= 16 || (word.length >= 8 && /\d/.test(word));
 }

@@ -1,6 +1,7 @@
-import type { ConnectionSettings } from "../domain/upstream-settings.ts";
+import type { ConnectionSettings, Timeouts } from "../domain/upstream-settings.ts";
 import type { Flow } from "../domain/waiting/flow.ts";
 import type { AnswerHeaders } from "../upstreams/adapter.ts";
+import type { Destination } from "../routing/candidates.ts";
 
 /**
  * Sends one request to an upstream; resolves when the head of its answer has arrived. This is the
@@ -41,4 +42,25 @@ export interface TransportResponse extends Flow<Uint8Array> {
   readonly headers: AnswerHeaders;
   /** The whole body, if all of it has arrived and nothing was taken. */
   arrived(): Uint8Array | undefined;
+}
+
+/**
+ * Those of a request whose answer comes as a whole, when the model has written all of it: only its
+ * end has a time, and a connection that stops in the middle of it.
+ */
+export function wholeTimeouts(timeouts: Timeouts): Timeouts {
+  return { ...timeouts, firstByteMs: Number.POSITIVE_INFINITY };
+}
+
+/** Timeouts of the upstream, overridden by those of the model. */
+export function timeoutsOf({ model, upstream }: Pick<Destination, "model" | "upstream">): Timeouts {
+  const own = model.timeouts;
+  const { timeouts } = upstream;
+  if (own === undefined) return timeouts;
+  return {
+    connectMs: timeouts.connectMs,
+    firstByteMs: own.firstByteMs ?? timeouts.firstByteMs,
+    idleMs: own.idleMs ?? timeouts.idleMs,
+    totalMs: own.totalMs ?? timeouts.totalMs,
+  };
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Model, ModelKind } from "../domain/model.ts";
-import type { SettingProblem } from "../settings/problem.ts";
+import type { SettingProblem } from "../settings/values.ts";
 import type { AdapterServices, UpstreamAdapter } from "./adapter.ts";
 
 /**

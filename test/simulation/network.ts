@@ -1,4 +1,4 @@
-import { ClientError, type FailedStage } from "../../src/upstream-client/http/client-error.ts";
+import { ClientError, type FailedStage } from "../../src/upstream-client/http/request-head.ts";
 import type { RequestProgress, TransportResponse } from "../../src/upstream-client/transport.ts";
 import type { Attempt } from "./records.ts";
 import type { Script } from "./upstream-answer.ts";

@@ -1,8 +1,8 @@
 import { createChatHandler, type ChatSurface } from "../../src/dialects/chat-handler.ts";
 import { parseChatRequest } from "../../src/dialects/openai-chat/schema/chat-request.ts";
-import { requireObject } from "../../src/dialects/request/request-body.ts";
+import { requireObject } from "../../src/dialects/request/parse-json.ts";
 import type { GatewayError } from "../../src/domain/errors/gateway-error.ts";
-import type { Dialect } from "../../src/edge/dialect.ts";
+import type { Dialect } from "../../src/edge/replies/error-reply.ts";
 import type { AppOverrides } from "../../src/process/wiring/app-interface.ts";
 
 /** A dialect similar to Anthropic's: another credential, other errors, other frames. */

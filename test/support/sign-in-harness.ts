@@ -7,7 +7,7 @@ import { signInRoutes } from "../../src/control/sign-in/routes.ts";
 import type { SignInRefusal } from "../../src/control/sign-in/services.ts";
 import { tokenOperations } from "../../src/control/users/tokens.ts";
 import { userOperations } from "../../src/control/users/users.ts";
-import type { AdminGate } from "../../src/edge/dispatch/admin-access.ts";
+import type { AdminGate } from "../../src/edge/dispatch/dispatch-options.ts";
 import { CorsPolicy } from "../../src/edge/cors.ts";
 import { createDispatch, type Dispatch } from "../../src/edge/dispatch/dispatch.ts";
 import { RouteTable } from "../../src/edge/dispatch/route-table.ts";

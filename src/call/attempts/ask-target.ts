@@ -4,9 +4,8 @@ import type { Destination } from "../../routing/candidates.ts";
 import { EventReader } from "../../upstream-client/event-reader.ts";
 import type { HostProbes } from "../../upstream-client/host-probes.ts";
 import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
-import { send, type RequestPlaces, type UpstreamAnswer } from "../../upstream-client/send.ts";
-import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
-import type { Transport } from "../../upstream-client/transport.ts";
+import { type RequestPlaces, send, type UpstreamAnswer } from "../../upstream-client/send.ts";
+import { timeoutsOf, type Transport } from "../../upstream-client/transport.ts";
 import type { UpstreamRequest } from "../../upstreams/adapter.ts";
 
 export interface AskedTarget extends Destination {

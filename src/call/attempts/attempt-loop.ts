@@ -4,31 +4,25 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
-import { spanOf } from "./attempt-span.ts";
-import { candidatesOf } from "./call-candidates.ts";
-import { CandidateTurns } from "./candidate-turns.ts";
+import { spanOf } from "./attempt.ts";
+import { type CallWork, candidatesOf } from "./call-candidates.ts";
+import { anyTerms, CandidateTurns } from "./candidate-turns.ts";
 import {
+  asBadCredential,
   FailedAttempt,
   failureToReport,
   isFinal,
   unfitKinds,
-  asBadCredential,
 } from "./failed-attempt.ts";
 import { firstToAnswer } from "../../routing/hedge.ts";
 import type { Meter } from "../metering/meter.ts";
-import type { CallWork } from "../call-work.ts";
+import type { CallServices } from "../services.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import { decideRetry, type RetryDecision } from "../../routing/retry.ts";
-import {
-  decisionName,
-  describeDecision,
-  describeSlowness,
-} from "../../routing/describe-decision.ts";
+import { decisionName, describeDecision, describeSlowness } from "../../routing/target-view.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
-import type { CallServices } from "../services.ts";
-import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
-import { anyTerms } from "./turn-terms.ts";
-import { untilSlow, type Slowness } from "./until-slow.ts";
+import { timeoutsOf } from "../../upstream-client/transport.ts";
+import { type Slowness, untilSlow } from "./until-slow.ts";
 import { whenKnown } from "../../domain/waiting/when-known.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";

@@ -22,15 +22,15 @@ import type {
 import type { AnswerMemory, Call } from "../../snapshot/call.ts";
 import type { Place } from "../../admission/capacity/place.ts";
 import type { Destination } from "../../routing/candidates.ts";
-import type { OpenStream } from "../../upstream-client/event-batches.ts";
-import { EventReader } from "../../upstream-client/event-reader.ts";
+import { EventReader, type OpenStream } from "../../upstream-client/event-reader.ts";
 import { untilEnded } from "../hooks/hooked-call.ts";
 import type { Meter } from "../metering/meter.ts";
-import { timeoutsOf, wholeTimeouts } from "../../upstream-client/timeouts-of.ts";
+import { timeoutsOf, wholeTimeouts } from "../../upstream-client/transport.ts";
 import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import type { CallServices } from "../services.ts";
-import type { AttemptSpan } from "./attempt-span.ts";
+import { traceparentOf } from "../../domain/tracing/span-ids.ts";
+import type { RunningAttempt } from "./running-attempt.ts";
 
 export interface AttemptContext {
   readonly call: Call;
@@ -88,7 +88,7 @@ function memoryOfAll({ answerMemory }: Call, share: number): Pick<AnswerMemory, 
 }
 
 /** What is known of the vectors that an answer will have. */
-export interface VectorReading {
+interface VectorReading {
   /** The inputs of the request. */
   readonly inputs: number;
   /** The inputs of the call, for whose vectors memory is taken once. */
@@ -209,4 +209,18 @@ function withTrace(
   return headers === undefined
     ? request
     : { ...request, headers: { ...request.headers, ...headers } };
+}
+
+interface AttemptSpan {
+  readonly traceparent: string;
+  /** Called with the address of each request. */
+  readonly onUrl: (url: string) => void;
+}
+
+/** The span of an attempt; undefined where no traces are sent. */
+export function spanOf({ id, origin }: Call, attempt: RunningAttempt): AttemptSpan | undefined {
+  const spans = origin?.spans;
+  if (spans === undefined) return undefined;
+  const onUrl = (url: string): void => attempt.sentTo(url);
+  return { traceparent: traceparentOf(id, spans, attempt.number), onUrl };
 }

@@ -1,26 +1,26 @@
 import type { CandidateNote } from "../../domain/usage/call-routing.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { Model, Target } from "../../domain/model.ts";
+import type { Model, ModelKind, Target } from "../../domain/model.ts";
 import type { Admission } from "../../admission/admit.ts";
-import type { Call } from "../../snapshot/call.ts";
-import type { CallWork } from "../call-work.ts";
-import { mayUseModel } from "../../snapshot/resolve-model.ts";
+import { type Call, mayUseModel } from "../../snapshot/call.ts";
+import type { CallServices } from "../services.ts";
 import {
-  listCandidates,
   type Candidate,
   type FoundTarget,
+  listCandidates,
   type TargetGroup,
 } from "../../routing/candidates.ts";
-import type { CallServices } from "../services.ts";
+import type { InputSize, OutputExpectation } from "../../admission/estimate/estimate.ts";
+import type { AttemptContext } from "./attempt.ts";
 
-export interface CandidateSearch {
+interface CandidateSearch {
   readonly call: Call;
   readonly admission: Admission;
   readonly work: Pick<CallWork<unknown>, "check">;
   readonly services: Pick<CallServices, "health" | "prober" | "random">;
 }
 
-export interface FoundCandidates {
+interface FoundCandidates {
   /** Best candidate first. */
   readonly candidates: readonly Candidate[];
   /** Models and targets that may not serve this call, with the reasons. */
@@ -144,4 +144,47 @@ function probeDoubtful(
   for (const found of all) {
     if (found.view.needsProbe) services.prober.probe(found, call.snapshot);
   }
+}
+
+/** Targets that may serve a call of the model: its own and those of its fallbacks. */
+export function possibleTargets(
+  model: Model,
+  { environment }: Pick<Call, "environment">,
+): readonly PossibleTarget[] {
+  const fallbacks = model.fallbacks?.map((alias) => environment.models.get(alias)) ?? [];
+  return [model, ...fallbacks].flatMap((each) => {
+    if (each === undefined) return [];
+    return each.targets.map((target) => ({ alias: each.alias, target }));
+  });
+}
+
+interface PossibleTarget {
+  readonly alias: string;
+  readonly target: Target;
+}
+
+/**
+ * A call's request and how it is sent to a target: what differs between chat, streamed chat and
+ * embeddings.
+ */
+export interface CallWork<Answer> {
+  readonly alias: string;
+  readonly kind: ModelKind;
+  readonly isStreamed: boolean;
+  readonly output: OutputExpectation;
+  /** How many inputs, each of at most a context window, upstreams may read. */
+  readonly inputs: number;
+  /** The part of the call that no attempt has answered yet, from 0 to 1. */
+  unanswered(): number;
+  /**
+   * Upper bound of the input that possible upstreams may read, for all requests of the call
+   * together.
+   */
+  measure(model: Model, call: Pick<Call, "snapshot" | "environment">): InputSize;
+  /** Refuses, with 400, a request that this model cannot serve. */
+  check(model: Model): void;
+  /** The exact number of input tokens, if it can be counted without an answer. */
+  countInput?(model: Model, context: AttemptContext): Promise<number | undefined>;
+  /** Resolves once the answer, or its first event, is decoded. */
+  attempt(candidate: Candidate, context: AttemptContext): Promise<Answer>;
 }

@@ -2,22 +2,25 @@ import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { busyError } from "../../admission/capacity/busy-error.ts";
 import {
-  classAt,
   type BusyPool,
+  classAt,
   type EnterResult,
   type Place,
   type PlaceRequest,
 } from "../../admission/capacity/place.ts";
 import { atLimit, noTarget } from "./failed-attempt.ts";
-import { describeClosed } from "../../routing/describe-decision.ts";
+import { describeClosed } from "../../routing/target-view.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import { queueTimeoutMs } from "./queue-timeout.ts";
 import { RunningAttempt } from "./running-attempt.ts";
-import { anyTerms, type Terms } from "./turn-terms.ts";
-import type { TurnsOptions } from "./turns-options.ts";
 import { whenKnown } from "../../domain/waiting/when-known.ts";
 import type { AttemptWatch } from "../../routing/health/target-health.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
+import type { CapacityClass } from "../../domain/usage/usage.ts";
+import type { Call } from "../../snapshot/call.ts";
+import type { Admission } from "../../admission/admit.ts";
+import type { Meter } from "../metering/meter.ts";
+import type { CallServices } from "../services.ts";
+import type { CallWork } from "./call-candidates.ts";
 
 /** A promise only where another process gives places, or has the budget of retries. */
 type Beginning = RunningAttempt | undefined | Promise<RunningAttempt | undefined>;
@@ -292,3 +295,45 @@ export class CandidateTurns {
     return busyError(this.#busy, { call, model: admission.model });
   }
 }
+
+/** Minimum time that a provisioned call waits for a place. */
+const leastQueueMs = 2_000;
+
+/** Provisioned calls wait for a minimum time, until other calls have left their places. */
+function queueTimeoutMs(call: Call, capacityClass: CapacityClass): number {
+  const ofPlan = call.snapshot.plans.get(call.caller.key.plan)?.queueTimeoutMs ?? 0;
+  return capacityClass === "provisioned" ? Math.max(ofPlan, leastQueueMs) : ofPlan;
+}
+
+/** The call that takes turns, and what it needs for them. */
+interface TurnsOptions {
+  /** Lists the current candidates, best first. */
+  readonly list: () => readonly Candidate[];
+  readonly call: Call;
+  readonly admission: Admission;
+  readonly work: Pick<CallWork<unknown>, "isStreamed">;
+  readonly meter: Pick<Meter, "path">;
+  readonly services: Pick<CallServices, "capacity" | "health" | "budget" | "clock">;
+}
+
+/** Conditions of an attempt. */
+interface Terms {
+  /** Filters the candidates. */
+  readonly isFit: (candidate: Candidate) => boolean;
+  /** Checked after each wait. */
+  readonly isWanted: () => boolean;
+  /** Checked last, once there is a place. */
+  readonly mayBegin: () => boolean | Promise<boolean>;
+  /** The retry was already taken from a budget. */
+  readonly isPaid: boolean;
+  /** A candidate that has no room keeps its turn. */
+  readonly keepsTurn: boolean;
+}
+
+export const anyTerms: Terms = {
+  isFit: () => true,
+  isWanted: () => true,
+  mayBegin: () => true,
+  isPaid: false,
+  keepsTurn: false,
+};

@@ -1,4 +1,4 @@
-import { isOwnCap, type ChatRequest, type ChatResult } from "../../domain/chat/chat.ts";
+import { type ChatRequest, type ChatResult, isOwnCap } from "../../domain/chat/chat.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
 import type { AttemptContext } from "../attempts/attempt.ts";
@@ -14,21 +14,24 @@ import {
 import {
   attemptChat,
   attemptChatStream,
-  choiceCount,
-  inputReadings,
   type ChatAttempt,
+  choiceCount,
+  ChoiceProgress,
+  inputReadings,
 } from "./choices.ts";
-import { ChoiceProgress } from "./choice-progress.ts";
 import { countInput } from "../count-input.ts";
 import { beginHooks } from "../hooks/begin-hooks.ts";
 import { changedByHooks } from "../hooks/hooked-call.ts";
-import { CallerSignal } from "../metering/caller-signal.ts";
+import {
+  CallerSignal,
+  MeteredStream,
+  type MeteredStreamOptions,
+} from "../metering/metered-stream.ts";
 import { measureChatInput, repeatedInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
-import { MeteredStream, type MeteredStreamOptions } from "../metering/metered-stream.ts";
-import type { CallWork } from "../call-work.ts";
-import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 import type { CallServices } from "../services.ts";
+import type { CallWork } from "../attempts/call-candidates.ts";
+import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
 
 export interface ChatCall {
   readonly request: ChatRequest;

@@ -1,17 +1,17 @@
 import type { EndSignal } from "../../domain/waiting/end-signal.ts";
-import type { ChatEvent, ChatRequest, ChatResult } from "../../domain/chat/chat.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { ChatChoice, ChatEvent, ChatRequest, ChatResult } from "../../domain/chat/chat.ts";
+import { brokenAnswer, UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Model } from "../../domain/model.ts";
 import type { ChatCodec } from "../../upstreams/adapter.ts";
-import { attemptStream, attemptWhole, type AttemptContext } from "../attempts/attempt.ts";
+import { type AttemptContext, attemptStream, attemptWhole } from "../attempts/attempt.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { Candidate } from "../../routing/candidates.ts";
-import { noChoice, type ChoiceProgress } from "./choice-progress.ts";
-import type { OpenStream } from "../../upstream-client/event-batches.ts";
+import type { OpenStream } from "../../upstream-client/event-reader.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { MergedChoices } from "./merged-choices.ts";
-import { possibleTargets } from "../attempts/possible-targets.ts";
+import { possibleTargets } from "../attempts/call-candidates.ts";
+import { AnsweredParts } from "../answered-parts.ts";
 
 export interface ChatTarget {
   readonly codec: ChatCodec;
@@ -175,4 +175,32 @@ async function openTogether(
 async function atOnce(choices: number, { place }: AttemptContext): Promise<number> {
   const wanted = Math.min(choicesAtOnce, choices);
   return place?.extend(wanted) ?? wanted;
+}
+
+/** The finished choices of a call. */
+export class ChoiceProgress extends AnsweredParts<ChatChoice> {
+  #first: ChatResult | undefined;
+
+  /** `result` has a choice for each of `indexes`, in order; throws `broken-answer` if not. */
+  addResult(indexes: readonly number[], result: ChatResult): void {
+    this.#first ??= result;
+    const choices = indexes.flatMap((index, position) => {
+      const choice = result.choices[position];
+      return choice === undefined ? [] : [{ ...choice, index }];
+    });
+    this.add(indexes, choices, result.usage);
+    const missing = this.missing();
+    if (indexes.some((index) => missing.includes(index))) throw noChoice();
+  }
+
+  /** Valid once nothing is missing. */
+  result(): ChatResult {
+    const { all: choices, usage } = this;
+    const { systemFingerprint, serviceTier, extra } = this.#first ?? {};
+    return { choices, usage, systemFingerprint, serviceTier, extra };
+  }
+}
+
+function noChoice(): UpstreamFailure {
+  return brokenAnswer("the answer had no choice");
 }

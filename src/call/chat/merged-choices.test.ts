@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
-import type { EventBatches, OpenStream } from "../../upstream-client/event-batches.ts";
+import type { EventBatches, OpenStream } from "../../upstream-client/event-reader.ts";
 import { MergedChoices } from "./merged-choices.ts";
 
 type Batch = readonly ChatEvent[];

@@ -2,8 +2,8 @@ import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import type { EventBatches, OpenStream } from "../../upstream-client/event-batches.ts";
-import { largest, sumReported, sumUsage } from "../metering/sum-usage.ts";
+import type { EventBatches, OpenStream } from "../../upstream-client/event-reader.ts";
+import { largest, sumReported, sumUsage } from "../metering/call-usage.ts";
 
 export interface MergedChoicesOptions {
   readonly choices: number;

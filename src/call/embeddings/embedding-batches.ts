@@ -1,20 +1,25 @@
-import type { EmbeddingInput, EmbeddingRequest } from "../../domain/chat/embedding.ts";
+import type {
+  EmbeddingInput,
+  EmbeddingRequest,
+  EmbeddingResult,
+} from "../../domain/chat/embedding.ts";
 import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
-import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import {
+  UpstreamFailure,
+  type UpstreamFailureDetails,
+} from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
-import { attemptVectors, type AttemptContext } from "../attempts/attempt.ts";
+import { type AttemptContext, attemptVectors } from "../attempts/attempt.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import type { AnsweredParts } from "../answered-parts.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
-import { checkVectors } from "./check-vectors.ts";
-import { FanOut } from "./fan-out.ts";
-import { waitBeforeItemRetry } from "./item-retry.ts";
-import { timeoutsOf } from "../../upstream-client/timeouts-of.ts";
+import { timeoutsOf } from "../../upstream-client/transport.ts";
 import { wait } from "../../domain/waiting/wait.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 
 /** An embeddings request to one target. */
-export interface EmbeddingAttempt {
+interface EmbeddingAttempt {
   readonly request: EmbeddingRequest;
   /** The inputs in a form that the target accepts. */
   readonly inputs: readonly EmbeddingInput[];
@@ -121,4 +126,114 @@ async function sendBatch(attempt: EmbeddingAttempt, batch: readonly number[]): P
     length: progress.first?.length,
   });
   progress.add(batch, result.vectors, result.usage);
+}
+
+/** Requests at once that no target should mind. */
+const firstWidth = 4;
+
+/**
+ * How many requests of one call a target gets at once: from few to as many as allowed, by one more
+ * with each answer until the target throttles; then half as many, and slowly more again (Chiu and
+ * Jain 1989, as in TCP, RFC 5681).
+ */
+class FanOut {
+  readonly #most: number;
+  #width: number;
+  /** Requests under way; more than the width for a while after it was narrowed. */
+  #open = 0;
+  #wasNarrowed = false;
+
+  constructor(most: number) {
+    this.#most = Math.max(1, most);
+    this.#width = Math.min(firstWidth, this.#most);
+  }
+
+  get width(): number {
+    return Math.floor(this.#width);
+  }
+
+  /** Sends one request. */
+  async send(request: () => Promise<void>): Promise<void> {
+    this.#open += 1;
+    try {
+      await request();
+      const more = this.#wasNarrowed ? 1 / this.#width : 1;
+      this.#width = Math.min(this.#most, this.#width + more);
+    } finally {
+      this.#open -= 1;
+    }
+  }
+
+  /**
+   * A request was throttled. Whether it was one of too many at once; if not, the target would
+   * throttle any call.
+   */
+  throttled(): boolean {
+    const open = this.#open + 1;
+    if (open > this.#width) return true;
+    this.#width = Math.max(1, open / 2);
+    this.#wasNarrowed = true;
+    return open > firstWidth;
+  }
+}
+
+interface WantedVectors {
+  readonly count: number;
+  /** The length that the caller asked for. */
+  readonly dimensions: number | undefined;
+  /** The length of the vectors that the call already has. */
+  readonly length: number | undefined;
+}
+
+/** Throws a broken answer for vectors that are not one for each input, all of the wanted length. */
+function checkVectors(
+  { vectors, usage }: EmbeddingResult,
+  { count, dimensions, length: before }: WantedVectors,
+): void {
+  const broken = (message: string, hint?: string): UpstreamFailure =>
+    new UpstreamFailure({ kind: "broken-answer", message, hint, usage });
+  if (vectors.length !== count) {
+    throw broken(`the upstream returned ${vectors.length} vectors for ${count} inputs`);
+  }
+  const wanted = dimensions ?? before ?? vectors[0]?.length;
+  const other = vectors.find(({ length }) => length !== wanted);
+  if (other === undefined) return;
+  const message = `the upstream returned a vector of ${other.length} numbers instead of ${wanted}`;
+  if (dimensions !== undefined) throw broken(message, ignoredDimensions);
+  throw broken(message, before === undefined ? undefined : otherLengths);
+}
+
+const ignoredDimensions =
+  "the caller asked for `dimensions`, which the model does not support or the server ignores";
+
+const otherLengths =
+  "a part of the call was answered with vectors of another length: all targets of a model must be " +
+  "the same model";
+
+/** Limit on tries of one part of a call at one target. */
+const mostTries = 4;
+const firstBackoffMs = 100;
+const longestWaitMs = 2_000;
+
+/** Transient failures; all others are left to `decideRetry`. */
+const passingKinds: ReadonlySet<UpstreamFailureKind> = new Set([
+  "throttled",
+  "overloaded",
+  "connection-lost",
+]);
+
+/**
+ * Time in milliseconds before one part of a call is retried at the same target; undefined for no
+ * retry. Full jitter on top of the Retry-After, so that refused parts do not come back together.
+ * `random` is in [0, 1).
+ */
+export function waitBeforeItemRetry(
+  failure: UpstreamFailureDetails,
+  tries: number,
+  random: number,
+): number | undefined {
+  if (tries >= mostTries || !passingKinds.has(failure.kind)) return undefined;
+  const asked = Math.min(failure.retryAfterMs ?? 0, longestWaitMs);
+  const backoff = Math.min(firstBackoffMs * 2 ** (tries - 1), longestWaitMs - asked);
+  return asked + random * backoff;
 }

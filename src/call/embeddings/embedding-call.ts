@@ -1,9 +1,9 @@
 import {
-  isContent,
-  isImageText,
   type EmbeddingInput,
   type EmbeddingRequest,
   type EmbeddingResult,
+  isContent,
+  isImageText,
   type TextInput,
 } from "../../domain/chat/embedding.ts";
 import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
@@ -17,12 +17,11 @@ import { sendMissing } from "./embedding-batches.ts";
 import { AnsweredParts } from "../answered-parts.ts";
 import { measureEmbeddingInput } from "../../admission/estimate/estimate.ts";
 import { ReadTexts } from "../../admission/estimate/fewest-tokens.ts";
-import type { CallWork } from "../call-work.ts";
-import { possibleTargets } from "../attempts/possible-targets.ts";
+import type { CallServices } from "../services.ts";
+import { type CallWork, possibleTargets } from "../attempts/call-candidates.ts";
 import { beginHooks } from "../hooks/begin-hooks.ts";
 import { changedByHooks } from "../hooks/hooked-call.ts";
 import { completeWhole, runCall, type StartedCall } from "../run-call.ts";
-import type { CallServices } from "../services.ts";
 
 export interface EmbeddingCall {
   readonly request: EmbeddingRequest;

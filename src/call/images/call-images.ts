@@ -4,7 +4,7 @@ import { retryHeaders } from "../../domain/limits/headers.ts";
 import type { AttemptContext } from "../attempts/attempt.ts";
 import type { ChatTarget } from "../chat/choices.ts";
 import { withCheckedAddresses } from "./handed-on-images.ts";
-import { ImageFailure } from "./image-failure.ts";
+import { ImageFailure } from "./image-address.ts";
 import type { ImageShare } from "./image-memory.ts";
 import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";

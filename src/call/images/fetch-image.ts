@@ -1,16 +1,15 @@
+import { isIP } from "node:net";
 import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
-import { isIP } from "node:net";
 import { abortable } from "../../domain/waiting/abortable.ts";
 import {
   hostOf,
+  ImageFailure,
+  type ImageSource,
   locateImage,
   parseImageUrl,
-  type ImageSource,
   type ResolveHost,
 } from "./image-address.ts";
-import { ImageFailure } from "./image-failure.ts";
-import { imageTypeOf } from "./image-type.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 export interface ImageFetch {
@@ -134,4 +133,22 @@ function toDataUrl(bytes: Uint8Array): string {
     throw new ImageFailure("it is not an image in PNG, JPEG, GIF or WebP format");
   }
   return `data:${type};base64,${bytes.toBase64()}`;
+}
+
+/** The image formats that every vision model accepts. */
+type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+
+/** Detects the format by the first bytes, since headers and file names are unreliable. */
+export function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
+  if (has(bytes, 0, "\x89PNG\r\n\x1a\n")) return "image/png";
+  if (has(bytes, 0, "\xff\xd8\xff")) return "image/jpeg";
+  if (has(bytes, 0, "GIF87a") || has(bytes, 0, "GIF89a")) return "image/gif";
+  if (has(bytes, 0, "RIFF") && has(bytes, 8, "WEBP")) return "image/webp";
+  return undefined;
+}
+
+/** Whether `signature`, one byte per character, is at `offset`. */
+function has(bytes: Uint8Array, offset: number, signature: string): boolean {
+  const found = bytes.subarray(offset, offset + signature.length);
+  return Buffer.from(signature, "latin1").equals(found);
 }

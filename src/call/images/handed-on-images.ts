@@ -3,8 +3,13 @@ import type { ChatRequest } from "../../domain/chat/chat.ts";
 import { abortable } from "../../domain/waiting/abortable.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
-import { hostOf, locateImage, parseImageUrl, type ResolveHost } from "./image-address.ts";
-import { ImageFailure } from "./image-failure.ts";
+import {
+  hostOf,
+  ImageFailure,
+  locateImage,
+  parseImageUrl,
+  type ResolveHost,
+} from "./image-address.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { replaceAddresses } from "./inline-images.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";

@@ -3,7 +3,7 @@ import type { ChatMessage, ChatRequest, ContentPart } from "../../domain/chat/ch
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { fetchImage, type ImageFetch } from "./fetch-image.ts";
-import { ImageFailure } from "./image-failure.ts";
+import { ImageFailure } from "./image-address.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 
 /** Limit on parallel image fetches of one call. */

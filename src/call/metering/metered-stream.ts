@@ -1,4 +1,4 @@
-import type { EndSignal } from "../../domain/waiting/end-signal.ts";
+import { type EndSignal, EndSource } from "../../domain/waiting/end-signal.ts";
 import { WaitingReader } from "../../domain/waiting/flow.ts";
 import type { ChatEvent } from "../../domain/chat/chat.ts";
 import type { Clock } from "../../domain/clock.ts";
@@ -6,9 +6,8 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
-import type { CallerSignal } from "./caller-signal.ts";
 import type { Draining } from "../../admission/capacity/place.ts";
-import type { EventBatches, OpenStream } from "../../upstream-client/event-batches.ts";
+import type { EventBatches, OpenStream } from "../../upstream-client/event-reader.ts";
 import type { RunningHooks } from "../../snapshot/call-hooks.ts";
 import type { Meter } from "./meter.ts";
 import { toCallError } from "../run-call.ts";
@@ -284,5 +283,42 @@ export class MeteredStream implements EventBatches<ChatEvent> {
     if (!this.#isWhole()) return meter.reportedSoFar(usage);
     this.#isReported = true;
     meter.reported(usage);
+  }
+}
+
+/**
+ * The signal of a caller for an answer that may outlive it. Aborts `signal` when the caller leaves,
+ * until `handOver`.
+ */
+export class CallerSignal {
+  readonly source: EndSignal;
+  readonly #end = new EndSource();
+  #onEnd = (reason: unknown): void => this.abort(reason);
+  readonly #follow = (): void => this.#onEnd(this.source.reason);
+
+  constructor(source: EndSignal) {
+    this.source = source;
+    if (source.aborted) this.#follow();
+    else source.addEventListener("abort", this.#follow, { once: true });
+  }
+
+  get signal(): EndSignal {
+    return this.#end;
+  }
+
+  /** From now on only `onEnd` is called when the caller leaves. */
+  handOver(onEnd: (reason: unknown) => void): void {
+    this.#onEnd = onEnd;
+    if (this.source.aborted) this.#follow();
+  }
+
+  /** Aborts `signal`. */
+  abort(reason: unknown): void {
+    this.#end.abort(reason);
+  }
+
+  /** Stops following the caller. */
+  release(): void {
+    this.source.removeEventListener("abort", this.#follow);
   }
 }

@@ -1,4 +1,4 @@
-import type { ConfigPath, SettingProblem } from "../../settings/problem.ts";
+import type { ConfigPath, SettingProblem } from "../../settings/values.ts";
 
 /** A problem and its position in the file. */
 export interface ConfigProblem extends Omit<SettingProblem, "path"> {

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { z } from "zod";
-import { withSuggestion, type SettingProblem } from "../../settings/problem.ts";
+import { type SettingProblem, withSuggestion } from "../../settings/values.ts";
 import { suggest } from "../../domain/suggest.ts";
 import {
   sitesOf,

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { configInputSchema, isSchema, type JsonSchema } from "../json-schema.ts";
-import { withSuggestion, type ConfigPath, type SettingProblem } from "../../settings/problem.ts";
+import { type ConfigPath, type SettingProblem, withSuggestion } from "../../settings/values.ts";
 import { suggest } from "../../domain/suggest.ts";
 import type { UpstreamKind } from "../../upstreams/kind.ts";
 import { isObject } from "../../domain/json-object.ts";

@@ -10,8 +10,8 @@ import {
   visit,
 } from "yaml";
 import { isObject } from "../../domain/json-object.ts";
-import { hidePlaceholders, type HiddenPlaceholders } from "./placeholder.ts";
-import type { ConfigPath } from "../../settings/problem.ts";
+import { type HiddenPlaceholders, hidePlaceholders } from "./interpolate.ts";
+import type { ConfigPath } from "../../settings/values.ts";
 import type { ConfigProblem } from "../problems/problem.ts";
 import { findMistake } from "./yaml-mistakes.ts";
 import { describeSyntaxError } from "./yaml-syntax.ts";

@@ -1,4 +1,4 @@
-import type { Reply } from "../../edge/replies/reply.ts";
+import type { Reply } from "../../edge/replies/error-reply.ts";
 
 /** `GET /metrics`, in Prometheus' text format. */
 export function createMetricsPage(render: () => string | Promise<string>): () => Promise<Reply> {

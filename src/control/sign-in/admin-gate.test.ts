@@ -3,7 +3,7 @@ import { generateApiKey } from "../../domain/keys/api-key.ts";
 import { generateManagementToken } from "../../domain/accounts/management-token.ts";
 import type { ManagementToken } from "../../domain/accounts/user.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
-import { jsonReply } from "../../edge/replies/reply.ts";
+import { jsonReply } from "../../edge/replies/error-reply.ts";
 import { accountOf, tokenOf } from "../../../test/contracts/control-fixtures.ts";
 import { refusalOf, SignInHarness, TestBrowser } from "../../../test/support/sign-in-harness.ts";
 

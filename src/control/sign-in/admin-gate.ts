@@ -2,7 +2,7 @@ import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { readTokenId } from "../../domain/accounts/management-token.ts";
 import type { Principal, User } from "../../domain/accounts/user.ts";
 import type { AdminSettings } from "../../config/config.ts";
-import type { AdminGate, AdminRequest } from "../../edge/dispatch/admin-access.ts";
+import type { AdminGate, AdminRequest } from "../../edge/dispatch/dispatch-options.ts";
 import { StorageUnavailable } from "../../store/errors.ts";
 import type { ControlTransaction } from "../../store/control-store.ts";
 import type { AdminServices } from "../services.ts";

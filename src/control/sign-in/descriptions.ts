@@ -9,7 +9,7 @@ import {
   signInOptionsSchema,
 } from "../contract/session.ts";
 import type { AdminCall, AnonymousAdminCall, Route } from "../../edge/dispatch/route.ts";
-import type { Reply } from "../../edge/replies/reply.ts";
+import type { Reply } from "../../edge/replies/error-reply.ts";
 import type { OperationDescription } from "../operation/operation.ts";
 import { fromStorageError } from "../operation/storage-error.ts";
 

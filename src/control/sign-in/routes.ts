@@ -1,4 +1,4 @@
-import { jsonReply } from "../../edge/replies/reply.ts";
+import { jsonReply } from "../../edge/replies/error-reply.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
 import type { SignInOptionsView } from "../contract/session.ts";
 import { bootstrapRoute } from "./bootstrap/bootstrap-route.ts";

@@ -17,7 +17,7 @@ import {
   text,
 } from "../request/checks.ts";
 import * as messages from "../request/messages.ts";
-import { requireModel, requireObject } from "../request/request-body.ts";
+import { requireModel, requireObject } from "../request/parse-json.ts";
 
 const mostInputs = 2048;
 

@@ -1,17 +1,15 @@
 import type { EmbeddingRequest, EmbeddingResult } from "../../domain/chat/embedding.ts";
 import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import { eventStream } from "../../edge/replies/event-stream.ts";
-import { jsonTextReply, type Reply } from "../../edge/replies/reply.ts";
+import { jsonTextReply, type Reply } from "../../edge/replies/error-reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
 import type { AnswerMemory, Call } from "../../snapshot/call.ts";
-import { runEmbeddings, type EmbeddingCall } from "../../call/embeddings/embedding-call.ts";
+import { type EmbeddingCall, runEmbeddings } from "../../call/embeddings/embedding-call.ts";
 import type { StartedCall } from "../../call/run-call.ts";
-import type { HandlerParts } from "../handler-parts.ts";
-import { readCall } from "../read-call.ts";
+import { type HandlerParts, readCall, servedHeaders } from "../read-call.ts";
 import { createTokenDecoder } from "./decode-tokens.ts";
 import { parseEmbeddingRequest } from "./embedding-request.ts";
 import { EmbeddingText } from "./embedding-text.ts";
-import { servedHeaders } from "../served-headers.ts";
 
 /** Answers of more numbers are written as the caller reads them. */
 const mostWholeNumbers = 32 * 1024;

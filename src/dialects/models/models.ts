@@ -1,8 +1,8 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
-import { jsonReply, type Reply } from "../../edge/replies/reply.ts";
+import { jsonReply, type Reply } from "../../edge/replies/error-reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";
-import { mayUseModel } from "../../snapshot/resolve-model.ts";
+import { mayUseModel } from "../../snapshot/call.ts";
 
 /** `GET /v1/models`: the models of the environment that the key may use. */
 export function listModels({ environment, caller }: KeyCall): Reply {

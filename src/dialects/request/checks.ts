@@ -3,12 +3,12 @@
  * violation or nothing. It is built once and allocates only when it fails. Null means absent: a
  * field of an object is removed if it is null and not required.
  */
-import { isObject } from "../../domain/json-object.ts";
 import * as messages from "./messages.ts";
-import { Violation } from "./violation.ts";
+import { isObject } from "../../domain/json-object.ts";
+import { GatewayError, type GatewayErrorName } from "../../domain/errors/gateway-error.ts";
 
 export type Check = (value: unknown) => Violation | undefined;
-export type Fields = Readonly<Record<string, Check>>;
+type Fields = Readonly<Record<string, Check>>;
 
 export function wrongType(expected: string, value: unknown): Violation {
   return new Violation("invalid_type", {
@@ -22,7 +22,7 @@ export function missing(name: string): Violation {
   }).insideField(name);
 }
 
-export interface TextRules {
+interface TextRules {
   /** In characters, not in UTF-16 code units. */
   readonly maximumLength?: number;
   readonly pattern?: RegExp;
@@ -53,7 +53,7 @@ export function text(rules: TextRules = {}): Check {
   };
 }
 
-export interface Range {
+interface Range {
   readonly minimum?: number;
   readonly maximum?: number;
 }
@@ -100,7 +100,7 @@ export function oneOf(supported: readonly string[]): Check {
 export const anyObject: Check = (value) =>
   isObject(value) ? undefined : wrongType("an object", value);
 
-export interface ObjectRules {
+interface ObjectRules {
   /** Checked first, in this order. */
   readonly required?: Fields;
   /** Checked in the order of the body. */
@@ -144,7 +144,7 @@ export function tagged(tag: string, cases: Fields): Check {
   };
 }
 
-export interface ListRules {
+interface ListRules {
   /** Name of the items in the plural, such as "objects" or "strings". */
   readonly of: string;
   readonly mayBeEmpty?: boolean;
@@ -176,7 +176,7 @@ export function textOrList(item: Check, rules: ListRules): Check {
   };
 }
 
-export interface TextOrObjectRules {
+interface TextOrObjectRules {
   readonly text: Check;
   readonly object: Check;
   /** Name of the two forms in a refusal. */
@@ -218,4 +218,88 @@ function countCharacters(value: string): number {
     if (!isSecondHalf) count += 1;
   }
   return count;
+}
+
+interface MapRules {
+  readonly value: Check;
+  readonly key?: (key: string) => Violation | undefined;
+  readonly maximumEntries?: number;
+}
+
+/** An object with free keys. A violation of a key is reported for the whole map. */
+export function map(rules: MapRules): Check {
+  const { value: checkValue, key: checkKey, maximumEntries = Infinity } = rules;
+  return (value) => {
+    if (!isObject(value)) return wrongType("an object", value);
+    const keys = Object.keys(value);
+    if (keys.length > maximumEntries) {
+      return new Violation("object_above_max_properties", {
+        message: (path) => messages.tooManyProperties(path, maximumEntries, keys.length),
+      });
+    }
+    for (const key of keys) {
+      const keyViolation = checkKey?.(key);
+      if (keyViolation !== undefined) return keyViolation;
+      const violation = checkValue(value[key]);
+      if (violation !== undefined) return violation.insideField(messages.clip(key));
+    }
+    return undefined;
+  };
+}
+
+export function keyAtMost(maximumLength: number): (key: string) => Violation | undefined {
+  return (key) =>
+    key.length <= maximumLength
+      ? undefined
+      : new Violation("string_above_max_length", {
+          message: (path) => messages.keyTooLong(path, { key, maximum: maximumLength }),
+        });
+}
+
+const tokenIdPattern = /^\d+$/;
+
+export function tokenIdKey(key: string): Violation | undefined {
+  return tokenIdPattern.test(key)
+    ? undefined
+    : new Violation("invalid_value", { message: (path) => messages.keyNotTokenId(path, key) });
+}
+
+interface ViolationText {
+  /** The message, given the path of the field at fault. */
+  readonly message: (path: string) => string;
+  /** The `param` of the error; the path itself when absent. */
+  readonly param?: (path: string) => string | null;
+}
+
+/**
+ * The first fault that a check found. Containers prepend their names as it propagates, so a valid
+ * body never builds a path.
+ */
+export class Violation {
+  readonly #row: GatewayErrorName;
+  readonly #text: ViolationText;
+  #path = "";
+
+  constructor(row: GatewayErrorName, text: ViolationText) {
+    this.#row = row;
+    this.#text = text;
+  }
+
+  insideField(name: string): this {
+    if (this.#path === "") this.#path = name;
+    else this.#path = this.#path.startsWith("[") ? name + this.#path : `${name}.${this.#path}`;
+    return this;
+  }
+
+  insideItem(index: number): this {
+    return this.insideField(`[${index}]`);
+  }
+
+  toError(): GatewayError {
+    const { message, param } = this.#text;
+    return new GatewayError(this.#row, {
+      message: message(this.#path),
+      param: param === undefined ? this.#path : param(this.#path),
+    });
+  }
 }

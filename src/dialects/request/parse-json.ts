@@ -1,9 +1,11 @@
+import * as messages from "./messages.ts";
 import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { nextTurn, oneTurnBytes } from "../../domain/waiting/next-turn.ts";
 import { releaseBytes } from "../../domain/chat/release-bytes.ts";
 import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
 import { notJson } from "./messages.ts";
+import { isObject, type JsonObject } from "../../domain/json-object.ts";
 
 export interface JsonBody {
   readonly value: unknown;
@@ -54,4 +56,26 @@ function parse(text: string): JsonBody {
 
 function notJsonError(cause: unknown): GatewayError {
   return new GatewayError("invalid_json", { message: notJson(), cause });
+}
+
+/** Refuses a body that is not an object with the error for invalid JSON, as OpenAI does. */
+export function requireObject(body: unknown): JsonObject {
+  if (isObject(body)) return body;
+  throw new GatewayError("invalid_json", { message: messages.notJson() });
+}
+
+export function requireModel(body: JsonObject): string {
+  const model = body["model"];
+  if (model === undefined || model === null || model === "") {
+    throw new GatewayError("invalid_body", { message: messages.missingModel() });
+  }
+  if (typeof model === "string") return model;
+  throw wrongModel(model);
+}
+
+function wrongModel(model: unknown): GatewayError {
+  return new GatewayError("invalid_type", {
+    message: messages.wrongType("model", "a string", model),
+    param: "model",
+  });
 }

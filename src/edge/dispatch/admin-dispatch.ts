@@ -1,9 +1,9 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { RefusalExplanation } from "../../domain/errors/refusal.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
-import type { AdminGate } from "./admin-access.ts";
+import type { AdminGate } from "./dispatch-options.ts";
 import type { BodyLimits } from "../body/read-body.ts";
-import type { Reply } from "../replies/reply.ts";
+import type { Reply } from "../replies/error-reply.ts";
 import type { AnonymousAdminCall, Route } from "./route.ts";
 
 export type AdminRoute = Extract<Route, { access: "anonymous" | "principal" }>;

@@ -4,7 +4,6 @@ import type { CredentialForm } from "../../domain/keys/credential-form.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { AdminGate } from "./admin-access.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { NetworkList } from "../../domain/network.ts";
@@ -12,7 +11,8 @@ import type { BodyLimits } from "../body/read-body.ts";
 import type { CorsPolicy } from "../cors.ts";
 import type { ArrivingRequest } from "./route.ts";
 import type { RouteTable } from "./route-table.ts";
-import type { Overload } from "../replies/shed-replies.ts";
+import type { Overload } from "../replies/repeated-refusals.ts";
+import type { Principal } from "../../domain/accounts/user.ts";
 
 export interface DispatchOptions {
   readonly routes: RouteTable;
@@ -64,7 +64,7 @@ export interface EdgeSettings {
 }
 
 /** What is known about a request of the API. */
-export interface AccessFacts {
+interface AccessFacts {
   /** Undefined when no key was accepted. */
   readonly keyId: string | undefined;
   /** Headers of the request. */
@@ -89,4 +89,24 @@ export interface HandledRequest {
   readonly repeatedOf: "key" | "address" | undefined;
   /** Set for a request of the API that did not become a call. */
   readonly access: AccessFacts | undefined;
+}
+
+/** A request of the control plane before it is authenticated. */
+export interface AdminRequest {
+  readonly request: Request;
+  /** Network address of the caller, as far as proxies are trusted. */
+  readonly address: string;
+}
+
+/** Access to the control plane; implemented by `control/sign-in`. */
+export interface AdminGate {
+  /** Throws 421 for an unknown host; `host` has no port. */
+  checkHost(host: string): void;
+  /**
+   * The principal of a session or a token. Throws 401 without one, 403 for a wrong origin or a
+   * missing CSRF token, 429 for too many requests.
+   */
+  identify(request: AdminRequest): Promise<Principal>;
+  /** For routes before sign-in: throws 403 for a wrong origin, 429 for too many requests. */
+  checkAnonymous(request: AdminRequest): void;
 }

@@ -1,29 +1,27 @@
 import type { Principal } from "../../domain/accounts/user.ts";
 import { whyEnded } from "../../domain/waiting/why-ended.ts";
-import { adminBodyLimits, handleAdmin, securedReply, type AdminRoute } from "./admin-dispatch.ts";
+import { adminBodyLimits, type AdminRoute, handleAdmin, securedReply } from "./admin-dispatch.ts";
 import { BodyMemory } from "../body/body-memory.ts";
 import { Lingering } from "../body/lingering.ts";
 import type { DispatchOptions, HandledRequest } from "./dispatch-options.ts";
-import { hasLeft } from "../replies/edge-refusal.ts";
-import { errorReply, toGatewayError } from "../replies/error-reply.ts";
+import { hasLeft } from "../replies/route-refusal.ts";
+import { errorReply, type Reply, toGatewayError } from "../replies/error-reply.ts";
 import { handleWithKey } from "./handle-with-key.ts";
 import type { ListenOptions } from "../listen.ts";
 import { refusalOf } from "../replies/refusal-of.ts";
-import type { Reply } from "../replies/reply.ts";
+import { closes, closingUnread, toResponse } from "../replies/to-response.ts";
 import {
   addressOf,
   callOf,
-  readBodyOf,
-  streamEndOf,
   pauseIdleTimer,
+  readBodyOf,
   type RequestContext,
+  streamEndOf,
 } from "./request-context.ts";
-import { encodedSlash, pathOf, queryOf, readTarget } from "./request-target.ts";
+import { encodedSlash, pathOf, queryOf, readTarget, type SentPath } from "./request-target.ts";
 import type { PublicCall } from "./route.ts";
 import type { RouteMatch } from "./route-table.ts";
-import type { SentPath } from "./segment-routes.ts";
 import { Surfaces } from "./surfaces.ts";
-import { closes, closingUnread, toResponse } from "../replies/to-response.ts";
 import { UnreadStreams } from "../body/unread-streams.ts";
 import { watchedBody } from "../body/watched-body.ts";
 

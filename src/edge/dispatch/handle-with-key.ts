@@ -6,22 +6,21 @@ import { spanIdsOf } from "../../domain/tracing/span-ids.ts";
 import type { RequestOrigin } from "../../snapshot/call.ts";
 import { environmentAt, type Snapshot } from "../../snapshot/snapshot.ts";
 import type { CountArrival, HandledRequest } from "./dispatch-options.ts";
-import { draining, unknownHost } from "../replies/edge-refusal.ts";
-import type { PreparedRefusal } from "../replies/error-reply.ts";
-import type { Reply } from "../replies/reply.ts";
+import { draining, unknownHost } from "../replies/route-refusal.ts";
+import type { PreparedRefusal, Reply } from "../replies/error-reply.ts";
+import { closingUnread } from "../replies/to-response.ts";
 import {
   addressOf,
   answerMemoryOf,
   memoryOf,
-  readBodyOf,
-  streamEndOf,
   pauseIdleTimer,
+  readBodyOf,
   type RequestContext,
+  streamEndOf,
 } from "./request-context.ts";
 import type { ArrivingRequest, KeyCall, KeyRoute } from "./route.ts";
-import type { Overload } from "../replies/shed-replies.ts";
+import type { Overload } from "../replies/repeated-refusals.ts";
 import type { Surface } from "./surfaces.ts";
-import { closingUnread } from "../replies/to-response.ts";
 
 /** A request for a route that needs a key. */
 export interface KeyedRequest {

@@ -1,7 +1,7 @@
-import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { textReply } from "../replies/reply.ts";
+import { textReply } from "../replies/error-reply.ts";
 import type { Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 

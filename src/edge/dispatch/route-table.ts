@@ -1,6 +1,5 @@
-import type { Dialect } from "../dialect.ts";
+import type { Dialect } from "../replies/error-reply.ts";
 import type { Route } from "./route.ts";
-import { decodeSegment, PathTemplate, type PathParameters } from "./path-template.ts";
 import { unknownUrl, wrongMethod } from "../replies/route-refusal.ts";
 
 export interface RouteMatch {
@@ -12,7 +11,7 @@ export interface RouteMatch {
 }
 
 /** On `data`, variants of base URLs are accepted: without or with a doubled `/v1`. */
-export type ListenerKind = "data" | "admin";
+type ListenerKind = "data" | "admin";
 
 /** Finds the route of a path: exact ones first, then prefixes, then templates. */
 export class RouteTable {
@@ -134,6 +133,7 @@ interface ExactRoutes extends FoundRoutes {
 }
 
 const nothing: FoundRoutes = { routes: [], parameter: "", template: undefined, values: [] };
+
 const noParameters: PathParameters = {};
 
 /** Removes a leading `/v1`, also a doubled one, and trailing slashes. */
@@ -151,4 +151,60 @@ function withoutSlashesBehind(path: string, start: number): string {
 
 function methodsOf(routes: readonly Route[]): readonly string[] {
   return routes.length === 0 ? [] : [...routes.map((route) => route.method), "OPTIONS"];
+}
+
+type PathParameters = Readonly<Record<string, string>>;
+
+/** Paths with parameters, such as `/keys/{id}/rotate`. A parameter is one whole segment. */
+class PathTemplate {
+  /** Routes of this shape; their parameters may have different names. */
+  readonly routes: Route[] = [];
+  /** The shape; of two that match a path, the smaller one has the earlier literal segment. */
+  readonly order: string;
+  /** Undefined for a parameter. */
+  readonly #literals: readonly (string | undefined)[];
+
+  constructor(path: string) {
+    const segments = path.split("/");
+    this.#literals = segments.map((segment) => (isParameter(segment) ? undefined : segment));
+    // A tilde is the last printable ASCII character, and no literal segment begins with one.
+    this.order = this.#literals.map((literal) => literal ?? "~").join("/");
+  }
+
+  /** Values of the parameters, percent-decoded; undefined when the path does not match. */
+  match(segments: readonly string[]): readonly string[] | undefined {
+    if (segments.length !== this.#literals.length) return undefined;
+    const values: string[] = [];
+    for (const [index, literal] of this.#literals.entries()) {
+      const segment = segments[index] ?? "";
+      if (literal !== undefined) {
+        if (segment !== literal) return undefined;
+        continue;
+      }
+      const value = decodeSegment(segment);
+      if (value === undefined) return undefined;
+      values.push(value);
+    }
+    return values;
+  }
+
+  /** The values by the names in the route's own path. */
+  parameters(path: string, values: readonly string[]): PathParameters {
+    const names = path.split("/").filter(isParameter);
+    return Object.fromEntries(names.map((name, index) => [name.slice(1, -1), values[index] ?? ""]));
+  }
+}
+
+function isParameter(segment: string): boolean {
+  return segment.startsWith("{") && segment.endsWith("}");
+}
+
+/** Undefined for an empty segment and for broken percent-encoding. */
+function decodeSegment(segment: string): string | undefined {
+  if (segment === "") return undefined;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
 }

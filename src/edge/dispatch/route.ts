@@ -2,12 +2,11 @@ import type { CountedRequest, RequestKind } from "../../domain/limits/limit-scop
 import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Principal, Role, Scope } from "../../domain/accounts/user.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Dialect, Reply } from "../replies/error-reply.ts";
 import type { AnswerMemory, CallMemory, RequestOrigin } from "../../snapshot/call.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { BodyUse } from "../body/body-memory.ts";
 import type { StreamEnd } from "../replies/event-stream.ts";
-import type { Reply } from "../replies/reply.ts";
 
 /** A request as a handler sees it. */
 export interface PublicCall {

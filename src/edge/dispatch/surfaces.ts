@@ -1,6 +1,5 @@
-import type { Dialect } from "../dialect.ts";
-import { RepeatedRefusals } from "../replies/repeated-refusals.ts";
-import { ShedReplies } from "../replies/shed-replies.ts";
+import type { Dialect } from "../replies/error-reply.ts";
+import { RepeatedRefusals, ShedReplies } from "../replies/repeated-refusals.ts";
 import type { Authenticate, DispatchOptions, KeyedAccess } from "./dispatch-options.ts";
 
 /** A dialect with its authentication and prepared refusals. */

@@ -1,6 +1,6 @@
 import { GatewayError, internalError } from "../../domain/errors/gateway-error.ts";
-import type { Dialect } from "../dialect.ts";
-import type { Reply } from "./reply.ts";
+import type { CredentialForm } from "../../domain/keys/credential-form.ts";
+import type { ModelEndpoints } from "../../snapshot/call.ts";
 
 /** Turns anything thrown into an error that callers may see; its cause is for the log only. */
 export function toGatewayError(error: unknown): GatewayError {
@@ -38,4 +38,42 @@ export interface PreparedRefusal {
 
 export function prepareRefusal(error: GatewayError, dialect: Dialect): PreparedRefusal {
   return { error, reply: errorReply(error, dialect) };
+}
+
+/**
+ * The wire format of an API surface for what the gateway itself reads and writes: the API key and
+ * errors. Each route for calls names one.
+ */
+export interface Dialect {
+  readonly credential: CredentialForm;
+  readonly endpoints: ModelEndpoints;
+  /** Writes an error as JSON. `error.toBody()` has the texts that callers may see. */
+  readonly error: (error: GatewayError) => { readonly status: number; readonly body: string };
+  /** The last frame of a stream that fails after its 200 was sent. */
+  readonly errorFrame: (error: GatewayError) => string;
+}
+
+/** The answer of a handler; `edge/dispatch` adds the headers that every response has. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Values of the header `set-cookie`, one line each. */
+  readonly cookies?: readonly string[] | undefined;
+  readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+}
+
+export function jsonReply(value: unknown, headers: Readonly<Record<string, string>> = {}): Reply {
+  return jsonTextReply(JSON.stringify(value), headers);
+}
+
+/** `body` is a JSON text, or its bytes. */
+export function jsonTextReply(
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>>,
+): Reply {
+  return { status: 200, headers: { "content-type": "application/json", ...headers }, body };
+}
+
+export function textReply(status: number, body: string): Reply {
+  return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body };
 }

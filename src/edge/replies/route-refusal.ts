@@ -1,8 +1,9 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { otherApiAdvice } from "./other-apis.ts";
 import type { Route } from "../dispatch/route.ts";
+import type { CredentialForm } from "../../domain/keys/credential-form.ts";
+import { retryHeaders } from "../../domain/limits/headers.ts";
 
-export interface UnknownUrl {
+interface UnknownUrl {
   readonly method: string;
   readonly path: string;
   readonly listener: "data" | "admin";
@@ -49,4 +50,91 @@ function dataHint(path: string, routes: readonly Route[]): string {
   const names = endpoints.map((route) => `${route.method} ${route.path}`);
   const list = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
   return `Please check the URL for typos; the endpoints are ${list}.`;
+}
+
+/** An API that clients may ask for and that is not served, with what to do instead. */
+interface OtherApi {
+  /** Matches a path without `/v1`. */
+  readonly path: RegExp;
+  readonly advice: string;
+}
+
+const chatInstead = "use POST /v1/chat/completions instead";
+
+const otherApis: readonly OtherApi[] = [
+  {
+    path: /^\/responses(\/|$)/,
+    advice:
+      `The Responses API is not served; ${chatInstead}. In OpenAI's SDKs that is ` +
+      "`client.chat.completions.create`; other clients have a setting for the API they use.",
+  },
+  {
+    path: /^\/messages(\/|$)/,
+    advice:
+      "Anthropic's Messages API is not served; use an OpenAI client with POST /v1/chat/completions.",
+  },
+  {
+    path: /^\/completions$/,
+    advice: `The old completions API is not served; ${chatInstead}, with the prompt as a user message.`,
+  },
+  {
+    path: /^\/openai\/deployments\//,
+    advice:
+      "Azure's paths are not served; use the plain OpenAI client with a base URL that ends in /v1, " +
+      "and the name of the deployment as 'model'.",
+  },
+  {
+    path: /^\/api\/(chat|generate|embed|embeddings|tags)$/,
+    advice: "Ollama's API is not served; use an OpenAI client with a base URL that ends in /v1.",
+  },
+  {
+    path: /^\/v1beta\//,
+    advice: `Gemini's API is not served; ${chatInstead}, with an OpenAI client.`,
+  },
+  {
+    path: /^\/(assistants|audio|batches|containers|conversations|evals|files|fine_tuning|images|moderations|realtime|threads|uploads|vector_stores|videos)(\/|$)/,
+    advice: "Only chat completions, embeddings and the list of models are served here.",
+  },
+  {
+    path: /^\/chat$/,
+    advice: "The base URL must end in /v1: clients add /chat/completions themselves.",
+  },
+];
+
+/** What to do instead, for a path of another API. */
+function otherApiAdvice(path: string): string | undefined {
+  const plain = path.replace(/^\/v1(?=\/)/, "").replace(/(?<=.)\/$/, "");
+  return otherApis.find((api) => api.path.test(plain))?.advice;
+}
+
+export function draining(): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message: "This instance of the gateway is shutting down. Please retry your request.",
+    headers: { ...retryHeaders(1_000), connection: "close" },
+    explanation: {
+      rule: "draining",
+      summary: "The process is shutting down and finishes only open requests.",
+    },
+  });
+}
+
+export function unknownHost(host: string): GatewayError {
+  return new GatewayError("unknown_url", {
+    message: `No environment answers at host '${host}'. Please check the host of your base URL.`,
+  });
+}
+
+/** Names no details of the key: one prepared answer serves all wrong keys of an address. */
+export function repeatedlyWrongKey({ header }: CredentialForm): GatewayError {
+  return new GatewayError("invalid_api_key", {
+    message:
+      "Incorrect API key provided. Your network address sends many requests with wrong keys. Send " +
+      `the key of your application for this environment in the ${header}.`,
+  });
+}
+
+/** Whether the error only results from the caller's disconnect. */
+export function hasLeft({ signal }: Request, thrown: unknown): boolean {
+  if (!signal.aborted || !(thrown instanceof Error)) return false;
+  return thrown === signal.reason || thrown.name === "AbortError";
 }

@@ -2,10 +2,10 @@ import type { BodyHold } from "../body/body-memory.ts";
 import type { Connections } from "../listen.ts";
 import type { CorsPolicy } from "../cors.ts";
 import type { BodyLimits } from "../body/read-body.ts";
-import type { Reply } from "./reply.ts";
+import type { Reply } from "./error-reply.ts";
 
 /** The request that a reply answers. */
-export interface Answered {
+interface Answered {
   readonly id: string;
   readonly request: Request;
   readonly connections: Pick<Connections, "keepAliveHint">;

@@ -1,4 +1,4 @@
-import type { ApiSettings } from "../../dialects/handler-parts.ts";
+import type { ApiSettings } from "../../dialects/read-call.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../domain/model.ts";
 import { createNetworkList } from "../../domain/network.ts";

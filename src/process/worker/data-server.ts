@@ -4,7 +4,7 @@ import { requestIds } from "../../domain/request-id.ts";
 import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener } from "../../edge/listen.ts";
-import { draining } from "../../edge/replies/edge-refusal.ts";
+import { draining } from "../../edge/replies/route-refusal.ts";
 import { RepeatableCalls } from "../../idempotency/repeatable-calls.ts";
 import { createAuthenticate } from "../../keys/authenticate.ts";
 import { howDegraded, keyPollMs, KeyRing } from "../../keys/key-ring.ts";

@@ -4,12 +4,12 @@ import type { EjectionSettings } from "../../domain/routing-settings.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { TargetChange } from "./target-standing.ts";
 import {
-  TargetState,
   type AttemptTerms,
   type ObservedEnd,
   type ProbeResult,
+  TargetState,
 } from "./target-state.ts";
-import { unknownTarget, type TargetView } from "../target-view.ts";
+import { type TargetView, unknownTarget } from "../target-view.ts";
 
 export type { TargetView } from "../target-view.ts";
 

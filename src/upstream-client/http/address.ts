@@ -1,5 +1,4 @@
 import type { ConnectionSettings, Proxies, Proxy } from "../../domain/upstream-settings.ts";
-import { proxyFor } from "./proxy.ts";
 
 /** Where requests to one server go, and how. */
 export interface Origin {
@@ -69,4 +68,37 @@ function parseAddress(url: string, settings: ConnectionSettings, proxies: Proxie
     // A proxy needs the whole URL, unless it only passes on bytes (RFC 9112, section 3.2.2).
     target: proxy !== undefined && !isSecure ? `${origin}${path}` : path,
   };
+}
+
+export interface Place {
+  readonly hostname: string;
+  readonly port: number;
+  readonly isSecure: boolean;
+}
+
+/** The proxy on the way to a server. */
+export function proxyFor(place: Place, proxies: Proxies): Proxy | undefined {
+  const proxy = place.isSecure ? proxies.forHttps : proxies.forHttp;
+  if (proxy === undefined || isOwn(place) || isExcepted(place, proxies.except)) return undefined;
+  return proxy;
+}
+
+/** This machine is never reached through a proxy. */
+export function isOwn({ hostname }: Place): boolean {
+  return hostname === "localhost" || hostname === "::1" || /^127(\.\d+){3}$/.test(hostname);
+}
+
+/**
+ * As curl and most other programs do: `*` is every host, a name stands for itself and all names
+ * below it, with or without a leading dot, and a port may follow.
+ */
+export function isExcepted({ hostname, port }: Place, except: readonly string[]): boolean {
+  const host = hostname.toLowerCase().replace(/\.$/, "");
+  return except.some((entry) => {
+    if (entry === "*") return true;
+    const [, name = entry, ownPort] = /^(.*[^:]):(\d+)$/.exec(entry) ?? [];
+    if (ownPort !== undefined && Number(ownPort) !== port) return false;
+    const bare = name.replace(/^\[|\]$/g, "").replace(/^\*?\.|\.$/g, "");
+    return bare !== "" && (host === bare || host.endsWith(`.${bare}`));
+  });
 }

@@ -1,12 +1,10 @@
 import type { Socket, SocketHandler } from "bun";
 import { errorCode } from "../../domain/errors/error-code.ts";
 import type { Origin } from "./address.ts";
-import { ClientError } from "./client-error.ts";
+import { ClientError } from "./request-head.ts";
 import type { Carrier, Exchange } from "./exchange.ts";
-import { Outgoing } from "./outgoing.ts";
 import { ResponseReader } from "./answer/response-reader.ts";
-import { identityError, tlsOptions } from "./tls.ts";
-import { Tunnel } from "./tunnel.ts";
+import { identityError, tlsOptions, Tunnel } from "./tunnel.ts";
 
 /** The owner of a connection, which opened it. */
 export interface ConnectionOwner {
@@ -296,3 +294,51 @@ const handlers: SocketHandler<Connection> = {
 
 /** The runtime requires a handler. */
 const silentHandlers: SocketHandler<Connection> = { drain: () => undefined };
+
+/** How much of a long text is encoded at a time. */
+const portionLength = 256 * 1024;
+
+/**
+ * The rest of a request that the socket did not take at once. A long text is encoded piece by
+ * piece, as the socket takes it, so that it neither holds the event loop nor is in memory twice.
+ */
+class Outgoing {
+  readonly #parts: Uint8Array[];
+  #text: string;
+  #at = 0;
+
+  /** `parts` are written before `text`. */
+  constructor(parts: Uint8Array[], text: string) {
+    this.#parts = parts;
+    this.#text = text;
+  }
+
+  /** Whether all of it is written; false also if the socket is closed. */
+  flush(socket: Pick<Socket, "write">): boolean {
+    for (;;) {
+      const part = this.#parts.shift() ?? this.#nextPortion();
+      if (part === undefined) return true;
+      const written = socket.write(part);
+      if (written < part.byteLength) {
+        this.#parts.unshift(written > 0 ? part.subarray(written) : part);
+        return false;
+      }
+    }
+  }
+
+  #nextPortion(): Uint8Array | undefined {
+    const text = this.#text;
+    if (this.#at >= text.length) return undefined;
+    let end = Math.min(text.length, this.#at + portionLength);
+    // A pair of surrogates is one character.
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
+    const portion = Buffer.from(text.slice(this.#at, end));
+    this.#at = end;
+    if (end === text.length) this.#text = "";
+    return portion;
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

@@ -2,8 +2,7 @@ import { joinChunks } from "../../domain/chat/join-chunks.ts";
 import type { AnswerHeaders } from "../../upstreams/adapter.ts";
 import type { Cancellable, TransportRequest, TransportResponse } from "../transport.ts";
 import type { Address, Origin } from "./address.ts";
-import { ClientError } from "./client-error.ts";
-import { writeRequestHead } from "./request-head.ts";
+import { ClientError, writeRequestHead } from "./request-head.ts";
 import type { ResponseHead } from "./answer/response-head.ts";
 import type { AnswerReceiver } from "./answer/response-reader.ts";
 

@@ -1,9 +1,9 @@
+import * as certificates from "../../../test/support/tls-certificates.ts";
 import { describe, expect, test } from "bun:test";
 import { noProxies, type Proxies } from "../../domain/upstream-settings.ts";
 import { clientHarness } from "../../../test/support/client-harness.ts";
-import { rawServer, type RawPeer, type RawServer } from "../../../test/support/raw-server.ts";
-import * as certificates from "../../../test/support/tls-certificates.ts";
-import { proxyFor } from "./proxy.ts";
+import { type RawPeer, rawServer, type RawServer } from "../../../test/support/raw-server.ts";
+import { proxyFor } from "./address.ts";
 
 const tls = {
   authorities: certificates.authority,

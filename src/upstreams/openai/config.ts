@@ -1,6 +1,12 @@
 import { z } from "zod";
-import type { SettingProblem } from "../../settings/problem.ts";
-import { credential, flag, httpUrl, text, wholeNumber } from "../../settings/values.ts";
+import {
+  credential,
+  flag,
+  httpUrl,
+  type SettingProblem,
+  text,
+  wholeNumber,
+} from "../../settings/values.ts";
 import type { FieldsOf } from "../kind.ts";
 import type { OpenAiSettings } from "./settings.ts";
 

@@ -1,4 +1,4 @@
-import type { Reply } from "../../../edge/replies/reply.ts";
+import type { Reply } from "../../../edge/replies/error-reply.ts";
 import type { AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
 import { change } from "../../operation/change.ts";
 import { bootstrapSchema } from "../../contract/session.ts";

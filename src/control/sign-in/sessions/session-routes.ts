@@ -1,5 +1,5 @@
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { jsonReply, type Reply } from "../../../edge/replies/reply.ts";
+import { jsonReply, type Reply } from "../../../edge/replies/error-reply.ts";
 import type { AdminCall, AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
 import { change } from "../../operation/change.ts";
 import {
@@ -20,7 +20,7 @@ import { callOf, type SignInServices } from "../services.ts";
 import { findSession, sessionId } from "./sessions.ts";
 import type { SignInLimits } from "../guard/sign-in-limits.ts";
 import type { CountedTry } from "../guard/sign-in-throttle.ts";
-import { startedReply, startSession, viewSession, type StartedSession } from "./start-session.ts";
+import { startedReply, type StartedSession, startSession, viewSession } from "./start-session.ts";
 
 /** `/admin/v1/session`: sign in with a password, read the session, sign out. */
 export function sessionRoutes(services: SignInServices, limits: SignInLimits): readonly Route[] {

@@ -1,7 +1,7 @@
 import type { RandomBytes } from "../../../domain/keys/base62.ts";
 import type { Peppers } from "../../../domain/keys/peppers.ts";
 import type { Session, User } from "../../../domain/accounts/user.ts";
-import { jsonReply, type Reply } from "../../../edge/replies/reply.ts";
+import { jsonReply, type Reply } from "../../../edge/replies/error-reply.ts";
 import type { Change } from "../../operation/change.ts";
 import type { SessionView } from "../../contract/session.ts";
 import { timeText } from "../../values/api-form.ts";

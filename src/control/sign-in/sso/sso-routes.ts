@@ -1,7 +1,7 @@
 import type { SsoSettings } from "../../../config/config.ts";
 import { GatewayError } from "../../../domain/errors/gateway-error.ts";
 import type { Principal } from "../../../domain/accounts/user.ts";
-import type { Reply } from "../../../edge/replies/reply.ts";
+import type { Reply } from "../../../edge/replies/error-reply.ts";
 import type { AnonymousAdminCall, Route } from "../../../edge/dispatch/route.ts";
 import { change } from "../../operation/change.ts";
 import { notFound } from "../../operation/scope.ts";
@@ -11,7 +11,7 @@ import { refuseSignIn } from "../refuse-sign-in.ts";
 import { callOf, type SignInServices } from "../services.ts";
 import { beginning } from "../sessions/session-routes.ts";
 import type { SignInLimits } from "../guard/sign-in-limits.ts";
-import { SingleSignOn, signOnLifetimeMs, type SignOnClaims } from "./single-sign-on.ts";
+import { type SignOnClaims, signOnLifetimeMs, SingleSignOn } from "./single-sign-on.ts";
 import { keepSignOnUser, signOnName } from "./sso-user.ts";
 import { startedCookies, startSession } from "../sessions/start-session.ts";
 

@@ -4,18 +4,20 @@ import { functionCall, functions, toolChoice, tools } from "./chat-tools.ts";
 import { answerSchema } from "./json-schema.ts";
 import {
   boolean,
+  type Check,
   decimal,
   integer,
+  keyAtMost,
   list,
+  map,
   object,
   oneOf,
   tagged,
   text,
   textOrList,
   textOrObject,
-  type Check,
+  tokenIdKey,
 } from "../../request/checks.ts";
-import { keyAtMost, map, tokenIdKey } from "../../request/maps.ts";
 
 const tokenLimit = integer({ minimum: 1 });
 const penalty = decimal({ minimum: -2, maximum: 2 });

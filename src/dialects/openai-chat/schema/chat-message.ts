@@ -1,6 +1,7 @@
 /** The messages of a chat request: section "Messages" of OpenAI's wire format. */
 import { isObject, type JsonObject } from "../../../domain/json-object.ts";
 import {
+  type Check,
   emptyArray,
   list,
   missing,
@@ -9,12 +10,11 @@ import {
   tagged,
   text,
   textOrList,
+  Violation,
   wrongType,
-  type Check,
 } from "../../request/checks.ts";
 import * as messages from "../../request/messages.ts";
-import { cacheControl } from "./cache-control.ts";
-import { Violation } from "../../request/violation.ts";
+import { cacheControl } from "./chat-tools.ts";
 
 const cacheBreakpoint = object({ required: { mode: oneOf(["explicit"]) } });
 

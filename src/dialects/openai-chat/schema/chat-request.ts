@@ -1,12 +1,9 @@
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
-import { GatewayError } from "../../../domain/errors/gateway-error.ts";
-import { replaceHalvesInArguments } from "./call-arguments.ts";
-import { chatFields } from "./chat-fields.ts";
-import type { JsonObject } from "../../../domain/json-object.ts";
-import { dropEmptyFields } from "./drop-empty-fields.ts";
-import { refuseSilentJsonMode } from "./json-mode.ts";
 import * as messages from "../../request/messages.ts";
-import { requireModel, requireObject } from "../../request/request-body.ts";
+import type { ChatMessage, ChatRequest, ContentPart } from "../../../domain/chat/chat.ts";
+import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { chatFields } from "./chat-fields.ts";
+import { isObject, type JsonObject } from "../../../domain/json-object.ts";
+import { requireModel, requireObject } from "../../request/parse-json.ts";
 
 /**
  * Reads a parsed body of `POST /v1/chat/completions`, whose depth must be bounded already. The body
@@ -97,3 +94,87 @@ function offersTool(request: ChatRequest, { type, name }: NamedTool): boolean {
     return tool.type === type && offered === name;
   });
 }
+
+/**
+ * Removes fields without effect that upstreams would refuse: empty lists, and choices among tools
+ * when there are none. Null fields are gone already.
+ */
+function dropEmptyFields(request: ChatRequest): void {
+  for (const name of emptyFields(request)) Reflect.deleteProperty(request, name);
+  for (const message of request.messages) {
+    if (isEmptyList(message.tool_calls)) Reflect.deleteProperty(message, "tool_calls");
+    // Empty content occurs only beside a call, a refusal or audio; the schema refuses it elsewhere.
+    if (isEmptyList(message.content)) Reflect.deleteProperty(message, "content");
+  }
+}
+
+function emptyFields(request: ChatRequest): readonly string[] {
+  const names: string[] = [];
+  for (const name of ["tools", "functions", "stop", "modalities"] as const) {
+    if (isEmptyList(request[name])) names.push(name);
+  }
+  if (!hasItems(request.tools)) {
+    names.push("tool_choice", "parallel_tool_calls");
+  }
+  if (!hasItems(request.functions)) names.push("function_call");
+  return names;
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+function hasItems(list: readonly unknown[] | null | undefined): boolean {
+  return list !== null && list !== undefined && list.length > 0;
+}
+
+/**
+ * Refuses JSON mode when no message asks for JSON, as OpenAI does: a model that must write JSON
+ * without being told may write white space until its limit.
+ */
+function refuseSilentJsonMode({ response_format: format, messages: turns }: ChatRequest): void {
+  if (format?.type !== "json_object" || turns.some(saysJson)) return;
+  throw new GatewayError("invalid_body", { message: messages.jsonNotAsked(), param: "messages" });
+}
+
+function saysJson({ content, tool_calls: calls }: ChatMessage): boolean {
+  const isInContent = typeof content === "string" ? isSaid(content) : content?.some(partSaysJson);
+  return isInContent === true || (calls ?? []).some((call) => isSaid(JSON.stringify(call)));
+}
+
+function partSaysJson(part: ContentPart): boolean {
+  return part.type === "text" && isSaid(part.text);
+}
+
+function isSaid(text: string): boolean {
+  return /json/i.test(text);
+}
+
+/**
+ * Arguments of calls are JSON within a text. Servers parse it, so half of a surrogate pair that is an
+ * escape in it would become half a character there.
+ */
+function replaceHalvesInArguments({ messages }: ChatRequest): void {
+  for (const message of messages) {
+    for (const call of message.tool_calls ?? []) {
+      if (call.type === "function") mend(call.function);
+    }
+    mend(message["function_call"]);
+  }
+}
+
+function mend(call: unknown): void {
+  if (!isObject(call)) return;
+  const json = call["arguments"];
+  if (typeof json !== "string" || !escapedHalf.test(json)) return;
+  Reflect.set(
+    call,
+    "arguments",
+    json.replaceAll(escapes, (found) => (found.length === halfLength ? "\\ufffd" : found)),
+  );
+}
+
+const escapedHalf = /\\u[dD][89a-fA-F]/;
+/** A pair, a half, or any other escape, of which two characters suffice. */
+const escapes = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F][\da-fA-F]{2}|[^])/g;
+const halfLength = 6;

@@ -1,19 +1,27 @@
-/** Tools and functions of a chat request, and the choice among them. */
 import { isObject } from "../../../domain/json-object.ts";
 import {
   anyObject,
   boolean,
+  type Check,
   list,
   object,
   oneOf,
   tagged,
   text,
   textOrObject,
-  type Check,
+  type Violation,
 } from "../../request/checks.ts";
-import type { Violation } from "../../request/violation.ts";
-import { cacheControl } from "./cache-control.ts";
 import { checkParameters } from "./json-schema.ts";
+
+/**
+ * Anthropic's field on messages, parts and tools, as callers of other gateways send it: it ends the
+ * part of a prompt that a provider may cache. Without a type it has no effect.
+ */
+export const cacheControl = {
+  cache_control: object({
+    optional: { type: oneOf(["ephemeral"]), ttl: oneOf(["5m", "1h"]) },
+  }),
+};
 
 /** OpenAI's newer models and other vendors accept dots as well. */
 const functionName = text({

@@ -3,9 +3,8 @@
  * keywords that were not set as null, and strict servers refuse them.
  */
 import { isObject, type JsonObject } from "../../../domain/json-object.ts";
-import { anyObject } from "../../request/checks.ts";
+import { anyObject, Violation } from "../../request/checks.ts";
 import * as messages from "../../request/messages.ts";
-import { Violation } from "../../request/violation.ts";
 
 /** The schema of an answer; a server may take one that describes no object. */
 export function answerSchema(value: unknown): Violation | undefined {

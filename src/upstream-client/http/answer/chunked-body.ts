@@ -1,5 +1,4 @@
-import { carriageReturn, hexadecimalValue, lineFeed, tab } from "./characters.ts";
-import { ProtocolError } from "./protocol-error.ts";
+import { carriageReturn, hexadecimalValue, lineFeed, ProtocolError, tab } from "./response-head.ts";
 
 /** 16 TiB: far above any answer, and exact. */
 const mostSizeDigits = 11;

@@ -1,7 +1,3 @@
-import { AnswerHeaderFields } from "./answer-headers.ts";
-import { hasTextAt, isTextCharacter, isTokenCharacter, space, tab } from "./characters.ts";
-import { ProtocolError } from "./protocol-error.ts";
-
 export interface ResponseHead {
   readonly status: number;
   readonly headers: AnswerHeaderFields;
@@ -13,7 +9,7 @@ export interface ResponseHead {
 }
 
 /** How the end of a body is known: a length in bytes, or one of the others. */
-export type BodyForm = number | "chunked" | "until-close";
+type BodyForm = number | "chunked" | "until-close";
 
 /** More than any server sends. */
 const mostFields = 256;
@@ -175,4 +171,172 @@ function bodyOf(status: number, minorVersion: number, framing: Framing): BodyFor
     return 0;
   }
   return isChunked ? "chunked" : (length ?? "until-close");
+}
+
+/** More than servers accept themselves (usually 8 to 16 KiB). */
+const mostHeadBytes = 64 * 1024;
+
+const leastBytes = 1024;
+
+/** Collects the bytes of a head, which usually arrive together. */
+export class HeadBytes {
+  /** The earlier bytes, if the head arrived in pieces. */
+  #kept: Buffer | undefined;
+  #size = 0;
+  /** Start of the incomplete line. */
+  #lineStart = 0;
+
+  /**
+   * The head as text once it is complete, without its empty line; the rest of `bytes` begins at
+   * `restAt`. Throws `ProtocolError` for a bare line feed or too long a head.
+   */
+  take(
+    bytes: Buffer,
+    start: number,
+  ): { readonly text: string; readonly restAt: number } | undefined {
+    if (this.#size === 0) {
+      this.#lineStart = start;
+      const end = this.#findEnd(bytes, start, bytes.length);
+      if (end === -1) {
+        this.#lineStart -= start;
+        this.#keep(bytes, start);
+        return undefined;
+      }
+      if (end - start > mostHeadBytes) throw tooLong();
+      return { text: bytes.toString("latin1", start, end - 2), restAt: end };
+    }
+    const before = this.#size;
+    const kept = this.#keep(bytes, start);
+    const end = this.#findEnd(kept, before, this.#size);
+    if (end === -1) return undefined;
+    const text = kept.toString("latin1", 0, end - 2);
+    this.#kept = undefined;
+    this.#size = 0;
+    return { text, restAt: start + end - before };
+  }
+
+  /**
+   * The position after the empty line; -1 if it has not arrived. `from`: start of the new bytes.
+   */
+  #findEnd(bytes: Buffer, from: number, end: number): number {
+    for (let at = from; at < end;) {
+      const feed = bytes.indexOf(lineFeed, at);
+      if (feed === -1 || feed >= end) return -1;
+      if (feed === this.#lineStart || bytes[feed - 1] !== carriageReturn) {
+        throw new ProtocolError("a line of the head ends without a carriage return");
+      }
+      if (feed === this.#lineStart + 1) return feed + 1;
+      this.#lineStart = feed + 1;
+      at = feed + 1;
+    }
+    return -1;
+  }
+
+  /** Appends the new bytes; the capacity doubles, so that single bytes are cheap. */
+  #keep(bytes: Buffer, start: number): Buffer {
+    const size = this.#size + bytes.length - start;
+    let kept = this.#kept ?? Buffer.allocUnsafeSlow(Math.max(leastBytes, bytes.length - start));
+    if (size > kept.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(size, kept.length * 2));
+      kept.copy(larger, 0, 0, this.#size);
+      kept = larger;
+    }
+    bytes.copy(kept, this.#size, start);
+    this.#kept = kept;
+    this.#size = size;
+    // A server of another protocol would never complete the head.
+    if (size >= 5 && kept.toString("latin1", 0, 5) !== "HTTP/") {
+      throw new ProtocolError("the answer does not begin with a status line of HTTP/1.1");
+    }
+    if (size > mostHeadBytes && this.#isLong(kept)) throw tooLong();
+    return kept;
+  }
+
+  /** A body may have arrived with the last piece of a head. */
+  #isLong(kept: Buffer): boolean {
+    const end = kept.indexOf("\r\n\r\n");
+    return end === -1 || end > mostHeadBytes;
+  }
+}
+
+function tooLong(): ProtocolError {
+  return new ProtocolError(`the head is longer than ${mostHeadBytes} bytes`);
+}
+
+/**
+ * The headers of an answer. Kept as the text of its head and the places of names and values in it:
+ * a call reads two or three of them.
+ */
+class AnswerHeaderFields {
+  readonly #head: string;
+  /** For each field: start and end of its name, start and end of its value. */
+  readonly #places: readonly number[];
+
+  constructor(head: string, places: readonly number[]) {
+    this.#head = head;
+    this.#places = places;
+  }
+
+  /** The value, joined by commas if there are several; null without one. `name`: lower case. */
+  get(name: string): string | null {
+    const head = this.#head;
+    const places = this.#places;
+    let found: string | null = null;
+    for (let index = 0; index < places.length; index += 4) {
+      const start = places[index] ?? 0;
+      const length = (places[index + 1] ?? 0) - start;
+      if (length !== name.length || !hasTextAt(head, start, name)) continue;
+      const value = head.slice(places[index + 2], places[index + 3]);
+      found = found === null ? value : `${found}, ${value}`;
+    }
+    return found;
+  }
+}
+
+/** What bytes mean in the heads of messages (RFC 9110, section 5.6.2; RFC 9112, section 2.2). */
+
+export const lineFeed = 0x0a;
+export const carriageReturn = 0x0d;
+const space = 0x20;
+export const tab = 0x09;
+
+const tokenCharacters = new Uint8Array(128);
+for (const character of "!#$%&'*+-.^_`|~0123456789") {
+  tokenCharacters[character.charCodeAt(0)] = 1;
+}
+for (let letter = 0; letter < 26; letter += 1) {
+  tokenCharacters[0x41 + letter] = 1;
+  tokenCharacters[0x61 + letter] = 1;
+}
+
+/** Whether the name of a header may contain it. */
+function isTokenCharacter(code: number): boolean {
+  return code < 128 && tokenCharacters[code] === 1;
+}
+
+/** Whether the value of a header or a reason may contain it. */
+function isTextCharacter(code: number): boolean {
+  return code >= space ? code !== 0x7f : code === tab;
+}
+
+/** The value of a hexadecimal digit; -1 for anything else. */
+export function hexadecimalValue(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const lower = code | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+/** Whether a text, in any case, has another there, which is in lower case. */
+function hasTextAt(text: string, start: number, lower: string): boolean {
+  for (let index = 0; index < lower.length; index += 1) {
+    const code = text.charCodeAt(start + index);
+    const own = code >= 0x41 && code <= 0x5a ? code + 0x20 : code;
+    if (own !== lower.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+/** An answer that is not valid HTTP/1.1, or is ambiguous. The message has the reason. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
 }

@@ -1,7 +1,5 @@
 import { ChunkedBody } from "./chunked-body.ts";
-import { ProtocolError } from "./protocol-error.ts";
-import { HeadBytes } from "./head-bytes.ts";
-import { readHead, type ResponseHead } from "./response-head.ts";
+import { HeadBytes, ProtocolError, readHead, type ResponseHead } from "./response-head.ts";
 
 /** Gets an answer as it is read. */
 export interface AnswerReceiver {

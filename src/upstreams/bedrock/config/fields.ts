@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { SettingProblem } from "../../../settings/problem.ts";
-import { credential, flag, httpUrl, text } from "../../../settings/values.ts";
+import { credential, flag, httpUrl, type SettingProblem, text } from "../../../settings/values.ts";
 import type { FieldsOf } from "../../kind.ts";
 import { unknownRegion } from "../regions.ts";
 import { assumedRoleSchema } from "./assumed-role.ts";

@@ -1,4 +1,4 @@
-import { withSuggestion, type SettingProblem } from "../../../settings/problem.ts";
+import { type SettingProblem, withSuggestion } from "../../../settings/values.ts";
 import { suggest } from "../../../domain/suggest.ts";
 import type { TargetContext, WrittenTarget } from "../../kind.ts";
 import { meantModel } from "../facts/known-models.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { largest, sumReported, sumUsage } from "./sum-usage.ts";
+import { largest, sumReported, sumUsage } from "./call-usage.ts";
 
 const usage = { inputTokens: 5, outputTokens: 4, cachedInputTokens: 3, reasoningTokens: 2 };
 

@@ -1,6 +1,6 @@
-import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { waitBeforeItemRetry } from "./item-retry.ts";
+import { expect, test } from "bun:test";
+import { waitBeforeItemRetry } from "./embedding-batches.ts";
 
 const throttled = { kind: "throttled", message: "" } as const;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
-import { credentialTexts } from "./credential-texts.ts";
+import { credentialTexts } from "./send.ts";
 
 test("keys, tokens and signatures of a request are credentials, plain headers and words are not", () => {
   const authorization =

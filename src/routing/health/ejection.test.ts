@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { SlowStart } from "./slow-start.ts";
+import { SlowStart } from "./ejection.ts";
 
 test("each answer allows one more attempt, so that they double per round trip", () => {
   const start = new SlowStart(0, true);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { expandPlaceholders, hidePlaceholders } from "./placeholder.ts";
+import { expandPlaceholders, hidePlaceholders } from "./interpolate.ts";
 
 const environment = { NAME: "value", EMPTY: "", NESTED: "${NAME}", _1: "one" };
 

@@ -1,6 +1,6 @@
-import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { addressReach } from "./public-address.ts";
+import { expect, test } from "bun:test";
+import { addressReach } from "./image-address.ts";
 
 test.each([
   "1.1.1.1",

@@ -3,7 +3,7 @@ import { callerOf, modelOf } from "../../test/support/pipeline-fixtures.ts";
 import { openAi } from "../dialects/openai-dialect.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
-import { mayUseModel, resolveModel } from "./resolve-model.ts";
+import { mayUseModel, resolveModel } from "./call.ts";
 
 const models = new Map(
   [
