@@ -50,7 +50,7 @@ const waitMs = 30_000;
 /** Pauses between two looks at a claim of another process. */
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
-/** Often enough for several tries before a claim in doubt is over (`doubtMs` of the store). */
+/** Often enough for several tries before a claim is over (`mostDoubts`). */
 const confirmMs = 2_000;
 /** Claims in one statement. */
 const confirmedAtOnce = 500;

@@ -209,17 +209,22 @@ export type ClaimAnswer =
   | { readonly kind: "yours" | "running" | "reused" }
   | { readonly kind: "kept"; readonly reply: KeptReply };
 
-/** A claim that somebody asked for is over if its holder does not confirm it for so long. */
-export const doubtMs = 10_000;
+/**
+ * A claim is over when it was asked for so often since its holder confirmed it. A count of seconds
+ * would go on while the database is away and nobody can confirm anything.
+ */
+export const mostDoubts = 10;
+/** Time after which another ask counts. */
+export const doubtMs = 1_000;
 
 /**
  * Who makes a call that may be repeated, and its answer. All throw `StorageUnavailable`. Every
  * backend passes `test/contracts/claims-contract.ts`.
  */
 export interface CallClaims {
-  /** Looks for an answer and a claim, and puts a claim of another holder in doubt. */
+  /** Looks for an answer and a claim, and counts a doubt about a claim of another holder. */
   claim(wanted: WantedClaim): Promise<ClaimAnswer>;
-  /** Removes all doubt about these claims. Others are ignored. */
+  /** Removes all doubts about these claims. Others are ignored. */
   confirm(claims: readonly HeldClaim[]): Promise<void>;
   release(claim: HeldClaim): Promise<void>;
   /**

@@ -1,6 +1,7 @@
 import type { Clock } from "../../src/domain/clock.ts";
 import {
   doubtMs,
+  mostDoubts,
   sizeOfReply,
   type AnsweredClaim,
   type ClaimAnswer,
@@ -18,7 +19,8 @@ interface MemoryReplyStoreOptions {
 interface Claim {
   readonly holder: string;
   readonly requestDigest: string;
-  doubtedAt: number | undefined;
+  doubts: number;
+  askedAt: number;
 }
 
 /** Claims and replies in memory. */
@@ -47,19 +49,22 @@ export class MemoryReplyStore implements ReplyStore {
     const reply = replies.find(({ keptAt }) => keptAt > keptAfter);
     if (reply !== undefined) return { kind: "kept", reply };
     const claim = this.#claims.get(id);
-    const isOver = claim?.doubtedAt !== undefined && this.#now() - claim.doubtedAt > doubtMs;
-    if (claim === undefined || isOver) {
-      this.#claims.set(id, { holder, requestDigest, doubtedAt: undefined });
+    const counts = claim !== undefined && this.#now() - claim.askedAt >= doubtMs;
+    if (claim === undefined || (counts && claim.doubts >= mostDoubts)) {
+      this.#claims.set(id, { holder, requestDigest, doubts: 0, askedAt: this.#now() });
       return { kind: "yours" };
     }
-    claim.doubtedAt ??= this.#now();
+    if (counts) {
+      claim.doubts += 1;
+      claim.askedAt = this.#now();
+    }
     return { kind: claim.requestDigest === requestDigest ? "running" : "reused" };
   }
 
   confirm(claims: readonly HeldClaim[]): Promise<void> {
     for (const { id, holder } of claims) {
       const claim = this.#claims.get(id);
-      if (claim?.holder === holder) claim.doubtedAt = undefined;
+      if (claim?.holder === holder) claim.doubts = 0;
     }
     return Promise.resolve();
   }

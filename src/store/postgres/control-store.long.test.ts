@@ -36,8 +36,8 @@ describeWithPostgres(({ connect }) => {
       store: repliesOf(connection),
       pass: (durationMs) =>
         connection.change(async (queries) => {
-          const doubtedAt = sql<number>`doubted_at - ${durationMs}::bigint`;
-          await queries.updateTable("callClaims").set({ doubtedAt }).execute();
+          const askedAt = sql<number>`asked_at - ${durationMs}::bigint`;
+          await queries.updateTable("callClaims").set({ askedAt }).execute();
         }),
     };
   });

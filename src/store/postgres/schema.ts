@@ -233,8 +233,8 @@ const replies = `
     id ${text} NOT NULL PRIMARY KEY,
     holder ${text} NOT NULL,
     request_digest ${text} NOT NULL,
-    claimed_at bigint NOT NULL,
-    doubted_at bigint
+    doubts bigint NOT NULL,
+    asked_at bigint NOT NULL
   );
 
   CREATE TABLE call_replies_sum (bytes bigint NOT NULL);

@@ -1,6 +1,7 @@
 import { sql, type RawBuilder, type SelectQueryBuilder } from "kysely";
 import {
   doubtMs,
+  mostDoubts,
   sizeOfReply,
   type AnsweredClaim,
   type ClaimAnswer,
@@ -51,8 +52,8 @@ export class SqlReplyStore implements ReplyStore {
     await this.#connections.claims.change((queries) =>
       queries
         .updateTable("callClaims")
-        .set({ doubtedAt: null })
-        .where("doubtedAt", "is not", null)
+        .set({ doubts: 0 })
+        .where("doubts", ">", 0)
         .where("id", "in", idsOf(held))
         .where("holder", "in", holdersOf(held))
         .execute(),
@@ -83,7 +84,7 @@ export class SqlReplyStore implements ReplyStore {
     return connection.change(async (queries) => {
       await queries
         .deleteFrom("callClaims")
-        .where("claimedAt", "<", sql<number>`${now()} - ${claimsKeptMs}`)
+        .where("askedAt", "<", earlier(now(), claimsKeptMs))
         .execute();
       const replies = queries.selectFrom("callReplies").select("id");
       const removed = await remove(queries, replies.where("keptAt", "<", before).limit(limit));
@@ -95,7 +96,7 @@ export class SqlReplyStore implements ReplyStore {
   }
 }
 
-/** Undefined: the claim is free, or must be put in doubt. */
+/** Undefined: the claim may be free, or a doubt about it counts. */
 async function look(
   queries: Queries,
   wanted: WantedClaim,
@@ -106,12 +107,10 @@ async function look(
   const claim = await queries
     .selectFrom("callClaims")
     .select("requestDigest")
-    .select(sql<number>`${now} - doubted_at`.as("doubtedMs"))
     .where("id", "=", wanted.id)
+    .where("askedAt", ">", earlier(now, doubtMs))
     .executeTakeFirst();
-  if (claim === undefined) return undefined;
-  if (claim.doubtedMs === null || claim.doubtedMs > doubtMs) return undefined;
-  return runsElsewhere(claim, wanted);
+  return claim && runsElsewhere(claim, wanted);
 }
 
 function runsElsewhere(
@@ -128,7 +127,7 @@ async function take(
   now: RawBuilder<number>,
 ): Promise<ClaimAnswer> {
   const { id, holder, requestDigest } = wanted;
-  const facts = { holder, requestDigest, claimedAt: now, doubtedAt: null };
+  const facts = { holder, requestDigest, doubts: 0, askedAt: now };
   const taken = await queries
     .insertInto("callClaims")
     .values({ id, ...facts })
@@ -136,24 +135,42 @@ async function take(
       conflict
         .column("id")
         .doUpdateSet(facts)
-        .where("callClaims.doubtedAt", "<", sql<number>`${now} - ${doubtMs}`),
+        .where("callClaims.doubts", ">=", mostDoubts)
+        .where("callClaims.askedAt", "<=", earlier(now, doubtMs)),
     )
     .returning("id")
     .executeTakeFirst();
   if (taken === undefined) {
     const doubted = await queries
       .updateTable("callClaims")
-      .set({ doubtedAt: sql<number>`coalesce(doubted_at, ${now})` })
+      .set({ doubts: sql<number>`doubts + 1`, askedAt: now })
       .where("id", "=", id)
+      // Others may have asked at the same time.
+      .where("askedAt", "<=", earlier(now, doubtMs))
       .returning("requestDigest")
       .executeTakeFirst();
-    return runsElsewhere(doubted, wanted);
+    return runsElsewhere(doubted ?? (await readClaim(queries, id)), wanted);
   }
   // After the claim, so that the answer of its last holder is not missed.
   const reply = await findReply(queries, wanted);
   if (reply === undefined) return { kind: "yours" };
   await endClaim(queries, wanted);
   return { kind: "kept", reply };
+}
+
+function readClaim(
+  queries: Queries,
+  id: string,
+): Promise<{ readonly requestDigest: string } | undefined> {
+  return queries
+    .selectFrom("callClaims")
+    .select("requestDigest")
+    .where("id", "=", id)
+    .executeTakeFirst();
+}
+
+function earlier(now: RawBuilder<number>, durationMs: number): RawBuilder<number> {
+  return sql<number>`${now} - cast(${durationMs} as bigint)`;
 }
 
 async function findReply(

@@ -47,9 +47,10 @@ export interface CallClaimRow {
   id: string;
   holder: string;
   requestDigest: string;
-  claimedAt: number;
-  /** Since when another call waits for a sign of the holder. */
-  doubtedAt: number | null;
+  /** How often other calls asked for it since its holder confirmed it. */
+  doubts: number;
+  /** When it was claimed, or the last doubt was counted. */
+  askedAt: number;
 }
 
 /** See `ReplicaFacts`. */

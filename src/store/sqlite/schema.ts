@@ -241,9 +241,10 @@ const replies = `
     -- The call that is made.
     holder TEXT NOT NULL,
     request_digest TEXT NOT NULL,
-    claimed_at INTEGER NOT NULL,
-    -- Since when another call waits for a sign of the holder.
-    doubted_at INTEGER
+    -- How often others asked for it since its holder confirmed it.
+    doubts INTEGER NOT NULL,
+    -- When it was claimed, or the last doubt was counted.
+    asked_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
   -- The size of all stored answers and of each account's, of which the largest is evicted from.
