@@ -1,5 +1,5 @@
 import type { AttemptNote, CallRouting, CandidateNote } from "../domain/usage/call-routing.ts";
-import type { AttemptTiming } from "../domain/tracing/call-timing.ts";
+import type { AttemptTiming } from "../domain/tracing.ts";
 import type { CallOutcome } from "../domain/usage/usage.ts";
 import type { Candidate } from "../routing/candidates.ts";
 import type { RunningAttempt } from "./attempts/running-attempt.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { modelOf } from "../../test/support/pipeline-fixtures.ts";
-import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { failureError } from "./failure-error.ts";
 
 /** Every kind: status and code for the caller. */

@@ -1,6 +1,6 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { UpstreamFailure, UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { Model } from "../domain/model.ts";
 import { retryHeaders } from "../domain/limits/headers.ts";
 

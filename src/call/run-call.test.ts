@@ -10,8 +10,8 @@ import {
 } from "../../test/support/pipeline-fixtures.ts";
 import { KeptLedger } from "../../test/support/ledger-fixtures.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { UpstreamAdapter, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { EnterResult } from "../admission/capacity/place.ts";
 import { runChat } from "./chat/chat-call.ts";

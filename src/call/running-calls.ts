@@ -2,7 +2,7 @@ import { EndSource, type EndSignal } from "../domain/waiting/end-signal.ts";
 import { systemClock, type Clock } from "../domain/clock.ts";
 import type { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Call } from "../snapshot/call.ts";
-import { atDeadline } from "../domain/waiting/at-deadline.ts";
+import { atDeadline } from "../domain/waiting/wait.ts";
 import { keyEnded, type KeyFault } from "../keys/key-refusal.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { ParseArgsConfig } from "node:util";
 import { parseArgs } from "node:util";
 import type { ProcessEnvironment } from "../config/environment.ts";
-import { errorCode } from "../domain/errors/error-code.ts";
+import { errorCode } from "../domain/system-files.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
 import { suggest } from "../domain/suggest.ts";

@@ -1,4 +1,4 @@
-import { isSameValue } from "../domain/same-value.ts";
+import { isSameValue } from "../domain/json-object.ts";
 import type { Config } from "./config.ts";
 
 export interface ReloadedConfig {

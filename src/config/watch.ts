@@ -1,7 +1,6 @@
 import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { oddKind } from "../domain/chat/file-kind.ts";
-import { errorCode } from "../domain/errors/error-code.ts";
+import { errorCode, oddKind } from "../domain/system-files.ts";
 import type { Config } from "./config.ts";
 import { formatProblems, parseConfig } from "./load.ts";
 import type { Environment } from "./text/interpolate.ts";

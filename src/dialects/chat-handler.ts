@@ -6,7 +6,7 @@ import { jsonReply, type Reply } from "../edge/replies/error-reply.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import type { Call } from "../snapshot/call.ts";
 import { type ChatCall, openChatStream, runChat } from "../call/chat/chat-call.ts";
-import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
+import { hasSettledWithin } from "../domain/waiting/wait.ts";
 import type { OpenedAnswer, StreamedAnswer } from "../idempotency/answer.ts";
 import { ChatFrames, type ChatWriter } from "./chat-frames.ts";
 import { type ApiSettings, type HandlerParts, readCall, servedHeaders } from "./read-call.ts";

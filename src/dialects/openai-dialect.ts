@@ -3,7 +3,7 @@ import { chatBody } from "./openai-chat/chat-body.ts";
 import { ChatChunkWriter } from "./openai-chat/chat-chunks.ts";
 import { parseChatRequest } from "./openai-chat/schema/chat-request.ts";
 import { restoreLargeSeed } from "./openai-chat/schema/large-seed.ts";
-import { bearer } from "../domain/keys/credential-form.ts";
+import { bearer } from "../domain/keys/api-key.ts";
 import { type Dialect, ownError } from "../edge/replies/error-reply.ts";
 
 /** `POST /v1/chat/completions` */

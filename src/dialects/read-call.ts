@@ -7,7 +7,7 @@ import { type Call, plainCall } from "../snapshot/call.ts";
 import { type JsonBody, parseJson } from "./request/parse-json.ts";
 import type { CallServices } from "../call/services.ts";
 import type { AnswerKeeping } from "../idempotency/repeatable-calls.ts";
-import type { AdjustedFields } from "../domain/chat/adjusted-fields.ts";
+import type { AdjustedFields } from "../domain/chat/chat.ts";
 import { rateLimitHeaders } from "../domain/limits/headers.ts";
 import type { StartedCall } from "../call/run-call.ts";
 

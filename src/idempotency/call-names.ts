@@ -2,7 +2,7 @@ import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { idempotencyHeader } from "./refusals.ts";
 import type { CapacityMode } from "../domain/limits/capacity.ts";
-import { nextTurn } from "../domain/waiting/next-turn.ts";
+import { nextTurn } from "../domain/waiting/wait.ts";
 import type { Peppers } from "../domain/keys/peppers.ts";
 import { nameRequest, type AllRequestNames } from "./request-names.ts";
 

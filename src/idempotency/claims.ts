@@ -1,9 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import type { IdempotencySettings } from "../domain/idempotency-settings.ts";
-import { abortable } from "../domain/waiting/abortable.ts";
+import type { IdempotencySettings } from "../domain/settings.ts";
+import { abortable, wait } from "../domain/waiting/wait.ts";
 import { EndSource } from "../domain/waiting/end-signal.ts";
-import { wait } from "../domain/waiting/wait.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { CallClaims, ClaimAnswer, HeldClaim } from "../store/store.ts";
 import type { KeptAnswer } from "./answer.ts";

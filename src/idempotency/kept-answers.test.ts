@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { IdempotencySettings } from "../domain/idempotency-settings.ts";
+import type { IdempotencySettings } from "../domain/settings.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import { MemoryReplyStore } from "../../test/support/memory-reply-store.ts";
 import type { AnsweredClaim, KeptReply } from "../store/store.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
-import type { AnswerResult, IdempotencySettings } from "../domain/idempotency-settings.ts";
+import type { AnswerResult, IdempotencySettings } from "../domain/settings.ts";
 import type { CallClaims, KeptReply } from "../store/store.ts";
 import type { KeptAnswer } from "./answer.ts";
 import type { AnswerMemory } from "./kept-frames.ts";

@@ -1,5 +1,4 @@
-import { readPublicId } from "../domain/keys/api-key.ts";
-import type { CredentialForm } from "../domain/keys/credential-form.ts";
+import { type CredentialForm, readPublicId } from "../domain/keys/api-key.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Caller } from "../domain/keys/key.ts";
 import type { Environment } from "../domain/model.ts";

@@ -1,5 +1,4 @@
-import { maskApiKey } from "../domain/keys/api-key.ts";
-import { bearer, type CredentialForm } from "../domain/keys/credential-form.ts";
+import { bearer, type CredentialForm, maskApiKey } from "../domain/keys/api-key.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { retryHeaders } from "../domain/limits/headers.ts";
 import type { Key } from "../domain/keys/key.ts";

@@ -4,8 +4,7 @@ import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { generateApiKey } from "../domain/keys/api-key.ts";
-import { bearer } from "../domain/keys/credential-form.ts";
+import { bearer, generateApiKey } from "../domain/keys/api-key.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Key } from "../domain/keys/key.ts";
 import {

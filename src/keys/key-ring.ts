@@ -1,6 +1,6 @@
 import type { UnitHoldings } from "../domain/limits/capacity.ts";
 import type { Clock } from "../domain/clock.ts";
-import { nextTurn } from "../domain/waiting/next-turn.ts";
+import { nextTurn } from "../domain/waiting/wait.ts";
 import type { KeyChanges, KeyStore } from "../store/store.ts";
 import {
   KeySnapshotDraft,

@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
-import type { RoutingSettings } from "../domain/routing-settings.ts";
-import { RecentCount } from "../domain/limits/recent-count.ts";
+import type { RoutingSettings } from "../domain/settings.ts";
+import { RecentCount } from "./health/keyed-share.ts";
 
 const countedSeconds = 10;
 /** Keys whose extras are counted; beyond it, the oldest is forgotten. */

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { describe, expect, test } from "bun:test";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { decisionName } from "./target-view.ts";
 import { decideRetry, mayBeBilled, type RetryFacts } from "./retry.ts";

@@ -1,6 +1,6 @@
-import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
-import { whenKnown } from "../domain/waiting/when-known.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
+import { whenKnown } from "../domain/waiting/wait.ts";
 
 /** The state of a call after a failed attempt. */
 export interface RetryFacts {

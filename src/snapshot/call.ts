@@ -3,7 +3,7 @@ import type { CapacityMode } from "../domain/limits/capacity.ts";
 import type { Caller, Key } from "../domain/keys/key.ts";
 import type { Environment, Model, ModelKind } from "../domain/model.ts";
 import type { RequestTrace } from "../domain/request-trace.ts";
-import type { CallSpanIds } from "../domain/tracing/span-ids.ts";
+import type { CallSpanIds } from "../domain/tracing.ts";
 import type { CountedRequest } from "../domain/limits/limit-scope.ts";
 import type { RunningHooks } from "./call-hooks.ts";
 import type { Snapshot } from "./snapshot.ts";

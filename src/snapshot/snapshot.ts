@@ -1,8 +1,8 @@
 import type { Pool } from "../domain/limits/capacity.ts";
 import type { Environment, Model } from "../domain/model.ts";
-import type { SamplingSettings } from "../domain/tracing/span-ids.ts";
+import type { SamplingSettings } from "../domain/tracing.ts";
 import type { Plan } from "../domain/limits/plan.ts";
-import type { RoutingSettings } from "../domain/routing-settings.ts";
+import type { RoutingSettings } from "../domain/settings.ts";
 import type {
   ConnectionSettings,
   DrainSettings,

@@ -1,5 +1,4 @@
-import type { Refusal } from "../domain/errors/refusal.ts";
-import type { RefusalFilter } from "../domain/errors/refusal-bounds.ts";
+import type { Refusal, RefusalFilter } from "../domain/errors/refusal.ts";
 
 /** The last refusals of several gateways. All methods throw when the store is unavailable. */
 export interface RefusalStore {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
-import type { RetentionSettings } from "../domain/accounts/retention.ts";
+import type { RetentionSettings } from "../domain/accounts/account.ts";
 import type { ControlRetention, ControlStore } from "./control-store.ts";
 import type { UsageRetention, UsageStore } from "./store.ts";
 

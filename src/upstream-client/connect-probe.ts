@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from "node:net";
 import { lookup } from "node:dns/promises";
 import type { Clock } from "../domain/clock.ts";
-import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
+import { hasSettledWithin } from "../domain/waiting/wait.ts";
 import type { ConnectProbe } from "./host-probes.ts";
 
 /** Addresses of one host that a probe tries at once; most hosts have fewer. */

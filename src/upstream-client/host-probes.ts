@@ -1,5 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
-import { hasSettledWithin } from "../domain/waiting/has-settled-within.ts";
+import { hasSettledWithin } from "../domain/waiting/wait.ts";
 
 /** Asks whether the host of a URL accepts connections. Times are monotonic milliseconds. */
 export interface HostQuestion {

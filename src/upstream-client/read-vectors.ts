@@ -1,7 +1,6 @@
 import { VectorScan, type ScannedVectors } from "../domain/chat/vector-scan.ts";
 import { UpstreamFailure } from "../domain/errors/upstream-failure.ts";
-import { whenKnown } from "../domain/waiting/when-known.ts";
-import { nextTurn, oneTurnBytes } from "../domain/waiting/next-turn.ts";
+import { nextTurn, oneTurnBytes, whenKnown } from "../domain/waiting/wait.ts";
 import type { EmbeddingExchange } from "../upstreams/adapter.ts";
 import type { UpstreamAnswer } from "./send.ts";
 

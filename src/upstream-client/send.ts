@@ -2,8 +2,9 @@ import type { EndSignal } from "../domain/waiting/end-signal.ts";
 import type { Clock } from "../domain/clock.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import { type Flow, nextOf } from "../domain/waiting/flow.ts";
-import { joinChunks } from "../domain/chat/join-chunks.ts";
+import { joinChunks } from "../domain/chat/bytes.ts";
 import { answerTooLarge, UpstreamFailure } from "../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import type { AnswerHeaders, UpstreamRequest } from "../upstreams/adapter.ts";
 import type { HostProbes } from "./host-probes.ts";
 import type { Timeouts } from "../domain/upstream-settings.ts";
@@ -13,11 +14,8 @@ import { decodedResponse } from "./decoded-response.ts";
 import { ClientError } from "./http/request-head.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { Watchdog } from "./watchdog.ts";
-import { oneTurnBytes } from "../domain/waiting/next-turn.ts";
-import { whenKnown } from "../domain/waiting/when-known.ts";
-import { whyEnded } from "../domain/waiting/why-ended.ts";
-import { errorCode } from "../domain/errors/error-code.ts";
-import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
+import { oneTurnBytes, whenKnown, whyEnded } from "../domain/waiting/wait.ts";
+import { errorCode } from "../domain/system-files.ts";
 import { ProtocolError } from "./http/answer/response-head.ts";
 
 interface SendOptions {

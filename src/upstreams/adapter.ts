@@ -1,6 +1,5 @@
-import type { AdjustedFields } from "../domain/chat/adjusted-fields.ts";
+import type { AdjustedFields, ChatEvent, ChatRequest, ChatResult } from "../domain/chat/chat.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { ChatEvent, ChatRequest, ChatResult } from "../domain/chat/chat.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../domain/chat/embedding.ts";
 import type { ScannedVectors } from "../domain/chat/vector-scan.ts";
 import type { TraceHeader } from "../domain/request-trace.ts";

@@ -1,5 +1,4 @@
-import type { AdjustedFields } from "../../src/domain/chat/adjusted-fields.ts";
-import type { ChatRequest } from "../../src/domain/chat/chat.ts";
+import type { AdjustedFields, ChatRequest } from "../../src/domain/chat/chat.ts";
 import type { AnswerContext } from "../../src/upstreams/bedrock/encode/answer-context.ts";
 import {
   resolveModel,

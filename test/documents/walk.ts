@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { errorCode } from "../../src/domain/errors/error-code.ts";
+import { errorCode } from "../../src/domain/system-files.ts";
 import { freePort } from "../support/free-port.ts";
 import { addressesIn } from "../support/sluice-process.ts";
 import { type CommandBlock, patternOf } from "./blocks.ts";

@@ -1,14 +1,13 @@
 import { expect, test } from "bun:test";
-import { generateApiKey } from "../../src/domain/keys/api-key.ts";
+import { bearer as bearerForm, generateApiKey } from "../../src/domain/keys/api-key.ts";
 import { randomBase62 } from "../../src/domain/keys/base62.ts";
-import { bearer as bearerForm } from "../../src/domain/keys/credential-form.ts";
 import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import type { Environment } from "../../src/domain/model.ts";
 import { refusalOf } from "../../src/edge/replies/refusal-of.ts";
 import { createAuthenticate, type Authenticate } from "../../src/keys/authenticate.ts";
 import { KeyRing } from "../../src/keys/key-ring.ts";
 import { RefusalLog } from "../../src/admission/refusals/refusal-log.ts";
-import { refusalBounds } from "../../src/domain/errors/refusal-bounds.ts";
+import { refusalBounds } from "../../src/domain/errors/refusal.ts";
 import type { KeyStore } from "../../src/store/store.ts";
 import { AdminFixture } from "../support/admin-fixture.ts";
 import { startGateway } from "../support/gateway.ts";

@@ -1,6 +1,6 @@
 import { guaranteedTokens, heldTokens, type Pool } from "../../src/domain/limits/capacity.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
-import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
+import type { RoutingSettings } from "../../src/domain/settings.ts";
 import { plainKey } from "../support/plain-key.ts";
 import { makeEvents, makeLimits } from "./make-events.ts";
 import { makeRush } from "./make-rush.ts";

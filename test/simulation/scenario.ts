@@ -2,7 +2,7 @@ import type { CapacityMode, Pool } from "../../src/domain/limits/capacity.ts";
 import type { Key } from "../../src/domain/keys/key.ts";
 import type { Model } from "../../src/domain/model.ts";
 import type { Limits, Plan } from "../../src/domain/limits/plan.ts";
-import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
+import type { RoutingSettings } from "../../src/domain/settings.ts";
 import type { Timeouts } from "../../src/domain/upstream-settings.ts";
 
 /** The wall clock at the begin of a run. */

@@ -8,7 +8,7 @@ import {
   type ValkeyScript,
 } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import { SharedLimits } from "../../src/store/coordinator/valkey/limits/shared-limits.ts";
-import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
+import { nextTurn } from "../../src/domain/waiting/wait.ts";
 
 export const reservationTtlMs = 600_000;
 /** All leases have ended by then. */

@@ -2,23 +2,26 @@ import { GatewayError } from "../../src/domain/errors/gateway-error.ts";
 import { overloaded } from "../../src/domain/errors/overload-refusal.ts";
 import { openAi } from "../../src/dialects/openai-dialect.ts";
 import { buildRouting, type RoutingServices } from "../../src/process/wiring/build-routing.ts";
-import { systemClock, type Clock } from "../../src/domain/clock.ts";
+import { type Clock, systemClock } from "../../src/domain/clock.ts";
 import type { Caller } from "../../src/domain/keys/key.ts";
 import type { Model, Target } from "../../src/domain/model.ts";
 import type { Limits } from "../../src/domain/limits/plan.ts";
-import type { RoutingSettings } from "../../src/domain/routing-settings.ts";
+import type { RoutingSettings } from "../../src/domain/settings.ts";
 import type { UpstreamFailure } from "../../src/domain/errors/upstream-failure.ts";
 import type { UsageRecord } from "../../src/domain/usage/usage.ts";
-import { plainCall, type Call } from "../../src/snapshot/call.ts";
+import { type Call, plainCall } from "../../src/snapshot/call.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { CountingTargets } from "../../src/call/counting-targets.ts";
 import { ImageMemory, imageMemoryBytes } from "../../src/call/images/image-memory.ts";
 import { createUpstreamClient } from "../../src/upstream-client/http/http-client.ts";
-import { noProxies } from "../../src/domain/upstream-settings.ts";
+import {
+  type ConnectionSettings,
+  type ImageFetchSettings,
+  noProxies,
+} from "../../src/domain/upstream-settings.ts";
 import type { Transport } from "../../src/upstream-client/transport.ts";
 import { RunningCalls } from "../../src/call/running-calls.ts";
 import type { CallServices } from "../../src/call/services.ts";
-import type { ConnectionSettings, ImageFetchSettings } from "../../src/domain/upstream-settings.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { plainKey } from "./plain-key.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";

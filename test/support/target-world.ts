@@ -1,10 +1,10 @@
-import type { UpstreamFailureKind } from "../../src/domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../src/domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../src/domain/errors/failure-kind.ts";
 import {
-  TargetHealth,
   type AttemptWatch,
   type EjectedTarget,
   type ReturnedTarget,
+  TargetHealth,
 } from "../../src/routing/health/target-health.ts";
 import type { AttemptTerms } from "../../src/routing/health/target-state.ts";
 import { ManualClock } from "./manual-clock.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "bun:test";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
-import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
+import { nextTurn } from "../../src/domain/waiting/wait.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import { LimitsWorld, type LimitsWorker } from "../support/limits-world.ts";
 import { describeWithValkey, valkeyOfTests } from "../support/valkey-server.ts";

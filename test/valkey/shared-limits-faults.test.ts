@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
+import { nextTurn } from "../../src/domain/waiting/wait.ts";
 import type { ValkeyConnection } from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import type { LimitDecision } from "../../src/store/store.ts";
 import { copyKeys } from "../support/copy-keys.ts";

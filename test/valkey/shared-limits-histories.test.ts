@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CountedRequest, LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import { nextTurn } from "../../src/domain/waiting/next-turn.ts";
+import { nextTurn } from "../../src/domain/waiting/wait.ts";
 import { windowsOf } from "../../src/store/coordinator/valkey/limits/scope-parameters.ts";
 import type { LimitDecision, LimitRequest } from "../../src/store/store.ts";
 import { LimitModel } from "../support/limit-model.ts";

@@ -3,7 +3,7 @@ import type { Model } from "../../domain/model.ts";
 import type { RefusalRule } from "../../domain/errors/refusal.ts";
 import { retryHeaders } from "../../domain/limits/headers.ts";
 import type { Call } from "../../snapshot/call.ts";
-import { whyEnded } from "../../domain/waiting/why-ended.ts";
+import { whyEnded } from "../../domain/waiting/wait.ts";
 import type { BusyPool, BusyReason } from "./place.ts";
 
 /** The answer to a caller when there is no place, or none in time. */

@@ -1,5 +1,5 @@
 import type { ChatRequest, ContentPart } from "../../domain/chat/chat.ts";
-import { isContent, isImageText, type EmbeddingRequest } from "../../domain/chat/embedding.ts";
+import { type EmbeddingRequest, isContent, isImageText } from "../../domain/chat/embedding.ts";
 import type { Model } from "../../domain/model.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import { AgingMap } from "../../domain/limits/aging-map.ts";

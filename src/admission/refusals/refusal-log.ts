@@ -1,9 +1,9 @@
-import type { Refusal } from "../../domain/errors/refusal.ts";
 import {
+  type Refusal,
   refusalBounds,
-  subjectOf,
   type RefusalFilter,
-} from "../../domain/errors/refusal-bounds.ts";
+  subjectOf,
+} from "../../domain/errors/refusal.ts";
 import { RefusalQueue } from "./refusal-queue.ts";
 
 /** The last refusals, in bounded memory. */

@@ -14,13 +14,13 @@ import type { ChatResult } from "../../domain/chat/chat.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model, Target } from "../../domain/model.ts";
 import type { Plan } from "../../domain/limits/plan.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import {
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamAdapter } from "../../upstreams/adapter.ts";
-import { plainCall, type Call, type CallOptions } from "../../snapshot/call.ts";
+import { type Call, type CallOptions, plainCall } from "../../snapshot/call.ts";
 import { runChat } from "../chat/chat-call.ts";
 import type { CallServices } from "../services.ts";
 

@@ -1,5 +1,5 @@
 import { anyOf } from "../../domain/waiting/end-signal.ts";
-import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
+import type { AdjustedFields } from "../../domain/chat/chat.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { Admission } from "../../admission/admit.ts";
@@ -23,9 +23,7 @@ import { decisionName, describeDecision, describeSlowness } from "../../routing/
 import type { RunningAttempt } from "./running-attempt.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
 import { type Slowness, untilSlow } from "./until-slow.ts";
-import { whenKnown } from "../../domain/waiting/when-known.ts";
-import { wait } from "../../domain/waiting/wait.ts";
-import { whyEnded } from "../../domain/waiting/why-ended.ts";
+import { wait, whenKnown, whyEnded } from "../../domain/waiting/wait.ts";
 
 export interface AttemptPlan<Answer> {
   readonly call: Call;

@@ -1,9 +1,8 @@
-import type { AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
-import type { ChatEvent } from "../../domain/chat/chat.ts";
+import type { AdjustedFields, ChatEvent } from "../../domain/chat/chat.ts";
 import { mostAnswerDepth, scanJson } from "../../domain/chat/json-scan.ts";
 import { nextOf } from "../../domain/waiting/flow.ts";
-import { oneTurnBytes } from "../../domain/waiting/next-turn.ts";
-import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { oneTurnBytes } from "../../domain/waiting/wait.ts";
+import { releaseBytes } from "../../domain/chat/bytes.ts";
 import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
 import { traceHeadersFor } from "../../domain/request-trace.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
@@ -29,7 +28,7 @@ import { timeoutsOf, wholeTimeouts } from "../../upstream-client/transport.ts";
 import { readVectors, sendPlainer } from "../../upstream-client/read-vectors.ts";
 import { send, type UpstreamAnswer } from "../../upstream-client/send.ts";
 import type { CallServices } from "../services.ts";
-import { traceparentOf } from "../../domain/tracing/span-ids.ts";
+import { traceparentOf } from "../../domain/tracing.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
 
 export interface AttemptContext {

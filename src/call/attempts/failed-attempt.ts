@@ -1,7 +1,7 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { RunningAttempt } from "./running-attempt.ts";
 
 /** An attempt whose end was recorded; the loop decides what follows. */

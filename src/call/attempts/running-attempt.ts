@@ -1,6 +1,6 @@
-import { nothingAdjusted, type AdjustedFields } from "../../domain/chat/adjusted-fields.ts";
+import { type AdjustedFields, nothingAdjusted } from "../../domain/chat/chat.ts";
 import type { AttemptNote, AttemptOutcome } from "../../domain/usage/call-routing.ts";
-import type { AttemptTiming } from "../../domain/tracing/call-timing.ts";
+import type { AttemptTiming } from "../../domain/tracing.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import {

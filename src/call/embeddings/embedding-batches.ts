@@ -2,21 +2,20 @@ import type {
   EmbeddingInput,
   EmbeddingRequest,
   EmbeddingResult,
+  EmbeddingVector,
 } from "../../domain/chat/embedding.ts";
-import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import {
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";
 import { type AttemptContext, attemptVectors } from "../attempts/attempt.ts";
 import type { Candidate } from "../../routing/candidates.ts";
 import type { AnsweredParts } from "../answered-parts.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
-import { wait } from "../../domain/waiting/wait.ts";
-import { whyEnded } from "../../domain/waiting/why-ended.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import { wait, whyEnded } from "../../domain/waiting/wait.ts";
 
 /** An embeddings request to one target. */
 interface EmbeddingAttempt {

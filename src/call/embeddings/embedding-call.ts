@@ -2,11 +2,11 @@ import {
   type EmbeddingInput,
   type EmbeddingRequest,
   type EmbeddingResult,
+  type EmbeddingVector,
   isContent,
   isImageText,
   type TextInput,
 } from "../../domain/chat/embedding.ts";
-import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import type { Model } from "../../domain/model.ts";
 import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import type { EmbeddingCodec } from "../../upstreams/adapter.ts";

@@ -2,9 +2,7 @@ import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { AskedRequest, RunningHooks } from "../../snapshot/call-hooks.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { abortable } from "../../domain/waiting/abortable.ts";
-import { atDeadline } from "../../domain/waiting/at-deadline.ts";
-import { whyEnded } from "../../domain/waiting/why-ended.ts";
+import { abortable, atDeadline, whyEnded } from "../../domain/waiting/wait.ts";
 
 /**
  * The request as the hooks returned it, with the size of its JSON for the input estimate; undefined

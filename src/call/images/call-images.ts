@@ -7,7 +7,7 @@ import { withCheckedAddresses } from "./handed-on-images.ts";
 import { ImageFailure } from "./image-address.ts";
 import type { ImageShare } from "./image-memory.ts";
 import { checkAllowed, findAddresses, readImages, replaceAddresses } from "./inline-images.ts";
-import { whyEnded } from "../../domain/waiting/why-ended.ts";
+import { whyEnded } from "../../domain/waiting/wait.ts";
 
 /** The images of one call may total so many times the limit of one. */
 const largestImagesPerCall = 4;

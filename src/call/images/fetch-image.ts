@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
-import { abortable } from "../../domain/waiting/abortable.ts";
+import { abortable, whyEnded } from "../../domain/waiting/wait.ts";
 import {
   hostOf,
   ImageFailure,
@@ -10,7 +10,6 @@ import {
   parseImageUrl,
   type ResolveHost,
 } from "./image-address.ts";
-import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 export interface ImageFetch {
   readonly settings: ImageFetchSettings;

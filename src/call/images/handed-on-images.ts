@@ -1,6 +1,6 @@
 import { anyOf, type EndSignal } from "../../domain/waiting/end-signal.ts";
 import type { ChatRequest } from "../../domain/chat/chat.ts";
-import { abortable } from "../../domain/waiting/abortable.ts";
+import { abortable, whyEnded } from "../../domain/waiting/wait.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { ImageFetchSettings } from "../../domain/upstream-settings.ts";
 import {
@@ -12,7 +12,6 @@ import {
 } from "./image-address.ts";
 import { inParallel } from "../../domain/waiting/in-parallel.ts";
 import { replaceAddresses } from "./inline-images.ts";
-import { whyEnded } from "../../domain/waiting/why-ended.ts";
 
 export interface AddressCheck {
   /** Addresses of the images in the request, at least one, and the field of each. */

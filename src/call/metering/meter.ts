@@ -1,18 +1,18 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
-import type { CallTiming } from "../../domain/tracing/call-timing.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
+import type { CallTiming } from "../../domain/tracing.ts";
 import type { Model } from "../../domain/model.ts";
 import { boundedUsage } from "../../domain/usage/read-counts.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type {
+  CallLedger,
   CallOutcome,
   OpenedCall,
+  RecordFailure,
   TokenUsage,
   UsageRecord,
-  CallLedger,
-  RecordFailure,
 } from "../../domain/usage/usage.ts";
 import type { LimitStore } from "../../store/store.ts";
 import type { Admission } from "../../admission/admit.ts";
@@ -25,7 +25,7 @@ import type {
 } from "../../admission/estimate/estimate.ts";
 import { mayBeBilled } from "../../routing/retry.ts";
 import { CallPath } from "../call-path.ts";
-import { CallUsage, sourceOf, type CountedUsage } from "./call-usage.ts";
+import { CallUsage, type CountedUsage, sourceOf } from "./call-usage.ts";
 import { attemptEndOf } from "../attempts/running-attempt.ts";
 import { timingOf } from "./timing-of.ts";
 

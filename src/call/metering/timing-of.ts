@@ -1,5 +1,5 @@
 import type { Model } from "../../domain/model.ts";
-import type { CallTiming } from "../../domain/tracing/call-timing.ts";
+import type { CallTiming } from "../../domain/tracing.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type { CallPath } from "../call-path.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode } from "../../domain/errors/error-code.ts";
+import { errorCode } from "../../domain/system-files.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminClient } from "./admin-client.ts";

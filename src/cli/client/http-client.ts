@@ -1,5 +1,5 @@
-import { errorCode } from "../../domain/errors/error-code.ts";
-import { isLoopback } from "../../domain/host-list.ts";
+import { errorCode } from "../../domain/system-files.ts";
+import { isLoopback } from "../../domain/network.ts";
 import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
 import type { Secret } from "../../domain/keys/secret.ts";
 import {

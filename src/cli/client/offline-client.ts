@@ -4,7 +4,7 @@ import { adminOperations } from "../../control/operations.ts";
 import { createRunOffline } from "../../control/operation/run-offline.ts";
 import { localPrincipal } from "../../control/sign-in/principals.ts";
 import type { Config } from "../../config/config.ts";
-import { requestIds } from "../../domain/request-id.ts";
+import { requestIds } from "../../domain/request-trace.ts";
 import {
   readRefusal,
   textsOf,

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
-import { errorCode } from "../../domain/errors/error-code.ts";
+import { errorCode } from "../../domain/system-files.ts";
 import type { Finding } from "./finding.ts";
 
 /** With less free space, the ledger's spool may fill the disk within a busy day. */

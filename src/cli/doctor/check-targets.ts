@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
-import { askTargets, type AskedTargetReport } from "../../process/doctor/ask-targets.ts";
+import { type AskedTargetReport, askTargets } from "../../process/doctor/ask-targets.ts";
 import type { CommandIo } from "../command.ts";
 import { printable } from "../output/reply-fields.ts";
 import { proxiesOf } from "../serve/load-settings.ts";

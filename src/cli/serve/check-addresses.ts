@@ -1,6 +1,6 @@
 import type { ListenAddress } from "../../config/config.ts";
 import { readLocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
-import { errorCode } from "../../domain/errors/error-code.ts";
+import { errorCode } from "../../domain/system-files.ts";
 import type { CommandIo } from "../command.ts";
 import { commandLine } from "../program.ts";
 import type { Settings } from "./load-settings.ts";

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { oddKind } from "../../domain/chat/file-kind.ts";
+import { oddKind } from "../../domain/system-files.ts";
 import { CommandError, unreadable } from "../command.ts";
 
 /** Refuses a FIFO, which can be read once, because workers and reloads read the file again. */

@@ -1,7 +1,7 @@
 import { format } from "node:util";
 import type { Clock } from "../../domain/clock.ts";
-import { errorCode } from "../../domain/errors/error-code.ts";
-import { abortable } from "../../domain/waiting/abortable.ts";
+import { errorCode } from "../../domain/system-files.ts";
+import { abortable } from "../../domain/waiting/wait.ts";
 import { LogOutput } from "../../telemetry/log/log-output.ts";
 import { OutputQueue, standardError, standardOutput } from "../../telemetry/log/output-queue.ts";
 import type { StandardInput } from "../command.ts";

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import type { IssuedToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { readLocalAccess } from "../../control/sign-in/bootstrap/local-access.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { errorCode } from "../../domain/errors/error-code.ts";
+import { errorCode } from "../../domain/system-files.ts";
 import { FolderInUse } from "../../ledger/spool/folder-lock.ts";
 import { createLogger, type Logger } from "../../telemetry/log/logger.ts";
 import { CommandError, reasonOf, type CommandIo } from "../command.ts";

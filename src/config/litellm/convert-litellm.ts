@@ -1,5 +1,4 @@
-import type { JsonObject } from "../../domain/json-object.ts";
-import { isSameValue } from "../../domain/same-value.ts";
+import { isSameValue, type JsonObject } from "../../domain/json-object.ts";
 import { convertTarget } from "./convert-target.ts";
 import { Entry } from "./entry.ts";
 

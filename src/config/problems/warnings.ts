@@ -1,5 +1,5 @@
 import { verifiedSslMode } from "../../domain/addresses/ssl-mode.ts";
-import { isLoopback } from "../../domain/host-list.ts";
+import { isLoopback } from "../../domain/network.ts";
 import type { ServedModels } from "../../upstreams/kind.ts";
 import type { Config, UpstreamSettings } from "../config.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { RetentionSettings } from "../../domain/accounts/retention.ts";
+import type { RetentionSettings } from "../../domain/accounts/account.ts";
 import { credential, duration, flag, httpUrl, text, wholeNumber } from "../../settings/values.ts";
 import { isNetwork } from "../../domain/network.ts";
 

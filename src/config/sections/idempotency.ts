@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { IdempotencySettings } from "../../domain/idempotency-settings.ts";
+import type { IdempotencySettings } from "../../domain/settings.ts";
 import { duration, size, wholeNumber } from "../../settings/values.ts";
 
 /** An answer is stored with its headers and a seal, so the store must hold more than one answer. */

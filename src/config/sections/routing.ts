@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Pool } from "../../domain/limits/capacity.ts";
-import type { OverloadSettings, RoutingSettings } from "../../domain/routing-settings.ts";
+import type { OverloadSettings, RoutingSettings } from "../../domain/settings.ts";
 import {
   duration,
   flag,

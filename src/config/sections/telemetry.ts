@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Secret } from "../../domain/keys/secret.ts";
-import type { OtlpSettings } from "../../domain/tracing/otlp-settings.ts";
+import type { OtlpSettings } from "../../domain/settings.ts";
 import { duration, flag, httpUrl, size, wholeNumber } from "../../settings/values.ts";
 
 const headersSchema = z

@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditFields } from "../../domain/audit/audit.ts";
-import { isSameValue } from "../../domain/same-value.ts";
+import { isSameValue } from "../../domain/json-object.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type { KeysApplied } from "../../domain/replica.ts";
 import type { ControlTransaction, ControlView } from "../../store/control-store.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import { isObject } from "../../domain/json-object.ts";
-import { abortable } from "../../domain/waiting/abortable.ts";
+import { abortable } from "../../domain/waiting/wait.ts";
 import {
   namesOfReply,
   nameRequest,

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { isSameValue } from "../../domain/same-value.ts";
+import { isSameValue } from "../../domain/json-object.ts";
 import type { Principal } from "../../domain/accounts/user.ts";
 import type {
   ControlTransaction,

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { generateApiKey } from "../../domain/keys/api-key.ts";
-import { generateManagementToken } from "../../domain/accounts/management-token.ts";
+import { generateApiKey, generateManagementToken } from "../../domain/keys/api-key.ts";
 import type { ManagementToken } from "../../domain/accounts/user.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
 import { jsonReply } from "../../edge/replies/error-reply.ts";

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { readTokenId } from "../../domain/accounts/management-token.ts";
+import { readTokenId } from "../../domain/keys/api-key.ts";
 import type { Principal, User } from "../../domain/accounts/user.ts";
 import type { AdminSettings } from "../../config/config.ts";
 import type { AdminGate, AdminRequest } from "../../edge/dispatch/dispatch-options.ts";

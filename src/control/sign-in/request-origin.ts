@@ -1,5 +1,5 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { isLoopback } from "../../domain/host-list.ts";
+import { isLoopback } from "../../domain/network.ts";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 

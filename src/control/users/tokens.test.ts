@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { managementTokenPattern } from "../../domain/accounts/management-token.ts";
+import { managementTokenPattern } from "../../domain/keys/api-key.ts";
 import type { Principal, User } from "../../domain/accounts/user.ts";
 import type { FixtureRequest } from "../../../test/support/admin-fixture.ts";
 import { SignInHarness, TestBrowser } from "../../../test/support/sign-in-harness.ts";

@@ -1,6 +1,6 @@
 import { randomBase62 } from "../../domain/keys/base62.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { generateManagementToken, tokenHint } from "../../domain/accounts/management-token.ts";
+import { generateManagementToken, tokenHint } from "../../domain/keys/api-key.ts";
 import {
   roles,
   type ManagementToken,

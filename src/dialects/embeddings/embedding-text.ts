@@ -1,5 +1,5 @@
-import { toBase64, type EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
-import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { type EmbeddingVector, toBase64 } from "../../domain/chat/embedding.ts";
+import { releaseBytes } from "../../domain/chat/bytes.ts";
 import type { FrameSource } from "../../edge/replies/event-stream.ts";
 import type { AnswerMemory } from "../../snapshot/call.ts";
 

@@ -1,5 +1,8 @@
-import type { EmbeddingRequest, EmbeddingResult } from "../../domain/chat/embedding.ts";
-import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
+import type {
+  EmbeddingRequest,
+  EmbeddingResult,
+  EmbeddingVector,
+} from "../../domain/chat/embedding.ts";
 import { eventStream } from "../../edge/replies/event-stream.ts";
 import { jsonTextReply, type Reply } from "../../edge/replies/error-reply.ts";
 import type { KeyCall } from "../../edge/dispatch/route.ts";

@@ -1,5 +1,5 @@
 import type { ChatEvent, ChunkExtra, ExtraFields, TokenDetails } from "../../domain/chat/chat.ts";
-import { writeJsonText } from "../../domain/chat/json-text.ts";
+import { writeJsonText } from "../../domain/json-object.ts";
 import type { TokenUsage } from "../../domain/usage/usage.ts";
 import type { ChatWriter } from "../chat-frames.ts";
 import { contentFilterResults, reasoningDetail, usageBody } from "./chat-body.ts";

@@ -1,8 +1,8 @@
 import * as messages from "./messages.ts";
 import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { nextTurn, oneTurnBytes } from "../../domain/waiting/next-turn.ts";
-import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { nextTurn, oneTurnBytes } from "../../domain/waiting/wait.ts";
+import { releaseBytes } from "../../domain/chat/bytes.ts";
 import { mayHoldHalves, replaceHalves } from "../../domain/chat/well-formed.ts";
 import { notJson } from "./messages.ts";
 import { isObject, type JsonObject } from "../../domain/json-object.ts";

@@ -50,7 +50,7 @@ export type ChatTool =
   | { readonly type: "function"; readonly function: FunctionDefinition }
   | { readonly type: "custom"; readonly custom: { readonly name: string } };
 
-export type ToolChoice =
+type ToolChoice =
   | "none"
   | "auto"
   | "required"
@@ -58,7 +58,7 @@ export type ToolChoice =
   | { readonly type: "custom"; readonly custom: { readonly name: string } }
   | { readonly type: "allowed_tools"; readonly allowed_tools: Readonly<Record<string, unknown>> };
 
-export type ResponseFormat =
+type ResponseFormat =
   | { readonly type: "text" }
   | { readonly type: "json_object" }
   | {
@@ -70,7 +70,7 @@ export type ResponseFormat =
       };
     };
 
-export type ChatRole = "developer" | "system" | "user" | "assistant" | "tool" | "function";
+type ChatRole = "developer" | "system" | "user" | "assistant" | "tool" | "function";
 
 export interface ChatMessage {
   readonly role: ChatRole;
@@ -100,13 +100,7 @@ export type RequestToolCall =
       readonly custom: { readonly name: string; readonly input: string };
     };
 
-export const finishReasons = [
-  "stop",
-  "length",
-  "tool_calls",
-  "content_filter",
-  "function_call",
-] as const;
+const finishReasons = ["stop", "length", "tool_calls", "content_filter", "function_call"] as const;
 export type FinishReason = (typeof finishReasons)[number];
 
 export type ToolCallKind = "function" | "custom";
@@ -166,7 +160,7 @@ export interface ChatChoice {
 }
 
 /** Extra fields of a choice, and of its message or delta. */
-export interface ChoiceExtra {
+interface ChoiceExtra {
   readonly choice?: ExtraFields | undefined;
   readonly message?: ExtraFields | undefined;
 }
@@ -258,3 +252,12 @@ export type ChatEvent =
       readonly systemFingerprint: string | undefined;
       readonly serviceTier: string | undefined;
     };
+
+/**
+ * Request fields that were changed for the upstream: by name, `dropped` or the value sent instead,
+ * which is a number or one word. A header tells the caller, so no name or word may come from the
+ * request.
+ */
+export type AdjustedFields = ReadonlyMap<string, string | number>;
+
+export const nothingAdjusted: AdjustedFields = new Map();

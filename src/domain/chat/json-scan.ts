@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors/gateway-error.ts";
-import { nextTurn } from "../waiting/next-turn.ts";
+import { nextTurn } from "../waiting/wait.ts";
 
 /** Limits on the time and memory for parsing a JSON body. */
 export interface JsonLimits {

@@ -1,6 +1,5 @@
 import { brokenAnswer } from "../errors/upstream-failure.ts";
-import { vectorOfBase64, vectorOfNumbers } from "./embedding-vector.ts";
-import type { EmbeddingVector } from "./embedding-vector.ts";
+import { type EmbeddingVector, vectorOfBase64, vectorOfNumbers } from "./embedding.ts";
 
 /** An answer whose vectors were taken out of its JSON. */
 export interface ScannedVectors {

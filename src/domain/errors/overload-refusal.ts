@@ -1,9 +1,10 @@
-import { retryHeaders } from "../limits/headers.ts";
 import { GatewayError } from "./gateway-error.ts";
+import { retryHeaders } from "../limits/headers.ts";
 
 /** Spread, so that refused callers do not all come back at once. */
-const shortestRetryMs = 1_000;
-const longestRetryMs = 2_000;
+export const shortestRetryMs = 1_000;
+
+export const longestRetryMs = 2_000;
 
 /** The error of a call that is shed under overload; `jitter` is from 0 to 1. */
 export function overloaded(jitter: number): GatewayError {

@@ -79,6 +79,7 @@ export const refusalRules = [
   "deadline",
   "internal_error",
 ] as const;
+
 export type RefusalRule = (typeof refusalRules)[number];
 
 /** Of a value that another gateway has written. */
@@ -93,7 +94,7 @@ export function isRefusal(value: unknown): value is Refusal {
 }
 
 /** The window of 60 seconds that was full. */
-export interface RefusalWindow {
+interface RefusalWindow {
   readonly scopeId: string;
   readonly limit: number;
   /** Tokens or requests counted or reserved at the time. */
@@ -112,4 +113,35 @@ export interface WindowSlot {
   readonly ageMs: number;
   readonly requests: number;
   readonly tokens: number;
+}
+
+export interface RefusalFilter {
+  readonly keyId?: string | undefined;
+  readonly accountId?: string | undefined;
+}
+
+/** How many refusals are kept. */
+interface RefusalBounds {
+  /** For one key, one unknown public id, or the signed-in users of one account. */
+  readonly perSubject: number;
+  readonly limit: number;
+}
+
+/**
+ * Bounds of all refusals of keys and of those of unknown callers. The latter have a fifth of the
+ * room: public ids can be made up, and must not push out the refusals of real keys.
+ */
+export const refusalBounds = {
+  keys: { perSubject: 20, limit: 8_000 },
+  strangers: { perSubject: 20, limit: 2_000 },
+} satisfies Record<string, RefusalBounds>;
+
+/** Whose refusals it is kept among, and under which name. */
+export function subjectOf({ explanation }: Refusal): {
+  readonly of: keyof typeof refusalBounds;
+  readonly subject: string;
+} {
+  const { keyId, publicId, accountId } = explanation;
+  if (keyId !== undefined) return { of: "keys", subject: keyId };
+  return { of: "strangers", subject: publicId ?? accountId ?? "" };
 }

@@ -6,7 +6,7 @@ import {
   createZstdDecompress,
 } from "node:zlib";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { joinChunks } from "../../domain/chat/join-chunks.ts";
+import { joinChunks } from "../../domain/chat/bytes.ts";
 
 export interface DecompressionLimits {
   readonly decompressedLimitBytes: number;

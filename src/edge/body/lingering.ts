@@ -1,4 +1,4 @@
-import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { releaseBytes } from "../../domain/chat/bytes.ts";
 
 export interface LingeringLimits {
   /** Of a body that is served. */

@@ -1,8 +1,7 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
-import { joinChunks } from "../../domain/chat/join-chunks.ts";
+import { joinChunks, releaseBytes } from "../../domain/chat/bytes.ts";
 import { JsonScan, scanJson, type JsonLimits } from "../../domain/chat/json-scan.ts";
-import { nextTurn, oneTurnBytes } from "../../domain/waiting/next-turn.ts";
-import { releaseBytes } from "../../domain/chat/release-bytes.ts";
+import { nextTurn, oneTurnBytes } from "../../domain/waiting/wait.ts";
 import type { BodyHold, BodyMemoryLimits } from "./body-memory.ts";
 import { decompress, mostExpandedBytes, type DecompressionLimits } from "./decompress.ts";
 

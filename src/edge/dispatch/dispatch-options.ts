@@ -1,6 +1,6 @@
 import type { CountedRequest, RequestKind } from "../../domain/limits/limit-scope.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { CredentialForm } from "../../domain/keys/credential-form.ts";
+import type { CredentialForm } from "../../domain/keys/api-key.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import type { Environment } from "../../domain/model.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";

@@ -1,5 +1,5 @@
 import type { Principal } from "../../domain/accounts/user.ts";
-import { whyEnded } from "../../domain/waiting/why-ended.ts";
+import { whyEnded } from "../../domain/waiting/wait.ts";
 import { adminBodyLimits, type AdminRoute, handleAdmin, securedReply } from "./admin-dispatch.ts";
 import { BodyMemory } from "../body/body-memory.ts";
 import { Lingering } from "../body/lingering.ts";

@@ -2,7 +2,7 @@ import type { CountedRequest } from "../../domain/limits/limit-scope.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import { readTrace } from "../../domain/request-trace.ts";
-import { spanIdsOf } from "../../domain/tracing/span-ids.ts";
+import { spanIdsOf } from "../../domain/tracing.ts";
 import type { RequestOrigin } from "../../snapshot/call.ts";
 import { environmentAt, type Snapshot } from "../../snapshot/snapshot.ts";
 import type { CountArrival, HandledRequest } from "./dispatch-options.ts";

@@ -1,5 +1,5 @@
 import { GatewayError, internalError } from "../../domain/errors/gateway-error.ts";
-import type { CredentialForm } from "../../domain/keys/credential-form.ts";
+import type { CredentialForm } from "../../domain/keys/api-key.ts";
 import type { ModelEndpoints } from "../../snapshot/call.ts";
 
 /** Turns anything thrown into an error that callers may see; its cause is for the log only. */

@@ -3,10 +3,10 @@ import { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
 import { maskApiKeys } from "../../domain/keys/api-key.ts";
 import type { Caller } from "../../domain/keys/key.ts";
 import {
-  refusalRules,
   type Refusal,
   type RefusalExplanation,
   type RefusalRule,
+  refusalRules,
 } from "../../domain/errors/refusal.ts";
 
 export interface RefusedRequest {

@@ -1,6 +1,6 @@
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Route } from "../dispatch/route.ts";
-import type { CredentialForm } from "../../domain/keys/credential-form.ts";
+import type { CredentialForm } from "../../domain/keys/api-key.ts";
 import { retryHeaders } from "../../domain/limits/headers.ts";
 
 interface UnknownUrl {

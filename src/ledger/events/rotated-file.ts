@@ -1,5 +1,5 @@
 import { rename } from "node:fs/promises";
-import type { EventFileSettings } from "../../domain/usage/event-settings.ts";
+import type { EventFileSettings } from "../../domain/settings.ts";
 import { EventFile, syncFolder } from "./event-file.ts";
 import type { EventSink } from "./stored-events.ts";
 

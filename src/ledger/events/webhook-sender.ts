@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { WebhookSettings } from "../../domain/usage/event-settings.ts";
+import type { WebhookSettings } from "../../domain/settings.ts";
 import type { EventBatch, EventOutbox } from "./event-outbox.ts";
 import { signWebhook } from "./sign-webhook.ts";
 

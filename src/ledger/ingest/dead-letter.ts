@@ -8,7 +8,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { oddKind } from "../../domain/chat/file-kind.ts";
+import { oddKind } from "../../domain/system-files.ts";
 import type { PoisonRow } from "./store-rows.ts";
 
 /** Opening a FIFO without a reader fails instead of blocking. */

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { oddKind } from "../../domain/chat/file-kind.ts";
+import { oddKind } from "../../domain/system-files.ts";
 import { hasErrorCode } from "./error-code.ts";
 
 /** Another process holds the lock. */

@@ -1,6 +1,6 @@
 import { accessSync, chmodSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { oddKind } from "../../domain/chat/file-kind.ts";
+import { oddKind } from "../../domain/system-files.ts";
 
 export interface SegmentFile {
   readonly number: number;

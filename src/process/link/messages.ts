@@ -22,7 +22,6 @@ import type {
   WireLimitRequest,
   WireScope,
 } from "./limit-wire.ts";
-
 import type {
   PlaceId,
   WireBound,

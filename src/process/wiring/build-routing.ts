@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { RoutingSettings } from "../../domain/routing-settings.ts";
+import type { RoutingSettings } from "../../domain/settings.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
 import type { CapacityGate } from "../../admission/capacity/place.ts";
 import { Capacity, type CapacityOptions } from "../../admission/capacity/capacity.ts";

@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { buildRouting, type RoutingServices, type RoutingSharing } from "./build-routing.ts";
-import type { RoutingSettings } from "../../domain/routing-settings.ts";
+import type { RoutingSettings } from "../../domain/settings.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { noProxies, type Proxies } from "../../domain/upstream-settings.ts";
 import type { Transport } from "../../upstream-client/transport.ts";

@@ -2,7 +2,7 @@ import type { ApiSettings } from "../../dialects/read-call.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../domain/model.ts";
 import { createNetworkList } from "../../domain/network.ts";
-import { isSameValue } from "../../domain/same-value.ts";
+import { isSameValue } from "../../domain/json-object.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
 import type { EdgeSettings } from "../../edge/dispatch/dispatch-options.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";

@@ -13,7 +13,7 @@ import { signInRoutes } from "../../control/sign-in/routes.ts";
 import type { Config } from "../../config/config.ts";
 import { configWarnings, type WarnedParts } from "../../config/problems/warnings.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
-import { createHostList, loopbackHosts, type HostList } from "../../domain/host-list.ts";
+import { createHostList, type HostList, loopbackHosts } from "../../domain/network.ts";
 import type { AdminGate } from "../../edge/dispatch/dispatch-options.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";

@@ -1,6 +1,6 @@
 import { RunningCalls } from "../../call/running-calls.ts";
 import type { Config } from "../../config/config.ts";
-import { requestIds } from "../../domain/request-id.ts";
+import { requestIds } from "../../domain/request-trace.ts";
 import type { EdgeSettings, KeyedAccess } from "../../edge/dispatch/dispatch-options.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
 import type { Listener } from "../../edge/listen.ts";

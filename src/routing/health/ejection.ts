@@ -1,4 +1,4 @@
-import type { EjectionSettings } from "../../domain/routing-settings.ts";
+import type { EjectionSettings } from "../../domain/settings.ts";
 
 export interface EjectionNotice {
   readonly forMs: number;

@@ -1,17 +1,20 @@
-import type { EjectionSettings } from "../../domain/routing-settings.ts";
-import { KeyedShare } from "./keyed-share.ts";
-import { RecentCount } from "../../domain/limits/recent-count.ts";
+import type { EjectionSettings } from "../../domain/settings.ts";
+import { KeyedShare, RecentCount } from "./keyed-share.ts";
 
 /** With fewer attempts, a share is chance. */
 const leastForShare = 5;
+
 /** Limit on keys whose failures are counted separately. */
 const mostKeys = 64;
+
 const shareSeconds = 10;
+
 /**
  * Failures in a row eject the target for all keys only if they are this part of the recent
  * attempts.
  */
 const recentSeconds = 2;
+
 const recentPart = 1 / 8;
 
 /** Attempts of one key since its first failure, or since it was forgotten. */

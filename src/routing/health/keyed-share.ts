@@ -1,4 +1,5 @@
-import { RecentCount } from "../../domain/limits/recent-count.ts";
+import { SlidingSum } from "../../domain/limits/sliding-sum.ts";
+import { slotAt } from "../../domain/limits/slots.ts";
 
 /** Seconds whose attempts make up a share. */
 const shareSeconds = 10;
@@ -106,4 +107,25 @@ export class KeyedShare {
 function shareOf(count: KeyCount | undefined, nowMs: number): Share {
   if (count === undefined) return { attempts: 0, failures: 0 };
   return { attempts: count.attempts.sum(nowMs), failures: count.failures.sum(nowMs) };
+}
+
+/** Counts events of the last seconds, including the current one. */
+export class RecentCount {
+  readonly #seconds: SlidingSum;
+
+  constructor(seconds: number) {
+    this.#seconds = new SlidingSum(seconds);
+  }
+
+  add(nowMs: number): void {
+    this.#seconds.addAt(slotAt(nowMs), 1);
+  }
+
+  sum(nowMs: number): number {
+    return this.#seconds.sumAt(slotAt(nowMs));
+  }
+
+  clear(): void {
+    this.#seconds.clear();
+  }
 }

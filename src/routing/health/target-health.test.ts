@@ -1,6 +1,6 @@
-import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { endOf, start, up, type End } from "../../../test/support/target-world.ts";
+import { describe, expect, test } from "bun:test";
+import { type End, endOf, start, up } from "../../../test/support/target-world.ts";
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { AttemptWatch } from "./target-health.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Target } from "../../domain/model.ts";
-import type { EjectionSettings } from "../../domain/routing-settings.ts";
+import type { EjectionSettings } from "../../domain/settings.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { TargetChange } from "./target-standing.ts";
 import {

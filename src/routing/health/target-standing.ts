@@ -1,5 +1,5 @@
 import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
-import type { EjectionSettings } from "../../domain/routing-settings.ts";
+import type { EjectionSettings } from "../../domain/settings.ts";
 import { Ejection, type EjectionNotice, type ScopedAttempt } from "./ejection.ts";
 import { FailureTally } from "./failure-tally.ts";
 

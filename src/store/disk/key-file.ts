@@ -2,7 +2,7 @@ import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "../../domain/clock.ts";
 import type { KeyDigest } from "../../domain/keys/peppers.ts";
-import { Coalesced } from "../../domain/waiting/coalesced.ts";
+import { Coalesced } from "../../domain/waiting/in-parallel.ts";
 import type { KeyStore } from "../store.ts";
 import { firstSeal, type KeyLine, writeKeyLine } from "./key-lines.ts";
 

@@ -8,7 +8,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { oddKind } from "../../domain/chat/file-kind.ts";
+import { oddKind } from "../../domain/system-files.ts";
 import { randomBase62, type RandomBytes } from "../../domain/keys/base62.ts";
 import { pepperPath } from "./pepper.ts";
 import { writeOnce } from "./write-once.ts";

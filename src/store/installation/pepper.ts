@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
-import { oddKind } from "../../domain/chat/file-kind.ts";
+import { oddKind } from "../../domain/system-files.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import { writeOnce } from "./write-once.ts";
 

@@ -1,15 +1,15 @@
 import type { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Refusal } from "../../domain/errors/refusal.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailure } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
-import type { CallTiming } from "../../domain/tracing/call-timing.ts";
+import type { CallTiming } from "../../domain/tracing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { describeError } from "../log/redact.ts";
 import type { TraceExport } from "../otlp/trace-export.ts";
-import { AccessLog, type AccessEvent, type CallOrigin } from "./access-log.ts";
+import { type AccessEvent, AccessLog, type CallOrigin } from "./access-log.ts";
 import { upstreamOf } from "./upstream-of.ts";
 
 export interface HandledRequestEvent {

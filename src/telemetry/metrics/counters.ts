@@ -1,5 +1,5 @@
 import { refusalRules } from "../../domain/errors/refusal.ts";
-import type { AnswerResult } from "../../domain/idempotency-settings.ts";
+import type { AnswerResult } from "../../domain/settings.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import { Counter } from "./counter.ts";
 

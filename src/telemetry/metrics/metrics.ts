@@ -1,4 +1,4 @@
-import type { AnswerResult } from "../../domain/idempotency-settings.ts";
+import type { AnswerResult } from "../../domain/settings.ts";
 import type { AttemptNote } from "../../domain/usage/call-routing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { AttemptMetrics } from "./attempt-metrics.ts";

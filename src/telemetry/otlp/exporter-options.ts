@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { OtlpSettings } from "../../domain/tracing/otlp-settings.ts";
+import type { OtlpSettings } from "../../domain/settings.ts";
 import { names } from "./conventions.ts";
 
 /** The process that sends telemetry. */

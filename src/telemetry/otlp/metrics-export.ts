@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
-import { isSameValue } from "../../domain/same-value.ts";
-import type { OtlpSettings } from "../../domain/tracing/otlp-settings.ts";
-import { hasSettledWithin } from "../../domain/waiting/has-settled-within.ts";
+import { isSameValue } from "../../domain/json-object.ts";
+import type { OtlpSettings } from "../../domain/settings.ts";
+import { hasSettledWithin } from "../../domain/waiting/wait.ts";
 import type { MetricsSender } from "./metrics-sender.ts";
 
 export interface MetricsExportOptions {

@@ -1,5 +1,5 @@
 import type { ModelKind } from "../../domain/model.ts";
-import type { OtlpSettings } from "../../domain/tracing/otlp-settings.ts";
+import type { OtlpSettings } from "../../domain/settings.ts";
 import { exporterOptions, resourceAttributes, type OtlpIdentity } from "./exporter-options.ts";
 import { MetricBuilder } from "./metric-builder.ts";
 import { readPage } from "./read-page.ts";

@@ -1,8 +1,12 @@
 import type * as Api from "@opentelemetry/api";
 import type { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import type { RequestTrace } from "../../domain/request-trace.ts";
-import type { AttemptTiming, CallTiming } from "../../domain/tracing/call-timing.ts";
-import { spanIdOf, spanNumbers } from "../../domain/tracing/span-ids.ts";
+import {
+  type AttemptTiming,
+  type CallTiming,
+  spanIdOf,
+  spanNumbers,
+} from "../../domain/tracing.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
 import { names, operations, ownNames, schemaUrl } from "./conventions.ts";
 

@@ -1,4 +1,4 @@
-import type { OtlpSettings } from "../../domain/tracing/otlp-settings.ts";
+import type { OtlpSettings } from "../../domain/settings.ts";
 import { exporterOptions, resourceAttributes, type OtlpIdentity } from "./exporter-options.ts";
 import { SpanBuilder, type Span } from "./span-builder.ts";
 

@@ -1,5 +1,5 @@
 import type { Socket, SocketHandler } from "bun";
-import { errorCode } from "../../domain/errors/error-code.ts";
+import { errorCode } from "../../domain/system-files.ts";
 import type { Origin } from "./address.ts";
 import { ClientError } from "./request-head.ts";
 import type { Carrier, Exchange } from "./exchange.ts";

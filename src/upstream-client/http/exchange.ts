@@ -1,4 +1,4 @@
-import { joinChunks } from "../../domain/chat/join-chunks.ts";
+import { joinChunks } from "../../domain/chat/bytes.ts";
 import type { AnswerHeaders } from "../../upstreams/adapter.ts";
 import type { Cancellable, TransportRequest, TransportResponse } from "../transport.ts";
 import type { Address, Origin } from "./address.ts";

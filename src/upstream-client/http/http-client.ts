@@ -1,4 +1,4 @@
-import { nextTurn, oneTurnBytes } from "../../domain/waiting/next-turn.ts";
+import { nextTurn, oneTurnBytes } from "../../domain/waiting/wait.ts";
 import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { Transport } from "../transport.ts";
 import { Addresses, type Origin } from "./address.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "bun:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import { createReadFailure, failureOfException } from "./read-failure.ts";
 
 interface Answer {

@@ -3,6 +3,7 @@ import {
   UpstreamFailure,
   type UpstreamFailureDetails,
 } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { AnswerHeaders, FailedAnswer } from "../adapter.ts";
 import {
   type JsonObject,
@@ -12,7 +13,6 @@ import {
   parseObject,
 } from "../shared/json-fields.ts";
 import { cleanCode, cleanMessage, readRetryAfter } from "../shared/failure-reply.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 
 export const requestIdHeader = "x-amzn-requestid";
 

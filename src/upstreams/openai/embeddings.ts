@@ -1,9 +1,9 @@
 import {
   type EmbeddingRequest,
   type EmbeddingResult,
+  type EmbeddingVector,
   isContent,
 } from "../../domain/chat/embedding.ts";
-import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
 import type { ScannedVectors } from "../../domain/chat/vector-scan.ts";
 import {
   brokenAnswer,

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { UpstreamFailureDetails } from "../../domain/errors/upstream-failure.ts";
+import type { UpstreamFailureKind } from "../../domain/errors/failure-kind.ts";
 import type { FailedAnswer } from "../adapter.ts";
 import { cleanCode, cleanMessage, readRetryAfter } from "../shared/failure-reply.ts";
 import {

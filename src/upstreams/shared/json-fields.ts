@@ -1,6 +1,6 @@
 /** Readers for JSON from outside: each returns what its name says, or undefined. */
 import { isObject, type JsonObject } from "../../domain/json-object.ts";
-import type { EmbeddingVector } from "../../domain/chat/embedding-vector.ts";
+import type { EmbeddingVector } from "../../domain/chat/embedding.ts";
 
 export { isObject, type JsonObject };
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Secret } from "../../../domain/keys/secret.ts";
-import type { LedgerEventSettings } from "../../../domain/usage/event-settings.ts";
+import type { LedgerEventSettings } from "../../../domain/settings.ts";
 import { duration, httpUrl, size, text, wholeNumber } from "../../../settings/values.ts";
 
 const webhookSchema = z

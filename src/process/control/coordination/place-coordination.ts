@@ -9,7 +9,7 @@ import type {
   PlaceCandidate,
 } from "../../../admission/capacity/place.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import type { RoutingSettings } from "../../../domain/routing-settings.ts";
+import type { RoutingSettings } from "../../../domain/settings.ts";
 import { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import type { WireBound, WireLent } from "../../link/place-wire.ts";
 import { LentPlaces } from "./lent-places.ts";

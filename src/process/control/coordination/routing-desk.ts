@@ -1,5 +1,5 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { RoutingSettings } from "../../../domain/routing-settings.ts";
+import type { RoutingSettings } from "../../../domain/settings.ts";
 import type { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import { RetryBudget } from "../../../routing/retry-budget.ts";
 import type { Handlers } from "../../link/link.ts";

@@ -1,7 +1,6 @@
 import { RefusalLog } from "../../../admission/refusals/refusal-log.ts";
 import type { Clock } from "../../../domain/clock.ts";
-import type { Refusal } from "../../../domain/errors/refusal.ts";
-import type { RefusalFilter } from "../../../domain/errors/refusal-bounds.ts";
+import type { Refusal, RefusalFilter } from "../../../domain/errors/refusal.ts";
 import type { RefusalStore } from "../../../store/refusal-store.ts";
 
 /** Refusals wait this long for others, and are then written together. */

@@ -7,9 +7,8 @@ import {
   type ReplicaFacts,
 } from "../../../domain/replica.ts";
 import { replicaDifferences } from "../../../domain/replica-differences.ts";
-import { Coalesced } from "../../../domain/waiting/coalesced.ts";
-import { hasSettledWithin } from "../../../domain/waiting/has-settled-within.ts";
-import { wait } from "../../../domain/waiting/wait.ts";
+import { Coalesced } from "../../../domain/waiting/in-parallel.ts";
+import { hasSettledWithin, wait } from "../../../domain/waiting/wait.ts";
 import { StorageUnavailable } from "../../../store/errors.ts";
 import type { ReplicasSeen, ReplicaStore, ReplicaWatch } from "../../../store/replicas.ts";
 

@@ -1,4 +1,4 @@
-import { errorCode } from "../../../domain/errors/error-code.ts";
+import { errorCode } from "../../../domain/system-files.ts";
 import type { Logger } from "../../../telemetry/log/logger.ts";
 import type { SocketListener } from "../../link/unix-socket.ts";
 import { readProgramState } from "./program-state.ts";

@@ -1,7 +1,7 @@
 import type { Capacity } from "../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../domain/clock.ts";
 import type { RoutingSharing } from "../../wiring/build-routing.ts";
-import type { RoutingSettings } from "../../../domain/routing-settings.ts";
+import type { RoutingSettings } from "../../../domain/settings.ts";
 import type { ConcurrencyLimit } from "../../../routing/health/concurrency-limit.ts";
 import type { HealthHint } from "../../../routing/health/target-health.ts";
 import type { CoordinationLink } from "./coordination-link.ts";

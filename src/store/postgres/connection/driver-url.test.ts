@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../../domain/waiting/next-turn.ts";
+import { nextTurn } from "../../../domain/waiting/wait.ts";
 import { driverUrl } from "./driver-url.ts";
 import { createClient } from "./pool.ts";
 

@@ -6,7 +6,7 @@ import type { SqlConnection } from "../connection.ts";
 import type { AuditRow, Queries } from "../tables.ts";
 import { type AuditAnchor, AuditEnds, type AuditHead, type Ends } from "./audit-ends.ts";
 import { readRecord } from "./audit-row.ts";
-import { nextTurn } from "../../../domain/waiting/next-turn.ts";
+import { nextTurn } from "../../../domain/waiting/wait.ts";
 
 /** Few enough that a page blocks the event loop for only a few milliseconds. */
 const pageRows = 100;

@@ -1,5 +1,5 @@
 import type { Account } from "../../../domain/accounts/account.ts";
-import { isSameValue } from "../../../domain/same-value.ts";
+import { isSameValue } from "../../../domain/json-object.ts";
 import type { AccountFilter } from "../../control-store.ts";
 import { type EntitySpec, EntityTable, equals } from "../entity-table.ts";
 import { present, readLimits, readTexts, writeLimits } from "../row.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { UsageRecord } from "../../../domain/usage/usage.ts";
-import { nextTurn } from "../../../domain/waiting/next-turn.ts";
+import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
 import type { CallFilter } from "../../usage-reports.ts";
 import type { SqlConnection } from "../connection.ts";

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { latenciesAt } from "../../../domain/usage/latency-histogram.ts";
 import type { UsageDimension, UsageStep, UsageRecord } from "../../../domain/usage/usage.ts";
-import { nextTurn } from "../../../domain/waiting/next-turn.ts";
+import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
 import type {
   AdmittedUsage,

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
-import { oddKind } from "../../../domain/chat/file-kind.ts";
+import { oddKind } from "../../../domain/system-files.ts";
 import { StorageUnavailable, WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts, DatabaseOwner, InspectedDatabase } from "../../installation.ts";
 import { AuditEnds } from "../../repositories/audit/audit-ends.ts";

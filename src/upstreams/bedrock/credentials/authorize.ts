@@ -1,5 +1,5 @@
 import type { UpstreamFailureKind } from "../../../domain/errors/failure-kind.ts";
-import { whenKnown } from "../../../domain/waiting/when-known.ts";
+import { whenKnown } from "../../../domain/waiting/wait.ts";
 import type {
   AdapterServices,
   FailedAnswer,

@@ -1,4 +1,4 @@
-import { abortable } from "../../../domain/waiting/abortable.ts";
+import { abortable } from "../../../domain/waiting/wait.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 import type { AwsCredentials, LoadCredentials, Signature } from "./sign.ts";
 

@@ -1,6 +1,5 @@
-import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
+import type { AdjustedFields, ChatRequest } from "../../../domain/chat/chat.ts";
 import type { BedrockModelSettings } from "../settings.ts";
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
 import { isObject, type JsonObject, listOf } from "../../shared/json-fields.ts";
 import { UpstreamFailure } from "../../../domain/errors/upstream-failure.ts";
 

@@ -1,6 +1,5 @@
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { AdjustedFields, ChatRequest } from "../../../domain/chat/chat.ts";
 import { type JsonObject, numberOf } from "../../shared/json-fields.ts";
-import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
 import { Adjustments, checkUnsupported, mergeFields } from "./adjustments.ts";
 import { type AnswerContext, answerContextOf } from "./answer-context.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";

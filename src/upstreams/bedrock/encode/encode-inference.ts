@@ -1,4 +1,4 @@
-import { isOwnCap, type ChatRequest } from "../../../domain/chat/chat.ts";
+import { type ChatRequest, isOwnCap } from "../../../domain/chat/chat.ts";
 import { type Adjustments, isBlank } from "./adjustments.ts";
 import type { BedrockModel } from "../models/bedrock-model.ts";
 import type { InferenceConfig } from "./converse-body.ts";

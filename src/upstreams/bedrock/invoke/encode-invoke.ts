@@ -1,5 +1,4 @@
-import type { AdjustedFields } from "../../../domain/chat/adjusted-fields.ts";
-import type { ChatRequest } from "../../../domain/chat/chat.ts";
+import type { AdjustedFields, ChatRequest } from "../../../domain/chat/chat.ts";
 import { numberOf } from "../../shared/json-fields.ts";
 import { Adjustments, checkUnsupported, mergeFields, unsupported } from "../encode/adjustments.ts";
 import { answerContextOf, type AnswerContext } from "../encode/answer-context.ts";

@@ -9,7 +9,7 @@ import type { AnswerServices } from "../call-origin.ts";
 import { readUsage } from "../read-answer.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { readChunk } from "./read-chunk.ts";
-import { readJsonText } from "../../../domain/chat/json-text.ts";
+import { readJsonText } from "../../../domain/json-object.ts";
 
 /** The largest event that is read; a delta has a few hundred bytes, a whole tool call more. */
 const eventLimitCharacters = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { Capacity } from "../../../../admission/capacity/capacity.ts";
 import type { Clock } from "../../../../domain/clock.ts";
-import type { RoutingSettings } from "../../../../domain/routing-settings.ts";
+import type { RoutingSettings } from "../../../../domain/settings.ts";
 import { ConcurrencyLimit } from "../../../../routing/health/concurrency-limit.ts";
 import type { HealthHint } from "../../../../routing/health/target-health.ts";
 import type { ValkeyConnection } from "../../../../store/coordinator/valkey/connection/valkey-connection.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../../domain/clock.ts";
-import { nextTurn } from "../../../../domain/waiting/next-turn.ts";
+import { nextTurn } from "../../../../domain/waiting/wait.ts";
 import { ValkeyUnavailable } from "./valkey-errors.ts";
 
 type Reject = (error: ValkeyUnavailable) => void;

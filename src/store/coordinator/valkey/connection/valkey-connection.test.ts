@@ -5,7 +5,7 @@ import {
   describeWithValkey,
   startValkey,
 } from "../../../../../test/support/valkey-server.ts";
-import { nextTurn } from "../../../../domain/waiting/next-turn.ts";
+import { nextTurn } from "../../../../domain/waiting/wait.ts";
 import { scriptOf, ValkeyUnavailable, type ValkeyConnection } from "./valkey-connection.ts";
 
 const echo = scriptOf("echo", "return {KEYS[1], tonumber(ARGV[1]), redis.call('TIME')[1] > '0'}");

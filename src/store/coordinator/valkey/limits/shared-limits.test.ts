@@ -16,7 +16,7 @@ import { minuteScopes } from "../../../../domain/limits/limit-scope.ts";
 import type { LimitStore } from "../../../store.ts";
 import { createMemoryLimitStore } from "../../memory/limit-store.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";
-import { nextTurn } from "../../../../domain/waiting/next-turn.ts";
+import { nextTurn } from "../../../../domain/waiting/wait.ts";
 import { notSent, ValkeyUnavailable } from "../connection/valkey-errors.ts";
 import { leasesChannel } from "./scripts/leases-channel.ts";
 import { limitScripts } from "./scripts/limit-scripts.ts";

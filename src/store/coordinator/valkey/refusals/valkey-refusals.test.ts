@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { RefusalLog } from "../../../../admission/refusals/refusal-log.ts";
-import type { Refusal } from "../../../../domain/errors/refusal.ts";
-import { refusalBounds } from "../../../../domain/errors/refusal-bounds.ts";
+import { type Refusal, refusalBounds } from "../../../../domain/errors/refusal.ts";
 import { runsOf } from "../../../../../test/support/requirement.ts";
 import {
   connectTo,

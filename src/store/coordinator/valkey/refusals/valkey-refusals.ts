@@ -1,9 +1,10 @@
-import { isRefusal, type Refusal } from "../../../../domain/errors/refusal.ts";
 import {
+  isRefusal,
+  type Refusal,
   refusalBounds,
-  subjectOf,
   type RefusalFilter,
-} from "../../../../domain/errors/refusal-bounds.ts";
+  subjectOf,
+} from "../../../../domain/errors/refusal.ts";
 import type { RefusalStore } from "../../../refusal-store.ts";
 import { listOf } from "../connection/list-of.ts";
 import type { ValkeyConnection } from "../connection/valkey-connection.ts";

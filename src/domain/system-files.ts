@@ -8,3 +8,8 @@ export function oddKind(stats: Stats): string | undefined {
   if (stats.isSocket()) return "a socket";
   return "a device";
 }
+
+/** The code of an error of the system or the runtime, such as `ENOENT`; undefined without one. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}

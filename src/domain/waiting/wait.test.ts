@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { abortable } from "./abortable.ts";
+import { abortable } from "./wait.ts";
 
 test("a promise that settles first keeps its result", async () => {
   const { signal } = new AbortController();

@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { generateApiKey, readPublicId } from "../keys/api-key.ts";
 import {
+  generateApiKey,
   generateManagementToken,
   managementTokenPattern,
+  readPublicId,
   readTokenId,
   tokenHint,
-} from "./management-token.ts";
+} from "./api-key.ts";
 
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
 

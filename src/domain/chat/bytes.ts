@@ -1,5 +1,3 @@
-import { releaseBytes } from "./release-bytes.ts";
-
 /**
  * Joins chunks into one array. The chunks must not be read afterwards: a single one is returned as
  * is.
@@ -16,4 +14,15 @@ export function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Ar
   // Released last, as chunks may share one buffer.
   for (const chunk of chunks) releaseBytes(chunk);
   return joined;
+}
+
+/**
+ * Frees the memory of bytes at once instead of leaving it to the collector. Nobody may read them
+ * afterwards. Has no effect on a part of a larger buffer.
+ */
+export function releaseBytes(bytes: ArrayBufferView): void {
+  const { buffer } = bytes;
+  if (bytes.byteLength === 0 || !(buffer instanceof ArrayBuffer)) return;
+  if (buffer.byteLength !== bytes.byteLength) return;
+  buffer.transfer(0);
 }

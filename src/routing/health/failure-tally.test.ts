@@ -1,6 +1,6 @@
-import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { RecentCount } from "./recent-count.ts";
+import { expect, test } from "bun:test";
+import { RecentCount } from "./keyed-share.ts";
 
 const steps = fc.array(
   fc.record({
