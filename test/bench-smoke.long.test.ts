@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { postgresPrograms } from "./support/postgres-server.ts";
 import { isComplete, testNeeding, testWhere } from "./support/requirement.ts";
 
 const measured = z.number().positive();
@@ -36,6 +37,27 @@ const reportSchema = z.strictObject({
   figures: z.array(figureSchema),
   peers: z.tuple([]),
 });
+
+const reportNames = [
+  "insert_busy",
+  "insert_sparse",
+  "page_first",
+  "page_deep",
+  "page_key",
+  "page_application",
+  "page_rare",
+  "page_none",
+  "series_day",
+  "series_day_key",
+  "series_day_status",
+  "series_hour",
+  "series_hour_key",
+  "series_hour_model",
+  "series_hour_one_key",
+  "totals",
+  "percentiles",
+  "longest_step",
+];
 
 const names = [
   "calls.cpu",
@@ -72,25 +94,8 @@ const names = [
   "holds.p999_wall",
   "start.first_answer",
   "start.memory",
-  "reports.insert_busy",
-  "reports.insert_sparse",
-  "reports.size",
-  "reports.page_first",
-  "reports.page_deep",
-  "reports.page_key",
-  "reports.page_application",
-  "reports.page_rare",
-  "reports.page_none",
-  "reports.series_day",
-  "reports.series_day_key",
-  "reports.series_day_status",
-  "reports.series_hour",
-  "reports.series_hour_key",
-  "reports.series_hour_model",
-  "reports.series_hour_one_key",
-  "reports.totals",
-  "reports.percentiles",
-  "reports.longest_step",
+  ...reportNames.map((name) => `reports.sqlite.${name}`),
+  ...(postgresPrograms === undefined ? [] : reportNames.map((name) => `reports.postgres.${name}`)),
 ];
 
 const limitMs = 900_000;

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Figure } from "../figure.ts";
 import { driveCalls } from "../load/drive-calls.ts";
 import { chatRequest } from "../load/requests.ts";
-import { LedgerFile } from "../reports/ledger-file.ts";
+import { BenchLedger } from "../reports/bench-ledger.ts";
 import { nameOf } from "../stand/process-usage.ts";
 import type { SluiceGateway } from "../stand/sluice.ts";
 import { quantile } from "../statistics.ts";
@@ -61,7 +61,7 @@ export async function measureHolds(context: FigureContext): Promise<readonly Fig
 
 async function fillLedger(path: string, count: number, signal: AbortSignal): Promise<void> {
   const until = Date.now();
-  await using ledger = new LedgerFile(path);
+  await using ledger = BenchLedger.inFile(path);
   await ledger.fill({ since: until - reportDays * dayMs, until, count }, signal);
 }
 

@@ -32,22 +32,35 @@ export async function listCalls(
   const wanted = limit + 1;
   // There may be further calls in the millisecond of the cursor.
   let until = Math.min(filter.until, position.at + 1);
+  let isRare = false;
   while (rows.length < wanted && filter.since < until) {
     const part = await connection.read(async (queries) => {
-      const span = await findSpan(queries, filter, { since: filter.since, until });
-      if (span === undefined) return undefined;
+      const rest = { since: filter.since, until };
+      const end = isRare ? await findEnd(queries, filter, rest) : until;
+      if (end === undefined) return undefined;
+      const found = { ...rest, until: end };
+      const span = isIndexed(filter) ? found : await latestCalls(queries, filter, found);
       const question = { filter, position, span };
       return { span, rows: await readCalls(queries, question, wanted - rows.length) };
     });
     if (part === undefined) break;
     rows.push(...part.rows);
     until = part.span.since;
+    // The sums do not tell which calls may be billed twice.
+    isRare = part.rows.length === 0 && filter.mayBeBilledTwice !== true;
     await nextTurn();
   }
   const items = rows.slice(0, limit).map(toRecord);
   const last = rows.length > limit ? items.at(-1) : undefined;
   const next = last === undefined ? undefined : encodeCursor({ at: last.startedAt, id: last.id });
   return { items, next };
+}
+
+/** Whether an index has exactly the calls of the filter, by time. */
+function isIndexed(filter: CallFilter): boolean {
+  if (filter.mayBeBilledTwice === true) return false;
+  const [column = "key_id", ...others] = filteredColumns(filter).map(([name]) => name);
+  return others.length === 0 && (column === "key_id" || column === "account_id");
 }
 
 /**
@@ -69,36 +82,22 @@ export async function latestCalls(
   return { since: rows[0]?.startedAt ?? since, until };
 }
 
-/** The range to read next: all of it when an index finds the calls. */
-async function findSpan(
-  queries: Queries,
-  filter: CallFilter,
-  span: TimeSpan,
-): Promise<TimeSpan | undefined> {
-  if (filter.mayBeBilledTwice) return latestCalls(queries, filter, span);
-  const [column, ...others] = filteredColumns(filter).map(([name]) => name);
-  const isIndexed = column === undefined || column === "key_id" || column === "account_id";
-  if (isIndexed && others.length === 0) return span;
-  const found = await findStep(queries, filter, span);
-  return found && latestCalls(queries, filter, found);
-}
-
 /**
- * The part of a range in the last hour with matching calls, or in the last day where hours are not
+ * The end of the last hour of a range with matching calls, or of the last day where hours are not
  * kept. Finds rare calls in the sums, without reading all others.
  */
-async function findStep(
+async function findEnd(
   queries: Queries,
   filter: CallFilter,
   { since, until }: TimeSpan,
-): Promise<TimeSpan | undefined> {
+): Promise<number | undefined> {
   const { hour: hoursSince } = await readHorizons(queries);
   let end = until;
   while (since < end) {
     const day = await lastWithCalls(queries, { filter, grain: "day" }, { since, until: end });
-    if (day === undefined || day.since < hoursSince) return day;
+    if (day === undefined || day.since < hoursSince) return day?.until;
     const hour = await lastWithCalls(queries, { filter, grain: "hour" }, day);
-    if (hour !== undefined) return hour;
+    if (hour !== undefined) return hour.until;
     // The matching calls are in the part of the day outside the range.
     end = day.since;
   }

@@ -26,8 +26,9 @@ import { addSum } from "./usage-sums.ts";
 /** Most groups that are ranked; beyond that, those with the fewest calls so far are dropped. */
 const rankedGroups = 200_000;
 
-/** Steps read by one statement; the event loop runs in between. */
-const stepsAtOnce = { hour: 12, day: 4 };
+/** A statement reads as many steps as take about this long; the event loop runs in between. */
+const wantedStepMs = 30;
+const firstSteps = 2;
 
 /** Reads the ledger in short steps, because SQLite's run on the event loop. */
 export class SqlUsageReports implements UsageReports {
@@ -75,9 +76,9 @@ export class SqlUsageReports implements UsageReports {
   }
 
   /** The names of the groups with the most calls over all steps. */
-  async #largest({ filter, by, limit, step }: SeriesQuery): Promise<ReadonlySet<string>> {
+  async #largest({ filter, by, limit }: SeriesQuery): Promise<ReadonlySet<string>> {
     let calls = new Map<string, number>();
-    await this.#readAll({ filter, by, step: undefined, isRanking: true }, step, (group) => {
+    await this.#readAll({ filter, by, step: undefined, isRanking: true }, "day", (group) => {
       calls.set(group.name, (calls.get(group.name) ?? 0) + group.sum.calls);
       if (calls.size > rankedGroups) calls = new Map(ranked(calls).slice(0, rankedGroups / 2));
     });
@@ -96,9 +97,26 @@ export class SqlUsageReports implements UsageReports {
   ): Promise<void> {
     const { since, until } = question.filter;
     const extent = await this.#connection.read(readExtent);
-    for (const piece of cutRange({ since, until, longest, extent }).flatMap(cutPiece)) {
+    for (const piece of cutRange({ since, until, longest, extent })) {
       if (piece.step === "minute") await this.#readMinutes(question, piece, add);
-      else await this.#read((queries) => readSums(queries, question, piece), add);
+      else await this.#readSteps(question, piece, add);
+    }
+  }
+
+  async #readSteps(
+    question: SumQuestion,
+    { step, since, until }: RangePiece,
+    add: (sum: GroupSum) => void,
+  ): Promise<void> {
+    let steps = firstSteps;
+    for (let start = since; start < until;) {
+      const end = Math.min(until, start + steps * stepLengthsMs[step]);
+      const piece = { step, since: start, until: end };
+      const startedAt = performance.now();
+      await this.#read((queries) => readSums(queries, question, piece), add);
+      const isFast = performance.now() - startedAt < wantedStepMs;
+      steps = isFast ? steps * 2 : Math.max(1, Math.floor(steps / 2));
+      start = end;
     }
   }
 
@@ -133,16 +151,6 @@ function ranked(calls: ReadonlyMap<string, number>): (readonly [string, number])
   );
 }
 
-function cutPiece(piece: RangePiece): readonly RangePiece[] {
-  if (piece.step === "minute") return [piece];
-  const lengthMs = stepsAtOnce[piece.step] * stepLengthsMs[piece.step];
-  const parts: RangePiece[] = [];
-  for (let since = piece.since; since < piece.until; since += lengthMs) {
-    parts.push({ ...piece, since, until: Math.min(piece.until, since + lengthMs) });
-  }
-  return parts;
-}
-
 /** The sums of groups by step. */
 class SumTable {
   readonly #steps = new Map<number, Map<string, GroupSum>>();
@@ -171,10 +179,10 @@ async function readExtent(queries: Queries): Promise<UsageExtent> {
       (select max(started_at) from usage) as newest`.execute(queries);
   const { first, last, newest } = rows[0] ?? { first: null, last: null, newest: null };
   const { call: callsSince, hour: hoursSince } = await readHorizons(queries);
-  const ends = [newest === null ? 0 : newest + 1, last === null ? 0 : last + stepLengthsMs.day];
+  if (first === null || last === null) return { since: 0, until: 0, callsSince, hoursSince };
   // Without calls, everything stored is older than their retention.
-  const until = newest === null ? Math.max(...ends) : Math.min(...ends);
-  return { since: first ?? 0, until: first === null ? 0 : until, callsSince, hoursSince };
+  const until = newest === null ? last + stepLengthsMs.day : newest + 1;
+  return { since: first, until, callsSince, hoursSince };
 }
 
 /** Most calls first; ties have a stable order. */
