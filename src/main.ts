@@ -45,15 +45,15 @@ interface ChildIo extends CommandIo {
 /** Loads only the modules of `serve`, because callers are waiting for a worker. */
 async function runChild([, ...args]: readonly string[], io: ChildIo): Promise<number> {
   io.outliveReaders();
-  const { runCommand } = await import("./cli/run-command.ts");
-  const { rehearseServe, serveAs, serveCommand } = await import("./cli/serve/serve.ts");
+  const { reportError } = await import("./cli/report-error.ts");
+  const { rehearseServe, serveAs } = await import("./cli/serve/serve.ts");
   const { prepareMeanwhile } = await import("./process/supervisor/prepare-meanwhile.ts");
   const { begun } = io.supervisor;
   const known = await prepareMeanwhile(begun, () => rehearseServe(args, io));
   const { role, addresses, portUse } = await begun;
   nameProcess(role.kind === "control" ? "sluice-control" : `sluice-work-${role.number}`);
-  const run = (all: readonly string[]) => serveAs({ role, portUse }, all, { io, known });
-  const exitCode = await runCommand({ ...serveCommand, run }, [...args, ...addresses], io);
+  const serving = serveAs({ role, portUse }, [...args, ...addresses], { io, known });
+  const exitCode = await serving.catch((error: unknown) => reportError(error, "serve", io));
   disconnectFromSupervisor();
   return exitCode;
 }

@@ -85,7 +85,7 @@ const otlp = /^src\/telemetry\/otlp\//;
 
 /** Packages and the files that may import them. */
 export const packages: readonly { readonly name: string; readonly in: RegExp }[] = [
-  { name: "commander", in: /^src\/cli\/verbs\// },
+  { name: "commander", in: /^src\/cli\// },
   {
     name: "zod",
     in: /^src\/(?:(?:config|control|settings)\/|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,

@@ -5,38 +5,30 @@ import type { Config } from "../config/config.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { Installation } from "../store/installation/installation.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
-import { CommandError, readArguments, reasonOf, UsageError } from "./command.ts";
-import type { Command, CommandIo } from "./command.ts";
+import { CommandError, reasonOf, type Command, type CommandIo } from "./command.ts";
 import { databaseFileOf } from "./database-file.ts";
-import { loadSettings, settingsOptions } from "./serve/load-settings.ts";
+import { addSettingsOptions, exitCodeHelp, settingsOf, type SettingsTyped } from "./program.ts";
+import { loadSettings } from "./serve/load-settings.ts";
 
-export const backupCommand: Command = {
-  name: "backup",
-  help: () => `Usage: sluice backup FOLDER [--config FILE] [--data-dir DIR]
-
-Copies a gateway's data into FOLDER, which must not exist: the database as it is at one moment, the
-pepper of the data directory and the id of the installation. The gateway may keep running. FOLDER
-appears only once it is complete. Calls that wait in the spool are not in it, nor is a pepper of
-auth.peppers. FOLDER contains secrets: keep it as safe as the data itself.
-
-Options:
-  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
-                      /etc/sluice/sluice.yaml)
-  --data-dir DIR      where it keeps its state, instead of the configured directory
-
-Exit code: 0 backup created, 1 not created, 2 wrong usage.`,
-  run: (args, io) => Promise.resolve(backup(args, io)),
+export const backupCommand: Command = (made, { io, action }) => {
+  addSettingsOptions(made)
+    .description(
+      "Copies a gateway's data into FOLDER: the database as it is at one moment, the pepper of the " +
+        "data directory and the id of the installation. The gateway may keep running. FOLDER " +
+        "appears only once it is complete. Calls that wait in the spool are not in it, nor is a " +
+        "pepper of auth.peppers. FOLDER contains secrets: keep it as safe as the data itself.",
+    )
+    .argument("<folder>", "It must not exist.")
+    .addHelpText("after", exitCodeHelp("backup created", "not created"))
+    .action(action((folder: string, options: SettingsTyped) => backup(folder, options, io)));
 };
 
 /** The files of a backup; those of the key material are in the data directory, too. */
 export const backupFiles = { database: "sluice.db", keys: ["pepper", "installation"] } as const;
 
-function backup(args: readonly string[], io: CommandIo): number {
-  const { values, positionals } = readArguments(args, settingsOptions);
-  const [folder, ...others] = positionals;
-  if (folder === undefined || others.length > 0) throw new UsageError("name one folder to create");
+function backup(folder: string, options: SettingsTyped, io: CommandIo): number {
   if (existsSync(folder)) throw new CommandError(`${folder} exists; name a folder that does not`);
-  const { config } = loadSettings(values, io);
+  const { config } = loadSettings(settingsOf(options), io);
   const keys = backupFiles.keys.filter((name) => existsSync(join(config.dataDir, name)));
   makeFolder(config, { folder, keys, io });
   io.print(`${folder}: ${[backupFiles.database, ...keys].join(", ")}`);

@@ -6,7 +6,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "serve",
     summary: "run the gateway; without a configuration, a demo with a simulated provider",
-    load: async () => (await import("./serve/serve.ts")).serveCommand,
+    load: async () => (await import("./serve/serve-command.ts")).serveCommand,
   },
   {
     name: "restart",
@@ -61,26 +61,31 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "environments",
     summary: "deployment stages with their own hosts, models and keys",
+    defaultVerb: "list",
     load: async () => resource((await import("./resources/configured.ts")).environments),
   },
   {
     name: "models",
     summary: "models that callers can use, and their targets",
+    defaultVerb: "list",
     load: async () => resource((await import("./resources/configured.ts")).models),
   },
   {
     name: "plans",
     summary: "sets of limits that keys are issued on",
+    defaultVerb: "list",
     load: async () => resource((await import("./resources/configured.ts")).plans),
   },
   {
     name: "pools",
     summary: "capacity for provisioned throughput: what is sold, and what is left",
+    defaultVerb: "list",
     load: async () => resource((await import("./resources/platform.ts")).pools),
   },
   {
     name: "peppers",
     summary: "what still needs each pepper, to rotate them",
+    defaultVerb: "list",
     load: async () => resource((await import("./resources/platform.ts")).peppers),
   },
   {
@@ -96,6 +101,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "usage",
     summary: "calls and tokens: totals, series, single calls, export",
+    defaultVerb: "totals",
     load: async () => resource((await import("./usage/usage.ts")).usage),
   },
   {
@@ -121,6 +127,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "replicas",
     summary: "the gateways on the database, and whether they agree",
+    defaultVerb: "list",
     load: async () => resource((await import("./resources/replicas.ts")).replicas),
   },
   {
@@ -131,7 +138,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "completion",
     summary: "print a shell completion script",
-    load: async () => (await import("./completion/completion.ts")).completionCommand(commands),
+    load: async () => (await import("./completion/completion.ts")).completionCommand,
   },
 ];
 

@@ -1,10 +1,8 @@
-import type { ParseArgsConfig } from "node:util";
-import { parseArgs } from "node:util";
+import type { Command as Parser } from "commander";
 import type { ProcessEnvironment } from "../config/environment.ts";
 import { errorCode } from "../domain/system-files.ts";
 import type { RandomBytes } from "../domain/keys/base62.ts";
 import type { Clock } from "../domain/clock.ts";
-import { suggest } from "../domain/suggest.ts";
 import type { LogSink } from "../telemetry/log/log-output.ts";
 import type { SupervisorLink } from "../process/supervisor/supervisor-link.ts";
 
@@ -48,22 +46,27 @@ export interface StandardInput {
   setEcho(isOn: boolean): void;
 }
 
-export interface Command {
-  readonly name: string;
-  /** Whether the command runs until it is asked to end. */
-  readonly isService?: boolean;
-  /** The text of `--help` for the command, or for the part named by the arguments. */
-  help(args: readonly string[]): string;
-  /** Resolves with the exit code. Throws `UsageError` for invalid arguments. */
-  run(args: readonly string[], io: CommandIo): Promise<number>;
-}
-
 /** A command by its name; its modules are loaded when it is used. */
 export interface CommandEntry {
   readonly name: string;
   /** One line for the overview. */
   readonly summary: string;
+  /** The verb that is used if none is given; undefined: none, or one is required. */
+  readonly defaultVerb?: string;
   readonly load: () => Promise<Command>;
+}
+
+/** Adds description, arguments, options, verbs and actions to a command of the program. */
+export type Command = (made: Parser, run: CommandRun) => void;
+
+export interface CommandRun {
+  readonly io: CommandIo;
+  /** The program with all commands defined, which takes a while. */
+  readonly wholeProgram: () => Promise<Parser>;
+  /** An action that ends with an exit code. Throws `UsageError` for invalid arguments. */
+  readonly action: <Typed extends readonly unknown[]>(
+    step: (...typed: Typed) => number | Promise<number>,
+  ) => (...typed: Typed) => Promise<void>;
 }
 
 /** A request to end the process: SIGTERM by a machine, SIGINT by a person at a terminal. */
@@ -105,33 +108,4 @@ export function unreadable(path: string, error: unknown): CommandError {
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
-}
-
-/** Reports an unknown option, and suggests the likely one. */
-export function noOption(typed: string, known: readonly string[]): string {
-  const meant = suggest(typed, known);
-  const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
-  return `unknown option ${typed}${hint}`;
-}
-
-function unknownOption(typed: string, options: Options): string {
-  return noOption(
-    typed,
-    Object.keys(options).map((name) => `--${name}`),
-  );
-}
-
-type Options = NonNullable<ParseArgsConfig["options"]>;
-
-/** Reads options and positionals; throws `UsageError` for unknown ones and missing values. */
-export function readArguments<Wanted extends Options>(args: readonly string[], options: Wanted) {
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    // The first sentence names the option; the rest is about quoting.
-    const message = error instanceof Error ? error.message : String(error);
-    const [sentence = message] = message.split(". ", 1);
-    const [, unknown] = /^Unknown option '(--[^']*)'/.exec(sentence) ?? [];
-    throw new UsageError(unknown === undefined ? sentence : unknownOption(unknown, options));
-  }
 }

@@ -13,40 +13,34 @@ import {
   openSource as openFile,
   openTarget as openNewFile,
 } from "../store/sqlite/connection/copy-place.ts";
-import {
-  CommandError,
-  readArguments,
-  reasonOf,
-  UsageError,
-  type Command,
-  type CommandIo,
-} from "./command.ts";
+import { CommandError, reasonOf, UsageError, type Command, type CommandIo } from "./command.ts";
+import { exitCodeHelp } from "./program.ts";
 
-const options = { from: { type: "string" }, to: { type: "string" } } as const;
+interface CopyTyped {
+  readonly from?: string;
+  readonly to?: string;
+}
 
-export const copyCommand: Command = {
-  name: "copy",
-  help: () => `Usage: sluice copy --from URL --to URL
-
-Copies all data of a gateway's database into an empty one. A URL is sqlite:PATH or
-postgres://USER:PASSWORD@HOST:PORT/DATABASE. Stop the gateways of both databases first: the command
-refuses databases that are in use. A copy that is interrupted leaves the target empty. The source must
-have the schema of this version, and is not changed.
-
-The pepper is not in the database. Give the gateways of the copy the same auth.peppers, or set it to
-the content of the data directory's file \`pepper\`. Keep the data directory, which may hold calls that
-are not in the database yet.
-
-The URLs can also be in SLUICE_COPY_FROM and SLUICE_COPY_TO, so that other users of the machine do not
-see the passwords.
-
-Exit code: 0 copied, 1 not copied, 2 wrong usage.`,
-  run: (args, io) => copy(args, io),
+export const copyCommand: Command = (made, { io, action }) => {
+  made
+    .description(
+      "Copies all data of a gateway's database into an empty one. A URL is sqlite:PATH or " +
+        "postgres://USER:PASSWORD@HOST:PORT/DATABASE. Stop the gateways of both databases first: " +
+        "the command refuses databases that are in use. A copy that is interrupted leaves the " +
+        "target empty. The source must have the schema of this version, and is not changed.\n\nThe " +
+        "pepper is not in the database. Give the gateways of the copy the same auth.peppers, or " +
+        "set it to the content of the data directory's file `pepper`. Keep the data directory, " +
+        "which may hold calls that are not in the database yet.\n\nThe URLs can also be in " +
+        "SLUICE_COPY_FROM and SLUICE_COPY_TO, so that other users of the machine do not see the " +
+        "passwords.",
+    )
+    .option("--from <url>", "The database to copy.")
+    .option("--to <url>", "An empty database.")
+    .addHelpText("after", exitCodeHelp("copied", "not copied"))
+    .action(action((options: CopyTyped) => copy(options, io)));
 };
 
-async function copy(args: readonly string[], io: CommandIo): Promise<number> {
-  const { values, positionals } = readArguments(args, options);
-  if (positionals.length > 0) throw new UsageError(`copy does not take '${positionals[0]}'`);
+async function copy(values: CopyTyped, io: CommandIo): Promise<number> {
   const { variables } = io.environment;
   const from = readUrl("--from", values.from ?? variables["SLUICE_COPY_FROM"]);
   const to = readUrl("--to", values.to ?? variables["SLUICE_COPY_TO"]);

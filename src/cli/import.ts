@@ -1,3 +1,4 @@
+import { Argument } from "commander";
 import { convertLiteLlm } from "../config/litellm/convert-litellm.ts";
 import { type ConfigProblem, formatProblems, parseConfig } from "../config/load.ts";
 import { formatPath } from "../config/problems/problem.ts";
@@ -6,33 +7,23 @@ import { writeYaml } from "../config/text/write-yaml.ts";
 import { parseYaml } from "../config/text/yaml-tree.ts";
 import type { JsonObject } from "../domain/json-object.ts";
 import { exitCodes } from "../process/exit-codes.ts";
-import {
-  CommandError,
-  readArguments,
-  UsageError,
-  type Command,
-  type CommandIo,
-} from "./command.ts";
+import { CommandError, type Command, type CommandIo } from "./command.ts";
+import { exitCodeHelp } from "./program.ts";
 import { readTextFile } from "./read-input.ts";
 
-export const importCommand: Command = {
-  name: "import",
-  help: () => `Usage: sluice import litellm FILE > sluice.yaml
-
-Converts the configuration of a LiteLLM proxy and prints it as a configuration of Sluice: models,
-their targets with credentials and order, and fallbacks. Settings without a counterpart are listed at
-the top of the result and on standard error. Keys, users and budgets are in LiteLLM's database and are not
-converted.
-
-Exit code: 0 the result passes check-config, 1 it does not, 2 wrong usage.`,
-  run(args, io) {
-    const { positionals } = readArguments(args, {});
-    const [source, path, ...others] = positionals;
-    if (source !== "litellm" || path === undefined || others.length > 0) {
-      throw new UsageError("name the source and the file: import litellm FILE");
-    }
-    return Promise.resolve(importLiteLlm(path, io));
-  },
+export const importCommand: Command = (made, { io, action }) => {
+  made
+    .usage("litellm FILE > sluice.yaml")
+    .description(
+      "Converts the configuration of a LiteLLM proxy and prints it as a configuration of Sluice: " +
+        "models, their targets with credentials and order, and fallbacks. Settings without a " +
+        "counterpart are listed at the top of the result and on standard error. Keys, users and " +
+        "budgets are in LiteLLM's database and are not converted.",
+    )
+    .addArgument(new Argument("<source>", "The other gateway.").choices(["litellm"]))
+    .argument("<file>", "Its configuration.")
+    .addHelpText("after", exitCodeHelp("the result passes check-config", "it does not"))
+    .action(action((_: string, path: string) => importLiteLlm(path, io)));
 };
 
 function importLiteLlm(path: string, io: CommandIo): number {

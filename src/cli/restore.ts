@@ -15,34 +15,27 @@ import { exitCodes } from "../process/exit-codes.ts";
 import { refuseOtherSchema } from "../store/schema-version.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
 import { backupFiles } from "./backup.ts";
-import { CommandError, readArguments, reasonOf, UsageError } from "./command.ts";
-import type { Command, CommandIo } from "./command.ts";
+import { CommandError, reasonOf, type Command, type CommandIo } from "./command.ts";
 import { databaseFileOf } from "./database-file.ts";
-import { loadSettings, settingsOptions } from "./serve/load-settings.ts";
+import { addSettingsOptions, exitCodeHelp, settingsOf, type SettingsTyped } from "./program.ts";
+import { loadSettings } from "./serve/load-settings.ts";
 
-export const restoreCommand: Command = {
-  name: "restore",
-  help: () => `Usage: sluice restore FOLDER [--config FILE] [--data-dir DIR]
-
-Copies a backup that \`sluice backup\` made to the places that the configuration names, once it has
-checked the version of the database and that the pepper belongs to its keys. Stop the gateway first.
-The command overwrites nothing: move the database away before, with its -wal and -shm. A pepper and an
-installation that are the same stay, and so does the spool. Run it as the user of the gateway.
-
-Options:
-  -c, --config FILE   configuration of the gateway (default: SLUICE_CONFIG, else ./sluice.yaml, else
-                      /etc/sluice/sluice.yaml)
-  --data-dir DIR      where it keeps its state, instead of the configured directory
-
-Exit code: 0 restored, 1 not restored, 2 wrong usage.`,
-  run: (args, io) => Promise.resolve(restore(args, io)),
+export const restoreCommand: Command = (made, { io, action }) => {
+  addSettingsOptions(made)
+    .description(
+      "Copies a backup that `sluice backup` made to the places that the configuration names, once " +
+        "it has checked the version of the database and that the pepper belongs to its keys. Stop " +
+        "the gateway first. The command overwrites nothing: move the database away before, with " +
+        "its -wal and -shm. A pepper and an installation that are the same stay, and so does the " +
+        "spool. Run it as the user of the gateway.",
+    )
+    .argument("<folder>", "The backup.")
+    .addHelpText("after", exitCodeHelp("restored", "not restored"))
+    .action(action((folder: string, options: SettingsTyped) => restore(folder, options, io)));
 };
 
-function restore(args: readonly string[], io: CommandIo): number {
-  const { values, positionals } = readArguments(args, settingsOptions);
-  const [folder, ...others] = positionals;
-  if (folder === undefined || others.length > 0) throw new UsageError("name one backup");
-  const { config } = loadSettings(values, io);
+function restore(folder: string, options: SettingsTyped, io: CommandIo): number {
+  const { config } = loadSettings(settingsOf(options), io);
   const path = databaseFileOf(config, "restore");
   try {
     checkBackup(folder, config);

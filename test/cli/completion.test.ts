@@ -19,7 +19,7 @@ test("bash completes commands, verbs and options, and nothing that does not exis
   expect(await offered("acc")).toEqual(["accounts"]);
   expect(await offered("keys", "r")).toEqual(["rotate", "revoke"]);
   expect(await offered("keys", "create", "--exp")).toEqual(["--expires"]);
-  expect(await offered("serve", "--data")).toEqual(["--data", "--data-dir"]);
+  expect(await offered("serve", "--data")).toEqual(["--data-dir", "--data"]);
   expect(await offered("status", "--js")).toEqual(["--json"]);
   expect(await offered("keys", "create", "--data-dir", "--acc")).toEqual(["--account"]);
   expect(await offered("nothing", "")).toEqual([]);
@@ -41,5 +41,5 @@ test("each shell's script has every command and the options of each verb", async
 test("a shell that is not known is answered with those that are", async () => {
   const { exitCode, errors } = await runHere(["completion", "tcsh"]);
   expect(exitCode).toBe(2);
-  expect(errors).toContain("name one shell: bash, zsh, fish");
+  expect(errors).toContain("Allowed choices are bash, zsh, fish");
 });

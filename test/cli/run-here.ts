@@ -11,6 +11,9 @@ export interface RunOptions {
   readonly input?: string;
   /** Whether a person types it. */
   readonly isTerminal?: boolean;
+  /** Asks the command to end. */
+  readonly signal?: AbortSignal;
+  readonly onPrint?: (line: string) => void;
   /** How many writes the reader of the output takes before it goes. */
   readonly takenWrites?: number;
 }
@@ -32,7 +35,10 @@ export async function runHere(
       variables: {},
       ...options.environment,
     },
-    print: (line) => void (output += `${line}\n`),
+    print(line) {
+      output += `${line}\n`;
+      options.onPrint?.(line);
+    },
     report: (line) => void (errors += `${line}\n`),
     write(bytes) {
       if (writes >= (options.takenWrites ?? Infinity)) return Promise.resolve(false);
@@ -50,7 +56,7 @@ export async function runHere(
     },
     clock: systemClock,
     random: (target) => crypto.getRandomValues(target),
-    signal: new AbortController().signal,
+    signal: options.signal ?? new AbortController().signal,
     onReload: () => undefined,
   };
   const exitCode = await runCommandLine(commandLine, io);

@@ -125,7 +125,8 @@ models: { chat: { kind: chat, context_window: 900, targets: [{ upstream: away, m
   const url = `${gateway.dataUrl}/v1/chat/completions`;
   const failed = await fetch(url, { method: "POST", headers, body });
   expect(failed.status).toBe(503);
-  const { output } = await folder.run("status", ...config);
-  expect(output).toMatch(/\nworker +1 .* ready +.* \d+\.\d+\.\d+\n/);
-  expect(output).toContain(`503  chat  ${failed.headers.get("x-request-id")}\n`);
+  const shown = async (): Promise<string> => (await folder.run("status", ...config)).output;
+  const line = `503  chat  ${failed.headers.get("x-request-id")}\n`;
+  await until("the call is stored", async () => (await shown()).includes(line));
+  expect(await shown()).toMatch(/\nworker +1 .* ready +.* \d+\.\d+\.\d+\n/);
 });

@@ -8,7 +8,7 @@ import { CommandError, unreadable, UsageError, type CommandIo } from "../command
 import { findDataDir } from "./find-data-dir.ts";
 import { createHttpClient } from "./http-client.ts";
 import { findLostControl } from "./lost-control.ts";
-import { commandLine } from "../program.ts";
+import { commandLine, settingsOptions } from "../program.ts";
 import { readTextFile } from "../read-input.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
 import { readRecord, readText } from "../output/reply-fields.ts";
@@ -24,11 +24,7 @@ export const connectionOptions = [
     "Management token for it (default: SLUICE_ADMIN_TOKEN, else the local one).",
   ],
   ["--offline", "Work on the configured database, without a gateway."],
-  [
-    "-c, --config <file>",
-    "Configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else /etc/sluice/sluice.yaml, else the demo).",
-  ],
-  ["--data-dir <dir>", "Data directory, instead of the configured one (demo: ./data/demo)."],
+  ...settingsOptions,
 ] as const;
 
 export interface ConnectionArguments extends SettingsArguments {

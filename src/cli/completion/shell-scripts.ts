@@ -1,10 +1,15 @@
-import type { CommandWords } from "./command-words.ts";
+import type { Command as Parser } from "commander";
 
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
 /** A script that lets a shell complete the words of `sluice`, and file names where no word fits. */
-export function completionScript(shell: Shell, commands: readonly CommandWords[]): string {
+export function completionScript(shell: Shell, program: Parser): string {
+  const commands = program.commands.map((made) => ({
+    ...wordsOf(made),
+    summary: made.summary(),
+    verbs: made.commands.map(wordsOf),
+  }));
   switch (shell) {
     case "bash":
       return bashScript(commands);
@@ -13,6 +18,21 @@ export function completionScript(shell: Shell, commands: readonly CommandWords[]
     case "fish":
       return fishScript(commands);
   }
+}
+
+interface Words {
+  readonly name: string;
+  readonly options: readonly string[];
+}
+
+interface CommandWords extends Words {
+  readonly summary: string;
+  readonly verbs: readonly Words[];
+}
+
+function wordsOf(made: Parser): Words {
+  const options = made.createHelp().visibleOptions(made);
+  return { name: made.name(), options: options.flatMap(({ long }) => long ?? []) };
 }
 
 function bashScript(commands: readonly CommandWords[]): string {

@@ -6,16 +6,16 @@ import { formatProblems, parseConfig } from "../../config/load.ts";
 import type { Config } from "../../config/config.ts";
 import { checkWarnings } from "../../config/problems/warnings.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
-import {
-  CommandError,
-  readArguments,
-  UsageError,
-  type Command,
-  type CommandIo,
-} from "../command.ts";
-import { loadSettings, settingsOptions, type SettingsArguments } from "../serve/load-settings.ts";
+import { CommandError, type Command, type CommandIo } from "../command.ts";
+import { loadSettings, type SettingsArguments } from "../serve/load-settings.ts";
 import { readConfigFile } from "../serve/read-config-file.ts";
-import { commandLine } from "../program.ts";
+import {
+  addSettingsOptions,
+  commandLine,
+  exitCodeHelp,
+  settingsOf,
+  type SettingsTyped,
+} from "../program.ts";
 import { checkDatabase } from "./check-database.ts";
 import { checkGateway } from "./check-gateway.ts";
 import { checkLimitStore } from "./check-limit-store.ts";
@@ -23,44 +23,42 @@ import { checkMachine } from "./check-machine.ts";
 import { checkTargets } from "./check-targets.ts";
 import { formatFinding, type Finding } from "./finding.ts";
 
-export const doctorCommand: Command = {
-  name: "doctor",
-  help: () => `Usage: sluice doctor [--config FILE] [--data-dir DIR] [--no-targets] [--json]
+interface DoctorTyped extends SettingsTyped {
+  readonly targets: boolean;
+  readonly json?: true;
+}
 
-Finds out why a gateway does not work, and what to do about it. Checks the configuration, the data
-directory, the disk, open files, a PostgreSQL server, the server of limits.store, the gateway if one
-is running, and each target: its credential, whether it can be reached, and whether it answers. It
-asks each target for up to 16 tokens. Run it as the user of the gateway and with its environment,
-because credentials depend on both.
-
-Options:
-  -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else
-                      /etc/sluice/sluice.yaml, else the demo)
-  --data-dir DIR      where state is kept, instead of the configured directory
-  --no-targets        send nothing to any provider
-  --json              print {"ok": ..., "findings": [...]} instead of text
-
-Exit code: 0 nothing is wrong, apart from warnings, 1 something is wrong, 2 wrong usage.`,
-  async run(args, io) {
-    const { values, positionals } = readArguments(args, {
-      ...settingsOptions,
-      "no-targets": { type: "boolean" },
-      json: { type: "boolean" },
-    });
-    if (positionals.length > 0) throw new UsageError(`doctor does not take '${positionals[0]}'`);
-    const isJson = values.json === true;
-    const findings: Finding[] = [];
-    const tell = (found: readonly Finding[]): void => {
-      findings.push(...found);
-      if (!isJson) for (const finding of found) io.print(formatFinding(finding));
-    };
-    await examine({ chosen: values, asksTargets: values["no-targets"] !== true, tell }, io);
-    const failed = findings.filter(({ state }) => state === "failed").length;
-    if (isJson) io.print(JSON.stringify({ ok: failed === 0, findings }));
-    else io.print(`\n${summaryOf(findings)}`);
-    return failed === 0 ? exitCodes.ok : exitCodes.failed;
-  },
+export const doctorCommand: Command = (made, { io, action }) => {
+  addSettingsOptions(made)
+    .description(
+      "Finds out why a gateway does not work, and what to do about it. Checks the configuration, " +
+        "the data directory, the disk, open files, a PostgreSQL server, the server of " +
+        "limits.store, the gateway if one is running, and each target: its credential, whether it " +
+        "can be reached, and whether it answers. It asks each target for up to 16 tokens. Run it " +
+        "as the user of the gateway and with its environment, because credentials depend on both.",
+    )
+    .option("--no-targets", "Send nothing to any provider.")
+    .option("--json", 'Print {"ok": ..., "findings": [...]} instead of text.')
+    .addHelpText(
+      "after",
+      exitCodeHelp("nothing is wrong, apart from warnings", "something is wrong"),
+    )
+    .action(action((options: DoctorTyped) => diagnose(options, io)));
 };
+
+async function diagnose(options: DoctorTyped, io: CommandIo): Promise<number> {
+  const isJson = options.json === true;
+  const findings: Finding[] = [];
+  const tell = (found: readonly Finding[]): void => {
+    findings.push(...found);
+    if (!isJson) for (const finding of found) io.print(formatFinding(finding));
+  };
+  await examine({ chosen: settingsOf(options), asksTargets: options.targets, tell }, io);
+  const failed = findings.filter(({ state }) => state === "failed").length;
+  if (isJson) io.print(JSON.stringify({ ok: failed === 0, findings }));
+  else io.print(`\n${summaryOf(findings)}`);
+  return failed === 0 ? exitCodes.ok : exitCodes.failed;
+}
 
 interface Examination {
   readonly chosen: SettingsArguments;

@@ -6,7 +6,6 @@ const changed = "They are defined in the configuration. Without a verb: the list
 export const environments: ResourceSpec = {
   name: "environments",
   about: `Deployment stages with their own hosts, models and keys. ${changed}`,
-  defaultVerb: "list",
   verbs: [{ name: "list", operation: "listEnvironments", columns: ["name", "hosts", "models"] }],
 };
 
@@ -16,7 +15,6 @@ export const models: ResourceSpec = {
     `The models that requests may ask for. ${changed}\n\nIn the table, CONTEXT is the limit on ` +
     "input and output tokens together, OUTPUT the limit on output alone, and TARGETS are the upstreams " +
     "with their own names for the model, in the order in which they are tried.",
-  defaultVerb: "list",
   verbs: [
     {
       name: "list",
@@ -40,7 +38,6 @@ export const plans: ResourceSpec = {
   about:
     `Named sets of limits for keys. ${changed}\n\nA plan without limits is custom: each key on it ` +
     "has its own.",
-  defaultVerb: "list",
   verbs: [
     {
       name: "list",

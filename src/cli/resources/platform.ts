@@ -10,7 +10,6 @@ export const pools: ResourceSpec = {
     "\n\nIn the table, UNIT is what one unit guarantees, NEVER SOLD what is kept for calls without a " +
     "guarantee, HELD what the pool reserves for the units sold, and LEFT the units that can still be " +
     "sold.",
-  defaultVerb: "list",
   verbs: [
     {
       name: "list",
@@ -51,7 +50,6 @@ export const peppers: ResourceSpec = {
     "first pepper, and existing ones verified with any. Using a key or token renews its digest. " +
     "SECRETS and TOKENS count the live ones whose digest was made with a pepper; AUDIT SEALS " +
     "need only the first one. Without a verb: the list.",
-  defaultVerb: "list",
   verbs: [
     {
       name: "list",

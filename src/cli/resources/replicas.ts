@@ -9,7 +9,6 @@ export const replicas: ResourceSpec = {
     "workers have, CONFIGURATION a digest that is equal for equal files, LIMITS one that is equal for " +
     "equal servers of limits.store. A degraded gateway serves calls but lacks something. One that " +
     "has been silent for 10 s may have ended, or may be cut off from the database.",
-  defaultVerb: "list",
   verbs: [
     {
       name: "list",

@@ -9,12 +9,6 @@ import { CommandError, UsageError, type CommandIo } from "../command.ts";
 import { readConfigFile } from "./read-config-file.ts";
 import type { Simulator } from "../../../simulator/simulator.ts";
 
-/** Options that several commands share. */
-export const settingsOptions = {
-  config: { type: "string", short: "c" },
-  "data-dir": { type: "string" },
-} as const;
-
 export interface SettingsArguments {
   readonly config?: string | undefined;
   readonly "data-dir"?: string | undefined;

@@ -1,10 +1,13 @@
 import type { Config } from "../../config/config.ts";
-import { AskedToEnd, readArguments, UsageError } from "../command.ts";
+import { parseArgs } from "node:util";
+import { noOption } from "../check-options.ts";
+import { AskedToEnd, UsageError } from "../command.ts";
 import type { ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
-import { readAddress, settingsOptions, type SettingsArguments } from "./load-settings.ts";
+import { readAddress, type SettingsArguments } from "./load-settings.ts";
 
 const options = {
-  ...settingsOptions,
+  config: { type: "string", short: "c" },
+  "data-dir": { type: "string" },
   data: { type: "string" },
   admin: { type: "string" },
   init: { type: "boolean" },
@@ -30,12 +33,25 @@ export interface ServeArguments extends SettingsArguments {
 
 /** Throws `UsageError`. */
 export function readServeArguments(args: readonly string[]): ServeArguments {
-  const { values, positionals } = readArguments(args, options);
+  const { values, positionals } = parse(args);
   if (positionals.length > 0) throw new UsageError(`serve does not take '${positionals[0]}'`);
   const begins = values.init === true && values["no-init"] !== true;
   const [expiresAt, text] = values["shown-token"]?.split(":") ?? [];
   const shownToken = text === undefined ? undefined : { text, expiresAt: Number(expiresAt) };
   return { ...values, begins, shownToken };
+}
+
+/** By the runtime's parser: the processes of a gateway do not load that of the command line. */
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    // The first sentence names the option; the rest is about quoting.
+    const [sentence = ""] = (error instanceof Error ? error.message : "").split(". ", 1);
+    const [, unknown] = /^Unknown option '(--[^']*)'/.exec(sentence) ?? [];
+    const names = Object.keys(options).map((name) => `--${name}`);
+    throw new UsageError(unknown === undefined ? sentence : noOption(unknown, names));
+  }
 }
 
 /** The configuration with the addresses given on the command line. */

@@ -1,37 +1,8 @@
 import type { Beginning } from "../../process/supervisor/messages.ts";
-import { CommandError, UsageError, type Command, type CommandIo } from "../command.ts";
+import { CommandError, UsageError, type CommandIo } from "../command.ts";
 import { loadSettings, type Settings } from "./load-settings.ts";
 import { readServeArguments } from "./serve-options.ts";
 import { StartError } from "./start-messages.ts";
-
-export const serveCommand: Command = {
-  name: "serve",
-  isService: true,
-  help: () => `Usage: sluice serve [--config FILE] [--data HOST:PORT] [--admin HOST:PORT] [--data-dir DIR]
-                    [--init]
-
-Without a configuration file a demo starts: every alias is served by a built-in simulator, and a
-key to try it with is printed once.
-
-The gateway consists of a control process and workers. This process restarts those that crash, and
-writes a report of each crash to DIR/crashes. \`status\` shows the processes.
-
-Options:
-  -c, --config FILE   configuration (default: SLUICE_CONFIG, else ./sluice.yaml, else
-                      /etc/sluice/sluice.yaml, else the demo)
-  --data HOST:PORT    address of the API, instead of the configured one
-  --admin HOST:PORT   address of the control plane, metrics and health, instead of the configured one
-  --data-dir DIR      where state is kept, instead of the configured directory
-  --init              start even if the database or its pepper is missing or does not match, and
-                      create what is missing; nothing is removed. Applies to this start only
-
-SIGTERM: report not ready and serve for shutdown.pre_stop, then refuse new calls, let running ones
-finish (shutdown.drain_timeout), and exit. SIGINT: the same without shutdown.pre_stop. A second
-signal exits at once. SIGHUP: reload the configuration.
-
-Exit code: 0 ended as requested, 1 could not start, 2 wrong usage.`,
-  run: () => Promise.reject(new Error("only the supervisor starts a process of the gateway")),
-};
 
 interface RoleContext {
   readonly io: CommandIo;

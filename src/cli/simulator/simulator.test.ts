@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { demoApiKey, demoCredentials, faultModes } from "../../../simulator/simulator.ts";
-import { CommandError, UsageError } from "../command.ts";
-import { runSimulator, simulatorCommand } from "./simulator.ts";
+import { runHere } from "../../../test/cli/run-here.ts";
 
 interface Run {
   readonly lines: string[];
   readonly exitCode: Promise<number>;
+  readonly errors: Promise<string>;
   /** The address that the command printed. */
   readonly url: Promise<string>;
   readonly stop: () => void;
@@ -15,14 +15,18 @@ function run(...commandLine: string[]): Run {
   const lines: string[] = [];
   const stop = new AbortController();
   const { promise: url, resolve } = Promise.withResolvers<string>();
-  const print = (line: string): void => {
+  const onPrint = (line: string): void => {
     lines.push(line);
     const found = /listens on (\S+)/.exec(line)?.[1];
     if (found !== undefined) resolve(found);
   };
-  const exitCode = runSimulator(commandLine, { print, signal: stop.signal });
-  return { lines, exitCode, url, stop: () => stop.abort() };
+  const ended = runHere(["simulator", ...commandLine], { onPrint, signal: stop.signal });
+  const exitCode = ended.then((result) => result.exitCode);
+  const errors = ended.then((result) => result.errors);
+  return { lines, exitCode, errors, url, stop: () => stop.abort() };
 }
+
+const helpText = async (): Promise<string> => (await runHere(["simulator", "--help"])).output;
 
 test("the command serves at the address it prints until it is stopped", async () => {
   const { url, exitCode, stop } = run("--listen", "127.0.0.1:0", "--api-key", "sk-one");
@@ -74,13 +78,13 @@ test("an endless fault applies to its share of the calls", async () => {
   stop();
 });
 
-test("the help lists every fault", () => {
-  const help = simulatorCommand.help([]);
+test("the help lists every fault", async () => {
+  const help = await helpText();
   for (const mode of Object.keys(faultModes)) expect(help).toContain(`  ${mode} `);
 });
 
 test("the help has Bedrock's demo credentials, and the command accepts others", async () => {
-  expect(simulatorCommand.help([])).toContain(demoCredentials.secretAccessKey);
+  expect(await helpText()).toContain(demoCredentials.secretAccessKey);
   const { url, stop } = run("--listen", "127.0.0.1:0", "--bedrock-api-key", "key-one");
   const { origin } = new URL(await url);
   const ask = async (key: string): Promise<number> => {
@@ -116,29 +120,30 @@ test("models whose life ended before the given date are refused", async () => {
 });
 
 test.each([
-  ["--bedrock-credential=no-secret", "--bedrock-credential takes ID:SECRET"],
-  ["--listen=nowhere", "--listen takes HOST:PORT"],
-  ["--listen=127.0.0.1:99999", "--listen takes HOST:PORT"],
-  ["--fault=unheard-of", "no such fault: unheard-of; see --help"],
-  ["--fault=error-500*often", "no such fault: error-500*often; see --help"],
-  ["--fault=error-500@101", "no such fault: error-500@101; see --help"],
-  ["--tokens-per-second=fast", "--tokens-per-second takes a number"],
-  ["--first-token-delay=-1", "--first-token-delay takes milliseconds"],
-  ["--models-as-of=tomorrow", "--models-as-of takes YYYY-MM-DD, or now"],
-  ["--models-as-of=2026-13-01", "--models-as-of takes YYYY-MM-DD, or now"],
+  ["--bedrock-credential=no-secret", "It takes ID:SECRET"],
+  ["--listen=nowhere", "It takes HOST:PORT"],
+  ["--listen=127.0.0.1:99999", "It takes HOST:PORT"],
+  ["--fault=unheard-of", "'unheard-of' is invalid. There is no such fault"],
+  ["--fault=error-500*often", "'error-500*often' is invalid. There is no such fault"],
+  ["--fault=error-500@101", "There is no such fault"],
+  ["--tokens-per-second=fast", "It takes a number"],
+  ["--first-token-delay=-1", "It takes a number"],
+  ["--models-as-of=tomorrow", "It takes YYYY-MM-DD, or now"],
+  ["--models-as-of=2026-13-01", "It takes YYYY-MM-DD, or now"],
   ["--listn=127.0.0.1:0", "unknown option --listn; did you mean --listen?"],
-  ["9090", "simulator does not take '9090'"],
+  ["9090", "too many arguments"],
 ])("the command refuses %s as a usage error", async (argument, message) => {
-  const { lines, exitCode } = run(argument);
-  expect(await exitCode.catch((error: unknown) => error)).toEqual(new UsageError(message));
-  expect(lines).toEqual([]);
+  const { lines, exitCode, errors } = run(argument);
+  expect([await exitCode, lines]).toEqual([2, []]);
+  expect(await errors).toContain(message);
+  expect(await errors).toContain("See: npx sluice simulator --help");
 });
 
 test("the command fails with the reason if the address is in use", async () => {
   const first = run("--listen", "127.0.0.1:0");
   const { host } = new URL(await first.url);
-  const failure = await run("--listen", host).exitCode.catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(CommandError);
-  expect(String(failure)).toContain("in use");
+  const failed = run("--listen", host);
+  expect(await failed.exitCode).toBe(1);
+  expect(await failed.errors).toContain("in use");
   first.stop();
 });

@@ -1,59 +1,100 @@
+import { InvalidArgumentError } from "commander";
 import {
   demoApiKey,
   demoCredentials,
   faultListing,
+  type FaultStep,
+  parseFault,
+  type SimulatedCredential,
   type Simulator,
   type SimulatorOptions,
   startSimulator,
 } from "../../../simulator/simulator.ts";
+import { listenAddress, type ListenAddress } from "../../settings/values.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { CommandError, reasonOf, untilAsked, type Command, type CommandIo } from "../command.ts";
-import { readSimulatorOptions } from "./simulator-options.ts";
 
-export const simulatorCommand: Command = {
-  name: "simulator",
-  isService: true,
-  help: helpText,
-  run: runSimulator,
+interface SimulatorTyped {
+  readonly listen: ListenAddress;
+  readonly tokensPerSecond: number;
+  readonly firstTokenDelay: number;
+  readonly fault: readonly FaultStep[];
+  readonly apiKey: readonly string[];
+  readonly bedrockCredential: readonly SimulatedCredential[];
+  readonly bedrockApiKey: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly modelsAsOf?: number;
+}
+
+export const simulatorCommand: Command = (made, { io, action }) => {
+  made
+    .description(
+      "A stand-in provider that speaks the wire formats of OpenAI (at /v1) and of Amazon Bedrock " +
+        "(at the same address without /v1), and makes up its answers.",
+    )
+    .option(
+      "--listen <host:port>",
+      "Where to listen. Default: 127.0.0.1:9090.",
+      readListen,
+      readListen("127.0.0.1:9090"),
+    )
+    .option("--tokens-per-second <n>", "How fast answers are written. Default: at once.", amount, 0)
+    .option("--first-token-delay <ms>", "Delay before the first token. Default: none.", amount, 0)
+    .option(
+      "--fault <mode[:argument][*times][@percent]>",
+      "Faults of the next calls; repeatable; *ever: for all calls, @10: for every tenth call.",
+      repeatable(readFaultStep),
+      [],
+    )
+    .option(
+      "--api-key <key>",
+      "OpenAI's wire: accept only this key; repeatable.",
+      repeatable(String),
+      [],
+    )
+    .option(
+      "--bedrock-credential <id:secret>",
+      "Bedrock's wire: accept only this pair; repeatable.",
+      repeatable(readCredential),
+      [],
+    )
+    .option(
+      "--bedrock-api-key <key>",
+      "Bedrock's wire: accept only this bearer key; repeatable.",
+      repeatable(String),
+      [],
+    )
+    .option(
+      "--models-as-of <date>",
+      "Bedrock's wire: refuse models retired by this date: YYYY-MM-DD, or now.",
+      (text: string) => (text === "now" ? io.clock.now() : readDate(text)),
+    )
+    .configureHelp({ optionDescription: ({ description }) => description })
+    .addHelpText("after", moreHelp())
+    .action(
+      action((typed: SimulatorTyped) => {
+        io.outliveReaders();
+        return serve(typed, io);
+      }),
+    );
 };
 
-/** As the help shows them. */
-const simulatorOptions = [
-  { flag: "--listen HOST:PORT", meaning: "where to listen (default 127.0.0.1:9090)" },
-  { flag: "--tokens-per-second N", meaning: "how fast answers are written (default: at once)" },
-  { flag: "--first-token-delay MS", meaning: "delay before the first token (default 0)" },
-  {
-    flag: "--fault MODE[:ARGUMENT][*TIMES][@PERCENT]",
-    meaning:
-      "faults of the next calls; repeatable; *ever: for all calls, @10: for every tenth call",
-  },
-  { flag: "--api-key KEY", meaning: "OpenAI's wire: accept only this key; repeatable" },
-  {
-    flag: "--bedrock-credential ID:SECRET",
-    meaning: "Bedrock's wire: accept only this pair; repeatable",
-  },
-  {
-    flag: "--bedrock-api-key KEY",
-    meaning: "Bedrock's wire: accept only this bearer key; repeatable",
-  },
-  {
-    flag: "--models-as-of DATE",
-    meaning: "Bedrock's wire: refuse models retired by this date: YYYY-MM-DD, or now",
-  },
-  { flag: "--help", meaning: "show this text" },
-] as const;
-
 /** Serves until the signal fires. */
-export async function runSimulator(
-  args: readonly string[],
-  { print, signal }: Pick<CommandIo, "print" | "signal">,
-): Promise<number> {
-  const options = readSimulatorOptions(args);
-  await using simulator = start(options);
-  print(`The simulator listens on ${simulator.url}`);
-  for (const line of tryLines(simulator.url, options.apiKeys?.[0])) print(line);
-  print(`Bedrock's wire is at ${simulator.origin}; see --help for its credentials.`);
-  await untilAsked(signal);
+async function serve(typed: SimulatorTyped, io: CommandIo): Promise<number> {
+  const { bedrockCredential: credentials, bedrockApiKey: apiKeys, modelsAsOf } = typed;
+  const hasOwn = credentials.length > 0 || apiKeys.length > 0;
+  await using simulator = start({
+    ...typed.listen,
+    tokensPerSecond: typed.tokensPerSecond,
+    firstTokenDelayMs: typed.firstTokenDelay,
+    faultPlan: typed.fault,
+    bedrock: { ...(hasOwn && { credentials, apiKeys }), modelsAsOf },
+    ...(typed.apiKey.length > 0 && { apiKeys: typed.apiKey }),
+  });
+  io.print(`The simulator listens on ${simulator.url}`);
+  for (const line of tryLines(simulator.url, typed.apiKey[0])) io.print(line);
+  io.print(`Bedrock's wire is at ${simulator.origin}; see --help for its credentials.`);
+  await untilAsked(io.signal);
   return exitCodes.ok;
 }
 
@@ -75,34 +116,70 @@ function tryLines(url: string, apiKey: string | undefined): readonly string[] {
   ];
 }
 
-function helpText(): string {
-  const width = Math.max(...simulatorOptions.map(({ flag }) => flag.length));
-  const lines = [
-    "usage: sluice simulator [options]",
-    "",
-    "A stand-in provider that speaks the wire formats of OpenAI (at /v1) and of Amazon Bedrock",
-    "(at the same address without /v1), and makes up its answers.",
-    "",
-    ...simulatorOptions.map(({ flag, meaning }) => `  ${flag.padEnd(width)}  ${meaning}`),
-    "",
-    "Faults, also by the header x-simulator-fault or a model named fault-MODE[-ARGUMENT]:",
-    "",
-    ...faultListing(),
-    "",
-    "Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings and imported models,",
-    "and CountTokens, under /model/ID. Signatures are verified. Default credentials:",
-    "",
-    `  access key id      ${demoCredentials.accessKeyId}`,
-    `  secret access key  ${demoCredentials.secretAccessKey}`,
-    `  or bearer key      ${demoApiKey}`,
-    "",
-    "Models are those of the provider, with their limits; ids that begin with simulated- or fault-,",
-    "and ARNs that do not name a foundation model, can do everything.",
-    "",
-    'User messages that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING", and',
-    '"bulk: N", which is N pieces of 16 KiB.',
-    'With a guardrail on Bedrock\'s wire, "guard: ANYTHING" is blocked.',
-    "GET /truth lists what really happened to each call; DELETE /truth clears the list.",
-  ];
-  return lines.join("\n");
+/** Adds what `read` makes of each value. */
+function repeatable<Value>(read: (text: string) => Value) {
+  return (text: string, before: readonly Value[]): readonly Value[] => [...before, read(text)];
+}
+
+function readListen(text: string): ListenAddress {
+  const result = listenAddress("", text).safeParse(text);
+  if (result.success) return result.data;
+  throw new InvalidArgumentError("It takes HOST:PORT.");
+}
+
+function amount(text: string): number {
+  if (Number(text) >= 0) return Number(text);
+  throw new InvalidArgumentError("It takes a number.");
+}
+
+function readDate(text: string): number {
+  const date = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(date)) throw new InvalidArgumentError("It takes YYYY-MM-DD, or now.");
+  return date;
+}
+
+function readCredential(pair: string): SimulatedCredential {
+  const [, accessKeyId, secretAccessKey] = /^([^:]+):(.+)$/.exec(pair) ?? [];
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    throw new InvalidArgumentError("It takes ID:SECRET.");
+  }
+  return { accessKeyId, secretAccessKey };
+}
+
+/**
+ * `stall-mid:500*3`: the next three calls stall for half a second; `error-500*ever@10`: every tenth
+ * call fails.
+ */
+function readFaultStep(text: string): FaultStep {
+  const parts = /^([^*@]+)(?:\*(\d+|ever))?(?:@(\d+(?:\.\d+)?))?$/.exec(text);
+  const fault = parseFault(parts?.[1] ?? "");
+  const times = parts?.[2] === "ever" ? Number.POSITIVE_INFINITY : Number(parts?.[2] ?? 1);
+  const share = Number(parts?.[3] ?? 100) / 100;
+  if (fault === undefined || !(share > 0 && share <= 1)) {
+    throw new InvalidArgumentError("There is no such fault.");
+  }
+  const step = { mode: fault.mode, times, share };
+  return fault.argument === undefined ? step : { ...step, argument: fault.argument };
+}
+
+function moreHelp(): string {
+  return `
+Faults, also by the header x-simulator-fault or a model named fault-MODE[-ARGUMENT]:
+
+${faultListing().join("\n")}
+
+Bedrock's wire: Converse, ConverseStream, InvokeModel for embeddings and imported models,
+and CountTokens, under /model/ID. Signatures are verified. Default credentials:
+
+  access key id      ${demoCredentials.accessKeyId}
+  secret access key  ${demoCredentials.secretAccessKey}
+  or bearer key      ${demoApiKey}
+
+Models are those of the provider, with their limits; ids that begin with simulated- or fault-,
+and ARNs that do not name a foundation model, can do everything.
+
+User messages that script the answer: "echo: TEXT", "count: N", "refuse: ANYTHING", and
+"bulk: N", which is N pieces of 16 KiB.
+With a guardrail on Bedrock's wire, "guard: ANYTHING" is blocked.
+GET /truth lists what really happened to each call; DELETE /truth clears the list.`;
 }

@@ -21,7 +21,6 @@ export const usage: ResourceSpec = {
     "WRITTEN are parts of INPUT, read from and written to a provider's cache. ESTIMATED " +
     "tokens were not counted by an upstream. MS is the duration of completed calls. TOTAL " +
     "covers all groups, shown or not.",
-  defaultVerb: "totals",
   verbs: [
     {
       name: "totals",

@@ -1,11 +1,8 @@
-import { Command as Parser, CommanderError, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError, Option, type Command as Parser } from "commander";
 import { connectionOptions } from "../client/connect.ts";
-import { suggest } from "../../domain/suggest.ts";
-import { UsageError, type Command } from "../command.ts";
+import type { Command, CommandRun } from "../command.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
-import { exitCodes } from "../../process/exit-codes.ts";
 import { exampleLine } from "../program.ts";
-import { checkOptions } from "./check-options.ts";
 import { Given, type Field } from "./fields.ts";
 import { runVerb } from "./run-verb.ts";
 import { verbOf, type Typed, type Verb, type VerbSpec } from "./verb.ts";
@@ -18,89 +15,20 @@ export interface ResourceSpec {
   readonly verbs: readonly VerbSpec[];
   /** A name for examples. */
   readonly example?: string;
-  /** The verb that is used if none is given; undefined: one is required. */
-  readonly defaultVerb?: string;
-}
-
-interface CommandRun {
-  readonly nowMs: number;
-  readonly run: (verb: Verb, typed: Typed) => Promise<void>;
 }
 
 export function resourceCommand(resource: ResourceSpec): Command {
-  return {
-    name: resource.name,
-    help: (args) => helpOf(resource, args),
-    async run(args, io) {
-      if (args[0] === "help") {
-        io.print(helpOf(resource, args.slice(1)));
-        return exitCodes.ok;
-      }
-      requireVerb(resource, args[0]);
-      let exitCode: number = exitCodes.ok;
-      const run = async (verb: Verb, typed: Typed): Promise<void> => {
-        exitCode = await runVerb(verb, typed, io);
-      };
-      try {
-        const parser = parserOf(resource, { nowMs: io.clock.now(), run });
-        checkOptions(verbParser(parser, resource, args), args);
-        await parser.parseAsync(args, { from: "user" });
-      } catch (error) {
-        if (!(error instanceof CommanderError)) throw error;
-        throw new UsageError(error.message.replace(/^error: /, ""));
-      }
-      return exitCode;
-    },
+  return (made, run) => {
+    const { name, about, verbs } = resource;
+    made.description(about);
+    const all = verbs.map((spec) => verbOf(spec, run.io.clock.now()));
+    const [only] = all;
+    if (only?.spec.name === name) return addVerb(made, { resource, verb: only }, run);
+    made.usage("VERB [options]").helpCommand(false).commandsGroup("Verbs:");
+    for (const verb of all) addVerb(made.command(verb.spec.name), { resource, verb }, run);
+    const examples = all.flatMap((verb) => examplesOf(resource, verb).slice(0, 1));
+    made.addHelpText("after", endOfHelp(examples));
   };
-}
-
-/** The parser of the verb that the arguments name. */
-function verbParser(made: Parser, { defaultVerb }: ResourceSpec, args: readonly string[]): Parser {
-  const named = made.commands.find((verb) => verb.name() === args[0]);
-  return named ?? made.commands.find((verb) => verb.name() === defaultVerb) ?? made;
-}
-
-function helpOf(resource: ResourceSpec, [first]: readonly string[]): string {
-  const made = parserOf(resource, { nowMs: 0, run: () => Promise.resolve() });
-  const shown = made.commands.find((verb) => verb.name() === first) ?? made;
-  let text = "";
-  shown.configureOutput({ writeOut: (part) => void (text += part) }).outputHelp();
-  return text.trimEnd();
-}
-
-function requireVerb({ name, verbs, defaultVerb }: ResourceSpec, first = "-"): void {
-  const names = verbs.map((verb) => verb.name);
-  const isOption = first.startsWith("-");
-  const isVerb = names.includes(first) || (isOption && defaultVerb !== undefined);
-  if (isVerb || names[0] === name) return;
-  const meant = isOption ? undefined : suggest(first, names);
-  if (meant !== undefined) {
-    throw new UsageError(`unknown verb '${first}'; did you mean '${meant}'?`);
-  }
-  const unknown = isOption ? "" : `; not '${first}'`;
-  throw new UsageError(`choose a verb: ${names.join(", ")}${unknown}`);
-}
-
-function parserOf(resource: ResourceSpec, commandRun: CommandRun): Parser {
-  const { name, about, verbs, defaultVerb } = resource;
-  const program = new Parser("sluice")
-    .helpOption("-h, --help", "Show this help.")
-    .exitOverride()
-    .configureOutput({
-      writeErr: () => undefined,
-      getOutHelpWidth: () => 100,
-    });
-  const made = program.command(name).description(about);
-  const all = verbs.map((spec) => verbOf(spec, commandRun.nowMs));
-  const [only] = all;
-  if (only?.spec.name === name) return addVerb(made, { resource, verb: only }, commandRun);
-  made.usage("VERB [options]").helpCommand(false).commandsGroup("Verbs:");
-  for (const verb of all) {
-    const isDefault = verb.spec.name === defaultVerb;
-    addVerb(made.command(verb.spec.name, { isDefault }), { resource, verb }, commandRun);
-  }
-  const examples = all.flatMap((verb) => examplesOf(resource, verb).slice(0, 1));
-  return made.addHelpText("after", endOfHelp(examples));
 }
 
 interface Named {
@@ -108,7 +36,7 @@ interface Named {
   readonly verb: Verb;
 }
 
-function addVerb(made: Parser, { resource, verb }: Named, { run }: CommandRun): Parser {
+function addVerb(made: Parser, { resource, verb }: Named, { io, action }: CommandRun): void {
   const { spec, operation, argument } = verb;
   const summary = spec.summary ?? operation.summary.replace(/\.$/, "");
   made.summary(summary).addHelpText("after", endOfHelp(examplesOf(resource, verb)));
@@ -123,13 +51,13 @@ function addVerb(made: Parser, { resource, verb }: Named, { run }: CommandRun): 
     if (other !== undefined && option.attributeName() === one) option.conflicts(other);
     made.addOption(option);
   }
-  return made.action(async (typed: unknown) => {
-    await run(verb, {
-      argument: typeof typed === "string" ? typed : undefined,
-      values: valuesOf(made, verb.fields),
-      options: optionsOf(made),
-    });
-  });
+  made.action(
+    action((typed: unknown) => {
+      const named = typeof typed === "string" ? typed : undefined;
+      const values = valuesOf(made, verb.fields);
+      return runVerb(verb, { argument: named, values, options: optionsOf(made) }, io);
+    }),
+  );
 }
 
 function readArgument(typed: string): string {

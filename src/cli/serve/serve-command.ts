@@ -1,0 +1,31 @@
+import type { Command } from "../command.ts";
+import { addSettingsOptions, exitCodeHelp } from "../program.ts";
+
+/** The help of `serve`. The supervisor runs it, and `serve-options.ts` reads its options. */
+export const serveCommand: Command = (made) => {
+  addSettingsOptions(made)
+    .description(
+      "Without a configuration file a demo starts: every alias is served by a built-in simulator, " +
+        "and a key to try it with is printed once.\n\nThe gateway consists of a control process and " +
+        "workers. This process restarts those that crash, and writes a report of each crash to " +
+        "DIR/crashes. `status` shows the processes.",
+    )
+    .option("--data <host:port>", "Address of the API, instead of the configured one.")
+    .option(
+      "--admin <host:port>",
+      "Address of the control plane, metrics and health, instead of the configured one.",
+    )
+    .option(
+      "--init",
+      "Start even if the database or its pepper is missing or does not match, and create what is " +
+        "missing; nothing is removed. Applies to this start only.",
+    )
+    .addHelpText(
+      "after",
+      `
+SIGTERM: report not ready and serve for shutdown.pre_stop, then refuse new calls, let running ones
+finish (shutdown.drain_timeout), and exit. SIGINT: the same without shutdown.pre_stop. A second
+signal exits at once. SIGHUP: reload the configuration.
+${exitCodeHelp("ended as requested", "could not start")}`,
+    );
+};
