@@ -1,6 +1,6 @@
 import { type CapacityMode, capacityModes } from "../domain/limits/capacity.ts";
 import { GatewayError } from "../domain/errors/gateway-error.ts";
-import { readMark, type RepeatMark } from "../idempotency/call-names.ts";
+import { readMark, type RepeatMark } from "../idempotency/request-names.ts";
 import { parsedFactor } from "../edge/body/read-body.ts";
 import type { KeyCall } from "../edge/dispatch/route.ts";
 import { type Call, plainCall } from "../snapshot/call.ts";

@@ -7,7 +7,7 @@ import { RunningCalls } from "../call/running-calls.ts";
 import type { Call } from "../snapshot/call.ts";
 import { StorageUnavailable } from "../store/errors.ts";
 import type { CallClaims, ClaimAnswer, HeldClaim, WantedClaim } from "../store/store.ts";
-import { nameCall } from "./call-names.ts";
+import { nameCall } from "./request-names.ts";
 import { Claims, type Claim, type Taken } from "./claims.ts";
 import { openAnswer, sealAnswer } from "./seal.ts";
 

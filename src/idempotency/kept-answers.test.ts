@@ -6,8 +6,7 @@ import type { AnsweredClaim, KeptReply } from "../store/store.ts";
 import { SteppedClock } from "../../test/support/stepped-clock.ts";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import type { KeptAnswer } from "./answer.ts";
-import { nameCall } from "./call-names.ts";
-import type { AllRequestNames } from "./request-names.ts";
+import { nameCall, type AllRequestNames } from "./request-names.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { AnswerMemory } from "./kept-frames.ts";
 

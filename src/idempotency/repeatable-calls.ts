@@ -12,11 +12,10 @@ import {
   replayedStream,
   type StreamedAnswer,
 } from "./answer.ts";
-import { nameCall, type RepeatMark } from "./call-names.ts";
+import { nameCall, type AllRequestNames, type RepeatMark } from "./request-names.ts";
 import { type Claim, Claims, type ClaimsServices } from "./claims.ts";
 import { KeptAnswers, type KeptAnswersServices } from "./kept-answers.ts";
 import { AnswerMemory, KeptFrames } from "./kept-frames.ts";
-import type { AllRequestNames } from "./request-names.ts";
 
 export type RepeatableCallsServices = Omit<KeptAnswersServices, "memory" | "onSaved"> &
   Omit<ClaimsServices, "kept"> & { readonly peppers: Peppers };

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { testPeppers } from "../../test/support/test-peppers.ts";
 import { openAnswer, sealAnswer } from "./seal.ts";
 import type { KeptAnswer } from "./answer.ts";
-import { digestOfBody, nameCall, type RepeatableCall } from "./call-names.ts";
-import type { RequestNames } from "./request-names.ts";
+import { digestOfBody, nameCall, type RepeatableCall, type RequestNames } from "./request-names.ts";
 
 const peppers = testPeppers();
 const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);

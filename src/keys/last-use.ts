@@ -1,4 +1,4 @@
-import type { KeyStore } from "../store/store.ts";
+import type { KeyStore, RenewedSecret } from "../store/store.ts";
 
 export interface LastUseOptions {
   readonly store: Pick<KeyStore, "recordLastUse">;
@@ -75,5 +75,33 @@ export class LastUse {
     for (const [publicId, at] of stored) {
       if (this.#uses.get(publicId) === at) this.#uses.delete(publicId);
     }
+  }
+}
+
+/**
+ * Moves a secret's digest to the first pepper when it is used. Only one runs at a time, so that
+ * calls never wait for the database behind renewals; a skipped secret is renewed at its next use.
+ */
+export class DigestRenewal {
+  readonly #store: Pick<KeyStore, "renewDigest">;
+  #running: Promise<void> | undefined;
+
+  constructor(store: Pick<KeyStore, "renewDigest">) {
+    this.#store = store;
+  }
+
+  note(outdated: RenewedSecret): void {
+    // The poll of the key ring reports an unavailable store.
+    this.#running ??= this.#store
+      .renewDigest(outdated)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#running = undefined;
+      });
+  }
+
+  /** Waits for the running renewal. */
+  async stop(): Promise<void> {
+    await this.#running;
   }
 }

@@ -1,21 +1,8 @@
 import { expect, test } from "bun:test";
 import { plainKey } from "../../test/support/plain-key.ts";
 import { secretOf } from "../../test/contracts/control-fixtures.ts";
-import { findStrandedKeys, findUnpooledUnits } from "./stranded-keys.ts";
-
-test("units without a pool are counted once per key, not per secret", () => {
-  const keys = [
-    plainKey({ id: "key_a", provisionedUnits: 3 }),
-    plainKey({ id: "key_b", provisionedUnits: 2, provisionedPool: "main" }),
-    plainKey({ id: "key_c", provisionedUnits: 4 }),
-    plainKey({ id: "key_d" }),
-  ];
-  const secrets = keys.flatMap((key) =>
-    ["1", "2"].map((name) => ({ key, secret: secretOf(`${key.id}_${name}`, key.id) })),
-  );
-  expect(findUnpooledUnits(secrets)).toEqual({ keys: 2, units: 7 });
-  expect(findUnpooledUnits([])).toEqual({ keys: 0, units: 0 });
-});
+import type { Pool } from "../domain/limits/capacity.ts";
+import { findStrandedKeys, oversoldPools } from "./stranded-keys.ts";
 
 test("keys of a plan or an environment that is not configured are counted once, not per secret", () => {
   const keys = [
@@ -30,5 +17,33 @@ test("keys of a plan or an environment that is not configured are counted once, 
   expect(findStrandedKeys(secrets, configured)).toEqual([
     { what: "environment", name: "gone", keys: 1 },
     { what: "plan", name: "gone", keys: 2 },
+  ]);
+});
+
+function poolOf(name: string, tokensPerMinute: number): Pool {
+  return {
+    name,
+    kind: "shared",
+    tokensPerMinute,
+    maxInFlight: undefined,
+    onDemandFloorPercent: 20,
+    unitTokensPerMinute: 10_000,
+  };
+}
+
+test("oversold pools are listed, and those no longer configured", () => {
+  const pools = new Map([
+    ["full", poolOf("full", 1_000_000)],
+    ["shrunk", poolOf("shrunk", 999_000)],
+    ["unsold", poolOf("unsold", 1)],
+  ]);
+  const sold = new Map([
+    ["full", 78],
+    ["shrunk", 79],
+    ["gone", 1],
+  ]);
+  expect(oversoldPools(pools, sold)).toEqual([
+    { pool: "shrunk", soldUnits: 79, sellableUnits: 78, isConfigured: true },
+    { pool: "gone", soldUnits: 1, sellableUnits: 0, isConfigured: false },
   ]);
 });

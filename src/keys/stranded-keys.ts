@@ -1,3 +1,4 @@
+import { sellableUnits, type Pool } from "../domain/limits/capacity.ts";
 import type { StoredSecret } from "../store/store.ts";
 
 export interface StrandedKeys {
@@ -37,21 +38,27 @@ function countsOf(
   return [...found].map(([name, keyIds]) => ({ what, name, keys: keyIds.size }));
 }
 
-export interface UnpooledUnits {
-  readonly keys: number;
-  readonly units: number;
+export interface OversoldPool {
+  readonly pool: string;
+  readonly soldUnits: number;
+  /** 0 when the pool is no longer configured. */
+  readonly sellableUnits: number;
+  readonly isConfigured: boolean;
 }
 
 /**
- * Counts live keys that have units but no pool, as older versions made them: they guarantee
- * nothing.
+ * Pools of which more units are sold than they hold, for example after a change of configuration.
+ * Guarantees of such a pool may be broken. `soldUnits` is by pool.
  */
-export function findUnpooledUnits(secrets: Iterable<StoredSecret>): UnpooledUnits {
-  const unitsOf = new Map<string, number>();
-  for (const { key } of secrets) {
-    const { id, provisionedUnits, provisionedPool } = key;
-    if (provisionedUnits > 0 && provisionedPool === undefined) unitsOf.set(id, provisionedUnits);
-  }
-  const units = [...unitsOf.values()].reduce((sum, each) => sum + each, 0);
-  return { keys: unitsOf.size, units };
+export function oversoldPools(
+  pools: ReadonlyMap<string, Pool>,
+  soldUnits: ReadonlyMap<string, number>,
+): readonly OversoldPool[] {
+  const all = [...soldUnits].map(([name, sold]) => {
+    const pool = pools.get(name);
+    const sellable = pool === undefined ? 0 : sellableUnits(pool);
+    const isConfigured = pool !== undefined;
+    return { pool: name, soldUnits: sold, sellableUnits: sellable, isConfigured };
+  });
+  return all.filter(({ soldUnits: sold, sellableUnits: sellable }) => sold > sellable);
 }

@@ -220,21 +220,3 @@ test("an oversold pool is reported to the operator when the configuration is rea
   await gateway.reconfigure({ pools: pools(10_000), models });
   expect(gateway.log.join("\n")).toContain("holds fewer units than are sold");
 });
-
-test("units without a pool are warned of at each load, until their pool is set", async () => {
-  await using gateway = await startGateway({ sections });
-  const { id } = await gateway.createKey({ provisionedUnits: 3 });
-  const warnings = (): number =>
-    gateway.log.filter(
-      (line) => line.includes("units without a pool") && line.includes('"units":3'),
-    ).length;
-  await gateway.reconfigure({});
-  expect(warnings()).toBe(1);
-  const named = await gateway.admin("PATCH", `/admin/v1/keys/${id}`, {
-    revision: 1,
-    provisioned_pool: "shared",
-  });
-  expect([named.status, await named.json()]).toMatchObject([200, { provisioned_units: 3 }]);
-  await gateway.reconfigure({});
-  expect(warnings()).toBe(1);
-});

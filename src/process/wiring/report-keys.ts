@@ -1,7 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { KeyRing } from "../../keys/key-ring.ts";
-import { oversoldPools } from "../../keys/oversold-pools.ts";
-import { findStrandedKeys, findUnpooledUnits } from "../../keys/stranded-keys.ts";
+import { findStrandedKeys, oversoldPools } from "../../keys/stranded-keys.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 
 /** Logs live keys that the configuration does not serve, at the start and after each reload. */
@@ -11,8 +10,6 @@ export function reportKeys(config: Config, keyRing: KeyRing, events: TelemetryEv
   for (const stranded of findStrandedKeys(keyRing.secrets.values(), configured)) {
     events.keysStranded(stranded.what, stranded.name, stranded.keys);
   }
-  const unpooled = findUnpooledUnits(keyRing.secrets.values());
-  if (unpooled.keys > 0) events.unitsWithoutPool(unpooled);
   for (const oversold of oversoldPools(config.pools, keyRing.unitsByPool)) {
     events.poolOversold(oversold);
   }

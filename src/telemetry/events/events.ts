@@ -225,13 +225,6 @@ export class TelemetryEvents {
     this.#logger.log("warn", `live keys use a ${what} that is not configured`, { name, keys });
   }
 
-  /** Keys issued before pools existed keep their units, which guarantee nothing without a pool. */
-  unitsWithoutPool({ keys, units }: { keys: number; units: number }): void {
-    const message =
-      "live keys have provisioned units without a pool, which guarantee nothing: set their pool, or 0 units";
-    this.#logger.log("warn", message, { keys, units });
-  }
-
   /** More units are sold than the pool holds, for example after a change of configuration. */
   poolOversold(oversold: { pool: string; soldUnits: number; sellableUnits: number }): void {
     const { pool, soldUnits, sellableUnits } = oversold;
