@@ -45,7 +45,7 @@ interface ChildIo extends CommandIo {
 /** Loads only the modules of `serve`, because callers are waiting for a worker. */
 async function runChild([, ...args]: readonly string[], io: ChildIo): Promise<number> {
   io.outliveReaders();
-  const { reportError } = await import("./cli/report-error.ts");
+  const { reportError } = await import("./cli/mistakes.ts");
   const { rehearseServe, serveAs } = await import("./cli/serve/serve.ts");
   const { prepareMeanwhile } = await import("./process/supervisor/prepare-meanwhile.ts");
   const { begun } = io.supervisor;

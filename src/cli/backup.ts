@@ -5,8 +5,7 @@ import type { Config } from "../config/config.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { Installation } from "../store/installation/installation.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
-import { CommandError, reasonOf, type Command, type CommandIo } from "./command.ts";
-import { databaseFileOf } from "./database-file.ts";
+import { type Command, CommandError, type CommandIo, reasonOf } from "./command.ts";
 import { addSettingsOptions, exitCodeHelp, settingsOf, type SettingsTyped } from "./program.ts";
 import { loadSettings } from "./serve/load-settings.ts";
 
@@ -68,4 +67,12 @@ function copyDatabase(path: string, target: string): void {
   using database = new Database(path, { readonly: true });
   database.run("PRAGMA busy_timeout = 10000");
   database.query<unknown, [string]>("VACUUM INTO ?").run(target);
+}
+
+/** The file of the database, for a command that works with files. */
+export function databaseFileOf({ storage }: Pick<Config, "storage">, command: string): string {
+  if (storage.backend === "sqlite") return storage.path;
+  throw new CommandError(
+    `${command} works with SQLite only, and storage.url is ${storage.path}; use PostgreSQL's own tools`,
+  );
 }

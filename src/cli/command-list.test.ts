@@ -7,12 +7,11 @@ import { fieldRows } from "../control/openapi/field-rows.ts";
 import { columnOf } from "./output/show-reply.ts";
 import { commands } from "./command-list.ts";
 import { explain } from "./explain/explain.ts";
-import { keys } from "./keys/keys.ts";
+import { keys } from "./resources/keys.ts";
 import { tokens, users } from "./resources/access.ts";
 import { accounts, applications } from "./resources/accounts.ts";
 import { audit } from "./resources/audit.ts";
-import { environments, models, plans } from "./resources/configured.ts";
-import { peppers, pools, refusals } from "./resources/platform.ts";
+import { environments, models, peppers, plans, pools, refusals } from "./resources/platform.ts";
 import { replicas } from "./resources/replicas.ts";
 import { status } from "./resources/status.ts";
 import { usage } from "./usage/usage.ts";
@@ -85,7 +84,7 @@ function modulesOf(...files: readonly string[]): ReadonlySet<string> {
 }
 
 test("a worker loads neither the parser nor the commands of operations", () => {
-  const seen = modulesOf("report-error.ts", "serve/serve.ts");
+  const seen = modulesOf("mistakes.ts", "serve/serve.ts");
   expect(seen).toContain(join(import.meta.dir, "serve/load-settings.ts"));
   expect([...seen].filter((name) => /commander|cli\/verbs/.test(name))).toEqual([]);
 });
@@ -94,7 +93,7 @@ test("help and mistakes load no command, and a command neither configuration nor
   const overview = [...modulesOf("run-command-line.ts")];
   expect(overview.filter((name) => /zod|yaml|kysely/.test(name))).toEqual([]);
   expect(overview.filter((name) => /src\/(config|control|store)\//.test(name))).toEqual([]);
-  const command = modulesOf("keys/keys.ts", "verbs/verb-command.ts");
+  const command = modulesOf("resources/keys.ts", "verbs/verb-command.ts");
   expect(command).toContain("commander");
   expect([...command].filter((name) => /yaml|kysely|src\/upstreams/.test(name))).toEqual([]);
 });

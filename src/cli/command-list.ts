@@ -56,25 +56,25 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "keys",
     summary: "API keys: create, rotate, limit, revoke, check leaks",
-    load: async () => resource((await import("./keys/keys.ts")).keys),
+    load: async () => resource((await import("./resources/keys.ts")).keys),
   },
   {
     name: "environments",
     summary: "deployment stages with their own hosts, models and keys",
     defaultVerb: "list",
-    load: async () => resource((await import("./resources/configured.ts")).environments),
+    load: async () => resource((await import("./resources/platform.ts")).environments),
   },
   {
     name: "models",
     summary: "models that callers can use, and their targets",
     defaultVerb: "list",
-    load: async () => resource((await import("./resources/configured.ts")).models),
+    load: async () => resource((await import("./resources/platform.ts")).models),
   },
   {
     name: "plans",
     summary: "sets of limits that keys are issued on",
     defaultVerb: "list",
-    load: async () => resource((await import("./resources/configured.ts")).plans),
+    load: async () => resource((await import("./resources/platform.ts")).plans),
   },
   {
     name: "pools",
@@ -138,7 +138,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "completion",
     summary: "print a shell completion script",
-    load: async () => (await import("./completion/completion.ts")).completionCommand,
+    load: async () => (await import("./completion.ts")).completionCommand,
   },
 ];
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { exitCodes } from "../process/exit-codes.ts";
 import { askForRestart, restartSocketPath } from "../process/supervisor/restart/restart-socket.ts";
-import { findDataDir } from "./client/find-data-dir.ts";
+import { findDataDir } from "./client/connect.ts";
 import { CommandError, type Command } from "./command.ts";
 import { addSettingsOptions, exitCodeHelp, settingsOf, type SettingsTyped } from "./program.ts";
 

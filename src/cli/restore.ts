@@ -14,9 +14,8 @@ import { Secret } from "../domain/keys/secret.ts";
 import { exitCodes } from "../process/exit-codes.ts";
 import { refuseOtherSchema } from "../store/schema-version.ts";
 import { inspectFile } from "../store/sqlite/connection/open-database.ts";
-import { backupFiles } from "./backup.ts";
-import { CommandError, reasonOf, type Command, type CommandIo } from "./command.ts";
-import { databaseFileOf } from "./database-file.ts";
+import { backupFiles, databaseFileOf } from "./backup.ts";
+import { type Command, CommandError, type CommandIo, reasonOf } from "./command.ts";
 import { addSettingsOptions, exitCodeHelp, settingsOf, type SettingsTyped } from "./program.ts";
 import { loadSettings } from "./serve/load-settings.ts";
 

@@ -1,10 +1,9 @@
 import { Command as Parser, CommanderError } from "commander";
 import { exitCodes } from "../process/exit-codes.ts";
 import { describeVersion, readCommit } from "../process/program-commit.ts";
-import { checkOptions } from "./check-options.ts";
+import { checkOptions, reportError } from "./mistakes.ts";
 import { commands } from "./command-list.ts";
-import { UsageError, type CommandEntry, type CommandIo, type CommandRun } from "./command.ts";
-import { reportError } from "./report-error.ts";
+import { type CommandEntry, type CommandIo, type CommandRun, UsageError } from "./command.ts";
 
 const helpWidth = 100;
 

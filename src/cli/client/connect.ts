@@ -4,14 +4,14 @@ import { errorCode } from "../../domain/system-files.ts";
 import { Secret } from "../../domain/keys/secret.ts";
 import type { Config } from "../../config/config.ts";
 import type { AdminClient } from "./admin-client.ts";
-import { CommandError, unreadable, UsageError, type CommandIo } from "../command.ts";
-import { findDataDir } from "./find-data-dir.ts";
+import { CommandError, type CommandIo, unreadable, UsageError } from "../command.ts";
 import { createHttpClient } from "./http-client.ts";
-import { findLostControl } from "./lost-control.ts";
 import { commandLine, settingsOptions } from "../program.ts";
 import { readTextFile } from "../read-input.ts";
 import type { SettingsArguments } from "../serve/load-settings.ts";
 import { readRecord, readText } from "../output/reply-fields.ts";
+import { hasSupervisor } from "../../process/supervisor/restart/restart-socket.ts";
+import { demoDataDir } from "../../config/demo.ts";
 
 /** Options of every command that uses the control plane, with their help texts. */
 export const connectionOptions = [
@@ -139,5 +139,60 @@ function parseAccess(text: string, path: string): { url: string; token: string }
     return { url: readText(access, "url"), token: readText(access, "token") };
   } catch {
     throw new CommandError(`${path}: does not contain the address and token of a gateway`);
+  }
+}
+
+/** A gateway whose workers serve and whose control process does not. */
+interface LostControl {
+  /** A sentence without its first word, "The gateway", and its full stop. */
+  readonly text: string;
+  /** What to do, as a phrase. */
+  readonly advice: string;
+}
+
+const lostControl: LostControl = {
+  text:
+    "runs, but its control process does not answer: calls go on with the keys and settings that the " +
+    "workers have",
+  advice:
+    "read the reason at the end of the gateway's log. Once it is corrected, control starts by itself",
+};
+
+/** Explains why control does not answer; undefined if no gateway runs on the data directory. */
+export async function findLostControl(dataDir: string): Promise<LostControl | undefined> {
+  return (await hasSupervisor(dataDir)) ? lostControl : undefined;
+}
+
+/**
+ * The data directory of the gateway on this machine. Needs neither its variables nor a valid file,
+ * beyond `data_dir`. `advice`: how else to name the gateway, for an error.
+ */
+export async function findDataDir(
+  { config, "data-dir": named }: SettingsArguments,
+  { environment }: Pick<CommandIo, "environment">,
+  advice: string,
+): Promise<string> {
+  if (named !== undefined) return named;
+  const path = config ?? environment.configPath;
+  if (path === undefined) return demoDataDir;
+  // Few commands need these modules.
+  const { readConfigFile } = await import("../serve/read-config-file.ts");
+  const { readDataDir } = await import("../../config/read-data-dir.ts");
+  const found = readDataDir(
+    readWithAdvice(() => readConfigFile(path), advice),
+    environment.variables,
+  );
+  if (found !== undefined) return found;
+  throw new CommandError(
+    `${path}: data_dir cannot be read, so the running gateway cannot be found. ${advice} ` +
+      `\`sluice check-config ${path}\` shows what is wrong with the file.`,
+  );
+}
+
+function readWithAdvice(read: () => string, advice: string): string {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof CommandError ? new CommandError(`${error.message}. ${advice}`) : error;
   }
 }

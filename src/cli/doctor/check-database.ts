@@ -1,13 +1,13 @@
 import type { Config } from "../../config/config.ts";
-import { StorageUnavailable, WrongDatabase } from "../../store/errors.ts";
+import { StorageUnavailable, UnreadableUrlFile, WrongDatabase } from "../../store/errors.ts";
 import type { InspectedDatabase } from "../../store/installation.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { inspectServer, type ServerFacts } from "../../store/postgres/connection/inspect-server.ts";
 import { type FoundSchema, refuseOtherSchema } from "../../store/schema-version.ts";
 import { inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
-import { adviceOnDatabase } from "./database-advice.ts";
 import type { Finding } from "./finding.ts";
+import { isMissing, needsTls } from "../../store/postgres/connection/postgres-trouble.ts";
 
 const subject = "database";
 const oldestVersion = 140_000;
@@ -134,4 +134,29 @@ function ok(text: string): Finding {
 
 function failed(text: string, advice: string): Finding {
   return { state: "failed", subject, text, advice };
+}
+
+/** What to do about a PostgreSQL database that cannot be used. */
+function adviceOnDatabase(error: unknown, url: string): string {
+  if (error instanceof UnreadableUrlFile) {
+    return "correct the path, or let the user of the gateway read the file";
+  }
+  if (isMissing(error)) {
+    const { username, pathname } = new URL(url);
+    const [owner, name] = [username, pathname.slice(1)].map(decodeURIComponent);
+    return (
+      `create it, such as with \`createdb --owner ${owner} --encoding UTF8 --template template0 ${name}\` ` +
+      "as a superuser of the server, or correct its name in storage.url"
+    );
+  }
+  if (needsTls(error)) {
+    return (
+      "add an sslmode to storage.url, such as ?sslmode=verify-full, or have pg_hba.conf let this " +
+      "machine in without TLS"
+    );
+  }
+  return (
+    "check the address, the user and the password of storage.url, firewalls, pg_hba.conf, and that " +
+    "the server runs; `psql` with the same URL must connect from this machine"
+  );
 }

@@ -1,6 +1,5 @@
-import { formatRouting } from "./explain-routing.ts";
-import { cellOf, type ReplyRecord } from "../output/reply-fields.ts";
-import { formatFacts } from "./facts.ts";
+import { cellOf, readPart, readRecords, type ReplyRecord } from "../output/reply-fields.ts";
+import { type Column, columnOf, formatRecords } from "../output/show-reply.ts";
 
 /** Formats a row of the ledger for people. */
 export function formatCall(call: ReplyRecord): string {
@@ -50,3 +49,55 @@ const sources: Readonly<Record<string, string>> = {
 
 const billedTwice =
   "possibly twice: the provider may have completed an attempt that did not answer";
+
+const attemptColumns = [
+  "target",
+  "model",
+  { title: "AT MS", of: "start_ms" },
+  { title: "MS", of: "duration_ms" },
+  { title: "OUTCOME", of: describeOutcome },
+  {
+    title: "THEN",
+    of: ({ decision }: ReplyRecord) => (typeof decision === "string" ? decision : ""),
+  },
+];
+
+/** Formats the routing of a call for people; no lines in the usual case. */
+export function formatRouting(call: ReplyRecord): readonly string[] {
+  const routing = readPart(call, "routing");
+  if (routing === undefined) return [];
+  const candidates = readRecords(routing, "candidates");
+  const attempts = readRecords(routing, "attempts");
+  const order = "Targets, in order of preference:";
+  return [
+    ...(candidates.length === 0 ? [] : formatSteps(order, ["target", "model", "why"], candidates)),
+    ...(attempts.length === 0
+      ? ["", "No target was tried."]
+      : formatSteps("Attempts:", attemptColumns, attempts)),
+  ];
+}
+
+function describeOutcome(attempt: ReplyRecord): string {
+  const outcome = String(cellOf(attempt, "outcome"));
+  // Older rows mark answers too, but those are what the call itself is billed for.
+  const isBilledBeside = attempt["may_be_billed"] === true && outcome !== "answered";
+  return isBilledBeside ? `${outcome}; may be billed` : outcome;
+}
+
+export type Fact = readonly [name: string, value: string | number];
+
+/** Formats a line for each fact. */
+export function formatFacts(facts: readonly Fact[]): readonly string[] {
+  return facts.map(([name, value]) => `  ${name.padEnd(11)}  ${value}`);
+}
+
+/** Formats an indented table with numbered rows under a title. */
+function formatSteps(
+  title: string,
+  columns: readonly (string | Column)[],
+  steps: readonly ReplyRecord[],
+): readonly string[] {
+  const number = { title: "", of: (step: ReplyRecord) => steps.indexOf(step) + 1 };
+  const table = formatRecords([number, ...columns.map(columnOf)], steps);
+  return ["", title, table.replaceAll(/^/gm, "  ")];
+}

@@ -1,8 +1,7 @@
-import { AdminRefusal, type AdminClient } from "../client/admin-client.ts";
+import { type AdminClient, AdminRefusal } from "../client/admin-client.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { CommandError, UsageError } from "../command.ts";
-import { formatCall } from "./explain-call.ts";
-import { formatRouting } from "./explain-routing.ts";
+import { formatCall, formatRouting } from "./explain-call.ts";
 import { formatRefusal } from "./explain-refusal.ts";
 import { readRecord, type ReplyRecord } from "../output/reply-fields.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";

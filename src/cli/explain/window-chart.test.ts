@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatWindowChart } from "./window-chart.ts";
+import { formatWindowChart } from "./explain-refusal.ts";
 
 /** The columns of a chart, as heights in eighths of a line. */
 function heightsOf(chart: string): number[] {

@@ -1,5 +1,4 @@
 import { cellOf, formatValue, readRecord, type ReplyRecord } from "./reply-fields.ts";
-import { formatTable } from "./table.ts";
 
 /** A column of a table: its title, and a field of the answer or a function of the object. */
 export interface Column {
@@ -52,4 +51,23 @@ function formatPart(name: string, values: readonly unknown[]): string {
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
   const columns = names.map((field) => ({ title: field.toUpperCase(), of: field }));
   return `${name}:\n${formatRecords(columns, records)}`;
+}
+
+/** Columns are as wide as their widest cell; numbers are aligned right. */
+function formatTable(
+  header: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+): string {
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => String(row[column] ?? "").length)),
+  );
+  const line = (cells: readonly (string | number)[]): string =>
+    cells
+      .map((cell, column) => {
+        const width = widths[column] ?? 0;
+        return typeof cell === "number" ? String(cell).padStart(width) : cell.padEnd(width);
+      })
+      .join("  ")
+      .trimEnd();
+  return [line(header), ...rows.map(line)].join("\n");
 }

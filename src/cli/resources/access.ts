@@ -1,5 +1,5 @@
 import { cellOf, readPart, readText } from "../output/reply-fields.ts";
-import { switches } from "../verbs/switches.ts";
+import { switches } from "../verbs/verb.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
 
 export const users: ResourceSpec = {

@@ -1,8 +1,7 @@
 import { CommandError } from "../command.ts";
 import { readText } from "../output/reply-fields.ts";
-import { switches } from "../verbs/switches.ts";
+import { switches, type VerbCall } from "../verbs/verb.ts";
 import type { ResourceSpec } from "../verbs/verb-command.ts";
-import type { VerbCall } from "../verbs/verb.ts";
 
 export const accounts: ResourceSpec = {
   name: "accounts",

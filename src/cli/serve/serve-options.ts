@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { parseArgs } from "node:util";
-import { noOption } from "../check-options.ts";
+import { noOption } from "../mistakes.ts";
 import { AskedToEnd, UsageError } from "../command.ts";
 import type { ShownToken } from "../../control/sign-in/bootstrap/bootstrap.ts";
 import { readAddress, type SettingsArguments } from "./load-settings.ts";

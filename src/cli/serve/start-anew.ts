@@ -6,7 +6,7 @@ import { AuditEnds } from "../../store/repositories/audit/audit-ends.ts";
 import { forgetPepper, inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { openStores } from "../../store/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "../command.ts";
-import { databaseFileOf } from "../database-file.ts";
+import { databaseFileOf } from "../backup.ts";
 
 /**
  * Makes the data directory, pepper and database belong together, so that the next start finds

@@ -1,15 +1,20 @@
-import { AdminRefusal, type AdminRequestDetails } from "../client/admin-client.ts";
-import { CommandError, UsageError, type CommandIo } from "../command.ts";
+import {
+  type AdminClient,
+  AdminRefusal,
+  type AdminRequestDetails,
+  textsOf,
+} from "../client/admin-client.ts";
+import { CommandError, type CommandIo, UsageError } from "../command.ts";
 import { columnOf, formatRecord, formatRecords } from "../output/show-reply.ts";
 import { readRecord, readRecords, readText, type ReplyRecord } from "../output/reply-fields.ts";
 import { receiptNotes } from "../resources/receipt.ts";
 import { askYes, readPassword } from "../read-input.ts";
 import { exitCodes } from "../../process/exit-codes.ts";
 import { connectLate } from "./connect-late.ts";
-import { findEntity, findId, titleOf, type Owners } from "./entities.ts";
+import { findEntity, findId, type Owners, titleOf } from "./entities.ts";
 import { assemble } from "./fields.ts";
-import { readList } from "./read-list.ts";
 import { asksFirst, type Typed, type Verb, type VerbCall } from "./verb.ts";
+import type { DescribedOperation } from "./described-operations.ts";
 
 /** Runs a verb; resolves with the exit code. */
 export async function runVerb(verb: Verb, typed: Typed, io: CommandIo): Promise<number> {
@@ -168,4 +173,37 @@ function showTable({ io, verb }: VerbCall, answer: ReplyRecord): void {
   else io.report(whenEmpty ?? "There are none.");
   const next = answer["next_cursor"];
   if (typeof next === "string") io.report(`There are more: --cursor ${next}`);
+}
+
+/** Most items of one page of the admin API. */
+const pageLimit = 500;
+const defaultLimit = 50;
+
+interface ListRequest {
+  readonly path: string;
+  readonly operation: Pick<DescribedOperation, "query">;
+  readonly query: ReplyRecord;
+}
+
+/** Reads the answer of a `GET`; for a list, as many pages as the requested items need. */
+export async function readList(client: AdminClient, request: ListRequest): Promise<unknown> {
+  const { path, operation } = request;
+  const query = textsOf(request.query);
+  const isPaged = "cursor" in (operation.query?.shape ?? {});
+  if (!isPaged) return client.request("GET", path, { query });
+  const wanted = Number(query["limit"] ?? defaultLimit);
+  const data: ReplyRecord[] = [];
+  let { cursor } = query;
+  for (;;) {
+    const limit = Math.min(wanted - data.length, pageLimit);
+    const page = readRecord(
+      await client.request("GET", path, { query: { ...query, limit, cursor } }),
+    );
+    const items = readRecords(page, "data");
+    data.push(...items);
+    const next = page["next_cursor"];
+    if (typeof next !== "string") return { data, next_cursor: null };
+    if (data.length >= wanted || items.length === 0) return { data, next_cursor: next };
+    cursor = next;
+  }
 }

@@ -5,7 +5,7 @@ import type { Column } from "../output/show-reply.ts";
 import type { ReplyRecord } from "../output/reply-fields.ts";
 import { describedOperation, type DescribedOperation } from "./described-operations.ts";
 import { entities, type Entity } from "./entities.ts";
-import { fieldsOf, type Field, type FieldTexts } from "./fields.ts";
+import { type Field, fieldsOf, type FieldTexts } from "./fields.ts";
 
 /** An action of the command line, based on an operation of the control plane. */
 export interface VerbSpec {
@@ -126,4 +126,23 @@ function optionsOf(
   ];
   const isNew = ({ long }: Option): boolean => fields.every(({ option }) => option.long !== long);
   return [...made, ...owners.filter(isNew)];
+}
+
+/** Without an effect, the answer tells which gateways have applied the change. */
+type SwitchText = readonly [summary: string, effect?: string];
+
+interface SwitchTexts {
+  readonly disable: SwitchText;
+  readonly enable: SwitchText;
+}
+
+/** The two verbs that set the field `disabled`. */
+export function switches(operation: string, texts: SwitchTexts): VerbSpec[] {
+  return (["disable", "enable"] as const).map((name) => {
+    const [summary, effect] = texts[name];
+    const fixed = { disabled: name === "disable" };
+    const done = [`is ${name}d.`, ...(effect === undefined ? [] : [effect])].join(" ");
+    const hasReceipt = effect === undefined;
+    return { name, operation, summary, fixed, only: [], done, hasReceipt };
+  });
 }

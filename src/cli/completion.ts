@@ -1,10 +1,35 @@
-import type { Command as Parser } from "commander";
+import { Argument, type Command as Parser } from "commander";
+import { exitCodes } from "../process/exit-codes.ts";
+import type { Command } from "./command.ts";
+
+export const completionCommand: Command = (made, run) => {
+  made
+    .description(
+      "Prints a completion script for the shell. It completes `sluice`, which `npm link` installs.",
+    )
+    .addArgument(new Argument("<shell>").choices(shells))
+    .addHelpText(
+      "after",
+      `
+  bash   sluice completion bash > ~/.local/share/bash-completion/completions/sluice
+  zsh    sluice completion zsh > "\${fpath[1]}/_sluice"
+  fish   sluice completion fish > ~/.config/fish/completions/sluice.fish
+
+Exit code: 0 done, 2 wrong usage.`,
+    )
+    .action(
+      run.action(async (shell: Shell) => {
+        run.io.print(completionScript(shell, await run.wholeProgram()));
+        return exitCodes.ok;
+      }),
+    );
+};
 
 export const shells = ["bash", "zsh", "fish"] as const;
-export type Shell = (typeof shells)[number];
+type Shell = (typeof shells)[number];
 
 /** A script that lets a shell complete the words of `sluice`, and file names where no word fits. */
-export function completionScript(shell: Shell, program: Parser): string {
+function completionScript(shell: Shell, program: Parser): string {
   const commands = program.commands.map((made) => ({
     ...wordsOf(made),
     summary: made.summary(),

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { generateApiKey } from "../../domain/keys/api-key.ts";
-import { findKeys } from "./find-keys.ts";
+import { findKeys } from "./keys.ts";
 
 const newKey = (): string => generateApiKey((target) => crypto.getRandomValues(target)).text;
 
