@@ -88,7 +88,7 @@ export const packages: readonly { readonly name: string; readonly in: RegExp }[]
   { name: "commander", in: /^src\/cli\// },
   {
     name: "zod",
-    in: /^src\/(?:(?:config|control|settings)\/|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,
+    in: /^src\/(?:(?:config|control|settings)\/|process\/hand-over|upstreams\/(?:kind\.ts$|\w+\/config[/.]))/,
   },
   { name: "iovalkey", in: /^src\/store\/limits\/valkey\// },
   { name: "ipaddr.js", in: /^src\/(call\/images|control\/sign-in\/guard)\// },
@@ -121,8 +121,8 @@ export const onlyHere: readonly {
   },
   {
     pattern: /\bBun\.serve\(/,
-    in: /^(src\/edge\/listen|simulator\/.*)\.ts$/,
-    rule: "only edge/listen serves",
+    in: /^(src\/edge\/listen|src\/process\/hand-over|simulator\/.*)\.ts$/,
+    rule: "only edge/listen and the hand-over serve",
   },
   {
     pattern: /\bprocess\.exit\(/,

@@ -69,6 +69,12 @@ export class KeyRing {
     return this.#snapshot.byKey.get(keyId) !== undefined;
   }
 
+  /** The key whose limits a live key has; undefined: the key is not known. */
+  limitScopeOf(keyId: string): string | undefined {
+    const [publicId = ""] = this.#snapshot.byKey.get(keyId) ?? [];
+    return this.find(publicId)?.key.limitScope;
+  }
+
   /** Units of a pool that live keys hold, as far as this process knows. Constant cost. */
   readonly holdings = (pool: string): UnitHoldings =>
     this.#snapshot.soldUnits.of(pool, this.#options.clock.now());

@@ -1,7 +1,6 @@
 import type { Refusal } from "../domain/errors/refusal.ts";
 import type { Config } from "../config/config.ts";
 import type { CallClaims, KeyStore, RenewedSecret } from "../store/store.ts";
-import type { UsageReports } from "../store/usage-reports.ts";
 
 /**
  * What a data server needs from control, which alone has the database: called directly within one
@@ -11,7 +10,6 @@ export interface ControlPort {
   readonly keys: Pick<KeyStore, "loadKeys">;
   /** Who makes a call with an `Idempotency-Key`, and its kept answer. */
   readonly claims: CallClaims;
-  readonly reports: Pick<UsageReports, "admitted">;
   /** A secret was used at this time, in milliseconds since the epoch. */
   noteUse(publicId: string, at: number): void;
   /** A secret matched under an older pepper. */

@@ -167,22 +167,10 @@ export interface LimitStore {
    * a debt, paid from what becomes free. An invalid count keeps the charge.
    */
   settle(callId: string, tokens: number): void | Promise<void>;
-  /** Counts what the previous process admitted; absent in a backend that outlives processes. */
-  restore?(admitted: readonly PastAdmission[]): void;
 }
 
 /** The part that reserves tokens only, such as those of a pool. */
 export type TokenLimits = Pick<LimitStore, "acquire" | "settle">;
-
-/** Requests admitted for a scope at one time. */
-export interface PastAdmission {
-  readonly scopeId: string;
-  /** Whether they were admitted as a guarantee. */
-  readonly isGuarantee?: boolean;
-  readonly ageMs: number;
-  readonly requests: number;
-  readonly tokens: number;
-}
 
 /** A call with an `Idempotency-Key` that somebody makes. */
 export interface HeldClaim {

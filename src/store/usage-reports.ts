@@ -16,24 +16,6 @@ export interface UsageReports {
   /** Single calls, newest first. */
   calls(filter: CallFilter, page: PageRequest): Promise<Page<UsageRecord>>;
   call(id: string): Promise<UsageRecord | undefined>;
-  /**
-   * What was admitted since a time, by the second, for the limits to restore. Admissions within
-   * guarantees reach further back, by the longest time that a guarantee counts.
-   */
-  admitted(since: number): Promise<readonly AdmittedUsage[]>;
-}
-
-/** Usage of the keys of one limit scope in one second. */
-export interface AdmittedUsage {
-  /** As `Key.limitScope`. */
-  readonly limitScope: string;
-  readonly accountId: string;
-  /** Whether it was within the key's guarantee, and so not charged to its plan. */
-  readonly isGuarantee: boolean;
-  /** Milliseconds since the epoch, when the second begins. */
-  readonly at: number;
-  readonly requests: number;
-  readonly tokens: number;
 }
 
 /**

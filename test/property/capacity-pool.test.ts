@@ -11,7 +11,6 @@ import type { Place } from "../../src/admission/capacity/place.ts";
 import type { TokenLimits } from "../../src/store/store.ts";
 import {
   CapacityWorld,
-  describeOverWorkers,
   isServed,
   placeOf,
   plainPool,
@@ -291,7 +290,7 @@ function poolOf(drawn: { tokensPerMinute: number; places: number | undefined }):
   };
 }
 
-describeOverWorkers(() => {
+describe("places", () => {
   describe("in every history of a pool", () => {
     test("no call is lost or served twice, places and queue are bounded, guarantees go first", () => {
       fc.assert(

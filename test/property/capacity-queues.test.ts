@@ -1,13 +1,8 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Place } from "../../src/admission/capacity/place.ts";
 import type { TokenLimits } from "../../src/store/store.ts";
-import {
-  CapacityWorld,
-  describeOverWorkers,
-  plainPool,
-  type Asked,
-} from "../support/capacity-world.ts";
+import { CapacityWorld, plainPool, type Asked } from "../support/capacity-world.ts";
 import { upstreamOf } from "../support/pipeline-fixtures.ts";
 import { runsOf } from "../support/requirement.ts";
 
@@ -284,7 +279,7 @@ function answeringAfter(answerMs: number) {
   });
 }
 
-describeOverWorkers(() => {
+describe("places", () => {
   test("places are bounded, none is lost, nobody is overtaken, and who finds room does not wait", () => {
     fc.assert(
       fc.property(history, ({ bounds: first, answerMs, steps }) => {

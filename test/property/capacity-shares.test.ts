@@ -10,7 +10,6 @@ import { Random } from "../../simulator/answer/random.ts";
 import type { Place, PlaceRequest } from "../../src/admission/capacity/place.ts";
 import {
   CapacityWorld,
-  describeOverWorkers,
   isServed,
   placeOf,
   plainPool,
@@ -78,7 +77,7 @@ const runs = runsOf(3);
 const minutes = sizeOf({ quick: 4, all: 10, measured: 10 });
 const seeds = fc.integer({ min: 0, max: 2 ** 31 });
 
-describeOverWorkers(() => {
+describe("places", () => {
   describe("one large and fifty small accounts", () => {
     test("share the places of a pool: the small ones get all they want", () => {
       let worst = 1;

@@ -1,4 +1,3 @@
-import type { SyncLimits } from "../../src/process/control/coordination/limit-handlers.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
@@ -10,7 +9,6 @@ import { ScopeAudit } from "./scope-audit.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
 import type { Random } from "./random.ts";
 import { ProcessClock } from "./virtual-time.ts";
-import { linkedLimits } from "./worker-link.ts";
 import { violate, type World } from "./world.ts";
 
 /** A client of the limiter: a gateway's process, which may end while it waits. */
@@ -29,7 +27,7 @@ export interface Reservation {
   settledTokens: number | undefined;
 }
 
-type Direct = SyncLimits;
+type Direct = Pick<MemoryLimitStore, "count" | "uncount" | "acquire" | "use" | "settle" | "slot">;
 
 const slowFactor = 20;
 
@@ -88,8 +86,6 @@ export class SharedLimiter {
         return direct;
       case "networked":
         return this.#networkedOf(direct, client);
-      case "linked":
-        return this.#linkedOf(direct, client);
     }
   }
 
@@ -122,21 +118,6 @@ export class SharedLimiter {
       acquire: (request) => this.#timed(send(() => direct.acquire(request))),
       use: (callId, tokens) => send(() => direct.use(callId, tokens)),
       settle: (callId, tokens) => send(() => direct.settle(callId, tokens)),
-    };
-  }
-
-  #linkedOf(direct: Direct, { clock }: LimiterClient): LimitStore {
-    const { time } = this.#world;
-    const controlClock = this.#clock;
-    const delay = (): number => this.#delay();
-    const linked = linkedLimits({ time, clock, controlClock, limits: direct, delay });
-    const acquire: LimitStore["acquire"] = async (request) =>
-      this.#timed(Promise.resolve(linked.acquire(request)));
-    return {
-      ...direct,
-      acquire,
-      use: (callId, tokens) => linked.use(callId, tokens),
-      settle: (callId, tokens) => linked.settle(callId, tokens),
     };
   }
 

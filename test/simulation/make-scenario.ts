@@ -53,11 +53,10 @@ function makeGateway(index: number, random: Random): GatewayPlan {
   };
 }
 
-/** One worker has its limits itself; several ask control. */
+/** A single gateway has its limits itself. */
 function makeLimiter(workers: number | undefined, random: Random): LimiterPlan {
   const isNetworked = random.chance(0.8);
-  const several = workers === undefined ? ("networked" as const) : ("linked" as const);
-  const kind = workers === 1 || !isNetworked ? "local" : several;
+  const kind = workers === 1 || !isNetworked ? ("local" as const) : ("networked" as const);
   return { kind, delayMs: random.number(0.1, 20), slowShare: random.pick([0, 0.01, 0.1]) };
 }
 

@@ -36,10 +36,10 @@ export interface GatewayPlan {
 
 export interface LimiterPlan {
   /**
-   * `local` answers at once, like a store in the gateway's process; `linked` is control, whose workers
-   * the gateways are; `networked` is a store that gateways share.
+   * `local` answers at once, like a store in the gateway's process; `networked` is a store that
+   * gateways share.
    */
-  readonly kind: "local" | "linked" | "networked";
+  readonly kind: "local" | "networked";
   /** The delay in one direction. */
   readonly delayMs: number;
   /** The share of messages that take up to twenty times as long. */

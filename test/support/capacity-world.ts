@@ -1,5 +1,4 @@
 import { drainMicrotasks } from "bun:jsc";
-import { afterAll, beforeAll, describe } from "bun:test";
 import type { Pool, UnitHoldings } from "../../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage/usage.ts";
 import {
@@ -9,25 +8,18 @@ import {
 } from "../../src/admission/capacity/capacity.ts";
 import type {
   BusyPool,
-  CapacityGate,
   EnterResult,
   Place,
   PlaceCandidate,
   PlaceRequest,
 } from "../../src/admission/capacity/place.ts";
-import {
-  PlaceCoordination,
-  type PlaceConfig,
-} from "../../src/process/control/coordination/place-coordination.ts";
-import { RemoteCapacity } from "../../src/process/worker/coordination/places/remote-capacity.ts";
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Waited } from "../../src/admission/capacity/waiter.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
 import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
 import type { TokenLimits } from "../../src/store/store.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
-import { MemoryLink } from "./memory-link.ts";
-import { plainRouting, snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
+import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 
 export const plainPool: Pool = {
   name: "shared",
@@ -86,10 +78,7 @@ export class CapacityWorld {
     reservationTtlMs: 3_600_000,
     scopeLimit: 100,
   });
-  /** Of control, where there are several workers. */
   readonly capacity: Capacity;
-  readonly #workers: readonly WorldWorker[];
-  readonly #coordination: PlaceCoordination | undefined;
   readonly waits: (PoolName & Waited)[] = [];
   readonly #limits = new Map<string, ConcurrencyLimit>();
   /** Units of keys, by pool. */
@@ -112,16 +101,7 @@ export class CapacityWorld {
       onWaited: (place, waited) => void this.waits.push({ ...place, ...waited }),
     };
     this.#snapshot = snapshotWith(pools, upstreams);
-    const coordination =
-      workersOfWorlds > 1
-        ? new PlaceCoordination({ ...options, config: this.#config, workers: workersOfWorlds })
-        : undefined;
-    this.#coordination = coordination;
-    this.capacity = coordination?.capacity ?? new Capacity(options);
-    this.#workers = Array.from(
-      { length: coordination === undefined ? 0 : workersOfWorlds },
-      (_, index) => workerOf(index + 1, { ...options, limitOf: newLimits() }, coordination),
-    );
+    this.capacity = new Capacity(options);
     this.#follow();
   }
 
@@ -158,7 +138,7 @@ export class CapacityWorld {
     const asked: Asked = { request, askedAt, result: undefined, endedAt: undefined, leave };
     const { signal } = caller;
     const { snapshot } = this;
-    const entering = this.#gate().enter({ request, candidates, snapshot, signal, waitMs });
+    const entering = this.capacity.enter({ request, candidates, snapshot, signal, waitMs });
     void Promise.resolve(entering).then((entered) => {
       asked.result = resultOf(entered);
       asked.endedAt = this.time.now;
@@ -174,26 +154,23 @@ export class CapacityWorld {
     const request = this.#requestFor(wish, candidates);
     const { signal } = new AbortController();
     const ask = { request, candidates, snapshot: this.#snapshot, signal, waitMs: 0 };
-    const entering = this.#gate().enter(ask);
+    const entering = this.capacity.enter(ask);
     if (!(entering instanceof Promise)) return resultOf(entering);
     let result: AskResult | undefined;
     const later = entering.then((entered) => (result = resultOf(entered)));
-    if (this.#workers.length > 0) drainMicrotasks();
     return result ?? later;
   }
 
   /** The concurrency limit of a target; there is one target for each pool and upstream. */
   limitOf(targetId: string): ConcurrencyLimit {
-    if (this.#coordination !== undefined) return this.#coordination.limitOf(targetId);
     const limit = this.#limits.get(targetId) ?? new ConcurrencyLimit();
     this.#limits.set(targetId, limit);
     return limit;
   }
 
-  /** Attempts under way at a target; control may count places besides that workers keep. */
+  /** Attempts under way at a target. */
   inFlightAt(targetId: string): number {
-    if (this.#coordination === undefined) return this.limitOf(targetId).inFlight;
-    return this.#workers.reduce((sum, { limitOf }) => sum + limitOf(targetId).inFlight, 0);
+    return this.limitOf(targetId).inFlight;
   }
 
   pass(durationMs: number): void {
@@ -214,27 +191,8 @@ export class CapacityWorld {
     return this.#viewOf(pool)?.queued[capacityClass] ?? 0;
   }
 
-  /** Workers take turns. */
-  #gate(): CapacityGate {
-    return this.#workers[this.#calls % this.#workers.length]?.capacity ?? this.capacity;
-  }
-
   #follow(): void {
-    if (this.#coordination === undefined) this.capacity.follow(this.#snapshot);
-    else this.#coordination.follow(this.#config);
-    for (const { capacity } of this.#workers) capacity.follow(this.#snapshot);
-  }
-
-  get #config(): PlaceConfig {
-    const queueLimit = () => this.queueLimit;
-    const { pools, upstreams } = this.#snapshot;
-    const routing = {
-      ...plainRouting,
-      get queueLimit() {
-        return queueLimit();
-      },
-    };
-    return { pools, upstreams, routing };
+    this.capacity.follow(this.#snapshot);
   }
 
   /** Each account has one key, of its name. */
@@ -270,54 +228,6 @@ export class CapacityWorld {
     const [pool = "", upstream = ofPool] = at.split("@");
     return { target: targetOf(upstream, { id: `${upstream}/${pool}`, pool }) };
   }
-}
-
-let workersOfWorlds = 1;
-
-/** Runs suites in one process, and with two workers whose places control gives. */
-export function describeOverWorkers(define: () => void): void {
-  describe.each([1, 2])("with %i workers", (count) => {
-    beforeAll(() => void (workersOfWorlds = count));
-    afterAll(() => void (workersOfWorlds = 1));
-    define();
-  });
-}
-
-interface WorldWorker {
-  readonly capacity: RemoteCapacity;
-  readonly limitOf: CapacityOptions["limitOf"];
-}
-
-/** It keeps places that control counts. */
-function workerOf(
-  number: number,
-  options: CapacityOptions,
-  coordination: PlaceCoordination | undefined,
-): WorldWorker {
-  const way = new MemoryLink();
-  const { clock } = options;
-  const own = new Capacity(options);
-  const parts = { link: way.link, clock, own, workers: workersOfWorlds, number };
-  const capacity = new RemoteCapacity(parts);
-  const desk = coordination?.newDesk({
-    when: (decide) => decide(),
-    tellLent: () => undefined,
-    askScarce: (bounds) => way.askBack(() => capacity.scarce(bounds)),
-    tellPlenty: (bounds) => way.tellBack(() => capacity.plenty(bounds)),
-  });
-  way.connect(desk?.handlers ?? {});
-  capacity.report();
-  desk?.adopt([]);
-  return { capacity, limitOf: options.limitOf };
-}
-
-function newLimits(): CapacityOptions["limitOf"] {
-  const limits = new Map<string, ConcurrencyLimit>();
-  return (targetId) => {
-    const limit = limits.get(targetId) ?? new ConcurrencyLimit();
-    limits.set(targetId, limit);
-    return limit;
-  };
 }
 
 function resultOf(entered: EnterResult): AskResult {

@@ -5,7 +5,6 @@ import type { ByteChannel } from "../../src/process/link/outbox.ts";
 
 export interface EndOptions<Heard extends Messages> {
   readonly handlers: Handlers<Heard>;
-  readonly jsonKinds?: ReadonlySet<string>;
   readonly hello?: unknown;
 }
 

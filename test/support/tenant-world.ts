@@ -9,9 +9,11 @@ import type { Call } from "../../src/snapshot/call.ts";
 import { countRequest } from "../../src/admission/count-request.ts";
 import { TokenEstimator } from "../../src/admission/estimate/estimate.ts";
 import { Meter, type MeterServices } from "../../src/call/metering/meter.ts";
-import { restoreWindows } from "../../src/process/wiring/restore-windows.ts";
 import { accountOf } from "../contracts/control-fixtures.ts";
-import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
+import {
+  createMemoryLimitStore,
+  type MemoryLimitStore,
+} from "../../src/store/coordinator/memory/limit-store.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -62,7 +64,8 @@ export class TenantWorld implements AsyncDisposable {
   readonly #stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
   readonly #applications: Application[] = [];
   readonly #keys: Key[][] = [];
-  #services: MeterServices = this.#newServices();
+  #limits: MemoryLimitStore;
+  #services: MeterServices;
   #ledger = new KeptLedger();
   #storedRows = 0;
   #running: RunningCall[] = [];
@@ -71,6 +74,8 @@ export class TenantWorld implements AsyncDisposable {
 
   private constructor(options: WorldOptions) {
     this.#options = options;
+    this.#limits = this.#newLimits();
+    this.#services = this.#newServices();
     this.outcomes = Array.from({ length: options.accounts }, () => []);
     this.lies = Array.from({ length: options.accounts }, () => 0);
   }
@@ -197,11 +202,9 @@ export class TenantWorld implements AsyncDisposable {
       })),
     );
     this.#running = [];
+    const before = this.#limits.state();
     this.#begin();
-    const { limits } = this.#services;
-    const plans = new Map([["plan", this.#options.terms]]);
-    const { reports } = this.#stores;
-    await restoreWindows({ reports, limits, clock: this.clock, plans });
+    this.#limits.goOn(before, 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -247,13 +250,17 @@ export class TenantWorld implements AsyncDisposable {
     this.outcomes[call.account]?.push([row?.inputTokens, row?.outputTokens, row?.usageSource]);
   }
 
+  #newLimits(): MemoryLimitStore {
+    const random = (): number => 0;
+    const bounds = { reservationTtlMs: 86_400_000, scopeLimit: 1_000 };
+    return createMemoryLimitStore({ clock: this.clock, random, ...bounds });
+  }
+
   #newServices(): MeterServices {
     const { clock } = this;
-    const random = (): number => 0;
-    const store = { clock, random, reservationTtlMs: 86_400_000, scopeLimit: 1_000 };
     return {
       clock,
-      limits: createMemoryLimitStore(store),
+      limits: this.#limits,
       estimator: new TokenEstimator({ defaultOutputTokens: 100, nowMs: clock.monotonic() }),
       ledger: new KeptLedger(),
       onCallEnded: () => undefined,
@@ -266,6 +273,7 @@ export class TenantWorld implements AsyncDisposable {
   #begin(): void {
     this.#ledger = new KeptLedger();
     this.#storedRows = 0;
+    this.#limits = this.#newLimits();
     this.#services = { ...this.#newServices(), ledger: this.#ledger };
   }
 

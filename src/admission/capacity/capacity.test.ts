@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
   CapacityWorld,
-  describeOverWorkers,
   isServed,
   placeOf,
   plainPool,
@@ -13,7 +12,7 @@ import type { Place, PlaceRequest } from "./place.ts";
 const upstream = upstreamOf("up", { maxInFlight: 2 });
 const atUpstream = { at: "upstream:up" };
 
-describeOverWorkers(() => {
+describe("places", () => {
   describe("an upstream without a pool", () => {
     test("has its places for all classes, and answers at once", () => {
       const world = new CapacityWorld({ upstreams: [upstream] });

@@ -26,8 +26,6 @@ const allCores =
 
 export interface ControlRole {
   readonly supervisor: SupervisorLink;
-  /** Numbers of the workers that are already running. */
-  readonly workers: readonly number[];
   /** Settings that were read while this process was a standby. */
   readonly known: Settings | undefined;
   readonly portUse: Beginning["portUse"];
@@ -36,7 +34,7 @@ export interface ControlRole {
 /** The control process of a gateway. */
 export async function serveControl(
   args: ServeArguments,
-  { supervisor, workers, known, portUse }: ControlRole,
+  { supervisor, known, portUse }: ControlRole,
   io: CommandIo,
 ): Promise<number> {
   const initial = loadSettings(args, io, { known });
@@ -58,7 +56,7 @@ export async function serveControl(
       printBootstrap(token, { values: args, config: settings.config }, io);
       io.tellStarted(["--shown-token", `${token.expiresAt}:${token.text}`]);
     });
-  const plan = { settings, socket, workers, args, portUse, door, onBootstrapToken };
+  const plan = { settings, socket, args, portUse, door, onBootstrapToken };
   await using control = await start(plan, io);
   const { port } = config.listen.admin;
   const once = args.begins ? ["--no-init"] : [];
@@ -126,7 +124,6 @@ async function openDoor(config: Config, io: CommandIo): Promise<Door> {
 interface ControlStart {
   readonly settings: Settings;
   readonly socket: string;
-  readonly workers: readonly number[];
   readonly args: ServeArguments;
   readonly portUse: Beginning["portUse"];
   readonly door: Door | undefined;
@@ -134,7 +131,7 @@ interface ControlStart {
 }
 
 async function start(
-  { settings, socket, workers, args, portUse, door, onBootstrapToken }: ControlStart,
+  { settings, socket, args, portUse, door, onBootstrapToken }: ControlStart,
   io: CommandIo,
 ): Promise<ControlProcess> {
   const { text, path } = settings;
@@ -143,7 +140,6 @@ async function start(
       config: withListeners(settings.config, args),
       feed: { text, path },
       socket,
-      workers,
       log: io.log,
       overrides: { version: io.version },
       portUse,

@@ -42,7 +42,7 @@ async function serveIn(
   // A worker must not load modules that open the database.
   if (role.kind === "control") {
     const { serveControl } = await import("./serve-control.ts");
-    return serveControl(values, { supervisor, workers: role.workers, known, portUse }, io);
+    return serveControl(values, { supervisor, known, portUse }, io);
   }
   const { serveWorker } = await import("./serve-worker.ts");
   return serveWorker(values, { role, supervisor, known, portUse }, io);

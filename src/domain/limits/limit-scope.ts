@@ -17,7 +17,7 @@ export interface LimitScope {
    * Set for a scope of several owners, such as a pool: excess use by one owner is no debt of the
    * others, and expires with the second of its admission.
    */
-  readonly isShared?: boolean;
+  readonly isShared?: boolean | undefined;
   /**
    * The account whose limits are decided in one step. Undefined: only scopes of the same id are.
    */

@@ -19,9 +19,6 @@ export class SlidingSum {
   /** Number of slots that can still be changed: the most ever counted. */
   #kept: number;
   #sum = 0;
-  /** The oldest slot that was changed since `forgetChanges`. */
-  #changedFrom = Number.POSITIVE_INFINITY;
-  #raisedFrom = Number.POSITIVE_INFINITY;
 
   /** `counted`: number of slots, including the current one. */
   constructor(counted: number, slot = Number.NEGATIVE_INFINITY) {
@@ -122,21 +119,6 @@ export class SlidingSum {
     return slot;
   }
 
-  /** The oldest slot that was changed since `forgetChanges`; infinite: none was. */
-  get changedFrom(): number {
-    return this.#changedFrom;
-  }
-
-  /** Likewise, of the slots that grew. */
-  get raisedFrom(): number {
-    return this.#raisedFrom;
-  }
-
-  forgetChanges(): void {
-    this.#changedFrom = Number.POSITIVE_INFINITY;
-    this.#raisedFrom = Number.POSITIVE_INFINITY;
-  }
-
   /** The counted amounts, at the earliest from this slot. */
   amountsFrom(earliest: number): SlotAmounts {
     const slot = Math.max(earliest, this.#slot - this.#counted + 1);
@@ -177,8 +159,6 @@ export class SlidingSum {
   }
 
   #put(slot: number, amount: number): void {
-    if (slot < this.#changedFrom) this.#changedFrom = slot;
-    if (slot < this.#raisedFrom && amount > 0) this.#raisedFrom = slot;
     this.#amounts[this.#indexOf(slot)] = this.#at(slot) + amount;
   }
 

@@ -1,4 +1,4 @@
-import { SlidingSum, type SlotAmounts } from "./sliding-sum.ts";
+import { SlidingSum } from "./sliding-sum.ts";
 import { countedSlots, slotLifeMs, slotMs } from "./slots.ts";
 
 /** The use in a window, or a part of it, as reported to another process. */
@@ -9,9 +9,6 @@ export interface WindowUse {
   /** The limit beyond which use is a debt. */
   readonly limit: number;
 }
-
-/** A report may exceed the actual use by the limit divided by this number. */
-const aheadPart = 64;
 
 /** Longest wait, in slots, that is computed exactly. */
 const longestWaitSlots = 3_600;
@@ -30,11 +27,6 @@ export class UsageWindow {
   #debt = 0;
   /** What running calls may still use beyond their charges. */
   #openOverrun = 0;
-  /** The debt that `takeChanged` last reported. */
-  #toldDebt = 0;
-  /** The slot for which more than its use was reported, and that amount. */
-  #toldSlot = Number.POSITIVE_INFINITY;
-  #toldAmount = 0;
 
   constructor(slot: number, counted = countedSlots) {
     this.#used = new SlidingSum(counted, slot);
@@ -163,46 +155,10 @@ export class UsageWindow {
     return ofSlots + Math.ceil(this.#debt / Math.max(1, this.#limit)) * counted * slotMs;
   }
 
-  /**
-   * What to report after changes; undefined: nothing. The report for the current slot exceeds its
-   * use somewhat, so that not every change needs one.
-   */
-  takeChanged(): WindowUse | undefined {
-    const { changedFrom, raisedFrom, slot } = this.#used;
-    if (changedFrom > slot && this.#debt === this.#toldDebt) return undefined;
-    const amount = this.#used.at(slot);
-    const isTold = raisedFrom >= slot && this.#toldSlot === slot && amount <= this.#toldAmount;
-    if (isTold && this.#debt === this.#toldDebt) return undefined;
-    const ahead =
-      this.#limit === Number.POSITIVE_INFINITY ? 0 : Math.floor(this.#limit / aheadPart);
-    const from = Math.min(changedFrom, this.#toldSlot, slot);
-    this.#toldDebt = this.#debt;
-    this.#toldSlot = slot;
-    this.#toldAmount = amount + ahead;
-    this.#used.forgetChanges();
-    return this.#useOf(this.#used.amountsFrom(from));
-  }
-
-  /** All that it holds or has reported; undefined: nothing. */
-  get held(): WindowUse | undefined {
-    if (this.#used.sum === 0 && this.#debt === 0) return undefined;
-    return this.#useOf(this.#used.amountsFrom(this.oldest));
-  }
-
   /** All that it holds; undefined: nothing. */
   get used(): WindowUse | undefined {
     if (this.#used.sum === 0 && this.#debt === 0) return undefined;
     return { ...this.#used.amountsFrom(this.oldest), debt: this.#debt, limit: this.#limit };
-  }
-
-  /** Takes over the slots and the debt of a window in another process. */
-  follow({ slot, amounts, debt, limit }: WindowUse): void {
-    this.advance(slot + amounts.length - 1);
-    for (const [index, amount] of amounts.entries()) {
-      this.#used.change(slot + index, amount - this.#used.at(slot + index));
-    }
-    this.#debt = debt;
-    this.#limit = limit;
   }
 
   /**
@@ -238,13 +194,6 @@ export class UsageWindow {
   /** The counted use of a slot. */
   at(slot: number): number {
     return this.#used.counts(slot) ? this.#used.at(slot) : 0;
-  }
-
-  #useOf({ slot, amounts }: SlotAmounts): WindowUse {
-    const toldAt = this.#toldSlot - slot;
-    const told = amounts[toldAt];
-    if (told !== undefined) amounts[toldAt] = Math.max(told, this.#toldAmount);
-    return { slot, amounts, debt: this.#debt, limit: this.#limit };
   }
 
   #enter(slot: number): void {

@@ -1,12 +1,15 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { OpenedCall, UsageRecord } from "../../domain/usage/usage.ts";
+import { limitHistoryMs } from "../../domain/limits/slots.ts";
 import { hasErrorCode } from "../spool/error-code.ts";
 import { releaseFolder } from "../spool/process-folder.ts";
 import { FolderLock } from "../spool/folder-lock.ts";
 import {
   isSettled,
   listSegments,
+  readSnapshotNumber,
   segmentPath,
+  snapshotPath,
   whyUnreadable,
   type SegmentFile,
 } from "../spool/segment-files.ts";
@@ -79,6 +82,8 @@ export class FolderReader {
   #progress: Progress = { segment: 0, closes: 0 };
   #replayed = { closed: 0, interrupted: 0, skippedBytes: 0 };
   #isFinished = false;
+  /** As in `#keptSince`. */
+  #firstKept = Number.POSITIVE_INFINITY;
 
   constructor(options: FolderReaderOptions) {
     this.#options = options;
@@ -137,6 +142,7 @@ export class FolderReader {
       segment: this.#reading?.number ?? this.#lastNumber + 1,
       closes: this.#closes,
     };
+    this.#firstKept = this.#hasEnded ? this.#keptSince() : Number.POSITIVE_INFINITY;
     for (let [oldest] = this.#segments; oldest !== undefined && this.#isSpent(oldest);) {
       // After a failure, a running process's file is tried again and an ended one's is left to the
       // next start; this changes nothing for either.
@@ -145,6 +151,19 @@ export class FolderReader {
       [oldest] = this.#segments;
     }
     if (this.#hasEnded && this.#segments.length === 0) this.#finish();
+  }
+
+  /** The first file that the next process still needs for its limits; infinite: it needs none. */
+  #keptSince(): number {
+    const { path, isFlat } = this.#options;
+    try {
+      const number = isFlat ? undefined : readSnapshotNumber(path);
+      if (number === undefined) return Number.POSITIVE_INFINITY;
+      const { mtimeMs } = statSync(snapshotPath(path, number));
+      return Date.now() - mtimeMs < limitHistoryMs ? number : Number.POSITIVE_INFINITY;
+    } catch {
+      return Number.POSITIVE_INFINITY;
+    }
   }
 
   /** Stops reading; what is not stored stays. */
@@ -250,7 +269,7 @@ export class FolderReader {
   }
 
   #isSpent(segment: ReadSegment): boolean {
-    if (!segment.isRead) return false;
+    if (!segment.isRead || segment.number >= this.#firstKept) return false;
     if (segment.open === 0) return true;
     if (!isSettled(segment.path)) return false;
     const open = [...this.#open].filter(([, call]) => call.segment === segment);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { hasErrorCode } from "./error-code.ts";
-import { FolderInUse, lockFolder, type FolderLock } from "./folder-lock.ts";
+import { FolderInUse, FolderLock, lockFolder } from "./folder-lock.ts";
 
 /** The spool folder of one process, locked until the process releases it or ends. */
 export interface ProcessFolder {
@@ -51,6 +51,13 @@ function lockNew(path: string): FolderLock | undefined {
     if (existsSync(path) && !(error instanceof FolderInUse)) throw error;
   }
   return undefined;
+}
+
+/** Removes the folder of a process that has ended if no files are left in it. */
+export function clearFolder(path: string): void {
+  const lock = new FolderLock(path);
+  if (lock.take()) releaseFolder({ path, lock });
+  else lock.release();
 }
 
 /** Unlocks a folder, and removes it if no files are left in it. */

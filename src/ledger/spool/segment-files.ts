@@ -23,6 +23,22 @@ export function listSegments(folder: string): readonly SegmentFile[] {
   return files.toSorted((one, other) => one.number - other.number);
 }
 
+const snapshotName = /^(\d{8,})\.limits$/;
+
+/** The limits as they were before the first record of the file of this number. */
+export function snapshotPath(folder: string, number: number): string {
+  return join(folder, `${String(number).padStart(8, "0")}.limits`);
+}
+
+/** The number in the name of the last snapshot of limits; undefined: there is none. */
+export function readSnapshotNumber(folder: string): number | undefined {
+  const numbers = readdirSync(folder).map((name) => Number(snapshotName.exec(name)?.[1]));
+  return numbers
+    .filter((number) => Number.isSafeInteger(number))
+    .toSorted((one, other) => one - other)
+    .at(-1);
+}
+
 /** Why the file cannot be read; undefined for a regular file that can. */
 export function whyUnreadable(path: string): string | undefined {
   try {

@@ -8,7 +8,6 @@ import type {
 } from "../../domain/usage/usage.ts";
 import { RefusedRows } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
-import { LeftFiles } from "./left-files.ts";
 import { CallEntry } from "./segment.ts";
 import { systemFiles, type SpoolFiles } from "./spool-files.ts";
 import { Spool, type Progress } from "./spool.ts";
@@ -35,7 +34,7 @@ export interface SpoolWriterOptions {
 export interface SpoolSettings {
   readonly batchRows: number;
   readonly sync: "none" | "group";
-  /** Limit on the files of this process and those that it found at its start. */
+  /** Limit on the files of this process. */
   readonly spoolLimitBytes: number;
   readonly segmentBytes: number;
 }
@@ -62,7 +61,6 @@ const roomyShare = 0.7;
 export class SpoolWriter implements CallLedger {
   readonly #options: SpoolWriterOptions;
   readonly #spool: Spool;
-  readonly #left: LeftFiles;
   readonly #open = new Map<string, CallEntry>();
   #closes = 0;
   #isNearlyFull = false;
@@ -76,7 +74,6 @@ export class SpoolWriter implements CallLedger {
     const { files = systemFiles, atTurnEnd = afterEvents } = options;
     this.#options = options;
     mkdirSync(root, { recursive: true, mode: 0o700 });
-    this.#left = new LeftFiles(root);
     this.#spool = new Spool({
       root,
       name,
@@ -99,9 +96,14 @@ export class SpoolWriter implements CallLedger {
     return !this.#isClosed && this.#spool.isWritable && !this.#isFull;
   }
 
-  /** Size of this process's files and of those that it found at its start and that still exist. */
+  /** Size of the files of this process. */
   get spoolBytes(): number {
-    return this.#spool.bytes + this.#left.bytes;
+    return this.#spool.bytes;
+  }
+
+  /** All later records are in the file of this number and later ones; undefined: in none. */
+  beginSegment(): number | undefined {
+    return this.#isClosed ? undefined : this.#spool.beginSegment();
   }
 
   countWaiting(progress: Progress): number {
@@ -146,7 +148,6 @@ export class SpoolWriter implements CallLedger {
   /** Retries failed writes, and follows ingest. Never rejects. */
   async maintain(): Promise<void> {
     this.#spool.maintain();
-    this.#left.followRemovals();
     this.#watchSpace();
     this.#offering ??= this.#offerUnwritten().finally(() => {
       this.#offering = undefined;

@@ -155,6 +155,16 @@ export class Spool {
     }
   }
 
+  /**
+   * Writes all records so far, and goes on in another file; returns its number. Undefined while
+   * nothing can be written.
+   */
+  beginSegment(): number | undefined {
+    this.flush();
+    if ((this.#active?.bytes ?? 0) > 0) this.#rotate();
+    return this.#active?.number;
+  }
+
   /** Called periodically: follows ingest, replaces files, and retries failed writes. */
   maintain(): void {
     this.flush();

@@ -15,9 +15,7 @@ import type { AppOverrides } from "../wiring/app-interface.ts";
 import { readCommit } from "../program-commit.ts";
 import { ownFacts } from "../own-facts.ts";
 import type { Door } from "../wiring/door.ts";
-import { limitStoreBounds } from "../wiring/build-services.ts";
 import { ControlServer, type ControlServerOptions } from "./control-server.ts";
-import { Coordination } from "./coordination/coordination.ts";
 import { WorkerLinks } from "./worker-links.ts";
 
 export interface ControlProcessOptions {
@@ -26,8 +24,6 @@ export interface ControlProcessOptions {
   readonly feed: Omit<ConfigFeed, "generation">;
   /** Path of the socket for workers. */
   readonly socket: string;
-  /** Numbers of the workers that already run; none by default. */
-  readonly workers?: readonly number[];
   readonly log: LogSink;
   readonly shownToken?: ControlServerOptions["shownToken"];
   readonly onBootstrapToken: ControlServerOptions["onBootstrapToken"];
@@ -48,7 +44,6 @@ export class ControlProcess implements AsyncDisposable {
   readonly #startedAt = systemClock.now();
   readonly #loop = new LoopMeter(systemClock);
   readonly #server: ControlServer;
-  readonly #coordination: Coordination;
   readonly #workers: WorkerLinks;
   readonly #serving = Promise.withResolvers<string>();
   readonly #log: Pick<LogSink, "droppedLines">;
@@ -58,8 +53,8 @@ export class ControlProcess implements AsyncDisposable {
 
   /** Throws if another process is using the data directory. */
   constructor(options: ControlProcessOptions) {
-    const { config, feed, socket, workers = [], log, overrides = {}, ...bootstrap } = options;
-    const { clock = systemClock, random = Math.random, passwords } = overrides;
+    const { config, feed, socket, log, overrides = {}, ...bootstrap } = options;
+    const { clock = systemClock, passwords } = overrides;
     this.#config = config;
     this.#log = log;
     this.#feed = { ...feed, generation: systemClock.now() };
@@ -91,21 +86,7 @@ export class ControlProcess implements AsyncDisposable {
       countWaiting: () => this.#workers.states.reduce((sum, state) => sum + state.waitingRows, 0),
     });
     const { port, storage } = this.#server;
-    this.#coordination = new Coordination({
-      config,
-      clock,
-      random,
-      bounds: limitStoreBounds,
-      living: workers,
-      reports: port.reports,
-      keys: port.keys,
-      onWaited: (pool, waited) => telemetry.routing.waited({ pool, ...waited }),
-    });
-    if (config.processes > 1) {
-      telemetry.metrics.capacity.follow(() => this.#coordination.poolViews());
-    }
     this.#workers = new WorkerLinks({
-      coordination: this.#coordination,
       path: socket,
       clock: systemClock,
       startedAt: this.#startedAt,
@@ -139,7 +120,6 @@ export class ControlProcess implements AsyncDisposable {
   async start(): Promise<void> {
     this.#loop.start();
     await this.#server.storage.open();
-    await this.#coordination.start();
     this.#workers.listen();
     await this.#server.listen();
   }
@@ -149,7 +129,6 @@ export class ControlProcess implements AsyncDisposable {
     this.#config = config;
     this.#feed = { ...this.#feed, text, generation: systemClock.now() };
     this.#server.reconfigure(config);
-    this.#coordination.reconfigure(config);
     this.#workers.configChanged(this.#feed);
   }
 
@@ -183,15 +162,11 @@ export class ControlProcess implements AsyncDisposable {
     this.#shutdown.refuse();
     await this.#server.cut();
     this.#workers.stop();
-    this.#coordination.stop();
     await this.#server[Symbol.asyncDispose]();
   }
 
   async #reloadKeys(): Promise<boolean> {
-    // With one worker, nothing here depends on keys.
-    const isShared = this.#config.processes > 1;
-    const reading = isShared ? this.#coordination.reloadKeys().catch(() => undefined) : undefined;
-    const [hasReloaded] = await Promise.all([this.#workers.reloadKeys(), reading]);
+    const hasReloaded = await this.#workers.reloadKeys();
     const isComplete = this.#workers.appliedEpoch(this.#config.processes) !== undefined;
     return hasReloaded && isComplete;
   }

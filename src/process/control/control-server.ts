@@ -2,7 +2,6 @@ import type { Config } from "../../config/config.ts";
 import type { AdminServices } from "../../control/services.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RandomBytes } from "../../domain/keys/base62.ts";
-import { hasSettledWithin } from "../../domain/waiting/wait.ts";
 import { requestIds } from "../../domain/request-trace.ts";
 import { CorsPolicy } from "../../edge/cors.ts";
 import { RouteTable } from "../../edge/dispatch/route-table.ts";
@@ -10,7 +9,6 @@ import type { Listener, PortUse } from "../../edge/listen.ts";
 import type { Shutdown } from "../../edge/shutdown.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { adminRoutes } from "../../routes.ts";
-import type { AdmittedUsage } from "../../store/usage-reports.ts";
 import type { MetricsExport } from "../../telemetry/otlp/metrics-export.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
@@ -57,8 +55,6 @@ export interface ControlServerOptions {
 const lastRequestsMs = 5_000;
 /** Time for connections that are just being made when a successor begins to listen. */
 const settleMs = 200;
-/** Longest wait for the spool of a data server that was killed. */
-const replayWaitMs = 4_000;
 
 /** The managing half of a gateway: the database, the admin listener, and answers to workers. */
 export class ControlServer implements AsyncDisposable {
@@ -188,18 +184,10 @@ export class ControlServer implements AsyncDisposable {
     return {
       keys,
       claims: replies,
-      reports: { admitted: (since) => this.#admitted(since) },
       noteUse: (publicId, at) => lastUse.note(publicId, at),
       renewDigest: (secret) => renewal.note(secret),
       recordRefusal: (refusal) => this.#refusals.record(refusal),
     };
-  }
-
-  /** Includes what a killed data server has admitted, if it is stored in time. */
-  async #admitted(since: number): Promise<readonly AdmittedUsage[]> {
-    const { ingest, reports } = this.storage;
-    await hasSettledWithin(ingest.flush(), replayWaitMs, this.#options.clock);
-    return reports.admitted(since);
   }
 
   #createReplicas(): Replicas {

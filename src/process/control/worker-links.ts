@@ -4,16 +4,8 @@ import type { Ingest } from "../../ledger/ingest/ingest.ts";
 import type { KeyChanges, UsageStore } from "../../store/store.ts";
 import type { ControlPort } from "../control-port.ts";
 import { Link, type Handlers } from "../link/link.ts";
-import {
-  jsonKinds,
-  type ConfigFeed,
-  type ControlMessages,
-  type CoordinationMessages,
-  type WorkerMessages,
-  type WorkerState,
-} from "../link/messages.ts";
+import type { ConfigFeed, ControlMessages, WorkerMessages, WorkerState } from "../link/messages.ts";
 import type { ByteChannel } from "../link/outbox.ts";
-import type { Coordination } from "./coordination/coordination.ts";
 import { listenAtSocket, type SocketListener } from "../link/unix-socket.ts";
 import { WorkerPages } from "./worker-pages.ts";
 
@@ -23,7 +15,6 @@ export interface WorkerLinksOptions {
   /** When this process took its role, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly port: ControlPort;
-  readonly coordination: Coordination;
   readonly usage: Pick<UsageStore, "insert">;
   readonly config: () => ConfigFeed;
   readonly ingest: Pick<Ingest, "progressOf">;
@@ -144,28 +135,19 @@ export class WorkerLinks {
   }
 
   #open(channel: ByteChannel): Connection {
-    const { clock, coordination } = this.#options;
-    const shared = coordination.ofWorker(() => link);
+    const { clock } = this.#options;
     const link: Connection = new Link<ControlMessages, WorkerMessages>({
       channel,
       clock,
       hello: undefined,
-      jsonKinds,
-      handlers: { ...shared.handlers, ...this.#handlers(() => link) },
-      beforeFlush: coordination.publish,
-      onOpen: (hello) => {
-        this.#workers.set(link, undefined);
-        void shared.opened(link, hello);
-      },
-      onLost: () => {
-        shared.end();
-        this.#forget(link);
-      },
+      handlers: this.#handlers(() => link),
+      onOpen: () => void this.#workers.set(link, undefined),
+      onLost: () => this.#forget(link),
     });
     return link;
   }
 
-  #handlers(link: () => Connection): Omit<Handlers<WorkerMessages>, keyof CoordinationMessages> {
+  #handlers(link: () => Connection): Handlers<WorkerMessages> {
     const { port, usage, config } = this.#options;
     return {
       "config.read": () => config(),
@@ -178,7 +160,6 @@ export class WorkerLinks {
       "claims.confirm": (held) => port.claims.confirm(held),
       "claims.release": (held) => port.claims.release(held),
       "claims.keep": (answered) => port.claims.keep(answered),
-      "usage.admitted": (since) => port.reports.admitted(since),
       "usage.insert": (records) => usage.insert(records),
       refused: (refusal) => port.recordRefusal(refusal),
       state: (state) => this.#hear(link(), state),

@@ -1,17 +1,11 @@
 import type { Clock } from "../../domain/clock.ts";
-import {
-  BrokenFrame,
-  FrameReader,
-  type Encoding,
-  type Message,
-  type MessageType,
-} from "./frame.ts";
+import { BrokenFrame, FrameReader, type Message, type MessageType } from "./frame.ts";
 import { errorOf, factsOf, LinkLost } from "./link-errors.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { Outbox, type ByteChannel, type Later } from "./outbox.ts";
 
 /** Both ends of a link must use the same protocol. Raise it when a message changes. */
-export const protocol = 5;
+export const protocol = 6;
 
 /** The messages that one side sends, by kind. A note has no answer. */
 export type Messages = Readonly<
@@ -39,14 +33,8 @@ export interface LinkOptions<Heard extends Messages> {
   readonly onOpen: (hello: unknown) => void;
   /** Called once, after every open ask has failed. */
   readonly onLost: (reason: LinkLost) => void;
-  /** Kinds that are sent as JSON, because a call waits for them. */
-  readonly jsonKinds?: ReadonlySet<string>;
-  /** Called before messages are sent; frames passed to `sendFirst` in it are sent before them. */
-  readonly beforeFlush?: () => void;
 }
 
-/** Longest wait of a note that need not be sent at once. */
-const noteWaitMs = 5;
 /** Longest wait for an answer. */
 const answerTimeoutMs = 5_000;
 
@@ -61,29 +49,12 @@ export class Link<Sent extends Messages, Heard extends Messages> {
   readonly #outbox: Outbox;
   #isOpen = false;
   #lost: LinkLost | undefined;
-  #heard = 0;
 
   constructor(options: LinkOptions<Heard>) {
     this.#options = options;
     this.#asks = new OpenAsks(options.clock);
-    const soon: Later = (run) => options.clock.schedule(run, noteWaitMs);
-    this.#outbox = new Outbox({ ...options, soon });
-    this.#outbox.add(["hello", 0, "", { protocol, hello: options.hello }], "clone");
-  }
-
-  /** Number of messages received from the other side. */
-  get heard(): number {
-    return this.#heard;
-  }
-
-  /** Whether an ask has no answer yet. */
-  get isAsking(): boolean {
-    return this.#asks.count > 0;
-  }
-
-  /** Rejects the asks that calls wait for; a later answer is ignored. */
-  giveUpCalls(reason: LinkLost): void {
-    this.#asks.failCalls(reason);
+    this.#outbox = new Outbox(options.channel, options.later);
+    this.#outbox.add(["hello", 0, "", { protocol, hello: options.hello }]);
   }
 
   get isLost(): boolean {
@@ -100,27 +71,14 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     timeoutMs: number = answerTimeoutMs,
   ): Promise<Sent[Kind]["answer"]> {
     if (!this.#canSend()) return Promise.reject(this.#lost);
-    const encoding = this.#encodingOf(kind);
-    return this.#asks.open(
-      timeoutMs,
-      (sequence) => this.#outbox.add(["ask", sequence, kind, body], encoding),
-      encoding === "json",
+    return this.#asks.open(timeoutMs, (sequence) =>
+      this.#outbox.add(["ask", sequence, kind, body]),
     );
   }
 
   /** Sends a note, unless the link is lost. A link that cannot carry a message ends. */
   tell<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
-    if (this.#canSend()) this.#outbox.add(["note", 0, kind, body], this.#encodingOf(kind));
-  }
-
-  /** Sends a note with the next message, or after a few milliseconds. The order is kept. */
-  tellSoon<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["ask"]): void {
-    if (this.#canSend()) this.#outbox.addSoon(["note", 0, kind, body], this.#encodingOf(kind));
-  }
-
-  /** Sends a frame, for example one for several links, before everything that waits. */
-  sendFirst(frame: Uint8Array): void {
-    if (this.#canSend()) this.#outbox.addFirst(frame);
+    if (this.#canSend()) this.#outbox.add(["note", 0, kind, body]);
   }
 
   /** Called by the channel when bytes have arrived. */
@@ -166,9 +124,8 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     this.#options.onLost(reason);
   }
 
-  readonly #hear = ([type, sequence, kind, body]: Message, encoding: Encoding): void => {
+  readonly #hear = ([type, sequence, kind, body]: Message): void => {
     if (this.#lost !== undefined) return;
-    this.#heard += 1;
     if (type === "hello") return this.#greeted(body);
     if (!this.#isOpen) throw new BrokenFrame("a message came before the hello");
     switch (type) {
@@ -176,7 +133,7 @@ export class Link<Sent extends Messages, Heard extends Messages> {
         return this.#handle(kind, body, () => undefined);
       case "ask":
         return this.#handle(kind, body, (answerType, answer) =>
-          this.#answer([answerType, sequence, "", answer], encoding),
+          this.#answer([answerType, sequence, "", answer]),
         );
       case "answer":
         return this.#asks.take(sequence)?.resolve(body);
@@ -208,19 +165,14 @@ export class Link<Sent extends Messages, Heard extends Messages> {
     }
   }
 
-  #answer(message: Message, encoding: Encoding): void {
+  #answer(message: Message): void {
     if (!this.#canSend()) return;
-    const [type, sequence] = message;
     try {
-      this.#outbox.add(message, type === "failure" ? "json" : encoding);
+      this.#outbox.add(message);
     } catch (error) {
       // The answer is too large.
-      this.#outbox.add(["failure", sequence, "", factsOf(error)], "json");
+      this.#outbox.add(["failure", message[1], "", factsOf(error)]);
     }
-  }
-
-  #encodingOf(kind: string): Encoding {
-    return this.#options.jsonKinds?.has(kind) === true ? "json" : "clone";
   }
 }
 

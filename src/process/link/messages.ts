@@ -1,7 +1,6 @@
 import type { Refusal } from "../../domain/errors/refusal.ts";
 import type { ProcessFacts } from "../../domain/process-status.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
-import type { HealthHint } from "../../routing/health/target-health.ts";
 import type { Progress } from "../../ledger/spool/spool.ts";
 import type {
   AnsweredClaim,
@@ -11,27 +10,6 @@ import type {
   RenewedSecret,
   WantedClaim,
 } from "../../store/store.ts";
-import type { AdmittedUsage } from "../../store/usage-reports.ts";
-import type { LeaseId } from "../../store/coordinator/leases/lease-account.ts";
-import type { WireLease, WireRest } from "./lease-wire.ts";
-import type { HeldLimits, TakenLimits, WireUse, WireUsed } from "./limit-use-wire.ts";
-import type {
-  WireAcquired,
-  WireCountDecision,
-  WireCounted,
-  WireLimitRequest,
-  WireScope,
-} from "./limit-wire.ts";
-import type {
-  PlaceId,
-  WireBound,
-  WireEntered,
-  WireHeld,
-  WireLent,
-  WireLeave,
-  WireMore,
-  WirePlaceAsk,
-} from "./place-wire.ts";
 
 /** All messages between control and its workers. A message without `answer` is a note. */
 
@@ -67,111 +45,8 @@ export interface ControlState {
   readonly stored: Progress;
 }
 
-/** Sent by workers when several share the limits. */
-export type LimitMessages = {
-  readonly "limits.count": {
-    readonly ask: readonly WireScope[];
-    readonly answer: WireCountDecision;
-  };
-  readonly "limits.uncount": { readonly ask: WireCounted };
-  readonly "limits.acquire": {
-    readonly ask: WireLimitRequest;
-    readonly answer: WireAcquired;
-  };
-  /** Sent once for each lease, before all other notes about its calls. */
-  readonly "limits.returned": { readonly ask: readonly WireRest[] };
-  readonly "limits.use": { readonly ask: CallTokens };
-  readonly "limits.settle": { readonly ask: CallTokens };
-  /** Answered when all notes before it have been handled. */
-  readonly "limits.heard": { readonly ask: undefined; readonly answer: void };
-};
-
-export type CallTokens = readonly [callId: string, tokens: number];
-
-/** Places of pools, upstreams and targets, which one of several workers asks for. */
-export type PlaceMessages = {
-  /** Answered when the call has a place, or is refused. */
-  readonly "places.enter": { readonly ask: WirePlaceAsk; readonly answer: WireEntered };
-  /** How many of the reserved tokens were used. */
-  readonly "places.settle": { readonly ask: readonly [id: PlaceId, tokens: number] };
-  /** Gives back a place, or ends a wait for one. */
-  readonly "places.leave": { readonly ask: WireLeave };
-  /** Answered with the number of places given. */
-  readonly "places.more": { readonly ask: WireMore; readonly answer: number };
-  /** One further request has ended. */
-  readonly "places.less": { readonly ask: PlaceId };
-};
-
-/** What workers learn about targets, for each other. */
-export type RoutingMessages = {
-  /** A target was ejected, or returned. */
-  readonly "health.changed": { readonly ask: HealthHint };
-  readonly "routing.report": { readonly ask: RoutingReport };
-  /** Takes one extra attempt. */
-  readonly "budget.take": {
-    readonly ask: readonly [kind: BudgetKind, name: string, key: string];
-    readonly answer: boolean;
-  };
-};
-
-/** Retries, by target, or hedges, by alias. */
-export type BudgetKind = "retries" | "hedges";
-
-/** Attempts of a worker since its last report. */
-export interface RoutingReport {
-  /** Ordinary attempts, which add to budgets. */
-  readonly began: Readonly<Record<BudgetKind, readonly (readonly [name: string, times: number])[]>>;
-  readonly answered: readonly (readonly [target: string, key: string, times: number])[];
-  /** Attempts that showed an overloaded target. */
-  readonly overloaded: readonly (readonly [target: string, key: string])[];
-}
-
-/**
- * Who decides about the limits of a worker, as its hello says: the worker itself, or an earlier
- * control process; undefined for a worker that has just begun.
- */
-export type LimitsState = "own" | "shared";
-
-/** Sent by the only worker. */
-export type HandoverMessages = {
-  /**
-   * Takes all limits, which the worker decides alone from then on; undefined: there is another
-   * worker.
-   */
-  readonly "limits.take": { readonly ask: undefined; readonly answer: TakenLimits | undefined };
-};
-
-/** Sent by workers when there are several, even if only while one replaces another. */
-export type CoordinationMessages = LimitMessages &
-  PlaceMessages &
-  RoutingMessages &
-  HandoverMessages;
-
-/** Small messages that calls wait for, sent as JSON. */
-export const jsonKinds: ReadonlySet<string> = new Set<
-  keyof CoordinationMessages | keyof SharingMessages
->([
-  "limits.leased",
-  "limits.recall",
-  "limits.count",
-  "limits.uncount",
-  "limits.acquire",
-  "limits.returned",
-  "limits.use",
-  "limits.settle",
-  "limits.heard",
-  "places.enter",
-  "places.settle",
-  "places.leave",
-  "places.more",
-  "places.less",
-  "health.changed",
-  "routing.report",
-  "budget.take",
-]);
-
 /** Sent by workers. */
-export type WorkerMessages = CoordinationMessages & {
+export type WorkerMessages = {
   readonly "config.read": { readonly ask: undefined; readonly answer: ConfigFeed };
   readonly "keys.load": {
     readonly ask: { readonly since: number; readonly limit: number };
@@ -184,11 +59,6 @@ export type WorkerMessages = CoordinationMessages & {
   readonly "claims.confirm": { readonly ask: readonly HeldClaim[]; readonly answer: void };
   readonly "claims.release": { readonly ask: HeldClaim; readonly answer: void };
   readonly "claims.keep": { readonly ask: AnsweredClaim; readonly answer: number };
-  readonly "usage.admitted": {
-    /** Milliseconds since the epoch. */
-    readonly ask: number;
-    readonly answer: readonly AdmittedUsage[];
-  };
   /** Rows that do not fit into the worker's spool. */
   readonly "usage.insert": { readonly ask: readonly UsageRecord[]; readonly answer: void };
   readonly refused: { readonly ask: Refusal };
@@ -197,36 +67,8 @@ export type WorkerMessages = CoordinationMessages & {
   readonly leaving: { readonly ask: string };
 };
 
-/** What a worker holds of everything that is shared. */
-export interface HeldReport {
-  readonly limits?: HeldLimits;
-  readonly places?: readonly WireHeld[];
-}
-
-/** Sent by control when there are several workers, even if only while one replaces another. */
-export type SharingMessages = {
-  /** The worker is the only one, and may take the limits. */
-  readonly "limits.yours": { readonly ask: undefined };
-  /** After the answer, the worker decides nothing alone. */
-  readonly "coordination.report": { readonly ask: undefined; readonly answer: HeldReport };
-  /** What all workers have been granted, as far as this one knows. */
-  readonly "limits.seen": { readonly ask: undefined; readonly answer: readonly WireUse[] };
-  /** Sent as JSON, before any answer that depends on it. */
-  readonly "limits.used": { readonly ask: WireUsed };
-  readonly "limits.leased": { readonly ask: WireLease };
-  /** Answered once these leases have been returned. */
-  readonly "limits.recall": { readonly ask: readonly LeaseId[]; readonly answer: void };
-  /** Places of its share that a worker may not give while control is unavailable. */
-  readonly "places.lent": { readonly ask: readonly WireLent[] };
-  /**
-   * Answered once the worker keeps no places there. It may keep them again after `places.plenty`.
-   */
-  readonly "places.scarce": { readonly ask: readonly WireBound[]; readonly answer: void };
-  readonly "places.plenty": { readonly ask: readonly WireBound[] };
-};
-
 /** Sent by control. */
-export type ControlMessages = SharingMessages & {
+export type ControlMessages = {
   /** This process ends soon, and another control process takes over. */
   readonly replaced: { readonly ask: undefined };
   /**
@@ -237,8 +79,6 @@ export type ControlMessages = SharingMessages & {
   /** Sent after each state of the worker. */
   readonly state: { readonly ask: ControlState };
   readonly "config.changed": { readonly ask: ConfigFeed };
-  /** What another worker learned about a target. */
-  readonly "health.changed": { readonly ask: HealthHint };
   /** The worker's page in the Prometheus text format. */
   readonly "metrics.read": { readonly ask: undefined; readonly answer: string };
 };

@@ -6,8 +6,6 @@ interface OpenAsk {
   reject(error: unknown): void;
   /** By the monotonic clock. */
   readonly until: number;
-  /** Whether a call waits for it. */
-  readonly isOfCall: boolean;
 }
 
 const sequences = 2 ** 32;
@@ -25,23 +23,15 @@ export class OpenAsks {
     this.#clock = clock;
   }
 
-  get count(): number {
-    return this.#asks.size;
-  }
-
   /** Rejects with what `send` throws, and with `LinkLost` when no answer arrives in time. */
-  open<Answer>(
-    timeoutMs: number,
-    send: (sequence: number) => void,
-    isOfCall = false,
-  ): Promise<Answer> {
+  open<Answer>(timeoutMs: number, send: (sequence: number) => void): Promise<Answer> {
     this.#sequence = (this.#sequence + 1) % sequences;
     const sequence = this.#sequence;
     return new Promise<Answer>((resolve, reject) => {
       send(sequence);
       const now = this.#clock.monotonic();
       const until = now + timeoutMs;
-      this.#asks.set(sequence, { resolve, reject, until, isOfCall });
+      this.#asks.set(sequence, { resolve, reject, until });
       if (until < this.#looksAt) this.#lookAt(until, now);
     });
   }
@@ -59,14 +49,6 @@ export class OpenAsks {
     const asks = [...this.#asks.values()];
     this.#asks.clear();
     for (const ask of asks) ask.reject(reason);
-  }
-
-  failCalls(reason: LinkLost): void {
-    for (const [sequence, ask] of this.#asks) {
-      if (!ask.isOfCall) continue;
-      this.#asks.delete(sequence);
-      ask.reject(reason);
-    }
   }
 
   #lookAt(at: number, now: number): void {

@@ -5,11 +5,7 @@ import type { LogLevel } from "../../telemetry/log/logger.ts";
 
 /** The task of a process of the gateway; `number` counts from 1. */
 export type Role =
-  | {
-      readonly kind: "control";
-      /** Numbers of the workers that are already running. */
-      readonly workers: readonly number[];
-    }
+  | { readonly kind: "control" }
   | {
       readonly kind: "worker";
       readonly number: number;

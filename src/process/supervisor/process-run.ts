@@ -87,15 +87,6 @@ export class ProcessRun {
   }
 }
 
-/** Adds the running workers to the role of a control process. */
-export function withLiving(role: Role, runs: Iterable<ProcessRun | undefined>): Role {
-  if (role.kind !== "control") return role;
-  const workers = [...runs].flatMap((run) =>
-    run?.role.kind === "worker" && !run.hasEnded ? run.role.number : [],
-  );
-  return { ...role, workers };
-}
-
 /** The end of a process that was never started. */
 const neverStarted: WorkerEnd = {
   exitCode: exitCodes.failed,

@@ -3,7 +3,7 @@ import { exitCodes } from "../exit-codes.ts";
 import { StopSignals } from "../stop-signals.ts";
 import { BackOff } from "./back-off.ts";
 import type { ChildMessage, GatewaySettings, PassedSignal, Role } from "./messages.ts";
-import { ProcessRun, withLiving, type Place, type RunPlan } from "./process-run.ts";
+import { ProcessRun, type Place, type RunPlan } from "./process-run.ts";
 import { Replacement, whyNoDemo } from "./replacement.ts";
 import { Standby, type StandbyLoss } from "./standby.ts";
 import type { SupervisorOptions } from "./supervisor-options.ts";
@@ -68,7 +68,7 @@ export class Supervisor {
 
   /** Resolves to the exit code once every process has ended for good. */
   async run(): Promise<number> {
-    this.#keep({ kind: "control", workers: [] });
+    this.#keep({ kind: "control" });
     // The first worker loads its program while control opens the database.
     this.#standby.start();
     while (this.#kept.length > 0) await Promise.all(this.#kept.splice(0));
@@ -221,9 +221,7 @@ export class Supervisor {
         return end;
       });
       const { portUse } = run;
-      const runs = [...this.#places.map((place) => place.run), ...this.#replacement.leaving];
-      const role = withLiving(run.role, runs);
-      worker.begin({ role, portUse, addresses: this.#addresses });
+      worker.begin({ role: run.role, portUse, addresses: this.#addresses });
     } catch (error) {
       run.refusal = { error };
     }

@@ -2,11 +2,9 @@ import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { RoutingSettings } from "../../domain/settings.ts";
 import type { PoolUnits } from "../../admission/capacity/pool-bounds.ts";
-import type { CapacityGate } from "../../admission/capacity/place.ts";
 import { Capacity, type CapacityOptions } from "../../admission/capacity/capacity.ts";
-import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
-import { RetryBudget, type ExtraAttempts, type RetryBudgets } from "../../routing/retry-budget.ts";
-import { TargetHealth, type HealthHint } from "../../routing/health/target-health.ts";
+import { RetryBudget, type RetryBudgets } from "../../routing/retry-budget.ts";
+import { TargetHealth } from "../../routing/health/target-health.ts";
 import type { CallServices } from "../../call/services.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { TargetProber } from "../../call/attempts/target-prober.ts";
@@ -20,7 +18,7 @@ export interface RoutingOptions {
   readonly settings: () => RoutingSettings;
   readonly events: Pick<
     RoutingEvents,
-    "targetEjected" | "targetReturned" | "targetTakenOver" | "targetProbed" | "waited"
+    "targetEjected" | "targetReturned" | "targetProbed" | "waited"
   >;
   /** Units of a pool that live keys hold. */
   readonly units: PoolUnits;
@@ -32,37 +30,23 @@ export interface RoutingOptions {
 }
 
 type Budgets = Readonly<Record<keyof RetryBudgets, RetryBudget>>;
-type ProcessBudgets = Readonly<
-  Record<keyof RetryBudgets, ExtraAttempts & Pick<RetryBudget, "retain">>
->;
 
-/** What several workers share. */
+/** What several processes share about targets. */
 export interface RoutingSharing {
-  /** How places are shared, where no control process gives them. */
-  readonly places?: Pick<CapacityOptions, "parts" | "recall">;
-  /** `own`: counts the places that this process holds. */
-  capacity(own: Capacity): ProcessCapacity;
-  newLimit(targetId: string): ConcurrencyLimit;
-  /** `own`: for this process, while control is unavailable. */
-  budgets(own: Budgets): ProcessBudgets;
+  /** How places are shared. */
+  readonly places: Pick<CapacityOptions, "parts" | "recall">;
+  /** Called with what counts the places that this process holds. */
+  attach(own: Capacity): void;
   /** The budget settings for this process alone. */
   shareOf(settings: RoutingSettings): RoutingSettings;
-  /** Tells the other workers. */
-  tellHealth(hint: HealthHint): void;
-  /** `hear`: called with hints of other workers. */
-  hearHealth(hear: (hint: HealthHint) => void): void;
 }
 
 export interface RoutingServices {
   readonly health: TargetHealth;
   readonly prober: TargetProber;
-  readonly budget: ProcessBudgets;
-  readonly capacity: ProcessCapacity;
+  readonly budget: Budgets;
+  readonly capacity: Capacity;
 }
-
-/** The places that calls of this process take. */
-export type ProcessCapacity = CapacityGate &
-  Pick<Capacity, "follow" | "unitsChanged" | "views" | "at">;
 
 /** Builds the state of targets that all calls of the process share. */
 export function buildRouting(options: RoutingOptions): RoutingServices {
@@ -70,20 +54,10 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
   const health = new TargetHealth({
     clock,
     settings: () => settings().ejection,
-    ...(sharing && { newLimit: (target: string) => sharing.newLimit(target) }),
-    onEjected: (ejection) => {
-      events.targetEjected(ejection);
-      const { target, key, ...ejected } = ejection;
-      sharing?.tellHealth({ target, key, ejected });
-    },
-    onReturned: (returned) => {
-      events.targetReturned(returned);
-      sharing?.tellHealth({ ...returned, ejected: undefined });
-    },
-    onTakenOver: ({ target, key, ejected }) =>
-      events.targetTakenOver(target, key, ejected !== undefined),
+    onEjected: (ejection) => events.targetEjected(ejection),
+    onReturned: (returned) => events.targetReturned(returned),
   });
-  const own = new Capacity({
+  const capacity = new Capacity({
     clock,
     limits,
     settings,
@@ -92,8 +66,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     onWaited: (pool, waited) => events.waited({ pool, ...waited }),
     ...sharing?.places,
   });
-  const capacity = sharing?.capacity(own) ?? own;
-  sharing?.hearHealth((hint) => health.takeOver(hint));
+  sharing?.attach(capacity);
   const ownSettings = () => sharing?.shareOf(settings()) ?? settings();
   const budgets = {
     retries: new RetryBudget({ clock, settings: ownSettings }),
@@ -109,7 +82,7 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
       hosts,
       onProbed: (target, failure) => events.targetProbed(target, failure),
     }),
-    budget: sharing?.budgets(budgets) ?? budgets,
+    budget: budgets,
     capacity,
   };
 }

@@ -49,8 +49,6 @@ test("a worker tells at once that it can serve, or cannot any more", async () =>
     reloadKeys: () => Promise.resolve(0),
     onConfig: () => undefined,
     onState: () => undefined,
-    onHealthHint: () => undefined,
-    onSilent: () => undefined,
     onLost: () => undefined,
     onBack: () => undefined,
   });

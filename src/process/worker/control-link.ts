@@ -5,18 +5,14 @@ import type { UsageRecord } from "../../domain/usage/usage.ts";
 import type { ControlPort } from "../control-port.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import { Link } from "../link/link.ts";
-import {
-  jsonKinds,
-  type ConfigFeed,
-  type ControlMessages,
-  type ControlState,
-  type WorkerMessages,
-  type WorkerState,
+import type {
+  ConfigFeed,
+  ControlMessages,
+  ControlState,
+  WorkerMessages,
+  WorkerState,
 } from "../link/messages.ts";
 import { connectToSocket } from "../link/unix-socket.ts";
-import { ControlSilence } from "./control-silence.ts";
-import type { CoordinationLink } from "./coordination/coordination-link.ts";
-import { CoordinationParts } from "./coordination/coordination-parts.ts";
 
 export interface ControlLinkOptions {
   /** Number of the worker, from 1. */
@@ -31,9 +27,6 @@ export interface ControlLinkOptions {
   readonly reloadKeys: () => Promise<number>;
   readonly onConfig: (feed: ConfigFeed) => void;
   readonly onState: (state: ControlState) => void;
-  readonly onHealthHint: (hint: ControlMessages["health.changed"]["ask"]) => void;
-  /** Called when control is connected but no longer answers, and when it answers again. */
-  readonly onSilent: (isSilent: boolean) => void;
   /** Called when control is lost, and when it is back. `isReplaced`: another process takes over. */
   readonly onLost: (reason: LinkLost, isReplaced: boolean) => void;
   readonly onBack: () => void;
@@ -41,7 +34,6 @@ export interface ControlLinkOptions {
 
 type Connection = Link<WorkerMessages, ControlMessages>;
 
-const silent = "control does not answer";
 const retryMs = 50;
 const stateIntervalMs = 1_000;
 /** How soon control learns that the worker can serve, or no longer can. */
@@ -59,20 +51,9 @@ const toldLimit = 100_000;
  */
 export class ControlLink {
   readonly port: ControlPort;
-  readonly coordination: CoordinationLink = {
-    ask: async (kind, body, timeoutMs) => {
-      if (this.#silence.isSilent) throw new LinkLost(silent);
-      return this.#linked().ask(kind, body, timeoutMs);
-    },
-    tell: (kind, body) => this.#connection?.tell(kind, body),
-    tellSoon: (kind, body) => this.#connection?.tellSoon(kind, body),
-    join: (part) => this.#parts.join(part),
-  };
   readonly #options: ControlLinkOptions;
   readonly #uses: LastUse;
   readonly #toldUses = new Set<string>();
-  readonly #parts = new CoordinationParts();
-  #silence = new ControlSilence();
   readonly #stopping = new AbortController();
   #connection: Connection | undefined;
   #hasBeenOpen = false;
@@ -126,7 +107,6 @@ export class ControlLink {
     this.#stopTimer();
     await this.#uses.stop();
     this.#stopping.abort();
-    this.#parts.closing();
     this.#connection?.tell("leaving", this.#options.renderMetrics());
     this.#connection?.close();
   }
@@ -142,7 +122,6 @@ export class ControlLink {
         release: (held) => this.#ask((link) => link.ask("claims.release", held)),
         keep: (answered) => this.#ask((link) => link.ask("claims.keep", answered)),
       },
-      reports: { admitted: (since) => this.#ask((link) => link.ask("usage.admitted", since)) },
       noteUse: (publicId, at) => this.#noteUse(publicId, at),
       renewDigest: (secret) => this.#connection?.tell("keys.outdated", secret),
       recordRefusal: (refusal) => this.#connection?.tell("refused", refusal),
@@ -176,7 +155,6 @@ export class ControlLink {
         if (await opened.promise) return;
       } catch {
         // Nobody listens.
-        if (this.#hasBeenOpen) this.#parts.alone();
       }
       await wait(retryMs, this.#stopping.signal, clock);
     }
@@ -186,12 +164,11 @@ export class ControlLink {
     channel: ConstructorParameters<typeof Link>[0]["channel"],
     done: (isOpen: boolean) => void,
   ) {
-    const { clock, reloadKeys, renderMetrics, onConfig, onState, onHealthHint } = this.#options;
+    const { clock, reloadKeys, renderMetrics, onConfig, onState } = this.#options;
     const link: Connection = new Link<WorkerMessages, ControlMessages>({
       channel,
       clock,
-      hello: { number: this.#options.number, limits: this.#parts.limitsState },
-      jsonKinds,
+      hello: { number: this.#options.number },
       handlers: {
         "keys.reload": () => reloadKeys(),
         "config.changed": (feed) => onConfig(feed),
@@ -200,8 +177,6 @@ export class ControlLink {
           this.#isReplaced = true;
         },
         "metrics.read": () => renderMetrics(),
-        "health.changed": (hint) => onHealthHint(hint),
-        ...this.#parts.handlers,
       },
       onOpen: () => {
         if (this.#stopping.signal.aborted) return link.close();
@@ -233,34 +208,18 @@ export class ControlLink {
 
   #lost(reason: LinkLost): void {
     this.#connection = undefined;
-    this.#silence = new ControlSilence();
-    this.#parts.lost(reason);
     if (this.#stopping.signal.aborted) return;
     this.#options.onLost(reason, this.#isReplaced);
     void this.#connect();
-  }
-
-  /**
-   * Nothing waits for a control process that does not answer, but it may still decide for others.
-   */
-  #listen(): void {
-    const link = this.#connection;
-    if (link === undefined) return;
-    const wasSilent = this.#silence.isSilent;
-    this.#silence.look(link.heard, link.isAsking);
-    const { isSilent } = this.#silence;
-    if (isSilent) link.giveUpCalls(new LinkLost(silent));
-    if (isSilent !== wasSilent) this.#options.onSilent(isSilent);
   }
 
   /** Reports the state when it is due, and at once when the worker begins or ceases to be ready. */
   #watchReadiness(): void {
     const { clock, whyNotReady } = this.#options;
     this.#stopTimer = clock.schedule(() => {
-      this.#listen();
       const isDue = clock.monotonic() - this.#toldAt >= stateIntervalMs;
       const hasChanged = whyNotReady() !== this.#toldNotReady;
-      if (isDue || hasChanged || this.#silence.isProbeDue) this.tellState();
+      if (isDue || hasChanged) this.tellState();
       this.#watchReadiness();
     }, readinessIntervalMs);
   }

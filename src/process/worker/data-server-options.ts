@@ -9,7 +9,6 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ControlPort } from "../control-port.ts";
 import type { NewSharedLimits } from "../wiring/limits/shared-limit-store.ts";
 import type { AppOverrides } from "../wiring/app-interface.ts";
-import type { CoordinationLink } from "./coordination/coordination-link.ts";
 
 export interface DataServerOptions {
   readonly config: Config;
@@ -21,10 +20,6 @@ export interface DataServerOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly overrides: AppOverrides;
-  /** Set when several workers share the limits and control decides. */
-  readonly coordination?: CoordinationLink | undefined;
-  /** Set when the only worker shares the limits with its successor. */
-  readonly handover?: CoordinationLink | undefined;
   /** Set when the limits are shared with other gateways. */
   readonly newSharedLimits?: NewSharedLimits | undefined;
   /** Number of this worker, from 1. */

@@ -10,20 +10,11 @@ import { createAuthenticate } from "../../keys/authenticate.ts";
 import { howDegraded, keyPollMs, KeyRing } from "../../keys/key-ring.ts";
 import { dataRoutes } from "../../routes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { LimitStore } from "../../store/store.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
-import type { SharedRouting } from "./coordination/shared-routing.ts";
 import { LinkLost } from "../link/link-errors.ts";
 import type { DataPort } from "../control-port.ts";
 import { ownFacts, type OwnFacts } from "../own-facts.ts";
-import {
-  closeLimits,
-  linkedLimits,
-  linkedRouting,
-  sharedCoordinator,
-  startLimits,
-  type LinkedLimits,
-} from "./linked-limits.ts";
+import { openLimits, type ProcessLimits } from "./open-limits.ts";
 import { whyDegraded, whyNoKeys } from "./why-degraded.ts";
 import { whyNoTarget } from "./why-no-target.ts";
 import { adapterServices } from "../wiring/adapter-services.ts";
@@ -37,7 +28,6 @@ import {
   type Replaced,
 } from "../wiring/build-snapshot.ts";
 import { reportKeys } from "../wiring/report-keys.ts";
-import { restoreWindows } from "../wiring/restore-windows.ts";
 import { leaveListener } from "../wiring/leave-listener.ts";
 import { startListener } from "../wiring/start-listener.ts";
 
@@ -46,13 +36,11 @@ const settleMs = 1_500;
 
 /** What serves calls: the data listener, the keys in memory, the call and its upstreams. */
 export class DataServer implements DataPort, AsyncDisposable {
-  /** What it shares with the other workers of the gateway alone. */
-  readonly sharing: SharedRouting | undefined;
   readonly #options: DataServerOptions;
   readonly #running: RunningCalls;
   readonly #keyRing: KeyRing;
   readonly #services: BuiltServices;
-  readonly #limits: LinkedLimits | undefined;
+  readonly #limits: ProcessLimits;
   readonly #repeatable: RepeatableCalls;
   #config: Config;
   #edge: EdgeSettings;
@@ -71,9 +59,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       clock,
     );
     this.#snapshot = this.#makeSnapshot(config);
-    this.#limits = linkedLimits(options, (own) => this.#restore(own));
-    const shared = sharedCoordinator(this.#limits);
-    this.sharing = shared === undefined ? linkedRouting(options) : undefined;
+    this.#limits = openLimits(options, this.#keyRing);
     this.#services = this.#buildServices();
     this.#repeatable = new RepeatableCalls({
       store: control.claims,
@@ -85,10 +71,7 @@ export class DataServer implements DataPort, AsyncDisposable {
       onAnswer: telemetry.metrics.answered,
     });
     this.#followConfig();
-    // Control reports the places of several workers.
-    if (this.sharing === undefined) {
-      telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
-    }
+    telemetry.metrics.capacity.follow(() => this.#services.capacity.views());
   }
 
   get url(): string {
@@ -111,6 +94,7 @@ export class DataServer implements DataPort, AsyncDisposable {
    */
   leave(timeoutMs: number): Promise<void> {
     const { shutdown } = this.#options;
+    this.#limits.leave();
     // Where connections cannot be counted, callers may return on any of them.
     const countOpen = ({ connections }: Listener): number => connections ?? 1;
     return leaveListener(this.#listener, { shutdown, countOpen, timeoutMs, settleMs });
@@ -125,7 +109,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   get facts(): OwnFacts {
     return {
       ...ownFacts(this.#services.overload.loop),
-      degraded: whyDegraded(this.#keyRing, this.#limits),
+      degraded: whyDegraded(this.#keyRing, this.#limits.isAlone()),
       openCalls: this.openCalls,
       calls: this.#running.entered,
       spoolBytes: this.#options.ledger.spoolBytes,
@@ -138,7 +122,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { ledger } = this.#options;
     await this.#keyRing.start();
     ledger.start();
-    await startLimits(this.#limits, () => this.#restore(this.#services.limits));
+    await this.#limits.start();
     this.#reportKeys();
     this.#listener = this.#listen();
     this.#services.overload.start();
@@ -180,7 +164,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     await shutdown.settle(() => this.#running.size);
     await this.#repeatable.close();
     this.#keyRing.stop();
-    await closeLimits(this.#limits);
+    await this.#limits.close();
     await this.#options.ledger.shutDown();
   }
 
@@ -224,8 +208,8 @@ export class DataServer implements DataPort, AsyncDisposable {
     const { config, control, clock, ledger, telemetry, overrides } = this.#options;
     return buildServices({
       ...overrides,
-      ...(this.#limits && { limits: this.#limits }),
-      sharing: sharedCoordinator(this.#limits)?.routing ?? this.sharing,
+      limits: this.#limits.store,
+      sharing: this.#limits.coordinator?.routing,
       config,
       clock,
       ledger,
@@ -241,12 +225,6 @@ export class DataServer implements DataPort, AsyncDisposable {
         events: telemetry.overload,
       },
     });
-  }
-
-  #restore(limits: LimitStore): Promise<void> {
-    const { clock, control } = this.#options;
-    const { plans } = this.#snapshot;
-    return restoreWindows({ limits, clock, reports: control.reports, plans });
   }
 
   #listen(): Listener {

@@ -1,5 +1,4 @@
 import type { Config } from "../../config/config.ts";
-import { partOf, type WorkerShare } from "./coordination/places/worker-share.ts";
 
 /**
  * The configuration of one of several workers: its part of the limits that apply to the gateway but
@@ -28,4 +27,17 @@ export function partOfConfig(config: Config, number: number): Config {
       ),
     },
   };
+}
+
+/** One of several workers. */
+export interface WorkerShare {
+  readonly workers: number;
+  /** From 1. */
+  readonly number: number;
+}
+
+/** The first workers get one more each of the remainder. */
+export function partOf(limit: number, { workers, number }: WorkerShare): number {
+  if (limit === Infinity) return limit;
+  return Math.floor(limit / workers) + (number <= limit % workers ? 1 : 0);
 }

@@ -1,14 +1,8 @@
 import { joinLacks } from "../../domain/process-status.ts";
 import { howDegraded, type KeyRing } from "../../keys/key-ring.ts";
-import { isShared } from "../wiring/limits/shared-limit-store.ts";
-import type { LinkedLimits } from "./linked-limits.ts";
 
 /** What a worker that can serve lacks, for operators; undefined: nothing. */
-export function whyDegraded(
-  keys: Pick<KeyRing, "isStale">,
-  limits: LinkedLimits | undefined,
-): string | undefined {
-  const isAlone = isShared(limits) && limits.isAlone();
+export function whyDegraded(keys: Pick<KeyRing, "isStale">, isAlone: boolean): string | undefined {
   const ofLimits = isAlone ? "limits.store cannot be asked; limits are not shared" : undefined;
   return joinLacks([howDegraded(keys), ofLimits]);
 }

@@ -65,9 +65,7 @@ export class WorkerProcess implements AsyncDisposable {
       onState: (state) => {
         this.#controlState = state;
       },
-      onHealthHint: (hint) => this.#parts?.data.sharing?.healthChanged(hint),
       onConfig: (feed) => this.#reconfigure(feed),
-      onSilent: (isSilent) => this.#parts?.telemetry.events.controlSilent(isSilent),
       onLost: (reason, isReplaced) => this.#controlLost(reason, isReplaced),
       onBack: () => this.#outage.back(),
     });
@@ -112,7 +110,6 @@ export class WorkerProcess implements AsyncDisposable {
       clock,
       randomBytes: overrides.randomBytes ?? randomBytes,
       overrides,
-      [config.processes > 1 ? "coordination" : "handover"]: this.#control.coordination,
       newSharedLimits: await loadSharedLimits(config),
       number: this.#options.number,
       whyNotReady: () => this.#controlState.notReady,

@@ -81,15 +81,6 @@ export class Ejection {
     return { forMs, times: this.#times, because };
   }
 
-  /** Applies an ejection found by another process; returns whether it is new here. */
-  takeOver(nowMs: number, { forMs, times, because }: EjectionNotice): boolean {
-    if (this.isEjected && times <= this.#times) return false;
-    if (this.#dueAtMs === undefined) this.#sinceMs = nowMs;
-    this.#times = times;
-    this.#begin(nowMs, forMs, because);
-    return true;
-  }
-
   /** The attempt that ended the ejection belongs to the new period. */
   return(nowMs: number, attempt?: ScopedAttempt): void {
     this.#dueAtMs = undefined;

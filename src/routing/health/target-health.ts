@@ -34,16 +34,6 @@ export interface TargetHealthOptions {
   readonly settings: () => EjectionSettings;
   readonly onEjected: (event: EjectedTarget) => void;
   readonly onReturned: (event: ReturnedTarget) => void;
-  /** Makes the concurrency limit of a target; default: one that learns in this process alone. */
-  readonly newLimit?: (targetId: string) => ConcurrencyLimit;
-  /** Called for ejections and returns that another process found. */
-  readonly onTakenOver?: (change: HealthHint) => void;
-}
-
-/** What a process learned about a target, for the others. */
-export interface HealthHint extends ReturnedTarget {
-  /** Undefined: the target returned. */
-  readonly ejected: Pick<EjectedTarget, "forMs" | "times" | "because"> | undefined;
 }
 
 /** Reports one attempt. `ended` must be called. */
@@ -126,13 +116,6 @@ export class TargetHealth {
     );
   }
 
-  /** Applies a hint of another process, which is not passed on. */
-  takeOver(hint: HealthHint): void {
-    if (this.#configured?.has(hint.target) === false) return;
-    const nowMs = this.#options.clock.monotonic();
-    if (this.#stateOf(hint.target).takeOver(hint, nowMs)) this.#options.onTakenOver?.(hint);
-  }
-
   /** Forgets all other targets. Running attempts at them have no effect. */
   retain(ids: ReadonlySet<string>): void {
     this.#configured = ids;
@@ -147,7 +130,7 @@ export class TargetHealth {
   #stateOf(id: string): TargetState {
     const known = this.#states.get(id);
     if (known !== undefined) return known;
-    const state = new TargetState(this.#options.newLimit?.(id) ?? new ConcurrencyLimit());
+    const state = new TargetState(new ConcurrencyLimit());
     // A call from before a reload may still use a removed target.
     if (this.#configured === undefined || this.#configured.has(id)) this.#states.set(id, state);
     return state;

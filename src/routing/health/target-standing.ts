@@ -147,19 +147,6 @@ export class TargetStanding {
     return this.#eject(undefined, moment, `a probe failed: ${kind}`);
   }
 
-  /** Applies an ejection or return found by another process; returns whether it is new here. */
-  takeOver({ key, ejected }: TargetChange, nowMs: number): boolean {
-    if (ejected === undefined) {
-      const scope = key === undefined ? this.#forAll : this.#byKey.get(key);
-      if (scope?.isEjected !== true) return false;
-      this.#return(key, nowMs);
-      return true;
-    }
-    const isNews = this.#scopeOf(key).takeOver(nowMs, ejected);
-    if (isNews) this.#forgetFailures(key);
-    return isNews;
-  }
-
   #failedWhileEjected(
     { key, all, own }: StandingAttempt,
     kind: string,

@@ -104,11 +104,6 @@ export class TargetState {
     }
   }
 
-  /** Applies an ejection or return found by another process; returns whether it is new here. */
-  takeOver(change: TargetChange, nowMs: number): boolean {
-    return this.#standing.takeOver(change, nowMs);
-  }
-
   /** False while a probe is running. Otherwise `probeEnded` must be called. */
   tryBeginProbe(): boolean {
     return this.#suspicion.tryBeginProbe();

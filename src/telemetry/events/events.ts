@@ -203,11 +203,6 @@ export class TelemetryEvents {
     this.#logger.log("info", "control is back");
   }
 
-  controlSilent(isSilent: boolean): void {
-    if (!isSilent) return this.#logger.log("info", "control answers again");
-    this.#logger.log("warn", "control does not answer: calls that it decides about are refused");
-  }
-
   controlReplaced(): void {
     this.#logger.log("info", "another control process has taken over");
   }

@@ -57,11 +57,6 @@ export class RoutingEvents {
     this.#logger.log("warn", message, { target, key, forMs: rounded, times, because });
   }
 
-  /** Another process ejected or returned a target; that process logs and counts it. */
-  targetTakenOver(target: string, key: string | undefined, isEjected: boolean): void {
-    if (key === undefined) this.#metrics.targets.set(target, isEjected);
-  }
-
   targetReturned({ target, key }: Pick<TargetEjection, "target" | "key">): void {
     if (key === undefined) this.#metrics.targets.set(target, false);
     this.#logger.log("info", "a target works again", { target, key });

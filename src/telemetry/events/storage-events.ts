@@ -20,6 +20,7 @@ export class StorageEvents {
   readonly #keyFile: Outage;
   readonly #messages: Outage;
   readonly #limits: Outage;
+  readonly #keptLimits: Outage;
   readonly #retention: Outage;
   readonly #lastUse: Outage;
   readonly #checkpoints: Outage;
@@ -33,6 +34,7 @@ export class StorageEvents {
     this.#keyFile = new Outage(clock);
     this.#messages = new Outage(clock);
     this.#limits = new Outage(clock);
+    this.#keptLimits = new Outage(clock);
     this.#retention = new Outage(clock);
     this.#lastUse = new Outage(clock);
     this.#checkpoints = new Outage(clock);
@@ -72,6 +74,13 @@ export class StorageEvents {
   limitsFailed(store: string, error: unknown): void {
     const message = "the store of limits failed; this worker has granted its share";
     if (this.#limits.failed()) logFault(this.#logger, message, { error, fields: { store } });
+  }
+
+  /** Limits in memory could not be written, read or handed over. */
+  limitsNotKept(error: unknown): void {
+    const message =
+      "limits cannot be kept for the next process, which may grant some of them again";
+    if (this.#keptLimits.failed()) logFault(this.#logger, message, { error });
   }
 
   keysReloadFailed(error: unknown): void {

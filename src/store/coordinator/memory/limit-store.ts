@@ -4,16 +4,9 @@ import { slotAt } from "../../../domain/limits/slots.ts";
 import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
 import type { NamedScope, ScopeUse } from "../../../domain/limits/scope-use.ts";
 import { isTokenCount } from "../../../domain/limits/token-count.ts";
-import type {
-  CountDecision,
-  LimitDecision,
-  LimitRequest,
-  LimitStore,
-  PastAdmission,
-} from "../../store.ts";
-import type { HandedOver, OpenCall } from "./handed-over.ts";
+import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../store.ts";
+import type { LimitsState, OpenCall } from "./limits-state.ts";
 import { Reservations } from "./reservations.ts";
-import { amountsOfLease, type Lease, type LeaseAmounts, type LeasedCall } from "./lease.ts";
 import { refusalFor } from "./refusals.ts";
 import { firstOf, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { ScopeWindows } from "./scope-windows.ts";
@@ -29,8 +22,6 @@ export interface MemoryLimitStoreOptions {
    * Scopes of each unit and sort of window kept at once. When all are in use, new ones are refused.
    */
   readonly scopeLimit: number;
-  /** Whether `takeChanged` is called. */
-  readonly isFollowed?: boolean;
 }
 
 /** A synchronous limit store, with figures for tests and metrics. */
@@ -40,30 +31,18 @@ export interface MemoryLimitStore extends LimitStore {
   acquire(request: LimitRequest): LimitDecision;
   use(callId: string, tokens: number): void;
   settle(callId: string, tokens: number): void;
-  restore(admitted: readonly PastAdmission[]): void;
-  /** What was charged or corrected since the last call. */
-  takeChanged(): readonly ScopeUse[];
-  /** All that is charged or was reported as charged. */
-  held(): Iterable<ScopeUse>;
-  /** All charges and the reservations behind them, for another process. */
-  handOver(): HandedOver;
-  /** Forgets everything. */
-  clear(): void;
+  /** All charges and the reservations behind them. */
+  state(): LimitsState;
+  /**
+   * Goes on where another process was this long ago, in its time. Call before anything else.
+   */
+  goOn(state: LimitsState, agoMs: number): void;
   /** What is charged under some scopes. */
   usedIn(names: readonly NamedScope[]): readonly ScopeUse[];
   /** Adds what other processes have admitted, even above the limits. */
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
   adopt(call: OpenCall): void;
-  /**
-   * Charges a part of what is left, for calls that another process may admit in this slot.
-   * Undefined: too little is left to divide by `parts`.
-   */
-  lease(scopes: readonly LimitScope[], wanted: LeaseAmounts, parts: number): Lease | undefined;
-  /** Notes a call admitted under a lease; it may use `overrun` tokens beyond its charge. */
-  open(lease: Lease, call: LeasedCall): void;
-  /** Reverts the part of a lease that no call used. */
-  giveBack(lease: Lease, rest: LeaseAmounts): void;
   /** The slot of the last decision. */
   readonly slot: number;
   /** The state of the first scope's id, without charging it or keeping it alive. */
@@ -95,12 +74,15 @@ class WindowLimitStore implements MemoryLimitStore {
   #windows: ScopeWindows;
   #reservations: Reservations;
   #slot: number;
+  /** How far the clock is ahead of the time in which slots are counted. */
+  #aheadMs = 0;
 
   constructor(options: MemoryLimitStoreOptions) {
     this.#options = options;
-    this.#slot = slotAt(options.clock.monotonic());
-    this.#windows = this.#noWindows();
-    this.#reservations = this.#noReservations();
+    const now = options.clock.monotonic();
+    this.#slot = slotAt(now);
+    this.#windows = new ScopeWindows(options.scopeLimit, this.#slot);
+    this.#reservations = new Reservations(options.reservationTtlMs, now);
   }
 
   get scopeCount(): number {
@@ -178,32 +160,23 @@ class WindowLimitStore implements MemoryLimitStore {
     });
   }
 
-  restore(admitted: readonly PastAdmission[]): void {
-    this.#windows.restore(admitted, this.#advance());
-  }
-
-  takeChanged(): readonly ScopeUse[] {
-    return this.#windows.takeChanged();
-  }
-
-  held(): Iterable<ScopeUse> {
-    this.#advance();
-    return this.#windows.held();
-  }
-
   usedIn(names: readonly NamedScope[]): readonly ScopeUse[] {
     this.#advance();
     return this.#windows.usedIn(names);
   }
 
-  handOver(): HandedOver {
+  state(): LimitsState {
     const now = this.#advance();
-    return { uses: [...this.#windows.used()], calls: [...this.#reservations.open(now)] };
+    return { now, uses: [...this.#windows.used()], calls: [...this.#reservations.open(now)] };
   }
 
-  clear(): void {
-    this.#windows = this.#noWindows();
-    this.#reservations = this.#noReservations();
+  goOn({ now, uses, calls }: LimitsState, agoMs: number): void {
+    this.#aheadMs = this.#options.clock.monotonic() - (now + agoMs);
+    this.#slot = slotAt(now + agoMs);
+    this.#windows = new ScopeWindows(this.#options.scopeLimit, this.#slot);
+    this.#reservations = new Reservations(this.#options.reservationTtlMs, now + agoMs);
+    this.include(uses);
+    for (const call of calls) this.adopt(call);
   }
 
   include(uses: Iterable<ScopeUse>): void {
@@ -226,26 +199,6 @@ class WindowLimitStore implements MemoryLimitStore {
     });
   }
 
-  lease(scopes: readonly LimitScope[], wanted: LeaseAmounts, parts: number): Lease | undefined {
-    this.#advance();
-    const charges = this.#windows.prepare(scopes);
-    const amounts = amountsOfLease(charges, wanted, parts);
-    if (amounts === undefined) return undefined;
-    this.#windows.charge(charges, amounts, amounts.overrun);
-    return { slot: this.#slot, charges, amounts };
-  }
-
-  open({ slot, charges }: Lease, { callId, tokens, overrun }: LeasedCall): void {
-    const expiresAtMs = this.#advance() + this.#options.reservationTtlMs;
-    const reservation = { slot, reserved: tokens, charges, expiresAtMs, tokens, overrun };
-    this.#reservations.set(callId, reservation);
-  }
-
-  giveBack({ slot, charges }: Lease, rest: LeaseAmounts): void {
-    this.#advance();
-    this.#windows.refund(charges, slot, rest);
-  }
-
   get slot(): number {
     return this.#slot;
   }
@@ -259,18 +212,8 @@ class WindowLimitStore implements MemoryLimitStore {
     return refusalFor({ ...asked, roomWaitMs }, this.#options.random);
   }
 
-  #noWindows(): ScopeWindows {
-    const { scopeLimit, isFollowed = false } = this.#options;
-    return new ScopeWindows({ scopeLimit, slot: this.#slot, isFollowed });
-  }
-
-  #noReservations(): Reservations {
-    const { clock, reservationTtlMs } = this.#options;
-    return new Reservations(reservationTtlMs, clock.monotonic());
-  }
-
   #advance(): number {
-    const now = this.#options.clock.monotonic();
+    const now = this.#options.clock.monotonic() - this.#aheadMs;
     this.#slot = Math.max(this.#slot, slotAt(now));
     this.#windows.advance(this.#slot);
     this.#reservations.advance(now);

@@ -1,5 +1,5 @@
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
-import type { OpenCall } from "./handed-over.ts";
+import type { OpenCall } from "./limits-state.ts";
 import type { ScopeCharge } from "./scope-charge.ts";
 
 export interface Reservation {

@@ -1,27 +1,17 @@
 import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
-import { nameOf, type NamedScope, type ScopeUse } from "../../../domain/limits/scope-use.ts";
+import type { NamedScope, ScopeUse } from "../../../domain/limits/scope-use.ts";
 import {
   countedSlots,
   guaranteeSlots,
   longestGuaranteeSeconds,
   slotMs,
 } from "../../../domain/limits/slots.ts";
-import { UsageWindow, type WindowUse } from "../../../domain/limits/window.ts";
-import type { PastAdmission } from "../../store.ts";
-import { PastUsage } from "./past-usage.ts";
-import type { LeaseAmounts } from "./lease.ts";
+import { UsageWindow } from "../../../domain/limits/window.ts";
 import { firstOf, heldTo, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
 import { WindowShelf } from "./window-shelf.ts";
 
 type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
-
-export interface ScopeWindowsOptions {
-  readonly scopeLimit: number;
-  readonly slot: number;
-  /** Whether `takeChanged` is called. */
-  readonly isFollowed: boolean;
-}
 
 /** The windows of all scopes. Callers call `advance` before anything else. */
 export class ScopeWindows {
@@ -31,19 +21,11 @@ export class ScopeWindows {
   readonly #caps: Shelves;
   readonly #guarantees: Shelves;
   readonly #shelves: readonly WindowShelf[];
-  readonly #past = new PastUsage();
-  /** Windows that may have changed since `takeChanged`; undefined: nobody calls it. */
-  readonly #changed: Map<UsageWindow, NamedScope> | undefined;
-  /**
-   * Whether anything was charged since `takeChanged`. Refunds alone need not be reported at once.
-   */
-  #hasCharged = false;
   #slot: number;
 
-  constructor({ scopeLimit, slot, isFollowed }: ScopeWindowsOptions) {
+  constructor(scopeLimit: number, slot: number) {
     this.#scopeLimit = scopeLimit;
     this.#slot = slot;
-    this.#changed = isFollowed ? new Map() : undefined;
     this.#caps = shelvesFor(countedSlots, slot);
     this.#guarantees = shelvesFor(longestGuaranteeSeconds, slot);
     this.#shelves = [...Object.values(this.#caps), ...Object.values(this.#guarantees)];
@@ -56,47 +38,19 @@ export class ScopeWindows {
   advance(slot: number): void {
     this.#slot = slot;
     for (const shelf of this.#shelves) shelf.advance(slot);
-    this.#past.advance(slot);
-  }
-
-  restore(admitted: readonly PastAdmission[], nowMs: number): void {
-    this.#past.add(admitted, nowMs);
-  }
-
-  /** What has changed since the last call, once anything was charged. */
-  takeChanged(): readonly ScopeUse[] {
-    if (!this.#hasCharged) return [];
-    this.#hasCharged = false;
-    const uses: ScopeUse[] = [];
-    for (const [window, scope] of this.#changed ?? []) {
-      const changed = window.takeChanged();
-      if (changed !== undefined) uses.push({ scope, ...changed });
-    }
-    this.#changed?.clear();
-    return uses;
-  }
-
-  /** All that is charged or was reported as charged. */
-  held(): Iterable<ScopeUse> {
-    return this.#all((window) => window.held);
   }
 
   /** All that is charged. */
-  used(): Iterable<ScopeUse> {
-    return this.#all((window) => window.used);
-  }
-
-  *#all(read: (window: UsageWindow) => WindowUse | undefined): Iterable<ScopeUse> {
+  *used(): Iterable<ScopeUse> {
     for (const [unit, seconds] of sorts) {
       const shelf = (seconds === 0 ? this.#caps : this.#guarantees)[unit];
       for (const [id, window] of shelf.entries()) {
         window.advance(this.#slot);
-        const held = read(window);
+        const { used } = window;
         const counted = seconds === 0 ? 0 : window.counted + 1;
-        if (held !== undefined) yield { scope: { id, unit, seconds: counted }, ...held };
+        if (used !== undefined) yield { scope: { id, unit, seconds: counted }, ...used };
       }
     }
-    yield* this.#past.held(this.#slot - countedSlots);
   }
 
   /** What is charged under some of the scopes. */
@@ -125,8 +79,6 @@ export class ScopeWindows {
     window.advance(this.#slot);
     window.include(use);
     shelf.keep(id, window);
-    this.#changed?.set(window, use.scope);
-    this.#hasCharged = true;
   }
 
   /** Adds what a call of another process may use beyond its charge. */
@@ -143,7 +95,7 @@ export class ScopeWindows {
   peek(scopes: readonly LimitScope[], nowMs: number): LimitState {
     const charges = scopes.map((scope): ScopeCharge => {
       const shelf = this.#shelfOf(scope);
-      const window = shelf.peek(scope.id) ?? this.#pastWindow(scope) ?? this.#newWindow(scope);
+      const window = shelf.peek(scope.id) ?? this.#newWindow(scope);
       this.#bring(window, scope);
       return { scope, shelf, window, origin: "known" };
     });
@@ -155,37 +107,22 @@ export class ScopeWindows {
     for (const scope of scopes) {
       const shelf = this.#shelfOf(scope);
       const earlier = namedIn(charges, scope.id, shelf);
-      const known = earlier?.window ?? shelf.touch(scope.id) ?? this.#takePast(scope, shelf);
+      const known = earlier?.window ?? shelf.touch(scope.id);
       const window = known ?? this.#newWindow(scope);
       const origin = earlier !== undefined ? "repeated" : known === undefined ? "new" : "known";
       this.#bring(window, scope);
-      this.#changed?.set(window, nameOf(scope));
       charges.push({ scope, shelf, window, origin });
     }
     return charges;
   }
 
   charge(charges: readonly ScopeCharge[], demand: Demand, overrun: number): void {
-    this.#hasCharged = true;
     for (const { scope, shelf, window, origin } of charges) {
       if (origin === "repeated") continue;
       if (origin === "new") shelf.set(scope.id, window);
       window.charge(demand[scope.unit]);
       if (overrun === 0 || scope.unit !== "tokens") continue;
       window.openOverrun(overrun);
-      shelf.keep(scope.id, window);
-    }
-  }
-
-  /** Reverts a part of a slot's charge, and of what its calls might have used beyond it. */
-  refund(charges: readonly ScopeCharge[], slot: number, rest: LeaseAmounts): void {
-    for (const { scope, shelf, origin } of charges) {
-      const window = shelf.touch(scope.id);
-      if (origin === "repeated" || window === undefined) continue;
-      window.advance(this.#slot);
-      window.adjust(slot, -rest[scope.unit]);
-      if (scope.unit === "tokens") window.openOverrun(-rest.overrun);
-      this.#changed?.set(window, nameOf(scope));
       shelf.keep(scope.id, window);
     }
   }
@@ -209,8 +146,6 @@ export class ScopeWindows {
       by(window);
       // Refunds are reported with the next charge.
       if (window.charged > charged) {
-        this.#hasCharged = true;
-        this.#changed?.set(window, nameOf(scope));
       }
       shelf.keep(scope.id, window);
     }
@@ -237,25 +172,6 @@ export class ScopeWindows {
   #bring(window: UsageWindow, scope: LimitScope): void {
     window.advance(this.#slot);
     setUp(window, scope);
-  }
-
-  /** The window of a scope as the previous process left it; undefined: it was not used. */
-  #pastWindow(scope: LimitScope): UsageWindow | undefined {
-    const firstSlot = this.#past.firstSlot(scope);
-    if (firstSlot === undefined) return undefined;
-    const window = new UsageWindow(firstSlot);
-    setUp(window, scope);
-    this.#past.replay(scope, window);
-    return window;
-  }
-
-  #takePast(scope: LimitScope, shelf: WindowShelf): UsageWindow | undefined {
-    const window = this.#pastWindow(scope);
-    if (window === undefined) return undefined;
-    this.#past.forget(scope);
-    shelf.set(scope.id, window);
-    shelf.keep(scope.id, window);
-    return window;
   }
 
   #shelfOf({ window, unit }: LimitScope): WindowShelf {

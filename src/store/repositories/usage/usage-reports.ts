@@ -4,7 +4,6 @@ import type { UsageDimension, UsageStep, UsageRecord } from "../../../domain/usa
 import { nextTurn } from "../../../domain/waiting/wait.ts";
 import type { Page, PageRequest } from "../../control-store.ts";
 import type {
-  AdmittedUsage,
   CallFilter,
   Percentiles,
   SeriesQuery,
@@ -15,7 +14,6 @@ import type {
 } from "../../usage-reports.ts";
 import type { SqlConnection } from "../connection.ts";
 import type { Queries } from "../tables.ts";
-import { readAdmitted } from "./usage-admitted.ts";
 import { latestCalls, listCalls } from "./usage-calls.ts";
 import { type GroupSum, readCallSums, readSums, type SumQuestion } from "./usage-groups.ts";
 import { cutRange, type RangePiece, stepLengthsMs, type UsageExtent } from "./usage-range.ts";
@@ -69,10 +67,6 @@ export class SqlUsageReports implements UsageReports {
       const row = await query.executeTakeFirst();
       return row && toRecord(row);
     });
-  }
-
-  admitted(since: number): Promise<readonly AdmittedUsage[]> {
-    return this.#connection.read((queries) => readAdmitted(queries, since));
   }
 
   /** The names of the groups with the most calls over all steps. */

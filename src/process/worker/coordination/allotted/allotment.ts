@@ -4,7 +4,7 @@ import {
   type AllotmentStore,
   type Allotment as Granted,
 } from "../../../../store/allotments.ts";
-import { partOf } from "../places/worker-share.ts";
+import { partOf } from "../../part-of-config.ts";
 import { ExchangePace } from "./exchange-pace.ts";
 import { HopefulCalls } from "./hopeful-calls.ts";
 

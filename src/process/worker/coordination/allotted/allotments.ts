@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../domain/clock.ts";
 import type { AllotmentStore } from "../../../../store/allotments.ts";
-import { partOf } from "../places/worker-share.ts";
+import { partOf } from "../../part-of-config.ts";
 import { Allotment, type Demand } from "./allotment.ts";
 
 export interface AllotmentsOptions {

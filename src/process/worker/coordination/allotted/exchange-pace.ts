@@ -1,5 +1,5 @@
 import type { Clock } from "../../../../domain/clock.ts";
-import type { WorkerShare } from "../places/worker-share.ts";
+import type { WorkerShare } from "../../part-of-config.ts";
 
 export interface ExchangePaceOptions {
   readonly clock: Pick<Clock, "monotonic" | "schedule">;

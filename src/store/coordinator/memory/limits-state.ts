@@ -1,13 +1,15 @@
 import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
 import type { LimitRequest } from "../../store.ts";
 
-/** All that a process knows about the limits when another one takes over. */
-export interface HandedOver {
+/** All that a process knows about the limits, for its successor. */
+export interface LimitsState {
+  /** The process's monotonic time, in which slots are counted. */
+  readonly now: number;
   readonly uses: readonly ScopeUse[];
+  /** Calls that were admitted and are not settled. */
   readonly calls: readonly OpenCall[];
 }
 
-/** A call that another process has admitted and that is not settled. */
 export interface OpenCall extends Omit<LimitRequest, "counted"> {
   /** The slot in which it was admitted. */
   readonly slot: number;

@@ -1,0 +1,299 @@
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { rename, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { guaranteeScopeId } from "../admission/guarantee.ts";
+import { accountScopeId, keyScopeId } from "../admission/plan-scopes.ts";
+import type { Clock } from "../domain/clock.ts";
+import { longestGuaranteeSeconds, slotAt, slotMs } from "../domain/limits/slots.ts";
+import type { NamedScope, ScopeUse } from "../domain/limits/scope-use.ts";
+import type { OpenedCall, UsageRecord } from "../domain/usage/usage.ts";
+import { RecordReader } from "../ledger/ingest/record-reader.ts";
+import { clearFolder, listProcessFolders } from "../ledger/spool/process-folder.ts";
+import { listSegments, readSnapshotNumber, snapshotPath } from "../ledger/spool/segment-files.ts";
+import type { Delivered } from "../ledger/spool/spool-record.ts";
+import { parseGivenLimits } from "./hand-over.ts";
+import type { GivenLimits, OwnLimits } from "./own-limits.ts";
+
+export interface LimitsSnapshotOptions {
+  /** The folder of all spools. */
+  readonly root: string;
+  readonly spool: {
+    /** Undefined while it cannot be written. */
+    readonly folder: string | undefined;
+    /** All later records go into this file and later ones; undefined while none can be written. */
+    beginSegment(): number | undefined;
+  };
+  readonly limits: OwnLimits;
+  readonly clock: Clock;
+  /** The key whose limits a key has; undefined: its own. */
+  readonly limitScopeOf: (keyId: string) => string | undefined;
+  readonly onFailed: (error: unknown) => void;
+}
+
+const intervalMs = 10_000;
+
+/** The limits of a process at one time, as its spool keeps them. */
+interface KeptLimits {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly given: GivenLimits;
+  /** Folders whose limits are included. */
+  readonly includes: readonly string[];
+}
+
+/**
+ * Keeps the limits of this process in its spool, every few seconds, and restores those of the
+ * processes that have ended: what they kept, and what their spools recorded later.
+ */
+export class LimitsSnapshot {
+  readonly #options: LimitsSnapshotOptions;
+  #stopTimer = (): void => undefined;
+  #writing = Promise.resolve();
+  #includes: readonly string[] = [];
+  #isStopped = false;
+
+  constructor(options: LimitsSnapshotOptions) {
+    this.#options = options;
+  }
+
+  /** Continues with the limits of processes that have ended. Call it if none gave its own. */
+  restore(): void {
+    const { root, spool, onFailed } = this.#options;
+    const found = listProcessFolders(root).flatMap((folder) => {
+      if (folder === spool.folder) return [];
+      try {
+        return readKept(folder) ?? [];
+      } catch (error) {
+        onFailed(error);
+        return [];
+      }
+    });
+    const included = new Set(found.flatMap(({ kept }) => kept.includes));
+    const left = found
+      .filter(({ folder }) => !included.has(basename(folder)))
+      .toSorted((one, other) => other.kept.at - one.kept.at);
+    const [newest, ...others] = left;
+    if (newest !== undefined) this.#restore(newest, others);
+    this.#includes = found.map(({ folder }) => basename(folder));
+  }
+
+  /** Keeps the limits from now on. The first time, they replace those that were restored. */
+  async start(): Promise<void> {
+    await this.#keep();
+    for (const name of this.#includes) forget(join(this.#options.root, name));
+    this.#includes = [];
+    this.#plan();
+  }
+
+  /** The limits were given to another process, which keeps them; or they are back. */
+  given(isGiven: boolean): void {
+    this.#stopTimer();
+    const { folder } = this.#options.spool;
+    if (!isGiven) this.#plan();
+    else if (folder !== undefined) void this.#afterWriting(() => removeSnapshots(folder));
+  }
+
+  /** Called when all calls are settled. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopTimer();
+    await this.#keep();
+  }
+
+  #plan(): void {
+    if (this.#isStopped) return;
+    this.#stopTimer = this.#options.clock.schedule(() => {
+      void this.#keep();
+      this.#plan();
+    }, intervalMs);
+  }
+
+  /** Never rejects. */
+  #keep(): Promise<void> {
+    const { limits, spool, clock } = this.#options;
+    const { folder } = spool;
+    if (limits.isGiven || folder === undefined) return Promise.resolve();
+    const begun = spool.beginSegment();
+    if (begun === undefined) return Promise.resolve();
+    const given = limits.snapshot();
+    const { uses, calls } = given.state;
+    // A process that has admitted nothing leaves nothing.
+    const isEmpty = uses.length + calls.length === 0;
+    if (isEmpty && this.#isStopped) return this.#afterWriting(() => removeSnapshots(folder));
+    const kept: KeptLimits = { at: clock.now(), given, includes: this.#includes };
+    // No record follows the last one.
+    const number = this.#isStopped ? begun + 1 : begun;
+    const text = JSON.stringify(kept);
+    return this.#afterWriting(() => writeSnapshot(folder, number, text));
+  }
+
+  #afterWriting(act: () => void | Promise<void>): Promise<void> {
+    this.#writing = this.#writing.then(act).catch(this.#options.onFailed);
+    return this.#writing;
+  }
+
+  #restore(newest: FoundLimits, others: readonly FoundLimits[]): void {
+    const { limits, clock } = this.#options;
+    const { kept } = newest;
+    const base = { at: kept.at, now: kept.given.state.now };
+    limits.goOn(kept.given, Math.max(0, clock.now() - kept.at));
+    this.#replay(newest, base);
+    for (const other of others) {
+      const { at, given } = other.kept;
+      const differenceMs = at - base.at - (given.state.now - base.now);
+      limits.include(given.state.uses.map((use) => movedBy(use, differenceMs)));
+      this.#replay(other, base);
+    }
+  }
+
+  /** Charges what was admitted after the limits were kept, and settles what ended after that. */
+  #replay({ folder, number, kept }: FoundLimits, base: Moment): void {
+    const { limits } = this.#options;
+    const known = new Set(kept.given.state.calls.map(({ callId }) => callId));
+    for (const call of laterCalls(folder, number, kept.at)) {
+      if (known.has(call.id)) settle(limits, call);
+      else limits.include(this.#usesOf(call, base));
+    }
+  }
+
+  #usesOf({ opened, tokens, admittedAt }: LaterCall, base: Moment): readonly ScopeUse[] {
+    if (opened === undefined || tokens === undefined) return [];
+    const { keyId, accountId, capacityClass, reservedTokens = tokens } = opened;
+    const limitScope = this.#options.limitScopeOf(keyId) ?? keyId;
+    const isGuarantee = capacityClass === "provisioned";
+    const seconds = isGuarantee ? longestGuaranteeSeconds : 0;
+    const ids = isGuarantee
+      ? [guaranteeScopeId(limitScope)]
+      : [keyScopeId(limitScope), accountScopeId(accountId)];
+    // Admission came after the arrival: plans count it later, in the operator's favour.
+    const slot = slotAt(base.now + admittedAt - base.at) + (isGuarantee ? 0 : 1);
+    const within = Math.min(tokens, reservedTokens);
+    const use = (scope: NamedScope, amount: number, debt: number): ScopeUse => ({
+      scope,
+      slot,
+      amounts: [amount],
+      debt,
+      limit: Number.POSITIVE_INFINITY,
+    });
+    return ids.flatMap((id) => [
+      use({ id, unit: "requests", seconds }, 1, 0),
+      use({ id, unit: "tokens", seconds }, within, tokens - within),
+    ]);
+  }
+}
+
+interface Moment {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The same in the time in which slots are counted. */
+  readonly now: number;
+}
+
+interface FoundLimits {
+  readonly folder: string;
+  /** The first file of the spool that is later. */
+  readonly number: number;
+  readonly kept: KeptLimits;
+}
+
+/** Undefined: the process kept none. Throws when they cannot be read. */
+function readKept(folder: string): FoundLimits | undefined {
+  const number = readSnapshotNumber(folder);
+  if (number === undefined) return undefined;
+  const value: unknown = JSON.parse(readFileSync(snapshotPath(folder, number), "utf8"));
+  return { folder, number, kept: parseKept(value) };
+}
+
+function parseKept(value: unknown): KeptLimits {
+  if (typeof value !== "object" || value === null) throw new TypeError("no limits");
+  const { at, given, includes }: Record<string, unknown> = { ...value };
+  const isKept = typeof at === "number" && Array.isArray(includes);
+  if (!isKept) throw new TypeError("the kept limits are of another form");
+  return { at, given: parseGivenLimits(given), includes: includes.map(String) };
+}
+
+async function writeSnapshot(folder: string, number: number, text: string): Promise<void> {
+  const path = snapshotPath(folder, number);
+  await writeFile(`${path}.new`, text, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+  removeSnapshots(folder, basename(path));
+}
+
+function removeSnapshots(folder: string, except?: string): void {
+  for (const name of readdirSync(folder)) {
+    if (name.includes(".limits") && name !== except) rmSync(join(folder, name), { force: true });
+  }
+}
+
+/** Another process has these limits now. */
+function forget(folder: string): void {
+  try {
+    removeSnapshots(folder);
+    clearFolder(folder);
+  } catch {
+    // The next start tries again.
+  }
+}
+
+function laterCalls(folder: string, number: number, keptAt: number): Iterable<LaterCall> {
+  const calls = new Map<string, LaterCall>();
+  const at = (id: string): LaterCall => {
+    let call = calls.get(id);
+    if (call === undefined) calls.set(id, (call = new LaterCall(id, keptAt)));
+    return call;
+  };
+  let latest = keptAt;
+  for (const segment of listSegments(folder)) {
+    if (segment.number < number) continue;
+    const reader = new RecordReader(segment.path);
+    for (let record = reader.next(true); record !== undefined; record = reader.next(true)) {
+      if (record.kind === "open") {
+        // Records are written in the order of admissions.
+        latest = Math.max(latest, record.call.startedAt);
+        Object.assign(at(record.call.id), { opened: record.call, admittedAt: latest });
+      } else if (record.kind === "checkpoint") at(record.id).delivered = record.delivered;
+      else at(record.record.id).ended = record.record;
+    }
+    reader.close();
+  }
+  return calls.values();
+}
+
+/** What a spool recorded about a call after the limits were kept. */
+class LaterCall {
+  readonly id: string;
+  opened: OpenedCall | undefined;
+  ended: UsageRecord | undefined;
+  delivered: Delivered | undefined;
+  /** The latest known time before its admission, in milliseconds since the epoch. */
+  admittedAt: number;
+
+  constructor(id: string, keptAt: number) {
+    this.id = id;
+    this.admittedAt = keptAt;
+  }
+
+  /** What it used, or may have used; undefined: it reached no upstream. */
+  get tokens(): number | undefined {
+    if (this.ended !== undefined) {
+      const { attempts, inputTokens, outputTokens } = this.ended;
+      return attempts === 0 ? undefined : inputTokens + outputTokens;
+    }
+    const { inputTokens = 0, reservedTokens = 0 } = this.opened ?? {};
+    return Math.max(reservedTokens, inputTokens + (this.delivered?.outputTokens ?? 0));
+  }
+}
+
+function settle(limits: OwnLimits, { id, ended, delivered, tokens, opened }: LaterCall): void {
+  if (ended !== undefined) limits.settle(id, tokens ?? 0);
+  else if (delivered !== undefined && opened !== undefined && tokens !== undefined) {
+    limits.use(id, tokens);
+  }
+}
+
+/** In another process's time. Caps count it no earlier than it was, guarantees no later. */
+function movedBy(use: ScopeUse, differenceMs: number): ScopeUse {
+  const slots = differenceMs / slotMs;
+  const moved = use.scope.seconds === 0 ? Math.ceil(slots) : Math.floor(slots);
+  return { ...use, slot: use.slot + moved };
+}

@@ -1,0 +1,148 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { minuteScopes } from "../domain/limits/limit-scope.ts";
+import { OwnLimits, type LimitsNote } from "./own-limits.ts";
+
+const limits = { requestsPerMinute: 60, tokensPerMinute: 1_000 };
+const scopes = minuteScopes("key:a", limits, { owner: "account" });
+
+function limitsAt(clock: ManualClock): OwnLimits {
+  return new OwnLimits({ clock, random: () => 0, reservationTtlMs: 3_600_000, scopeLimit: 100 });
+}
+
+let calls = 0;
+
+function admits(one: OwnLimits, tokens = 1): string | undefined {
+  const callId = `call ${(calls += 1)}`;
+  return one.acquire({ callId, scopes, tokens }).isAdmitted ? callId : undefined;
+}
+
+function admitted(one: OwnLimits, wanted: number): number {
+  return Array.from({ length: wanted }, () => admits(one)).filter((id) => id !== undefined).length;
+}
+
+/** Two processes with clocks of their own, whose notes arrive at once. */
+function handOver(
+  before: OwnLimits,
+  clock: ManualClock,
+): { after: OwnLimits; notes: LimitsNote[] } {
+  const after = limitsAt(clock);
+  const notes: LimitsNote[] = [];
+  const given = before.give((note) => {
+    notes.push(note);
+    after.hear(note);
+  });
+  after.goOn(given, 0);
+  return { after, notes };
+}
+
+test("a process keeps half of what is left, and its successor gets all once it has ended", () => {
+  const clock = new ManualClock({ monotonicMs: 5_000 });
+  const before = limitsAt(clock);
+  expect(admitted(before, 20)).toBe(20);
+  const { after } = handOver(before, clock);
+  expect(admitted(before, 60)).toBe(20);
+  expect(admitted(after, 60)).toBe(20);
+  before.end();
+  after.giversEnded();
+  expect(admitted(after, 60)).toBe(0);
+  clock.advance(61_000);
+  expect(admitted(after, 70)).toBe(60);
+});
+
+test("what the process before has not used is free again once it has ended", () => {
+  const clock = new ManualClock();
+  const before = limitsAt(clock);
+  const { after } = handOver(before, clock);
+  expect([admitted(before, 5), admitted(after, 60)]).toEqual([5, 30]);
+  before.end();
+  after.giversEnded();
+  expect(admitted(after, 60)).toBe(25);
+});
+
+test("a call of the process before is settled at its successor", () => {
+  const clock = new ManualClock();
+  const before = limitsAt(clock);
+  const call = admits(before, 1_000) ?? "";
+  const { after, notes } = handOver(before, clock);
+  expect(admits(after)).toBeUndefined();
+  before.settle(call, 400);
+  expect(notes).toEqual([{ settle: [call, 400] }]);
+  // Nothing was left when the limits were given, so the process before has kept nothing.
+  expect(admits(before)).toBeUndefined();
+  expect(admits(after, 600)).toBeDefined();
+});
+
+test("a request that was counted before is returned at the successor", () => {
+  const clock = new ManualClock();
+  const before = limitsAt(clock);
+  const decision = before.count(scopes);
+  if (!decision.isAdmitted) throw new Error("it is refused");
+  expect(admitted(before, 59)).toBe(59);
+  const { after } = handOver(before, clock);
+  expect(admitted(after, 1)).toBe(0);
+  before.uncount(decision.counted);
+  expect(admitted(after, 2)).toBe(1);
+});
+
+test("a request that exceeds only the part of a process is told to come again soon", () => {
+  const clock = new ManualClock();
+  const before = limitsAt(clock);
+  const { after } = handOver(before, clock);
+  const decision = after.acquire({ callId: "large", scopes, tokens: 900 });
+  expect(decision).toMatchObject({ isAdmitted: false, retryAfterMs: 2_000 });
+  expect(decision.state.limitTokens).toBe(1_000);
+});
+
+test("a process whose successor could not start has everything again", () => {
+  const clock = new ManualClock();
+  const before = limitsAt(clock);
+  const early = admits(before, 500) ?? "";
+  handOver(before, clock);
+  const late = admits(before, 100) ?? "";
+  before.settle(early, 300);
+  before.takeBack();
+  before.settle(late, 50);
+  expect(admits(before, 651)).toBeUndefined();
+  expect(admits(before, 650)).toBeDefined();
+});
+
+test("two processes together never exceed a limit, whenever and however often one replaces another", () => {
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant("ask" as const), old: fc.boolean() }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.nat(40_000) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("replace" as const) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("end" as const) }) },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const clock = new ManualClock();
+      let old: OwnLimits | undefined;
+      let current = limitsAt(clock);
+      const times: number[] = [];
+      const end = (): void => {
+        old?.end();
+        if (old !== undefined) current.giversEnded();
+        old = undefined;
+      };
+      for (const next of steps) {
+        if (next.kind === "pass") clock.advance(next.ms);
+        else if (next.kind === "end") end();
+        else if (next.kind === "ask") {
+          const count = admitted(next.old ? (old ?? current) : current, 7);
+          for (let each = 0; each < count; each += 1) times.push(clock.monotonic());
+        } else {
+          end();
+          old = current;
+          current = handOver(old, clock).after;
+        }
+      }
+      for (const from of times) {
+        const inMinute = times.filter((at) => at >= from && at < from + 60_000);
+        expect(inMinute.length).toBeLessThanOrEqual(limits.requestsPerMinute);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

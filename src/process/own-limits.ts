@@ -1,0 +1,211 @@
+import type { CountedRequest, LimitScope } from "../domain/limits/limit-scope.ts";
+import { nameOf, type NamedScope, type ScopeUse } from "../domain/limits/scope-use.ts";
+import {
+  createMemoryLimitStore,
+  type MemoryLimitStore,
+  type MemoryLimitStoreOptions,
+} from "../store/coordinator/memory/limit-store.ts";
+import type { LimitsState } from "../store/coordinator/memory/limits-state.ts";
+import { refusedByShare, stateOfWhole } from "../store/coordinator/memory/share-of-limits.ts";
+import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../store/store.ts";
+
+/** The limits as a process gives them to its successor. */
+export interface GivenLimits {
+  readonly state: LimitsState;
+  /** For each process that still serves kept connections, the oldest first: what was used when. */
+  readonly givers: readonly ChargedScopes[];
+}
+
+/** What is charged, by scope. */
+export type ChargedScopes = Readonly<Record<string, number>>;
+
+/** What a process tells its successor after it has given the limits away. */
+export type LimitsNote =
+  | { readonly use: CallTokens }
+  | { readonly settle: CallTokens }
+  | { readonly uncount: CountedRequest }
+  /** What it has admitted itself since. */
+  | { readonly include: readonly ScopeUse[] };
+
+type CallTokens = readonly [callId: string, tokens: number];
+
+interface Gift {
+  readonly tell: (note: LimitsNote) => void;
+  /** Calls that the successor settles. */
+  readonly calls: ReadonlySet<string>;
+  /** Requests that were counted since. */
+  readonly counted: WeakSet<CountedRequest>;
+  /** The limits as they were given, and all that was told since. */
+  readonly before: Own;
+}
+
+interface Own {
+  readonly store: MemoryLimitStore;
+  /** As in `GivenLimits`. The last one is this process, if it has given its limits away. */
+  readonly givers: readonly ChargedScopes[];
+}
+
+/**
+ * The limits of a gateway with one process, in its memory. While a successor starts, both grant
+ * parts of them: half of what is left of each limit stays with the process that gives them away,
+ * for its kept connections. So both together never exceed a limit, without a message about it.
+ */
+export class OwnLimits implements LimitStore {
+  readonly #options: MemoryLimitStoreOptions;
+  #own: Own;
+  #gift: Gift | undefined;
+
+  constructor(options: MemoryLimitStoreOptions) {
+    this.#options = options;
+    this.#own = { store: createMemoryLimitStore(options), givers: [] };
+  }
+
+  get isGiven(): boolean {
+    return this.#gift !== undefined;
+  }
+
+  count(scopes: readonly LimitScope[]): CountDecision {
+    const { store } = this.#own;
+    if (this.#isWhole) return store.count(scopes);
+    const decision = store.count(this.#partOf(scopes));
+    if (!decision.isAdmitted) return refusedByShare(decision, { scopes, tokens: 0 });
+    const counted = { scopes, slot: decision.counted.slot };
+    this.#gift?.counted.add(counted);
+    return { isAdmitted: true, counted };
+  }
+
+  uncount(counted: CountedRequest): void {
+    const gift = this.#gift;
+    if (gift === undefined || gift.counted.has(counted)) {
+      this.#own.store.uncount({ ...counted, scopes: this.#partOf(counted.scopes) });
+    } else {
+      gift.before.store.uncount(counted);
+      gift.tell({ uncount: counted });
+    }
+  }
+
+  acquire(request: LimitRequest): LimitDecision {
+    const { store } = this.#own;
+    if (this.#isWhole) return store.acquire(request);
+    const { scopes } = request;
+    const decision = store.acquire({ ...request, scopes: this.#partOf(scopes) });
+    if (!decision.isAdmitted) return refusedByShare(decision, request);
+    return { isAdmitted: true, state: stateOfWhole(decision.state, scopes, scopes[0]?.id) };
+  }
+
+  use(callId: string, tokens: number): void {
+    this.#storeOf(callId).use(callId, tokens);
+    if (this.#gift?.calls.has(callId) === true) this.#gift.tell({ use: [callId, tokens] });
+  }
+
+  settle(callId: string, tokens: number): void {
+    this.#storeOf(callId).settle(callId, tokens);
+    if (this.#gift?.calls.has(callId) === true) this.#gift.tell({ settle: [callId, tokens] });
+  }
+
+  /** All that this process knows, for a successor that starts after its end. */
+  snapshot(): GivenLimits {
+    const { store, givers } = this.#own;
+    return { state: store.state(), givers };
+  }
+
+  /** Goes on where a process has ended this long ago, or where one gives its limits away now. */
+  goOn({ state, givers }: GivenLimits, agoMs: number): void {
+    this.#own.store.goOn(state, agoMs);
+    this.#own = { store: this.#own.store, givers };
+  }
+
+  /** What other processes have admitted, in this one's time. */
+  include(uses: readonly ScopeUse[]): void {
+    this.#own.store.include(uses);
+    this.#gift?.tell({ include: uses });
+  }
+
+  hear(note: LimitsNote): void {
+    if ("use" in note) this.use(...note.use);
+    else if ("settle" in note) this.settle(...note.settle);
+    else if ("uncount" in note) this.#own.store.uncount(note.uncount);
+    else this.include(note.include);
+  }
+
+  /** The processes before have ended, and this one grants the whole limits. */
+  giversEnded(): void {
+    if (this.#gift === undefined) this.#own = { store: this.#own.store, givers: [] };
+  }
+
+  /** From now on this process grants only its part; `tell` is called with what happens to calls. */
+  give(tell: Gift["tell"]): GivenLimits {
+    const before = this.#own;
+    const state = before.store.state();
+    const givers = [...before.givers, chargedIn(state)];
+    const calls = new Set(state.calls.map(({ callId }) => callId));
+    const store = createMemoryLimitStore(this.#options);
+    // In the same time, and without anything in it.
+    store.goOn({ now: state.now, uses: [], calls: [] }, 0);
+    this.#own = { store, givers };
+    this.#gift = { tell, calls, counted: new WeakSet(), before };
+    return { state, givers };
+  }
+
+  /** The successor could not start. */
+  takeBack(): void {
+    if (this.#gift === undefined) return;
+    const { before } = this.#gift;
+    const { uses, calls } = this.#own.store.state();
+    before.store.include(uses);
+    for (const call of calls) before.store.adopt(call);
+    this.#own = before;
+    this.#gift = undefined;
+  }
+
+  /** Tells the successor what was admitted here since. */
+  end(): void {
+    this.#gift?.tell({ include: this.#own.store.state().uses });
+  }
+
+  get #isWhole(): boolean {
+    return this.#own.givers.length === 0;
+  }
+
+  #storeOf(callId: string): MemoryLimitStore {
+    const gift = this.#gift;
+    return gift?.calls.has(callId) === true ? gift.before.store : this.#own.store;
+  }
+
+  #partOf(scopes: readonly LimitScope[]): readonly LimitScope[] {
+    if (this.#isWhole) return scopes;
+    const { givers } = this.#own;
+    const isGiver = this.#gift !== undefined;
+    return scopes.map((scope) => ({ ...scope, limit: partOf(scope, { givers, isGiver }) }));
+  }
+}
+
+/** Each giver has kept half of what was left to it; `isGiver`: the part of the last one. */
+function partOf(
+  scope: LimitScope,
+  { givers, isGiver }: { readonly givers: readonly ChargedScopes[]; readonly isGiver: boolean },
+): number {
+  if (scope.limit === Number.POSITIVE_INFINITY) return scope.limit;
+  const key = keyOf(nameOf(scope));
+  let rest = scope.limit;
+  let kept = 0;
+  for (const charged of givers) {
+    kept = Math.floor(Math.max(0, rest - (charged[key] ?? 0)) / 2);
+    rest -= kept;
+  }
+  return isGiver ? kept : rest;
+}
+
+function chargedIn({ uses }: LimitsState): ChargedScopes {
+  return Object.fromEntries(
+    uses.map(({ scope, amounts, debt }) => [
+      keyOf(scope),
+      amounts.reduce((sum, amount) => sum + amount, debt),
+    ]),
+  );
+}
+
+/** Caps and guarantees of one id count separately. */
+function keyOf({ id, unit, seconds }: NamedScope): string {
+  return `${unit} ${seconds === 0 ? "cap" : "guarantee"} ${id}`;
+}

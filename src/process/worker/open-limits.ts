@@ -1,0 +1,88 @@
+import { join } from "node:path";
+import type { KeyRing } from "../../keys/key-ring.ts";
+import type { LimitStore } from "../../store/store.ts";
+import { HandOver } from "../hand-over.ts";
+import { LimitsSnapshot } from "../limits-snapshot.ts";
+import { OwnLimits } from "../own-limits.ts";
+import { limitStoreBounds } from "../wiring/build-services.ts";
+import type { SharedCoordinator } from "../wiring/limits/shared-limit-store.ts";
+import type { DataServerOptions } from "./data-server-options.ts";
+
+/** The limits of a process, and their way to the next one. */
+export interface ProcessLimits {
+  readonly store: LimitStore;
+  /** What the process shares with others besides limits; undefined: nothing. */
+  readonly coordinator: SharedCoordinator | undefined;
+  /** Whether it decides alone about limits that are shared. */
+  isAlone(): boolean;
+  /** Call before the first decision. */
+  start(): Promise<void>;
+  /** A successor serves new connections. */
+  leave(): void;
+  /** Called when all calls are settled. */
+  close(): Promise<void>;
+}
+
+export function openLimits(
+  options: DataServerOptions,
+  keys: Pick<KeyRing, "limitScopeOf">,
+): ProcessLimits {
+  const { clock, telemetry, overrides, newSharedLimits } = options;
+  const { random = Math.random } = overrides;
+  if (newSharedLimits !== undefined) {
+    const store = newSharedLimits({ clock, random, telemetry });
+    return {
+      store,
+      coordinator: store.coordinator,
+      isAlone: () => store.isAlone(),
+      start: () => store.start(),
+      leave: () => undefined,
+      close: () => store.close(),
+    };
+  }
+  telemetry.metrics.followLimits(() => false);
+  if (overrides.limits !== undefined) return fixedLimits(overrides.limits);
+  return limitsInMemory(options, keys);
+}
+
+function fixedLimits(store: LimitStore): ProcessLimits {
+  const nothing = (): undefined => undefined;
+  const soon = async (): Promise<void> => undefined;
+  const isAlone = (): boolean => false;
+  return { store, coordinator: undefined, isAlone, start: soon, leave: nothing, close: soon };
+}
+
+function limitsInMemory(
+  { config, clock, telemetry, overrides, ledger }: DataServerOptions,
+  keys: Pick<KeyRing, "limitScopeOf">,
+): ProcessLimits {
+  const { random = Math.random } = overrides;
+  const { dataDir } = config;
+  const limits = new OwnLimits({ clock, random, ...limitStoreBounds });
+  const onFailed = (error: unknown): void => telemetry.storage.limitsNotKept(error);
+  const snapshot = new LimitsSnapshot({
+    root: join(dataDir, "spool"),
+    spool: ledger,
+    limits,
+    clock,
+    limitScopeOf: (keyId) => keys.limitScopeOf(keyId),
+    onFailed,
+  });
+  const onGiven = (isGiven: boolean): void => snapshot.given(isGiven);
+  const handOver = new HandOver({ dataDir, limits, clock, onGiven, onFailed });
+  return {
+    store: limits,
+    coordinator: undefined,
+    isAlone: () => false,
+    async start() {
+      if (!(await handOver.take())) snapshot.restore();
+      await snapshot.start();
+      handOver.offer();
+    },
+    leave: () => handOver.leave(),
+    async close() {
+      await snapshot.stop();
+      await handOver.stop();
+    },
+  };
+}
