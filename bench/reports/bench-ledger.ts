@@ -4,7 +4,6 @@ import { SqlUsageReports } from "../../src/store/repositories/usage/usage-report
 import type { UsageStore } from "../../src/store/store.ts";
 import { openStores as openServer } from "../../src/store/postgres/open-stores.ts";
 import { openStores as openFile } from "../../src/store/sqlite/open-stores.ts";
-import { testPeppers } from "../../test/support/test-peppers.ts";
 import { type CallSpan, callOf } from "./usage-calls.ts";
 
 /** As many as control takes from a spool at once. */
@@ -38,7 +37,7 @@ export class BenchLedger implements AsyncDisposable {
   }
 
   static inFile(path: string): BenchLedger {
-    const stores = openFile(path, systemClock, { peppers: testPeppers(), owner: undefined });
+    const stores = openFile(path, systemClock, { owner: undefined });
     return new BenchLedger({
       connection: stores.connection,
       store: stores.usage,
@@ -47,7 +46,7 @@ export class BenchLedger implements AsyncDisposable {
   }
 
   static onServer(url: string): BenchLedger {
-    const stores = openServer(url, systemClock, { peppers: testPeppers(), owner: undefined });
+    const stores = openServer(url, systemClock, { owner: undefined });
     return new BenchLedger({
       connection: stores.connection.inLane("usage"),
       store: stores.usage,

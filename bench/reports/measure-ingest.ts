@@ -1,7 +1,6 @@
 import { systemClock } from "../../src/domain/clock.ts";
 import { openStores } from "../../src/store/postgres/open-stores.ts";
 import { postgresPrograms, startPostgres } from "../../test/support/postgres-server.ts";
-import { testPeppers } from "../../test/support/test-peppers.ts";
 import type { Figure } from "../figure.ts";
 import type { OwnContext } from "../figures/context.ts";
 import { summarize } from "../statistics.ts";
@@ -57,7 +56,7 @@ async function insertAll({ url, gateways, count, first }: Load, { signal }: OwnC
   const since = Date.UTC(2026, 0, 30);
   const span = { since, until: since + (count * 1_000) / callsPerSecond, count, first };
   const stores = Array.from({ length: gateways }, () =>
-    openStores(url, systemClock, { peppers: testPeppers(), owner: undefined }),
+    openStores(url, systemClock, { owner: undefined }),
   );
   try {
     // Connects, and in the first round creates the tables.

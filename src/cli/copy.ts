@@ -76,13 +76,13 @@ function shown(text: string): string {
 }
 
 /** Throws `CopyRefused`. */
-async function openSource(storage: Storage): Promise<CopySource> {
+function openSource(storage: Storage): CopySource | Promise<CopySource> {
   if (storage.backend === "sqlite") return openFile(storage.path);
   return openPlace(storage.url.reveal(), { isCreating: false });
 }
 
 /** Throws `CopyRefused`. */
-async function openTarget(storage: Storage): Promise<CopyTarget> {
+function openTarget(storage: Storage): CopyTarget | Promise<CopyTarget> {
   if (storage.backend === "sqlite") return openNewFile(storage.path);
   return openPlace(storage.url.reveal(), { isCreating: true });
 }

@@ -20,8 +20,6 @@ export interface AdminServices {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly peppers: Peppers;
-  /** The retention of audit entries. */
-  readonly auditKeptMs: number;
   /** The current configuration, which a reload changes. */
   readonly platform: () => Platform;
   /** The processes of this gateway; empty if none is running. */

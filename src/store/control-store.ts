@@ -19,8 +19,8 @@ export interface ControlStore {
   change<Result>(work: (transaction: ControlTransaction) => Promise<Result>): Promise<Result>;
   /** Reads the whole audit in pages and checks the chain. */
   verifyAudit(signal: AbortSignal, expected?: AuditExpectation): Promise<AuditVerdict>;
-  /** The end of the audit, without reading all of it, and whether it still contains `known`. */
-  auditEnd(known?: AuditLink): Promise<AuditEnd>;
+  /** The ends of the audit, without reading all of it, and whether it still contains `known`. */
+  auditEnds(known?: AuditLink): Promise<AuditEnds>;
   /** Counts what is live at a time, by the pepper that protects it. */
   pepperUse(now: number): Promise<PepperUse>;
   /** Removes at most `limit` rows of each table older than the given times; returns how many. */
@@ -29,7 +29,6 @@ export interface ControlStore {
 
 /** Times in milliseconds since the epoch; rows that ended or were written earlier are removed. */
 export interface ControlRetention {
-  readonly now: number;
   /** Removes entries from the beginning of the chain; the rest can still be verified. */
   readonly audit: number;
   /** Revoked keys and ended secrets. */
@@ -234,28 +233,26 @@ export interface StoredReply {
 export interface PepperUse {
   readonly secrets: ReadonlyMap<string, number>;
   readonly tokens: ReadonlyMap<string, number>;
-  readonly auditEntries: ReadonlyMap<string, number>;
   /** Answers kept for replay since before the newest pepper. */
   readonly keptAnswers: number;
   /** When the newest pepper came into use; undefined: it is the only one so far. */
   readonly firstSince: number | undefined;
 }
 
-export interface AuditEnd {
-  /** Undefined when this installation did not write it. */
-  readonly end: AuditLink | undefined;
-  /** Whether the audit contains the known link; true when none was given. */
+export interface AuditEnds {
+  /** The sequence of the first kept entry; 1 without entries. */
+  readonly first: number;
+  readonly last: AuditLink;
+  /** Whether the audit contains the known link, or removed it by retention; true when none was given. */
   readonly hasKnown: boolean;
 }
 
 /** Evidence about the audit that was kept elsewhere. */
 export interface AuditExpectation {
-  /** A kept entry, or the last removed one, must have this digest. */
+  /** A kept entry must have this digest. */
   readonly digest?: string | undefined;
   /** The entry that must have the digest. */
   readonly sequence?: number | undefined;
-  /** When set, entries removed before their retention ended at this time are a problem. */
-  readonly now?: number | undefined;
 }
 
 export interface AuditVerdict {
@@ -264,19 +261,11 @@ export interface AuditVerdict {
   /** Digest of the last entry; kept elsewhere, it reveals a database restored to an older state. */
   readonly lastDigest: string;
   readonly problem: AuditProblem | undefined;
-  /** The removal at the start of an intact chain; undefined: none, or its time was not recorded. */
-  readonly removal: AuditRemoval | undefined;
+  /** The first kept entry: retention has removed those before it. */
+  readonly first: { readonly sequence: number; readonly at: number } | undefined;
 }
 
 export interface AuditProblem {
   readonly sequence: number;
   readonly what: string;
-}
-
-export interface AuditRemoval {
-  /** When the last removed entry was written. */
-  readonly at: number;
-  readonly removedAt: number;
-  /** The retention at the time of the removal. */
-  readonly keptMs: number;
 }

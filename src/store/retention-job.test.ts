@@ -72,7 +72,6 @@ test("each kind of data has its own age; access ends now and replies after a day
       days: now - settings.daysMs,
     },
     {
-      now,
       audit: now - settings.auditMs,
       keys: now - settings.revokedKeysMs,
       access: now,

@@ -95,7 +95,6 @@ function usageLimits(settings: RetentionSettings, now: number): UsageRetention {
 
 function controlLimits(settings: RetentionSettings, now: number): ControlRetention {
   return {
-    now,
     audit: now - settings.auditMs,
     keys: now - settings.revokedKeysMs,
     access: now,

@@ -29,7 +29,7 @@ export function auditContract(create: () => ControlStore | Promise<ControlStore>
         entries: 0,
         lastDigest: firstDigest,
         problem: undefined,
-        removal: undefined,
+        first: undefined,
       });
     });
 
@@ -65,7 +65,7 @@ export function auditContract(create: () => ControlStore | Promise<ControlStore>
         entries: 3,
         lastDigest: previousDigest,
         problem: undefined,
-        removal: undefined,
+        first: { sequence: 1, at: 1_000 },
       });
     });
 

@@ -2,8 +2,6 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import pg from "pg";
-import { Peppers } from "../../src/domain/keys/peppers.ts";
-import { Secret } from "../../src/domain/keys/secret.ts";
 import { copiedTables, leftTables } from "../../src/store/repositories/copy-database.ts";
 import { schema } from "../../src/store/sqlite/schema.ts";
 import { fillDatabase, fullSize } from "../support/full-database.ts";
@@ -124,7 +122,7 @@ async function makeFullDatabase(folder: ProcessFolder): Promise<string> {
   await offline(folder, "applications", "create", "search", ...place);
   const issued = ["keys", "create", "--application", "search", "--plan", "pilot"];
   const { output } = await offline(folder, ...issued);
-  await fillDatabase(folder.databasePath, new Peppers(new Secret(pepper), []));
+  await fillDatabase(folder.databasePath);
   return output.trim();
 }
 

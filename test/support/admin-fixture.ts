@@ -76,7 +76,7 @@ export function requestOf(request: FixtureRequest): OperationRequest {
 /** The operations of the control plane on an in-memory database, with a stopped clock. */
 export class AdminFixture implements AsyncDisposable {
   readonly clock = new ManualClock();
-  readonly stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
+  readonly stores = openStores(":memory:", this.clock);
   readonly lastUses = new Map<string, number>();
   readonly refusals: Refusal[] = [];
   processes: readonly ProcessStatus[] = [];
@@ -100,7 +100,6 @@ export class AdminFixture implements AsyncDisposable {
     clock: this.clock,
     random: (target) => crypto.getRandomValues(target),
     peppers: testPeppers(),
-    auditKeptMs: 3650 * 86_400_000,
     platform: () => this.platform,
     processes: () => this.processes,
     lastUse: (publicId) => this.lastUses.get(publicId),

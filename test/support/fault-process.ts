@@ -6,7 +6,6 @@ import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { createKeysOfAccounts } from "./process-key.ts";
 import { startServing, type ServingProcess } from "./sluice-process.ts";
-import { testPeppers } from "./test-peppers.ts";
 
 /** A gateway in a process of its own, to measure its memory, and a key to call it. */
 export interface FaultProcess extends AsyncDisposable {
@@ -75,8 +74,7 @@ export async function startFaultProcess(
     async stopAndReadRows() {
       serving.signal("SIGTERM");
       await serving.exited;
-      const peppers = testPeppers();
-      const { reports, connection } = openStores(database, systemClock, { peppers });
+      const { reports, connection } = openStores(database, systemClock);
       await using _ = connection;
       const rows: UsageRecord[] = [];
       let after: string | undefined;

@@ -1,6 +1,5 @@
 import { sql } from "kysely";
 import { systemClock } from "../../src/domain/clock.ts";
-import type { Peppers } from "../../src/domain/keys/peppers.ts";
 import type { ControlTransaction } from "../../src/store/control-store.ts";
 import { openStores, type SqliteStores } from "../../src/store/sqlite/open-stores.ts";
 import {
@@ -17,8 +16,8 @@ import { midnight, randomOf, randomRecords, recordOf } from "../contracts/usage-
 export const fullSize = { keys: 1_500, calls: 12_000, replies: 300 } as const;
 
 /** Fills every table of a database with what gateways write over some weeks. */
-export async function fillDatabase(path: string, peppers: Peppers): Promise<void> {
-  const stores = openStores(path, systemClock, { peppers });
+export async function fillDatabase(path: string): Promise<void> {
+  const stores = openStores(path, systemClock);
   await using _ = stores.connection;
   await stores.control.change(addEntities);
   await addUsage(stores);

@@ -1,12 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe } from "bun:test";
-import { AuditSeals } from "../../src/domain/audit/audit-seals.ts";
 import {
   PostgresConnection,
   type PostgresOptions,
 } from "../../src/store/postgres/connection/connection.ts";
 import { postgresPrograms, type PostgresServer, startPostgres } from "./postgres-server.ts";
 import { testWhere } from "./requirement.ts";
-import { testPeppers } from "./test-peppers.ts";
 
 /** A server for the tests of a file. */
 export interface PostgresDatabases {
@@ -27,7 +25,6 @@ export function describeWithPostgres(define: (databases: PostgresDatabases) => v
     return;
   }
   describe("PostgreSQL", () => {
-    const seals = new AuditSeals(testPeppers());
     const connections: PostgresConnection[] = [];
     let started: PostgresServer | undefined;
 
@@ -52,7 +49,7 @@ export function describeWithPostgres(define: (databases: PostgresDatabases) => v
       },
       async connect(options = {}) {
         const url = options.url ?? (await server().createDatabase());
-        const connection = new PostgresConnection({ seals, ...patient, ...options, url });
+        const connection = new PostgresConnection({ ...patient, ...options, url });
         connections.push(connection);
         return connection;
       },

@@ -47,7 +47,7 @@ export async function createKeysOfAccounts(
   const { config } = parsed;
   const random = (target: Uint8Array): Uint8Array => crypto.getRandomValues(target);
   const owner = new Installation(config, { random, clock });
-  const stores = openDatabaseStores(config.storage, clock, { owner, peppers: owner.peppers });
+  const stores = openDatabaseStores(config.storage, clock, { owner });
   await using _ = { [Symbol.asyncDispose]: () => stores.connection.close() };
   const services = {
     store: stores.control,

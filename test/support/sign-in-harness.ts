@@ -20,7 +20,6 @@ import { SqlControlStore } from "../../src/store/repositories/control-store.ts";
 import { requestOf, type FixtureRequest } from "./admin-fixture.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { bodyLimitsOf } from "./body-limits.ts";
-import { AuditSeals } from "../../src/domain/audit/audit-seals.ts";
 import { testPeppers } from "./test-peppers.ts";
 
 export const testPassword = "nine purple lamps hum";
@@ -43,7 +42,6 @@ export class SignInHarness implements AsyncDisposable {
   readonly connection = new SqliteConnection({
     path: ":memory:",
     busyTimeoutMs: 100,
-    seals: new AuditSeals(testPeppers()),
   });
   readonly store: SqlControlStore;
   readonly passwords = cheapPasswords();

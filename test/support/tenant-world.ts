@@ -61,7 +61,7 @@ export class TenantWorld implements AsyncDisposable {
   /** Tokens reported by upstreams beyond what a call could have used, by account. */
   readonly lies: number[];
   readonly #options: WorldOptions;
-  readonly #stores = openStores(":memory:", this.clock, { peppers: testPeppers() });
+  readonly #stores = openStores(":memory:", this.clock);
   readonly #applications: Application[] = [];
   readonly #keys: Key[][] = [];
   #limits: MemoryLimitStore;

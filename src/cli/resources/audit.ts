@@ -60,23 +60,14 @@ function isIntact(verdict: ReplyRecord): boolean {
 }
 
 function notesOn(verdict: ReplyRecord): readonly string[] {
-  const removed = readPart(verdict, "removed");
+  const first = readPart(verdict, "first");
   const digest = "Store the digest elsewhere, for --expect: it detects an older copy.";
   return [
-    ...(removed === undefined ? [] : [describeRemoved(removed)]),
+    ...(first === undefined || first["sequence"] === 1
+      ? []
+      : [`The first kept entry is ${cellOf(first, "sequence")}, of ${cellOf(first, "at")}.`]),
     ...(isIntact(verdict) ? [digest] : []),
   ];
-}
-
-/** Describes removed entries, and says if retention was shorter than it is now. */
-function describeRemoved(removed: ReplyRecord): string {
-  const { kept_hours: kept, configured_hours: configured } = removed;
-  const days = (hours: unknown): string => `${Number((Number(hours) / 24).toFixed(1))} days`;
-  const line =
-    `Retention removed the entries until ${cellOf(removed, "until")}, at ` +
-    `${cellOf(removed, "at")}, when it was ${days(kept)}`;
-  const isShorter = Number(kept) < Number(configured);
-  return isShorter ? `${line}, less than the ${days(configured)} configured.` : `${line}.`;
 }
 
 function describeVerdict(verdict: ReplyRecord): string {

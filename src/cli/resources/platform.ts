@@ -54,13 +54,7 @@ export const peppers: ResourceSpec = {
     {
       name: "list",
       operation: "listPeppers",
-      columns: [
-        "pepper",
-        "role",
-        "secrets",
-        "tokens",
-        { title: "AUDIT SEALS", of: "audit_entries" },
-      ],
+      columns: ["pepper", "role", "secrets", "tokens"],
       notes: (_, answer) =>
         readRecords(answer, "data").flatMap((pepper) => adviceOn(pepper, answer)),
       examples: ["peppers list", "peppers list --offline --config sluice.yaml"],

@@ -20,7 +20,7 @@ export interface OpenServices extends AsyncDisposable {
 export async function openServices(config: Config, io: CommandIo): Promise<OpenServices> {
   const owner = new Installation(config, io);
   const { peppers } = owner;
-  const stores = openDatabaseStores(config.storage, io.clock, { owner, peppers });
+  const stores = openDatabaseStores(config.storage, io.clock, { owner });
   const { connection } = stores;
   try {
     await connection.open();
@@ -53,7 +53,6 @@ function createServices({ stores, config, peppers, io }: ServiceParts): LocalSer
     clock,
     random,
     peppers,
-    auditKeptMs: config.retention.auditMs,
     platform: () => platformOf(config),
     processes: () => [],
     lastUse: () => undefined,

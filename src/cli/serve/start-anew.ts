@@ -2,7 +2,6 @@ import type { Config } from "../../config/config.ts";
 import { Installation } from "../../store/installation/installation.ts";
 import { lockFolder, type FolderLock } from "../../ledger/spool/folder-lock.ts";
 import type { DatabaseFacts } from "../../store/installation.ts";
-import { AuditEnds } from "../../store/repositories/audit/audit-ends.ts";
 import { forgetPepper, inspectFile } from "../../store/sqlite/connection/open-database.ts";
 import { openStores } from "../../store/sqlite/open-stores.ts";
 import { CommandError, type CommandIo } from "../command.ts";
@@ -25,12 +24,10 @@ export async function startAnew(config: Config, io: CommandIo): Promise<void> {
   const report = (line: string): void => io.report(`--init: ${line}`);
   if (isOther) report(`${describe(facts)} ${putAside(installation, io)}`);
   installation.keepPepper();
-  const { connection } = openStores(path, io.clock, { peppers: installation.peppers });
+  const { connection } = openStores(path, io.clock);
   await using _ = connection;
   await connection.use(forgetPepper);
   if (!hasWrongPepper) return;
-  await connection.change((queries) => new AuditEnds(queries, connection.seals).sealAll());
-  report("the audit is sealed as it is: earlier changes can no longer be detected.");
   const keys = facts.hasSecrets
     ? " None of its API keys works any more: rotate each (`keys rotate`)."
     : "";

@@ -149,7 +149,7 @@ const pepper = z
   .transform((value) => new Secret(value));
 
 const peppersAbout =
-  "Secrets, of at least 32 characters, for the digests of API keys and the seals of the " +
+  "Secrets, of at least 32 characters, for the digests of API keys and the checkpoints of the " +
   "audit. The first one makes new digests and all verify existing ones: to rotate, put a new " +
   "one first. By default one is generated and kept in `data_dir`.";
 

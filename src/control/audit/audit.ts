@@ -1,6 +1,6 @@
 import { readCheckpoint } from "../../domain/audit/audit-checkpoint.ts";
-import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { AuditRecord } from "../../domain/audit/audit.ts";
+import type { Peppers } from "../../domain/keys/peppers.ts";
 import {
   auditEntrySchema,
   auditQuerySchema,
@@ -14,7 +14,7 @@ import { invalidField } from "../operation/field-error.ts";
 import { emptyList, listAnswer, pageRequest } from "../operation/list-page.ts";
 import type { Operation } from "../operation/operation.ts";
 import { permissions } from "../operation/permissions.ts";
-import type { AuditExpectation, AuditRemoval } from "../../store/control-store.ts";
+import type { AuditExpectation } from "../../store/control-store.ts";
 import { listScope, requireUnbound } from "../operation/scope.ts";
 import type { AdminServices } from "../services.ts";
 import { readTime } from "../values/time-range.ts";
@@ -56,7 +56,7 @@ function listAudit({ store, clock }: AdminServices): Operation {
   });
 }
 
-function verifyAudit({ store, clock, peppers, auditKeptMs }: AdminServices): Operation {
+function verifyAudit({ store, peppers }: AdminServices): Operation {
   return defineOperation({
     id: "verifyAudit",
     method: "GET",
@@ -69,15 +69,17 @@ function verifyAudit({ store, clock, peppers, auditKeptMs }: AdminServices): Ope
     answer: auditVerdictSchema,
     async run({ call, query }) {
       requireUnbound(call.principal);
-      const expected = readExpected(query, new AuditSeals(peppers));
-      const verdict = await store.verifyAudit(call.signal, { ...expected, now: clock.now() });
-      const { isIntact, entries, lastDigest, problem, removal } = verdict;
+      const expected = readExpected(query, peppers);
+      const { isIntact, entries, lastDigest, problem, first } = await store.verifyAudit(
+        call.signal,
+        expected,
+      );
       return {
         is_intact: isIntact,
         entries,
         last_digest: lastDigest,
         problem: problem ?? null,
-        removed: removal === undefined ? null : viewRemoval(removal, auditKeptMs),
+        first: first === undefined ? null : { sequence: first.sequence, at: timeText(first.at) },
       };
     },
   });
@@ -88,24 +90,13 @@ interface ExpectedTexts {
   readonly checkpoint?: string | undefined;
 }
 
-function readExpected({ expect, checkpoint }: ExpectedTexts, seals: AuditSeals): AuditExpectation {
+function readExpected({ expect, checkpoint }: ExpectedTexts, peppers: Peppers): AuditExpectation {
   if (checkpoint === undefined) return { digest: expect };
   if (expect !== undefined) throw invalidField("expect", "send it or a checkpoint, not both");
-  const known = readCheckpoint(checkpoint, seals);
+  const known = readCheckpoint(checkpoint, peppers);
   if (known !== undefined) return known;
   const problem = "this installation did not write it, or its pepper of that time is gone";
   throw invalidField("checkpoint", problem);
-}
-
-const hourMs = 3_600_000;
-
-function viewRemoval({ at, removedAt, keptMs }: AuditRemoval, configuredMs: number) {
-  return {
-    until: timeText(at),
-    at: timeText(removedAt),
-    kept_hours: keptMs / hourMs,
-    configured_hours: configuredMs / hourMs,
-  };
 }
 
 function viewEntry(entry: AuditRecord): AuditEntryView {

@@ -54,15 +54,10 @@ export const auditVerdictSchema = z
     is_intact: z.boolean(),
     entries: z.int(),
     last_digest: z.string().describe("Store it elsewhere, for `expect`."),
-    removed: z
-      .object({
-        until: timeSchema.describe("When the last removed entry was written."),
-        at: timeSchema.describe("When it was removed."),
-        kept_hours: z.number().describe("The retention at that time."),
-        configured_hours: z.number().describe("The current `retention.audit`."),
-      })
+    first: z
+      .object({ sequence: z.int(), at: timeSchema })
       .nullable()
-      .describe("What retention removed from the beginning of the chain."),
+      .describe("The first kept entry: retention has removed those before it."),
     problem: z.object({ sequence: z.int(), what: z.string() }).nullable(),
   })
   .meta({ id: "AuditVerdict" });

@@ -11,12 +11,6 @@ export const pepperSchema = z
       ),
     secrets: z.int().describe("Live secrets of API keys with a digest under it."),
     tokens: z.int().describe("Live management tokens with a digest under it."),
-    audit_entries: z
-      .int()
-      .describe(
-        "Audit entries sealed under it. They no longer need it, because the end of the chain " +
-          "is sealed again.",
-      ),
   })
   .meta({ id: "PepperUse" });
 export type PepperView = z.infer<typeof pepperSchema>;

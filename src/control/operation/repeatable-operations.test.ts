@@ -47,7 +47,7 @@ test("equal requests wait for the running one and begin no transaction", async (
       return control.change(work);
     },
     verifyAudit: (signal) => control.verifyAudit(signal),
-    auditEnd: (known) => control.auditEnd(known),
+    auditEnds: (known) => control.auditEnds(known),
     pepperUse: (now) => control.pepperUse(now),
     prune: (limits, limit) => control.prune(limits, limit),
   };

@@ -40,7 +40,7 @@ export function pepperOperations({ store, peppers, clock }: AdminServices): read
 
 /** Configured peppers in order, then others that are still in use. */
 function marksOf({ all }: Peppers, use: PepperUse): readonly string[] {
-  const used = [...use.secrets.keys(), ...use.tokens.keys(), ...use.auditEntries.keys()];
+  const used = [...use.secrets.keys(), ...use.tokens.keys()];
   return [...new Set([...all.map(({ mark }) => mark), ...used])].filter((mark) => mark !== "");
 }
 
@@ -52,6 +52,5 @@ function viewPepper(mark: string, peppers: Peppers, use: PepperUse): PepperView 
     role,
     secrets: use.secrets.get(mark) ?? 0,
     tokens: use.tokens.get(mark) ?? 0,
-    audit_entries: use.auditEntries.get(mark) ?? 0,
   };
 }

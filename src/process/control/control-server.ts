@@ -221,7 +221,7 @@ export class ControlServer implements AsyncDisposable {
 
   #createServices(): AdminServices {
     const { control: store, reports, usage, lastUse } = this.storage;
-    const { clock, randomBytes, processes, config } = this.#options;
+    const { clock, randomBytes, processes } = this.#options;
     return {
       store,
       reports,
@@ -230,7 +230,6 @@ export class ControlServer implements AsyncDisposable {
       clock,
       random: randomBytes,
       peppers: this.installation.peppers,
-      auditKeptMs: config.retention.auditMs,
       platform: () => platformOf(this.#config),
       processes,
       lastUse: (publicId) => lastUse.of(publicId),

@@ -1,11 +1,9 @@
 import type { Config } from "../../config/config.ts";
-import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Peppers } from "../../domain/keys/peppers.ts";
 import { Ingest } from "../../ledger/ingest/ingest.ts";
 import { DigestRenewal, LastUse } from "../../keys/last-use.ts";
-import { AuditCheckpointJob } from "../../store/audit-checkpoint-job.ts";
-import { openCheckpointFile } from "../../store/checkpoint-file.ts";
+import { AuditCheckpoints, openCheckpointFile } from "../../store/audit-checkpoints.ts";
 import type { ControlStore } from "../../store/control-store.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../store/errors.ts";
 import type { DatabaseOwner } from "../../store/installation.ts";
@@ -166,12 +164,12 @@ function createRetention(
 function createCheckpoints(
   { settings, clock, owner, telemetry }: StorageOptions,
   store: ControlStore,
-): AuditCheckpointJob {
+): AuditCheckpoints {
   const { checkpointIntervalMs: intervalMs, checkpointFile: path } = settings().audit;
   const { storage: events } = telemetry;
-  return new AuditCheckpointJob({
+  return new AuditCheckpoints({
     store,
-    seals: new AuditSeals(owner.peppers),
+    peppers: owner.peppers,
     clock,
     intervalMs,
     file: path === undefined ? undefined : openCheckpointFile(path),
@@ -189,7 +187,6 @@ function openStores(
   const { storage: events } = telemetry;
   return openDatabaseStores(settings().storage, clock, {
     owner,
-    peppers: owner.peppers,
     onTrouble(what, error) {
       // An error that ends the start is reported once, by the caller.
       if (isOpen() || !(error instanceof UnusableDatabase)) events.databaseFailed(what, error);

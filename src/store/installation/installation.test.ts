@@ -129,7 +129,7 @@ test(
   "a start that was interrupted at any step is followed by one that succeeds",
   withBench(async (bench) => {
     // The database has its tables, but the directory is empty.
-    (await openDatabase(bench.databasePath, { busyTimeoutMs: 10, isCreating: true })).close();
+    openDatabase(bench.databasePath, { busyTimeoutMs: 10, isCreating: true }).close();
     await bench.open();
     // The database has everything but the row.
     using database = new Database(bench.databasePath);

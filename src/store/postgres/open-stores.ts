@@ -1,6 +1,4 @@
-import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { Peppers } from "../../domain/keys/peppers.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
@@ -15,16 +13,14 @@ export interface StoreOptions extends Pick<
   PostgresOptions,
   "owner" | "onTrouble" | "onRecovered" | "poolSize"
 > {
-  readonly peppers: Peppers;
   /** Called for calls that came too late to be stored. */
   readonly onDropped?: (dropped: DroppedRows) => void;
 }
 
 /** All stores of a database, on one pool that connects on first use. */
-export function openStores(url: string, clock: Clock, options: StoreOptions) {
-  const { onDropped, peppers, ...ofConnection } = options;
-  const seals = new AuditSeals(peppers);
-  const connection = new PostgresConnection({ url, clock, seals, ...ofConnection });
+export function openStores(url: string, clock: Clock, options: StoreOptions = {}) {
+  const { onDropped, ...ofConnection } = options;
+  const connection = new PostgresConnection({ url, clock, ...ofConnection });
   const usage = connection.inLane("usage");
   return {
     connection,

@@ -163,33 +163,12 @@ const audit = `
     before_fields ${text},
     after_fields ${text},
     previous_digest ${text} NOT NULL,
-    digest ${text} NOT NULL,
-    pepper ${text},
-    seal ${text}
+    digest ${text} NOT NULL
   );
   CREATE INDEX audit_by_account ON audit (account_id, sequence);
   CREATE INDEX audit_by_subject ON audit (subject_id, sequence);
   CREATE INDEX audit_by_actor ON audit (actor_id, sequence);
   CREATE INDEX audit_by_action ON audit (action, sequence);
-
-  CREATE TABLE audit_anchor (
-    sequence bigint NOT NULL,
-    digest ${text} NOT NULL,
-    at bigint,
-    removed_at bigint,
-    kept_ms bigint,
-    pepper ${text},
-    seal ${text}
-  );
-
-  CREATE TABLE audit_head (
-    place smallint PRIMARY KEY CHECK (place = 1),
-    sequence bigint NOT NULL,
-    digest ${text} NOT NULL,
-    plain_until bigint NOT NULL,
-    pepper ${text} NOT NULL,
-    seal ${text} NOT NULL
-  );
 
   CREATE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'the audit is append-only'; END $$;
@@ -197,9 +176,7 @@ const audit = `
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
   CREATE FUNCTION refuse_audit_cut() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      IF EXISTS (SELECT 1 FROM audit_anchor WHERE audit_anchor.sequence >= old.sequence) THEN
-        RETURN old;
-      END IF;
+      IF old.sequence < (SELECT max(sequence) FROM audit) THEN RETURN old; END IF;
       RAISE EXCEPTION 'the audit is append-only';
     END $$;
   CREATE TRIGGER audit_is_never_cut BEFORE DELETE ON audit

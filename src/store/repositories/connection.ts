@@ -1,10 +1,7 @@
-import type { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Queries } from "./tables.ts";
 
 /** What a SQL dialect provides to the repositories: transactions, one at a time. */
 export interface SqlConnection {
-  /** The seals of the audit. Throws when there are none. */
-  readonly seals: AuditSeals;
   /**
    * Reads one consistent state of the data, in any number of steps. Throws `StorageUnavailable`.
    */

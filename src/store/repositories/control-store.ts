@@ -1,6 +1,6 @@
 import type { AuditLink } from "../../domain/audit/audit-checkpoint.ts";
 import type {
-  AuditEnd,
+  AuditEnds,
   AuditExpectation,
   AuditVerdict,
   ControlRetention,
@@ -9,9 +9,7 @@ import type {
   ControlView,
   PepperUse,
 } from "../control-store.ts";
-import { AuditEnds } from "./audit/audit-ends.ts";
-import { AuditLog } from "./audit/audit-log.ts";
-import { verifyAudit } from "./audit/verify-audit.ts";
+import { AuditLog, findAuditEnds, verifyAudit } from "./audit.ts";
 import type { SqlConnection } from "./connection.ts";
 import { Accounts } from "./control/accounts.ts";
 import { Applications } from "./control/applications.ts";
@@ -45,9 +43,8 @@ export class SqlControlStore implements ControlStore {
     return verifyAudit(this.#connection, signal, expected);
   }
 
-  auditEnd(known?: AuditLink): Promise<AuditEnd> {
-    const { seals } = this.#connection;
-    return this.#connection.read((queries) => new AuditEnds(queries, seals).find(known));
+  auditEnds(known?: AuditLink): Promise<AuditEnds> {
+    return this.#connection.read((queries) => findAuditEnds(queries, known));
   }
 
   pepperUse(now: number): Promise<PepperUse> {
@@ -67,7 +64,7 @@ export class SqlControlStore implements ControlStore {
       users: new Users(queries),
       sessions: new Sessions(queries),
       tokens: new Tokens(queries),
-      audit: new AuditLog(queries, () => this.#connection.seals),
+      audit: new AuditLog(queries),
       replies: new Replies(queries),
     };
   }

@@ -62,8 +62,6 @@ const emptyTables: readonly CopiedTable[] = [
   table("usage", "started_at", "id"),
   table("usage_groups"),
   table("usage_sums", "grain", "at", "group_id"),
-  table("audit_anchor", "sequence"),
-  table("audit_head", "place"),
   table("installation", "place"),
 ];
 

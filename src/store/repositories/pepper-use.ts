@@ -25,11 +25,6 @@ export async function countPepperUse(queries: Queries, now: number): Promise<Pep
     .select((eb) => ["pepper", eb.fn.countAll<number>().as("rows")])
     .groupBy("pepper")
     .execute();
-  const auditEntries = await queries
-    .selectFrom("audit")
-    .select((eb) => ["pepper", eb.fn.countAll<number>().as("rows")])
-    .groupBy("pepper")
-    .execute();
   const replies = await queries
     .selectFrom("replies")
     .select((eb) => eb.fn.countAll<number>().as("rows"))
@@ -43,7 +38,6 @@ export async function countPepperUse(queries: Queries, now: number): Promise<Pep
   return {
     secrets: byPepper(secrets),
     tokens: byPepper(tokens),
-    auditEntries: byPepper(auditEntries),
     keptAnswers: replies.rows + callReplies.rows,
     firstSince: since,
   };

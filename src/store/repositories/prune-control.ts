@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { ControlRetention } from "../control-store.ts";
-import { pruneAudit } from "./audit/prune-audit.ts";
+import { pruneAudit } from "./audit.ts";
 import type { SqlConnection } from "./connection.ts";
 import type { Queries } from "./tables.ts";
 
@@ -34,7 +34,7 @@ export async function pruneControl(
     removed += Number(numAffectedRows);
   }
   await connection.change(pruneRemovals);
-  return removed + (await pruneAudit(connection, limits, limit));
+  return removed + (await pruneAudit(connection, limits.audit, limit));
 }
 
 async function pruneRemovals(queries: Queries): Promise<void> {

@@ -27,8 +27,6 @@ export interface Tables {
   managementTokens: TokenRow;
   replies: ReplyRow;
   audit: AuditRow;
-  auditHead: AuditHeadRow;
-  auditAnchor: AuditAnchorRow;
   installation: InstallationRow;
   callReplies: CallReplyRow;
   callClaims: CallClaimRow;
@@ -208,29 +206,6 @@ export interface AuditRow {
   afterFields: string | null;
   previousDigest: string;
   digest: string;
-  /** Mark of the seal's pepper; both are absent in entries of versions without seals. */
-  pepper: string | null;
-  seal: string | null;
-}
-
-/** At most one row; `place` is 1. */
-export interface AuditHeadRow {
-  place: number;
-  sequence: number;
-  digest: string;
-  plainUntil: number;
-  pepper: string;
-  seal: string;
-}
-
-export interface AuditAnchorRow {
-  sequence: number;
-  digest: string;
-  at: number | null;
-  removedAt: number | null;
-  keptMs: number | null;
-  pepper: string | null;
-  seal: string | null;
 }
 
 /** At most one row; `place` is 1. */

@@ -3,8 +3,6 @@ import { keyStoreContract } from "../../../test/contracts/key-store-contract.ts"
 import { SqliteConnection } from "./connection/connection.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
-import { testPeppers } from "../../../test/support/test-peppers.ts";
-import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 
 controlStoreContract("SQLite", () => new SqlControlStore(connect()));
 
@@ -17,6 +15,5 @@ keyStoreContract("SQLite", (clock) => {
 });
 
 function connect(): SqliteConnection {
-  const seals = new AuditSeals(testPeppers());
-  return new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
+  return new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
 }

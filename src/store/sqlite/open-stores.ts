@@ -1,7 +1,5 @@
 import { sql } from "kysely";
-import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { Clock } from "../../domain/clock.ts";
-import type { Peppers } from "../../domain/keys/peppers.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqlReplyStore } from "../repositories/reply-store.ts";
@@ -21,7 +19,6 @@ export interface SqliteStores {
 }
 
 export interface StoreOptions extends Pick<SqliteOptions, "owner" | "onTrouble" | "onRecovered"> {
-  readonly peppers: Peppers;
   /** Called for calls that came too late to be stored. */
   readonly onDropped?: (dropped: DroppedRows) => void;
 }
@@ -30,10 +27,9 @@ export interface StoreOptions extends Pick<SqliteOptions, "owner" | "onTrouble" 
 const busyTimeoutMs = 10;
 
 /** All stores of a database, on one connection that opens on first use. */
-export function openStores(path: string, clock: Clock, options: StoreOptions): SqliteStores {
-  const { onDropped, peppers, ...ofConnection } = options;
-  const seals = new AuditSeals(peppers);
-  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, seals, ...ofConnection });
+export function openStores(path: string, clock: Clock, options: StoreOptions = {}): SqliteStores {
+  const { onDropped, ...ofConnection } = options;
+  const connection = new SqliteConnection({ path, busyTimeoutMs, clock, ...ofConnection });
   return {
     connection,
     control: new SqlControlStore(connection),

@@ -7,8 +7,6 @@ import {
   secretOf,
 } from "../../../test/contracts/control-fixtures.ts";
 import { recordOf } from "../../../test/contracts/usage-fixtures.ts";
-import { testPeppers } from "../../../test/support/test-peppers.ts";
-import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { SqlKeyStore } from "../repositories/key-store.ts";
 import { SqliteConnection } from "./connection/connection.ts";
@@ -16,8 +14,7 @@ import { SqlUsageStore } from "../repositories/usage/usage-store.ts";
 import { isFaultOfData } from "./connection/sqlite-trouble.ts";
 
 test("a repeated statement is prepared once, with any other statements in between", async () => {
-  const seals = new AuditSeals(testPeppers());
-  await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
+  await using connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   const control = new SqlControlStore(connection);
   const ring = new SqlKeyStore(connection, { now: () => 1 });
   const usage = new SqlUsageStore(connection, { isFaultOfData });

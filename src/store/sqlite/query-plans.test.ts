@@ -6,8 +6,6 @@ import {
   secretOf,
 } from "../../../test/contracts/control-fixtures.ts";
 import { plansOf } from "../../../test/support/query-plans.ts";
-import { testPeppers } from "../../../test/support/test-peppers.ts";
-import { AuditSeals } from "../../domain/audit/audit-seals.ts";
 import type { AuditFilter, ControlView, KeyFilter } from "../control-store.ts";
 import { SqlControlStore } from "../repositories/control-store.ts";
 import { encodeCursor, encodeSequence } from "../repositories/cursor.ts";
@@ -16,8 +14,7 @@ import { SqliteConnection } from "./connection/connection.ts";
 
 /** The cost of a list must depend on its page, not on the number of rows. */
 describe("plans of queries", () => {
-  const seals = new AuditSeals(testPeppers());
-  const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10, seals });
+  const connection = new SqliteConnection({ path: ":memory:", busyTimeoutMs: 10 });
   const store = new SqlControlStore(connection);
 
   beforeAll(() => fill(store));

@@ -170,41 +170,18 @@ const audit = `
     before_fields TEXT,
     after_fields TEXT,
     previous_digest TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    pepper TEXT,
-    seal TEXT
+    digest TEXT NOT NULL
   ) STRICT;
   CREATE INDEX audit_by_account ON audit (account_id, sequence);
   CREATE INDEX audit_by_subject ON audit (subject_id, sequence);
   CREATE INDEX audit_by_actor ON audit (actor_id, sequence);
   CREATE INDEX audit_by_action ON audit (action, sequence);
 
-  -- Where the chain begins: entries up to here were removed when their time was over.
-  CREATE TABLE audit_anchor (
-    sequence INTEGER NOT NULL,
-    digest TEXT NOT NULL,
-    -- Of the last entry that was removed: its time, when it was removed, and how long entries were kept.
-    at INTEGER,
-    removed_at INTEGER,
-    kept_ms INTEGER,
-    pepper TEXT,
-    seal TEXT
-  ) STRICT;
-
-  -- Where the chain ends, and up to which entry none has a seal.
-  CREATE TABLE audit_head (
-    place INTEGER PRIMARY KEY CHECK (place = 1),
-    sequence INTEGER NOT NULL,
-    digest TEXT NOT NULL,
-    plain_until INTEGER NOT NULL,
-    pepper TEXT NOT NULL,
-    seal TEXT NOT NULL
-  ) STRICT;
-
   CREATE TRIGGER audit_is_never_changed BEFORE UPDATE ON audit
     BEGIN SELECT raise(ABORT, 'the audit is append-only'); END;
+  -- Retention removes entries at the beginning. The next one continues from the last.
   CREATE TRIGGER audit_is_never_cut BEFORE DELETE ON audit
-    WHEN NOT EXISTS (SELECT 1 FROM audit_anchor WHERE audit_anchor.sequence >= old.sequence)
+    WHEN old.sequence = (SELECT max(sequence) FROM audit)
     BEGIN SELECT raise(ABORT, 'the audit is append-only'); END;
 `;
 

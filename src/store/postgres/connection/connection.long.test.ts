@@ -1,21 +1,14 @@
 import { expect, test } from "bun:test";
-import {
-  accountOf,
-  applicationOf,
-  auditEntryOf,
-  keyOf,
-} from "../../../../test/contracts/control-fixtures.ts";
+import { accountOf, applicationOf, keyOf } from "../../../../test/contracts/control-fixtures.ts";
 import { recordOf } from "../../../../test/contracts/usage-fixtures.ts";
 import { describeWithPostgres } from "../../../../test/support/postgres-databases.ts";
 import { freePort } from "../../../../test/support/free-port.ts";
-import { testPeppers } from "../../../../test/support/test-peppers.ts";
 import { OtherSchema, StorageUnavailable, WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts } from "../../installation.ts";
 import type { SqlConnection } from "../../repositories/connection.ts";
 import { SqlControlStore } from "../../repositories/control-store.ts";
 import { SqlUsageStore } from "../../repositories/usage/usage-store.ts";
 import { isFaultOfData } from "./postgres-trouble.ts";
-import { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { PostgresConnection } from "./connection.ts";
 import { sql } from "kysely";
 
@@ -154,30 +147,6 @@ describeWithPostgres((databases) => {
     expect((await untilAvailable(read))?.id).toBe("acct_a");
     expect(events[0]).toBe("cannot be reached");
     expect(events.at(-1)).toBe("recovered");
-  });
-
-  test("a pepper is replaced while another gateway writes the audit", async () => {
-    const url = await databases.server.createDatabase();
-    const running = await databases.connect({ url });
-    const store = new SqlControlStore(running);
-    await store.change((to) => to.audit.append(auditEntryOf(1)));
-    const hasAppended = Promise.withResolvers<void>();
-    const commits = Promise.withResolvers<void>();
-    const appending = store.change(async (to) => {
-      await to.audit.append(auditEntryOf(2));
-      hasAppended.resolve();
-      await commits.promise;
-    });
-    await hasAppended.promise;
-    const seals = new AuditSeals(testPeppers("next", "test"));
-    const observer = running.inLane("usage");
-    const starting = await databases.connect({ url, seals });
-    const opened = starting.open();
-    await untilOneWaits(observer);
-    commits.resolve();
-    await Promise.all([appending, opened]);
-    const verdict = await new SqlControlStore(starting).verifyAudit(new AbortController().signal);
-    expect(verdict).toMatchObject({ isIntact: true, entries: 2 });
   });
 
   test("changes read what others committed, whatever the database's default", async () => {

@@ -1,5 +1,4 @@
 import type { Client, ClientBase, PoolClient } from "pg";
-import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { nameOfDatabase } from "../../../domain/addresses/database-name.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
@@ -19,8 +18,6 @@ export interface PostgresOptions extends PoolOptions {
   /** Most transactions that wait or run. Default 1000. */
   readonly queueLimit?: number | undefined;
   readonly clock?: Pick<Clock, "monotonic"> | undefined;
-  /** Without them the audit can be neither written nor verified. */
-  readonly seals?: AuditSeals | undefined;
   /** Checks that the database is the right one. */
   readonly owner?: DatabaseOwner | undefined;
   /** Called once when the database stops working. */
@@ -63,12 +60,6 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
     this.#lanes = new LaneQueue(options.lockWaitMs ?? defaultLockWaitMs);
   }
 
-  get seals(): AuditSeals {
-    const { seals } = this.#options;
-    if (seals === undefined) throw new Error("without peppers there is no audit");
-    return seals;
-  }
-
   /** Connects now. Throws `StorageUnavailable`, which includes `UnusableDatabase`. */
   open(): Promise<void> {
     return this.#counted(() => this.#prepare());
@@ -90,11 +81,7 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
    * The same connection with changes of one lane, or of none, and with reads that wait for none.
    */
   inLane(lane: Lane | undefined): SqlConnection {
-    const seals = (): AuditSeals => this.seals;
     return {
-      get seals() {
-        return seals();
-      },
       read: (work) => this.#counted(() => this.#transact(beginRead, work)),
       change: (work) =>
         lane === undefined
@@ -169,13 +156,13 @@ export class PostgresConnection implements SqlConnection, AsyncDisposable {
 
   /** On a connection of its own, because a step of the schema may take long. */
   async #check(): Promise<void> {
-    const { owner, seals } = this.#options;
+    const { owner } = this.#options;
     let client: Client | undefined;
     try {
       client = await createClient(this.#options);
       await client.connect();
       const isCreating = !this.#wasPrepared;
-      await prepareDatabase(client, { name: this.#name, isCreating, owner, seals });
+      await prepareDatabase(client, { name: this.#name, isCreating, owner });
       this.#wasPrepared = true;
       this.#proveWorking(false);
     } catch (error) {

@@ -32,7 +32,7 @@ export async function openPlace(
     );
     await client.query(beginCopying);
     await refuseUsers(client, name);
-    await prepareDatabase(client, { name, isCreating, owner: undefined, seals: undefined });
+    await prepareDatabase(client, { name, isCreating, owner: undefined });
     refuseSource({ name, version: await readVersion(client) });
     return new ServerDatabase(name, client);
   } catch (error) {

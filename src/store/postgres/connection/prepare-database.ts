@@ -1,12 +1,9 @@
 import type { ClientBase } from "pg";
-import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { WrongDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
-import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
 import { refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
 import { claimDatabase, hasTable, readFacts } from "./installation-row.ts";
-import { beginIn, lockOf } from "./lanes.ts";
-import { inSession } from "./session.ts";
+import { beginIn } from "./lanes.ts";
 import { schema } from "../schema.ts";
 
 /** The driver takes 0 for the time-out of the connection. */
@@ -18,7 +15,6 @@ export interface PrepareSettings {
   /** Whether to create the schema in an empty database. */
   readonly isCreating: boolean;
   readonly owner: DatabaseOwner | undefined;
-  readonly seals: AuditSeals | undefined;
 }
 
 /**
@@ -30,7 +26,7 @@ export async function prepareDatabase(
   client: ClientBase,
   settings: PrepareSettings,
 ): Promise<void> {
-  const { name, isCreating, owner, seals } = settings;
+  const { name, isCreating, owner } = settings;
   await client.query(beginIn("schema"));
   const facts = await readFacts(client, name);
   if (facts.state === "empty" && !isCreating) {
@@ -41,14 +37,6 @@ export async function prepareDatabase(
   refuseOtherSchema({ name, version: found });
   if (found === 0) await createSchema(client);
   if (owner !== undefined) await claimDatabase(client, facts, owner);
-  if (seals !== undefined) {
-    // Gateways that run write the ends of the audit in this lane.
-    await client.query(lockOf("entities"));
-    await inSession(client, (queries) => {
-      const ends = new AuditEnds(queries, seals);
-      return found === 0 ? ends.sealAll() : ends.renewSeals();
-    });
-  }
   await client.query("COMMIT");
 }
 

@@ -1,7 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { systemClock, type Clock } from "../../../domain/clock.ts";
 import { StorageUnavailable, UnusableDatabase } from "../../errors.ts";
 import type { DatabaseOwner } from "../../installation.ts";
@@ -23,8 +22,6 @@ export interface SqliteOptions {
   /** Most steps and transactions in the queue. Default 1000. */
   readonly queueLimit?: number | undefined;
   readonly clock?: Pick<Clock, "monotonic"> | undefined;
-  /** Without them the audit can be neither written nor verified. */
-  readonly seals?: AuditSeals | undefined;
   /** Checks that the database is the right one; not used in memory. */
   readonly owner?: DatabaseOwner | undefined;
   /** Called once when the database stops working. */
@@ -68,12 +65,6 @@ export class SqliteConnection implements SqlConnection {
   /** The damage of the file, if only a different file would help. */
   get needsRestore(): string | undefined {
     return this.#trouble?.cure === "restore" ? this.#trouble.what : undefined;
-  }
-
-  get seals(): AuditSeals {
-    const { seals } = this.#options;
-    if (seals === undefined) throw new Error("without peppers there is no audit");
-    return seals;
   }
 
   /** Opens the database now. Throws `StorageUnavailable`, which includes `UnusableDatabase`. */
@@ -182,7 +173,7 @@ export class SqliteConnection implements SqlConnection {
   ): Promise<Result> {
     for (let waitedMs = waitedBeforeMs; ; waitedMs += retryMs + this.#options.busyTimeoutMs) {
       try {
-        return step(await this.#acquire());
+        return step(this.#acquire());
       } catch (error) {
         const isLocked = troubleOf(error)?.cure === "wait";
         if (!isLocked || waitedMs >= this.#lockWaitMs) throw this.#readFailure(error);
@@ -191,7 +182,7 @@ export class SqliteConnection implements SqlConnection {
     }
   }
 
-  async #acquire(): Promise<Database> {
+  #acquire(): Database {
     if (this.#isClosed) throw new StorageUnavailable("the database was closed");
     const loss = this.#database === undefined ? undefined : this.#findLoss();
     if (loss !== undefined) {
@@ -199,7 +190,7 @@ export class SqliteConnection implements SqlConnection {
       this.#drop();
     }
     if (this.#isToBeReopened && !this.#opensTooSoon()) this.#drop();
-    this.#database ??= await this.#openAgain();
+    this.#database ??= this.#openAgain();
     return this.#database;
   }
 
@@ -216,8 +207,8 @@ export class SqliteConnection implements SqlConnection {
     return this.#triedAt !== undefined && this.#clock.monotonic() - this.#triedAt < intervalMs;
   }
 
-  async #openAgain(): Promise<Database> {
-    const { path, seals, ...options } = this.#options;
+  #openAgain(): Database {
+    const { path, ...options } = this.#options;
     const trouble = this.#trouble;
     if (trouble !== undefined && (this.#opensTooSoon() || this.#isBroken())) {
       throw this.#unavailable(trouble.what, trouble.error);
@@ -228,8 +219,8 @@ export class SqliteConnection implements SqlConnection {
     if (isCreating && this.#file !== undefined) mkdirSync(dirname(path), { recursive: true });
     const owner = this.#file === undefined ? undefined : options.owner;
     const { busyTimeoutMs } = options;
-    const settings = { busyTimeoutMs, isCreating, owner, seals };
-    const database = await openDatabase(path, settings);
+    const settings = { busyTimeoutMs, isCreating, owner };
+    const database = openDatabase(path, settings);
     this.#wasOpened = true;
     this.#opened = this.#file === undefined ? undefined : stateOf(this.#file);
     return database;

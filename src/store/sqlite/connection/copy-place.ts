@@ -27,9 +27,9 @@ export function openSource(path: string): CopySource {
 }
 
 /** The same for a file that may have to be created. */
-export async function openTarget(path: string): Promise<CopyTarget> {
+export function openTarget(path: string): CopyTarget {
   try {
-    (await openDatabase(path, { busyTimeoutMs, isCreating: true })).close();
+    openDatabase(path, { busyTimeoutMs, isCreating: true }).close();
     return new ExclusiveFile(path);
   } catch (error) {
     throw refusalOf(path, error);

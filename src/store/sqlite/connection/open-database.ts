@@ -1,13 +1,10 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
-import type { AuditSeals } from "../../../domain/audit/audit-seals.ts";
 import { oddKind } from "../../../domain/system-files.ts";
 import { StorageUnavailable, WrongDatabase } from "../../errors.ts";
 import type { DatabaseFacts, DatabaseOwner, InspectedDatabase } from "../../installation.ts";
-import { AuditEnds } from "../../repositories/audit/audit-ends.ts";
 import { type FoundSchema, refuseOtherSchema, schemaVersion } from "../../schema-version.ts";
 import { schema } from "../schema.ts";
-import { beginChange, beginSnapshot, inSession, undo } from "./session.ts";
 
 // By default, Bun keeps the first 20 statements prepared and prepares all others at each use. There
 // are over a hundred, because filters make several out of one.
@@ -20,15 +17,14 @@ export interface OpenSettings {
   readonly isCreating: boolean;
   /** Undefined: any database is accepted. */
   readonly owner?: DatabaseOwner | undefined;
-  readonly seals?: AuditSeals | undefined;
 }
 
 /**
  * Opens a database, and creates its schema in an empty one. `path` is a file or `:memory:`. Throws
  * SQLite's errors, and `UnusableDatabase`.
  */
-export async function openDatabase(path: string, settings: OpenSettings): Promise<Database> {
-  const { busyTimeoutMs, isCreating, owner, seals } = settings;
+export function openDatabase(path: string, settings: OpenSettings): Database {
+  const { busyTimeoutMs, isCreating, owner } = settings;
   // SQLite would create the file first.
   if (isCreating && !existsSync(path)) owner?.check(missing(path));
   const database = new Database(path, { create: isCreating, readwrite: true, strict: true });
@@ -44,13 +40,8 @@ export async function openDatabase(path: string, settings: OpenSettings): Promis
     // Keys and usage must survive a power cut; batches make that cheap.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA foreign_keys = ON");
-    if (readVersion(database) === 0) await createSchema(database, seals);
+    if (readVersion(database) === 0) createSchema(database);
     if (owner !== undefined) claimDatabase(database, facts, owner);
-    if (seals !== undefined) {
-      await inTransaction(database, beginSnapshot, () =>
-        inSession(database, (queries) => new AuditEnds(queries, seals).renewSeals()),
-      );
-    }
     return database;
   } catch (error) {
     database.close();
@@ -137,15 +128,14 @@ function readVersion(database: Database): number {
 }
 
 /** Immediate, so that of processes that start together only the first creates it. */
-function createSchema(database: Database, seals: AuditSeals | undefined): Promise<void> {
-  return inTransaction(database, beginChange, async () => {
-    if (readVersion(database) !== 0) return;
-    database.run(schema);
-    if (seals !== undefined) {
-      await inSession(database, (queries) => new AuditEnds(queries, seals).sealAll());
-    }
-    database.run(`PRAGMA user_version = ${schemaVersion}`);
-  });
+function createSchema(database: Database): void {
+  database
+    .transaction(() => {
+      if (readVersion(database) !== 0) return;
+      database.run(schema);
+      database.run(`PRAGMA user_version = ${schemaVersion}`);
+    })
+    .immediate();
 }
 
 /** Marks a database as its owner's, unless it already is. */
@@ -166,20 +156,4 @@ function claimDatabase(database: Database, facts: DatabaseFacts, owner: Database
         .run(installation, pepperMark, at);
     })
     .immediate();
-}
-
-/** The connection is not shared yet, so only `work` can be in the transaction. */
-async function inTransaction(
-  database: Database,
-  begin: (database: Database) => void,
-  work: () => Promise<void>,
-): Promise<void> {
-  begin(database);
-  try {
-    await work();
-    database.run("COMMIT");
-  } catch (error) {
-    undo(database);
-    throw error;
-  }
 }

@@ -1,22 +1,23 @@
+import { appendFile, open } from "node:fs/promises";
 import {
   type AuditCheckpoint,
+  type AuditLink,
   readCheckpoint,
   writeCheckpoint,
-  type AuditLink,
 } from "../domain/audit/audit-checkpoint.ts";
-import type { AuditSeals } from "../domain/audit/audit-seals.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { Peppers } from "../domain/keys/peppers.ts";
 import type { ControlStore } from "./control-store.ts";
 
 export interface AuditCheckpointOptions {
-  readonly store: Pick<ControlStore, "auditEnd">;
-  readonly seals: AuditSeals;
+  readonly store: Pick<ControlStore, "auditEnds">;
+  readonly peppers: Peppers;
   readonly clock: Pick<Clock, "now" | "schedule">;
   readonly intervalMs: number;
   /** Where checkpoints are kept besides the log; undefined: only there. */
   readonly file: CheckpointFile | undefined;
   readonly onCheckpoint: (line: string, checkpoint: AuditCheckpoint) => void;
-  /** Called when the audit is not what this installation wrote. */
+  /** Called when the audit lacks what a checkpoint covers. */
   readonly onBroken: (what: string) => void;
   /** Called when a checkpoint fails; the next one is made as scheduled. */
   readonly onFailed: (error: unknown) => void;
@@ -30,10 +31,10 @@ export interface CheckpointFile {
 }
 
 /**
- * Publishes the end of the audit at start, every interval and at stop, where writers of the
- * database cannot change it. Detects when the audit no longer contains the previous checkpoint.
+ * Publishes the ends of the audit at start, every interval and at stop, where writers of the database
+ * cannot change them. Detects when the audit no longer contains the previous checkpoint.
  */
-export class AuditCheckpointJob {
+export class AuditCheckpoints {
   readonly #options: AuditCheckpointOptions;
   #published: AuditLink | undefined;
   #cancel: (() => void) | undefined;
@@ -56,14 +57,17 @@ export class AuditCheckpointJob {
 
   /** Never rejects. */
   async make(): Promise<void> {
-    const { store, onBroken, onFailed, onWritten } = this.#options;
+    const { store, peppers, clock, file } = this.#options;
+    const { onBroken, onCheckpoint, onFailed, onWritten } = this.#options;
     try {
       this.#published ??= await this.#readLast();
-      const { end, hasKnown } = await store.auditEnd(this.#published);
-      if (end === undefined) return onBroken("its end is not what this installation wrote");
+      const { first, last, hasKnown } = await store.auditEnds(this.#published);
       if (!hasKnown) onBroken("entries that a checkpoint covers are missing");
-      await this.#publish(end);
-      this.#published = end;
+      const checkpoint = { ...last, first, at: new Date(clock.now()).toISOString() };
+      const line = writeCheckpoint(checkpoint, peppers);
+      onCheckpoint(line, checkpoint);
+      await file?.append(line);
+      this.#published = last;
       onWritten();
     } catch (error) {
       onFailed(error);
@@ -77,19 +81,38 @@ export class AuditCheckpointJob {
   }
 
   async #readLast(): Promise<AuditLink | undefined> {
-    const { file, seals, onBroken } = this.#options;
+    const { file, peppers, onBroken } = this.#options;
     const line = await file?.lastLine();
     if (line === undefined) return undefined;
-    const checkpoint = readCheckpoint(line, seals);
+    const checkpoint = readCheckpoint(line, peppers);
     if (checkpoint === undefined) onBroken("the last checkpoint is not this installation's");
     return checkpoint;
   }
+}
 
-  async #publish(end: AuditLink): Promise<void> {
-    const { seals, clock, file, onCheckpoint } = this.#options;
-    const checkpoint = { ...end, at: new Date(clock.now()).toISOString() };
-    const line = writeCheckpoint(checkpoint, seals);
-    onCheckpoint(line, checkpoint);
-    await file?.append(line);
+/** Longer than any line. */
+const tailBytes = 4_096;
+
+/** An append-only file with one checkpoint per line, the newest last. */
+export function openCheckpointFile(path: string): CheckpointFile {
+  return {
+    append: (line) => appendFile(path, `${line}\n`, { mode: 0o600, flush: true }),
+    async lastLine() {
+      const tail = await readTail(path);
+      return tail?.split("\n").findLast((line) => line.trim() !== "");
+    },
+  };
+}
+
+async function readTail(path: string): Promise<string | undefined> {
+  try {
+    await using file = await open(path, "r");
+    const { size } = await file.stat();
+    const start = Math.max(0, size - tailBytes);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), { position: start });
+    return buffer.toString("utf8", 0, bytesRead);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
   }
 }

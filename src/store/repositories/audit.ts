@@ -1,0 +1,263 @@
+import type { AuditLink } from "../../domain/audit/audit-checkpoint.ts";
+import type { AuditEntry, AuditFields, AuditRecord, AuditValue } from "../../domain/audit/audit.ts";
+import { auditDigest, canonicalJson, firstDigest } from "../../domain/audit/audit-digest.ts";
+import { isObject } from "../../domain/json-object.ts";
+import { nextTurn } from "../../domain/waiting/wait.ts";
+import type {
+  AuditEnds,
+  AuditExpectation,
+  AuditFilter,
+  AuditProblem,
+  AuditVerdict,
+  Page,
+  PageRequest,
+} from "../control-store.ts";
+import type { SqlConnection } from "./connection.ts";
+import { decodeSequence, encodeSequence } from "./cursor.ts";
+import { toPage } from "./entity-table.ts";
+import { present } from "./row.ts";
+import { storableText } from "./storable-text.ts";
+import type { AuditRow, Queries } from "./tables.ts";
+
+/** Few enough that a page blocks the event loop for only a few milliseconds. */
+const pageRows = 100;
+
+export class AuditLog {
+  readonly #queries: Queries;
+
+  constructor(queries: Queries) {
+    this.#queries = queries;
+  }
+
+  /** Newest first. */
+  async list(filter: AuditFilter, { limit, after }: PageRequest): Promise<Page<AuditRecord>> {
+    const { accountId, actorId, action, subjectId, since, until } = filter;
+    const before = after === undefined ? undefined : decodeSequence(after);
+    const rows = await this.#queries
+      .selectFrom("audit")
+      .selectAll()
+      .where((eb) =>
+        eb.and([
+          ...(accountId === undefined ? [] : [eb("accountId", "=", accountId)]),
+          ...(actorId === undefined ? [] : [eb("actorId", "=", actorId)]),
+          ...(action === undefined ? [] : [eb("action", "=", action)]),
+          ...(subjectId === undefined ? [] : [eb("subjectId", "=", subjectId)]),
+          ...(since === undefined ? [] : [eb("at", ">=", since)]),
+          ...(until === undefined ? [] : [eb("at", "<", until)]),
+          ...(before === undefined ? [] : [eb("sequence", "<", before)]),
+        ]),
+      )
+      .orderBy("sequence", "desc")
+      .limit(limit + 1)
+      .execute();
+    return toPage(rows.map(readRecord), limit, ({ sequence }) => encodeSequence(sequence));
+  }
+
+  /** Continues from the last entry, which is never removed. */
+  async append(entry: AuditEntry): Promise<AuditRecord> {
+    const last = await lastLink(this.#queries);
+    const stored = withStorableTexts(entry);
+    const sequence = last.sequence + 1;
+    const digest = auditDigest(stored, sequence, last.digest);
+    const record = { ...stored, sequence, previousDigest: last.digest, digest };
+    await this.#queries.insertInto("audit").values(toRow(record)).execute();
+    return record;
+  }
+}
+
+/** The first and the last entry, and whether the chain has `known`, or had it until retention. */
+export async function findAuditEnds(queries: Queries, known?: AuditLink): Promise<AuditEnds> {
+  const [oldest] = await rowsAfter(queries, 0, 1);
+  const last = await lastLink(queries);
+  const first = oldest?.sequence ?? 1;
+  if (known === undefined || known.sequence < first) return { first, last, hasKnown: true };
+  const [row] = await rowsAfter(queries, known.sequence - 1, 1);
+  const hasKnown = row?.sequence === known.sequence && row.digest === known.digest;
+  return { first, last, hasKnown };
+}
+
+/**
+ * Follows the chain from its first kept entry to its last. Detects entries that were changed, removed
+ * from the middle, added or swapped. A chain that was cut at an end, rewritten, or restored to an older
+ * state is detected only by a digest or checkpoint kept elsewhere, given as `expected`.
+ */
+export async function verifyAudit(
+  connection: SqlConnection,
+  signal: AbortSignal,
+  expected: AuditExpectation = {},
+): Promise<AuditVerdict> {
+  let first: AuditVerdict["first"];
+  let last: AuditLink | undefined;
+  let entries = 0;
+  let isFound = expected.digest === undefined;
+  const verdict = (problem: AuditProblem | undefined): AuditVerdict => {
+    const lastDigest = last?.digest ?? firstDigest;
+    return { isIntact: problem === undefined, entries, lastDigest, problem, first };
+  };
+  while (true) {
+    signal.throwIfAborted();
+    const after = last?.sequence ?? 0;
+    const { rows, oldest } = await connection.read(async (queries) => ({
+      rows: await rowsAfter(queries, after, pageRows),
+      oldest: (await rowsAfter(queries, 0, 1))[0],
+    }));
+    // Retention may remove entries while the chain is followed.
+    if (oldest !== undefined && oldest.sequence > after) last = undefined;
+    for (const row of rows) {
+      const what = findProblem(row, last);
+      if (what !== undefined) return verdict({ sequence: row.sequence, what });
+      first ??= { sequence: row.sequence, at: row.at };
+      last = row;
+      entries += 1;
+      isFound ||=
+        row.digest === expected.digest && (expected.sequence ?? row.sequence) === row.sequence;
+    }
+    if (rows.length < pageRows) break;
+    await nextTurn();
+  }
+  return verdict(isFound ? undefined : describeMissing(expected, first?.sequence ?? 1, last));
+}
+
+/**
+ * Removes entries only from the beginning, up to the first that is still retained, never the last one,
+ * and only while the chain is intact: times of foreign entries cannot be trusted, and a broken chain is
+ * evidence. Returns how many it removed.
+ */
+export function pruneAudit(
+  connection: SqlConnection,
+  before: number,
+  limit: number,
+): Promise<number> {
+  return connection.change(async (queries) => {
+    let last: AuditLink | undefined;
+    for (const row of (await rowsAfter(queries, 0, limit + 1)).slice(0, -1)) {
+      if (row.at >= before || findProblem(row, last) !== undefined) break;
+      last = row;
+    }
+    if (last === undefined) return 0;
+    const removed = queries.deleteFrom("audit").where("sequence", "<=", last.sequence);
+    return Number((await removed.executeTakeFirst()).numDeletedRows);
+  });
+}
+
+/** In the order of the chain. */
+function rowsAfter(queries: Queries, sequence: number, limit: number): Promise<AuditRow[]> {
+  const query = queries.selectFrom("audit").selectAll().where("sequence", ">", sequence);
+  return query.orderBy("sequence").limit(limit).execute();
+}
+
+async function lastLink(queries: Queries): Promise<AuditLink> {
+  const query = queries.selectFrom("audit").select(["sequence", "digest"]);
+  const row = await query.orderBy("sequence", "desc").limit(1).executeTakeFirst();
+  return row ?? { sequence: 0, digest: firstDigest };
+}
+
+/**
+ * The problem of an entry as the successor of another; undefined: none. The entries before the first
+ * kept one were removed when their time was over.
+ */
+function findProblem(row: AuditRow, last: AuditLink | undefined): string | undefined {
+  const { sequence, previousDigest, digest } = row;
+  if (last !== undefined && sequence !== last.sequence + 1) return "entries before it are missing";
+  const expected = last?.digest ?? (sequence === 1 ? firstDigest : previousDigest);
+  if (previousDigest !== expected) return "it does not continue from the entry before it";
+  return digest === auditDigest(readRecord(row), sequence, previousDigest)
+    ? undefined
+    : "it was changed";
+}
+
+function describeMissing(
+  { sequence }: AuditExpectation,
+  first: number,
+  last: AuditLink | undefined,
+): AuditProblem {
+  const end = last?.sequence ?? 0;
+  if (sequence === undefined) {
+    return { sequence: end, what: "the chain has no entry with the expected digest" };
+  }
+  if (sequence < first) {
+    return { sequence, what: "the expected entry is older than what is kept" };
+  }
+  const what =
+    sequence > end
+      ? `the chain ends here, but once had ${sequence} entries`
+      : "it is not the expected entry";
+  return { sequence: Math.min(sequence, end), what };
+}
+
+export function readRecord(row: AuditRow): AuditRecord {
+  const { address, requestId, accountId } = present(row);
+  return {
+    sequence: row.sequence,
+    at: row.at,
+    actor: { kind: row.actorKind, id: row.actorId ?? undefined, name: row.actorName },
+    address,
+    requestId,
+    action: row.action,
+    subject: { type: row.subjectType, id: row.subjectId },
+    accountId,
+    before: readFields(row.beforeFields),
+    after: readFields(row.afterFields),
+    previousDigest: row.previousDigest,
+    digest: row.digest,
+  };
+}
+
+function readFields(json: string | null): AuditFields | undefined {
+  if (json === null) return undefined;
+  try {
+    const value: unknown = JSON.parse(json);
+    if (isObject(value)) return readObject(value);
+  } catch {
+    // Treated like JSON that is not an object.
+  }
+  // Not written by Sluice: lists still show the entry, and its digest no longer matches.
+  return { unreadable: json };
+}
+
+function readObject(value: object): AuditFields {
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, readValue(part)]));
+}
+
+function readValue(value: unknown): AuditValue {
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+    return value;
+  }
+  if (Array.isArray(value)) return value.map(readValue);
+  return isObject(value) ? readObject(value) : null;
+}
+
+function toRow(record: AuditRecord): AuditRow {
+  return {
+    sequence: record.sequence,
+    at: record.at,
+    actorKind: record.actor.kind,
+    actorId: record.actor.id ?? null,
+    actorName: record.actor.name,
+    address: record.address ?? null,
+    requestId: record.requestId ?? null,
+    action: record.action,
+    subjectType: record.subject.type,
+    subjectId: record.subject.id,
+    accountId: record.accountId ?? null,
+    beforeFields: record.before === undefined ? null : canonicalJson(record.before),
+    afterFields: record.after === undefined ? null : canonicalJson(record.after),
+    previousDigest: record.previousDigest,
+    digest: record.digest,
+  };
+}
+
+/** Replaces what a database in UTF-8 would refuse or return as something else. */
+function withStorableTexts(entry: AuditEntry): AuditEntry {
+  const { actor, subject, address, requestId, action, accountId } = entry;
+  const { id, name } = actor;
+  return {
+    ...entry,
+    actor: { ...actor, id: id && storableText(id), name: storableText(name) },
+    address: address && storableText(address),
+    requestId: requestId && storableText(requestId),
+    action: storableText(action),
+    subject: { type: storableText(subject.type), id: storableText(subject.id) },
+    accountId: accountId && storableText(accountId),
+  };
+}
