@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { adminErrors } from "../src/domain/errors/admin-error.ts";
 import { gatewayErrors, type GatewayErrorRow } from "../src/domain/errors/gateway-error.ts";
-import type { AnswerKeeping } from "../src/idempotency/repeatable-calls.ts";
+import type { Repeats } from "../src/idempotency/repeatable-calls.ts";
 import { adminRoutes, dataRoutes } from "../src/routes.ts";
 import { startGateway } from "../test/support/gateway.ts";
 import { anchorsOf, plain, readDocument as read, tableRows } from "../test/support/documents.ts";
@@ -77,12 +77,12 @@ test("docs/api.md has every route of the route table, and no other", () => {
   const whyNotReady = (): undefined => undefined;
   const howDegraded = (): undefined => undefined;
   const renderMetrics = (): string => "";
-  const keeping: AnswerKeeping = {
+  const repeats: Repeats = {
     whole: (_, run) => run(),
     streamed: (_, run) => run(),
   };
   const routes = [
-    ...dataRoutes({ services, settings: () => settings, keeping, whyNotReady, howDegraded }).map(
+    ...dataRoutes({ services, settings: () => settings, repeats, whyNotReady, howDegraded }).map(
       (route) => ["data", route] as const,
     ),
     ...adminRoutes({ renderMetrics, whyNotReady, howDegraded, control: [] }).map(

@@ -35,7 +35,7 @@ export interface ChatSurface {
 /** Handles calls of an endpoint for chat. */
 export function createChatHandler(
   surface: ChatSurface,
-  { services, settings, keeping }: HandlerParts,
+  { services, settings, repeats }: HandlerParts,
 ): (call: KeyCall) => Promise<Reply> {
   return async (plain) => {
     const read = await readCall(plain);
@@ -46,9 +46,9 @@ export function createChatHandler(
     const asked = { call, endpoint, kind: "chat", alias: request.model, mark } as const;
     const parts = { surface, call, chat, services, settings: settings() };
     if (request.stream !== true) {
-      return keeping.whole(asked, () => wholeReply(parts));
+      return repeats.whole(asked, () => wholeReply(parts));
     }
-    const answer = await keeping.streamed(asked, () => openStream(parts));
+    const answer = await repeats.streamed(asked, () => openStream(parts));
     const { status, headers } = answer;
     return { status, headers, body: eventStreamBody(answer, parts) };
   };

@@ -6,7 +6,7 @@ import type { KeyCall } from "../edge/dispatch/route.ts";
 import { type Call, plainCall } from "../snapshot/call.ts";
 import { type JsonBody, parseJson } from "./request/parse-json.ts";
 import type { CallServices } from "../call/services.ts";
-import type { AnswerKeeping } from "../idempotency/repeatable-calls.ts";
+import type { Repeats } from "../idempotency/repeatable-calls.ts";
 import type { AdjustedFields } from "../domain/chat/chat.ts";
 import { rateLimitHeaders } from "../domain/limits/headers.ts";
 import type { StartedCall } from "../call/run-call.ts";
@@ -90,7 +90,7 @@ export interface HandlerParts {
   readonly services: CallServices;
   /** Read for each call: a reload changes it. */
   readonly settings: () => ApiSettings;
-  readonly keeping: AnswerKeeping;
+  readonly repeats: Repeats;
 }
 
 type Served = Pick<StartedCall<unknown>, "admission" | "attempt">;

@@ -45,13 +45,16 @@ export function replayed({ headers, text }: KeptAnswer): Reply & { readonly stat
   return { status: 200, headers: replayHeaders(headers), body: text };
 }
 
-/** A kept stream as a repeat gets it. */
-export function replayedStream({ headers, text }: KeptAnswer): StreamedAnswer {
+/** A kept stream as a repeat gets it. `onUnread`: so much more of it is unread, or less. */
+export function replayedStream(
+  { headers, text }: KeptAnswer,
+  onUnread: OnUnread = () => undefined,
+): StreamedAnswer {
   // A replay is never silent, so no keep-alive is ever sent.
   return {
     status: 200,
     headers: replayHeaders(headers),
-    frames: new ReplayedFrames(text),
+    frames: new ReplayedFrames(text, onUnread),
     keepAlive: keepAliveComment,
     isEarly: false,
   };
@@ -61,15 +64,20 @@ function replayHeaders(headers: Readonly<Record<string, string>>): Record<string
   return { ...headers, "idempotent-replayed": "true" };
 }
 
+type OnUnread = (bytes: number) => void;
+
 /** The size of a piece, up to the end of its last frame. */
 const pieceCharacters = 16_384;
 
 /** The frames of a kept answer, in pieces. */
 class ReplayedFrames implements FrameSource {
+  readonly #onUnread: OnUnread;
   #rest: string;
 
-  constructor(text: string) {
+  constructor(text: string, onUnread: OnUnread) {
+    this.#onUnread = onUnread;
     this.#rest = text;
+    onUnread(text.length);
   }
 
   take(): string | undefined {
@@ -78,6 +86,7 @@ class ReplayedFrames implements FrameSource {
     const end = frameEnd < 0 ? this.#rest.length : frameEnd + 2;
     const piece = this.#rest.slice(0, end);
     this.#rest = this.#rest.slice(end);
+    this.#onUnread(-piece.length);
     return piece;
   }
 
@@ -90,6 +99,8 @@ class ReplayedFrames implements FrameSource {
   }
 
   cancel(): void {
+    if (this.isOver) return;
+    this.#onUnread(-this.#rest.length);
     this.#rest = "";
   }
 }

@@ -31,7 +31,7 @@ export interface AskedCall {
   readonly mark: RepeatMark | undefined;
 }
 
-export type AnswerKeeping = Pick<RepeatableCalls, "whole" | "streamed">;
+export type Repeats = Pick<RepeatableCalls, "whole" | "streamed">;
 
 interface MarkedCall extends AskedCall {
   readonly names: AllRequestNames;
@@ -77,7 +77,9 @@ export class RepeatableCalls {
     const marked = this.#mark(asked);
     if (marked === undefined) return run();
     const taken = await this.#claims.take(marked.names, asked.call);
-    if ("answer" in taken) return replayedStream(this.#shown(marked, taken.answer));
+    if ("answer" in taken) {
+      return replayedStream(this.#shown(marked, taken.answer), asked.call.memory.unread);
+    }
     const { claim } = taken;
     try {
       return this.#keepFrames(marked, claim, await run());

@@ -220,6 +220,25 @@ describe.each(upstreamKinds)("behind kind %s:", (kind) => {
   });
 });
 
+test("repeats that wait are calls under way, of which there is a bounded number", async () => {
+  await using bench = await startIdempotentGateway({
+    simulator: { tokensPerSecond: 100 },
+    sections: { overload: "{ loop_delay: 10s, max_calls: 10 }" },
+  });
+  const body = streamedChat("count: 200");
+  const running = new StreamedAnswer(await bench.send("one", body));
+  const sent = Array.from({ length: 40 }, () => bench.send("one", body));
+  const refused = (await Promise.race(sent)).status;
+  expect(refused).toBe(503);
+  const text = withoutComments(await running.readAll());
+  const responses = await Promise.all(sent);
+  const answered = responses.filter(({ status }) => status === 200);
+  expect(answered.length).toBeLessThan(10);
+  expect(answered.length + responses.filter(({ status }) => status === 503).length).toBe(40);
+  for (const response of answered) expect(await response.text()).toBe(text);
+  expect(bench.upstreamCalls()).toBe(1);
+});
+
 function withoutComments(text: string): string {
   return text.replaceAll(/^: keep-alive\n\n/gm, "");
 }

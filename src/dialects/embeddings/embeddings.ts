@@ -19,7 +19,7 @@ const mostWholeNumbers = 32 * 1024;
 
 /** `POST /v1/embeddings` */
 export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promise<Reply> {
-  const { settings, keeping } = parts;
+  const { settings, repeats } = parts;
   const decode = createTokenDecoder();
   return async (plain) => {
     const { call, bodyBytes, mark, value } = await readCall(plain);
@@ -29,7 +29,7 @@ export function createEmbeddings(parts: HandlerParts): (call: KeyCall) => Promis
     const embedding = { request, bodyBytes, decodeTokens };
     const named = { endpoint: "embeddings", kind: "embedding", alias: request.model } as const;
     const isKept = mark !== undefined;
-    return keeping.whole({ call, mark, ...named }, () => reply(embedding, { call, isKept }, parts));
+    return repeats.whole({ call, mark, ...named }, () => reply(embedding, { call, isKept }, parts));
   };
 }
 

@@ -269,7 +269,7 @@ export class DataServer implements DataPort, AsyncDisposable {
   #routes(): RouteTable {
     const { surfaces } = this.#options.overrides;
     const settings = () => buildApiSettings(this.#config);
-    const parts = { services: this.#services, settings, keeping: this.#repeatable };
+    const parts = { services: this.#services, settings, repeats: this.#repeatable };
     const whyNotReady = (): string | undefined => this.whyNotReady();
     const lack = (): string | undefined => howDegraded(this.#keyRing);
     return new RouteTable(dataRoutes({ ...parts, surfaces, whyNotReady, howDegraded: lack }));
