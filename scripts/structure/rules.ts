@@ -33,8 +33,8 @@ export const rules: readonly Rule[] = [
   { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
   { from: /^src\/store\/postgres\//, may: [domain, store, /^src\/store\/repositories\//] },
   {
-    from: /^src\/store\/coordinator\/valkey\//,
-    may: [domain, store, /^src\/store\/coordinator\/(?:memory|leases)\//],
+    from: /^src\/store\/limits\/valkey\//,
+    may: [domain, store, /^src\/store\/coordinator\/memory\//],
   },
   { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },

@@ -78,7 +78,7 @@ describeWithValkey(() => {
 
     await using frozen = await startValkey();
     frozen.signal("SIGSTOP");
-    expect((await doctor(frozen.url)).text).toMatch(/no answer within .* is not stuck/);
+    expect((await doctor(frozen.url)).text).toMatch(/no answer .* is not stuck/);
     frozen.signal("SIGCONT");
     const encrypted = await doctor(frozen.url.replace("valkey", "valkeys"));
     expect(encrypted.text).toContain("only without TLS To do: write limits.store as valkeys://");
@@ -93,25 +93,6 @@ describeWithValkey(() => {
     expect((await doctor(replica.url)).text).toContain(
       "it is a replica To do: check the address in limits.store: of a primary",
     );
-  });
-
-  test("a cluster whose servers would come back with older data is warned of", async () => {
-    await using cluster = await startCluster();
-    const persist = async (save: string, log: string): Promise<void> => {
-      for (const server of cluster.servers) {
-        await server.command("CONFIG", "SET", "save", save, "appendonly", log);
-      }
-    };
-    await persist("60 1", "yes");
-    const { exitCode, text } = await doctor(cluster.url);
-    expect(exitCode).toBe(0);
-    expect(text).toContain('(save "60 1", appendonly yes) To do: set save "" and appendonly no');
-    expect(text).toContain("answers and decides");
-    await persist("", "no");
-    expect((await doctor(cluster.url)).text).not.toContain("older data");
-    // Of one server, gateways notice it.
-    await using single = await startValkey(["--save", "60 1", "--appendonly", "yes"]);
-    expect((await doctor(single.url)).text).not.toContain("older data");
   });
 
   test("missing rights and unknown authorities are told", async () => {

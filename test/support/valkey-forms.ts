@@ -13,9 +13,8 @@ export interface ValkeyForm extends AsyncDisposable {
 
 /** What `docs/operations.md` says that the user of a gateway needs. */
 export const userRules =
-  "resetchannels &sluice:* resetkeys ~sluice:* -@all +@scripting +@connection +@pubsub +info " +
-  "+time +cluster|slots +get +set +del +pexpire +hget +hmget +hgetall +hset +hdel +zadd +zrem " +
-  "+zcard +zrange +zscore +zremrangebyscore";
+  "resetkeys ~sluice:* resetchannels -@all +@scripting +@connection +info +time +cluster|slots " +
+  "+get +set +del +pexpire +hgetall +hset +hdel";
 
 export async function startWithUser(): Promise<ValkeyForm> {
   const rules = userRules.split(" ");

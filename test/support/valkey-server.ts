@@ -2,13 +2,6 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/domain/clock.ts";
-import { parseValkeyUrl } from "../../src/domain/addresses/valkey-address.ts";
-import {
-  connectValkey,
-  type ValkeyConnection,
-  type ValkeyConnectionOptions,
-} from "../../src/store/coordinator/valkey/connection/valkey-connection.ts";
 import { quietPort } from "./free-port.ts";
 import { isComplete } from "./requirement.ts";
 
@@ -38,56 +31,29 @@ export function describeWithValkey(body: () => void): void {
   }
 }
 
-/** `settings`: of the server's configuration, such as `["--requirepass", "secret"]`. */
+/**
+ * A server that processes trust at once, as if it had had its data for long, unless it needs a
+ * password. `settings`: of its configuration, such as `["--requirepass", "secret"]`.
+ */
 export async function startValkey(settings: readonly string[] = []): Promise<ValkeyServer> {
   if (valkeyProgram === null) throw new Error("no Valkey or Redis server is installed");
   const server = new LocalServer(valkeyProgram, settings);
   await server.start();
+  await server.command("SET", "sluice:{0}:since", "0::").catch(() => undefined);
   return server;
 }
 
-/** A connection as a worker has it. The time-out is generous: the machine may be busy. */
-export async function connectTo(
-  { url }: Pick<ValkeyServer, "url">,
-  options: Partial<Pick<ValkeyConnectionOptions, "timeoutMs" | "scripts" | "authorities">> = {},
-): Promise<ValkeyConnection> {
-  const address = parseValkeyUrl(url);
-  if (address === undefined) throw new Error(`${url} is no address`);
-  const connection = connectValkey({
-    address,
-    timeoutMs: 60_000,
-    clock: systemClock,
-    scripts: [],
-    ...options,
-  });
-  await connection.open();
-  return connection;
-}
-
-/** A server for the tests of one block, with a connection to it. */
-export function valkeyOfTests(): {
-  readonly server: ValkeyServer;
-  readonly connection: ValkeyConnection;
-} {
-  const own: { server?: ValkeyServer; connection?: ValkeyConnection } = {};
+/** A server for the tests of one block. */
+export function valkeyOfTests(): { readonly server: ValkeyServer } {
+  let server: ValkeyServer | undefined;
   beforeAll(async () => {
-    own.server = await startValkey();
-    own.connection = await connectTo(own.server);
+    server = await startValkey();
   });
-  afterAll(async () => {
-    own.connection?.close();
-    await own.server?.[Symbol.asyncDispose]();
-  });
-  const started = <Part>(part: Part | undefined): Part => {
-    if (part === undefined) throw new Error("the server starts before the first test");
-    return part;
-  };
+  afterAll(() => server?.[Symbol.asyncDispose]());
   return {
     get server() {
-      return started(own.server);
-    },
-    get connection() {
-      return started(own.connection);
+      if (server === undefined) throw new Error("the server starts before the first test");
+      return server;
     },
   };
 }

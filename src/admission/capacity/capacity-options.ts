@@ -42,7 +42,9 @@ export interface BoundParts {
   ofUpstream(name: string, whole: number): number;
   /** Of the places for drained answers of an upstream. */
   ofDraining(whole: number): number;
-  /** A place was given back. */
+  /** A place is given back: called before calls that wait for it are served, */
+  leaving(place: PoolName): void;
+  /** and afterwards. */
   left(place: PoolName): void;
   /** Asks for more places of an upstream. */
   askMore(upstream: string): Promise<void> | undefined;

@@ -232,6 +232,7 @@ export class Capacity implements CapacityGate {
     const { parts } = this.#options;
     const shared = parts && {
       askMore: () => parts.askMore(name),
+      onGiveBack: () => parts.leaving({ kind: "upstream", name }),
       onGivenBack: () => parts.left({ kind: "upstream", name }),
     };
     const entry: UpstreamEntry = {
@@ -268,6 +269,7 @@ export class Capacity implements CapacityGate {
       pool: place.kind === "pool" ? place.name : undefined,
       queueLimit: () => settings().queueLimit,
       onWaited: (waited) => onWaited?.(place, waited),
+      onLeaving: () => parts?.leaving(place),
       onLeft: () => parts?.left(place),
     });
   }

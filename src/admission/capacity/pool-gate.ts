@@ -27,7 +27,8 @@ export interface PoolGateOptions extends PoolTokensOptions, PoolPlacesOptions {
   /** Most calls in one lane of the queue. */
   readonly queueLimit: () => number;
   readonly onWaited: (waited: Waited) => void;
-  /** A place was given back, and waiting calls were served. */
+  /** A place is given back: before waiting calls are served, and afterwards. */
+  readonly onLeaving: () => void;
   readonly onLeft: () => void;
 }
 
@@ -53,6 +54,7 @@ export class PoolGate implements PlaceQueue {
     takeBack: (taken) => {
       this.#places.giveBackKept(taken);
       this.#pace.left(this.#options.clock.monotonic());
+      this.#options.onLeaving();
     },
     serve: () => {
       this.serve();

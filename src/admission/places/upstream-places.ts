@@ -2,6 +2,8 @@
 export interface SharedPlaces {
   /** Asks for more; resolves when some may have come; undefined: there are none to ask for. */
   readonly askMore: () => Promise<void> | undefined;
+  /** Called before those that wait look again, and afterwards. */
+  readonly onGiveBack: () => void;
   readonly onGivenBack: () => void;
 }
 
@@ -62,6 +64,7 @@ export class UpstreamPlaces {
 
   giveBack(): void {
     this.#count -= 1;
+    this.#shared?.onGiveBack();
     this.#lookAgain();
     this.#shared?.onGivenBack();
   }

@@ -1,19 +1,13 @@
 import type { Config } from "../../config/config.ts";
 import { parseValkeyUrl } from "../../domain/addresses/valkey-address.ts";
-import { minuteScopes } from "../../domain/limits/limit-scope.ts";
-import { connectLimitStore } from "../../process/wiring/limits/connect-limit-store.ts";
-import { sharedScripts } from "../../process/wiring/limits/shared-scripts.ts";
-import {
-  inspectValkey,
-  type ValkeyFacts,
-} from "../../store/coordinator/valkey/connection/inspect-server.ts";
-import type { ValkeyConnection } from "../../store/coordinator/valkey/connection/valkey-connection.ts";
-import { problemOf } from "../../store/coordinator/valkey/connection/valkey-errors.ts";
-import { fleetScript } from "../../store/coordinator/valkey/fleet/fleet-script.ts";
-import { ValkeyLimits } from "../../store/coordinator/valkey/limits/valkey-limits.ts";
+import { clientOf } from "../../process/wiring/limits/open-valkey-limits.ts";
+import type { ValkeyClient } from "../../store/limits/valkey/client.ts";
+import { checkScript, correctScript } from "../../store/limits/valkey/limit-scripts.ts";
+import { problemOf, type ProblemKind } from "../../store/limits/valkey/problems.ts";
+import { WindowNames } from "../../store/limits/valkey/scopes.ts";
+import { slotScript } from "../../store/limits/valkey/slot-store.ts";
 import { type CommandIo, reasonOf } from "../command.ts";
 import type { Finding } from "./finding.ts";
-import type { ProblemKind } from "../../store/coordinator/valkey/connection/connection-problem.ts";
 
 const subject = "limits";
 const timeoutMs = 5_000;
@@ -25,29 +19,60 @@ export async function checkLimitStore(
   { clock }: Pick<CommandIo, "clock">,
 ): Promise<readonly Finding[]> {
   if (store === "memory") return [];
-  const connection = connectLimitStore(store, { timeoutMs, clock, scripts: sharedScripts });
+  const client = clientOf(store, timeoutMs);
   try {
-    await connection.open();
-    const facts = await inspectValkey(connection);
+    await client.open();
+    const facts = readFacts(String(await client.send("INFO", [])));
     const isCluster = parseValkeyUrl(store.url.reveal())?.topology === "cluster";
     const found = checkFacts(facts, isCluster);
     if (found.length > 0) return found;
-    return [
-      await checkDecision(connection, facts),
-      await checkTrip(connection, store, clock),
-      ...(isCluster ? checkPersistence(facts) : []),
-    ];
+    return [...(await checkScripts(client, facts)), await checkTrip(client, store, clock)];
   } catch (error) {
     const { kind, text } = problemOf(error);
-    return [failed(`${store.name}: ${text}`, adviceOnLimitStore(kind))];
+    return [
+      failed(`${store.name}: ${text}`, adviceOnLimitStore(kind === "script" ? "other" : kind)),
+    ];
   } finally {
-    connection.close();
+    client.close();
   }
 }
 
-function checkFacts(facts: ValkeyFacts, isCluster: boolean): readonly Finding[] {
-  const { shown, isNewEnough, isOneOfCluster, eviction } = facts;
+/** What decides whether limits can be counted in a server. */
+interface ServerFacts {
+  /** Such as `Redis 7.0.15`. */
+  readonly shown: string;
+  readonly isNewEnough: boolean;
+  readonly isOneOfCluster: boolean;
+  readonly isReplica: boolean;
+  /** Undefined: it keeps all keys, and refuses writes when its memory is full. */
+  readonly eviction: string | undefined;
+}
+
+/** The least major and minor versions, as one number. */
+const oldest = { valkey: 702, redis: 700 };
+
+function readFacts(report: string): ServerFacts {
+  const read = (name: string): string | undefined =>
+    new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(report)?.[1];
+  const valkey = read("valkey_version");
+  const version = valkey ?? read("redis_version") ?? "0";
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const policy = read("maxmemory_policy") ?? "noeviction";
+  return {
+    shown: `${valkey === undefined ? "Redis" : "Valkey"} ${version}`,
+    isNewEnough: 100 * major + minor >= (valkey === undefined ? oldest.redis : oldest.valkey),
+    isOneOfCluster: read("redis_mode") === "cluster" || read("server_mode") === "cluster",
+    isReplica: read("role") === "slave",
+    eviction: policy === "noeviction" || read("maxmemory") === "0" ? undefined : policy,
+  };
+}
+
+function checkFacts(facts: ServerFacts, isCluster: boolean): readonly Finding[] {
+  const { shown, isNewEnough, isOneOfCluster, isReplica, eviction } = facts;
   const findings: Finding[] = [];
+  if (isReplica && !isCluster) {
+    findings.push(failed("it is a replica", adviceOnLimitStore("replica")));
+  }
   if (!isNewEnough) {
     const advice = "upgrade the server to Valkey 7.2 or Redis 7, or newer";
     findings.push(failed(`${shown} is too old`, advice));
@@ -58,58 +83,43 @@ function checkFacts(facts: ValkeyFacts, isCluster: boolean): readonly Finding[] 
   }
   if (eviction !== undefined) {
     const advice =
-      "set maxmemory-policy of the server to noeviction: a key that it evicts loses what was " +
-      "counted, and its owner may use its limit again";
+      "set maxmemory-policy of the server to noeviction: after each eviction, every process " +
+      "grants only its share of all limits for a minute";
     findings.push(failed(`the server evicts keys (${eviction})`, advice));
   }
   return findings;
 }
 
-/** In a cluster, gateways cannot tell of most servers that they have forgotten something. */
-function checkPersistence({ persistence }: ValkeyFacts): readonly Finding[] {
-  if (persistence.length === 0) return [];
-  const text = `servers come back with older data after a restart (${persistence.join(", ")})`;
-  const advice =
-    'set save "" and appendonly no: gateways restore what an empty server needs, but in a cluster ' +
-    "do not notice data that is minutes old";
-  return [{ state: "warning", subject, text, advice }];
-}
-
-/** Makes one decision, which needs the rights of all. What it leaves expires in a minute. */
-async function checkDecision(
-  connection: ValkeyConnection,
-  { shown }: ValkeyFacts,
-): Promise<Finding> {
-  const limits = new ValkeyLimits({ connection, random: Math.random, reservationTtlMs: 60_000 });
-  const scopes = minuteScopes("doctor", { requestsPerMinute: 1e6, tokensPerMinute: 1e6 });
+/** Runs the scripts, which need the rights of all. What they leave expires in a minute. */
+async function checkScripts(
+  client: ValkeyClient,
+  { shown }: ServerFacts,
+): Promise<readonly Finding[]> {
+  const { sinceKeys } = new WindowNames(client.shards);
+  const [sinceKey = ""] = sinceKeys;
   try {
-    const known = { epoch: "", mayWait: false };
-    await limits.acquire({ callId: crypto.randomUUID(), scopes, tokens: 1 }, known);
-    await reportTo(connection);
-    return { state: "ok", subject, text: `${shown} answers and decides` };
+    await Promise.all(sinceKeys.map((key) => client.run(checkScript, [key], [])));
+    await client.run(correctScript, [sinceKey, "sluice:{0}:doctor"], ["doctor", 61, 1, 0]);
+    for (const more of [1, 0]) {
+      await client.run(slotScript, ["sluice:{0}:slots:doctor"], ["doctor", 1, 0, more, 1_000]);
+    }
+    return [{ state: "ok", subject, text: `${shown} answers and decides` }];
   } catch (error) {
     const text = `the server does not decide: ${reasonOf(error)}`;
-    return failed(text, adviceOnLimitStore("rights"));
+    return [failed(text, adviceOnLimitStore("rights"))];
   }
-}
-
-/** As a worker does each second, under other keys. */
-async function reportTo(connection: ValkeyConnection): Promise<void> {
-  const key = "sluice:{doctor}:workers";
-  const report = ["doctor", "5000", "sluice:doctor", "", "memory", "0", "0"];
-  await connection.run(fleetScript, [key, `${key}:state`], report);
 }
 
 /** The median: the first one also waits for the program. */
 async function checkTrip(
-  connection: ValkeyConnection,
+  client: ValkeyClient,
   { timeoutMs: mostMs }: { readonly timeoutMs: number },
   clock: CommandIo["clock"],
 ): Promise<Finding> {
   const tripsMs: number[] = [];
   while (tripsMs.length < trips) {
     const startedAt = clock.monotonic();
-    await connection.send("sluice", "PING", []);
+    await client.send("PING", []);
     tripsMs.push(clock.monotonic() - startedAt);
   }
   const tripMs = tripsMs.toSorted((one, other) => one - other)[Math.floor(trips / 2)] ?? 0;

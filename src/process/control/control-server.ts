@@ -16,6 +16,7 @@ import type { AppOverrides } from "../wiring/app-interface.ts";
 import { buildEdge } from "../wiring/build-snapshot.ts";
 import { ControlPlane, platformOf, type ControlPlaneOptions } from "../wiring/control-plane.ts";
 import { openStorage, type Storage } from "../wiring/open-storage.ts";
+import { keepProcessCount } from "../../store/limits/valkey/process-count.ts";
 import { KeptRefusals } from "./refusals/kept-refusals.ts";
 import { createOwnReplica, type ReplicaState } from "./replicas/own-replica.ts";
 import { Replicas } from "./replicas/replicas.ts";
@@ -76,7 +77,7 @@ export class ControlServer implements AsyncDisposable {
     const { config, clock, randomBytes, telemetry, onBootstrapToken } = options;
     this.#options = options;
     this.#config = config;
-    this.#refusals = new KeptRefusals(clock);
+    this.#refusals = new KeptRefusals();
     this.installation = new Installation(config, { random: randomBytes, clock });
     const owner = this.installation;
     const settings = (): Config => this.#config;
@@ -141,7 +142,6 @@ export class ControlServer implements AsyncDisposable {
    */
   async begin(): Promise<void> {
     this.storage.start();
-    await this.#shareRefusals();
     this.#export.configure(this.#config.telemetry.otlp);
     await this.#plane.startBootstrap();
   }
@@ -167,16 +167,8 @@ export class ControlServer implements AsyncDisposable {
     await this.#export.stop();
     await this.#replicas.stop();
     await this.#plane.stop();
-    await this.#refusals.close();
     await this.storage.close();
     if (this.#listener !== undefined) this.#options.telemetry.events.stopped();
-  }
-
-  async #shareRefusals(): Promise<void> {
-    const { store } = this.#config.limits;
-    if (store === "memory") return;
-    const { openValkeyRefusals } = await import("../wiring/limits/open-valkey-refusals.ts");
-    this.#refusals.share(openValkeyRefusals(store, this.#options.clock));
   }
 
   #createPort(): ControlPort {
@@ -214,6 +206,7 @@ export class ControlServer implements AsyncDisposable {
       keepKeys: async (epoch) => this.storage.keyFile?.follow(epoch),
       onMessagesLost: (error) => events.keyMessagesLost(error),
       onMessagesBack: () => events.keyMessagesBack(),
+      onCounted: (processes) => void keepProcessCount(this.#config.dataDir, processes),
       onDifference: (text) => events.replicasDiffer(text),
       onSame: () => events.replicasSame(),
     });

@@ -37,8 +37,6 @@ export interface RoutingSharing {
   readonly places: Pick<CapacityOptions, "parts" | "recall">;
   /** Called with what counts the places that this process holds. */
   attach(own: Capacity): void;
-  /** The budget settings for this process alone. */
-  shareOf(settings: RoutingSettings): RoutingSettings;
 }
 
 export interface RoutingServices {
@@ -67,10 +65,9 @@ export function buildRouting(options: RoutingOptions): RoutingServices {
     ...sharing?.places,
   });
   sharing?.attach(capacity);
-  const ownSettings = () => sharing?.shareOf(settings()) ?? settings();
   const budgets = {
-    retries: new RetryBudget({ clock, settings: ownSettings }),
-    hedges: new RetryBudget({ clock, settings: ownSettings }),
+    retries: new RetryBudget({ clock, settings }),
+    hedges: new RetryBudget({ clock, settings }),
   };
   return {
     health,

@@ -50,20 +50,20 @@ export class StorageEvents {
     logRecovery(this.#logger, this.#database, "the database is available again");
   }
 
-  /** Limits are decided by each worker, within its share. Called once per new reason. */
+  /** This process grants its share of the limits. Called once per new reason. */
   limitsAlone(store: string, reason: string): void {
     this.#alone.failed();
-    const message = "the store of limits does not answer; each worker grants its share";
+    const message = "the store of limits does not decide; this process grants its share";
     this.#logger.log("error", message, { store, reason });
   }
 
-  /** The store has forgotten what workers have admitted, and is being told. */
-  limitsLost(store: string): void {
-    const message = "the store of limits has lost its data; each worker restores what it knows";
-    this.#logger.log("error", message, { store });
+  /** What the store had counted for an account is lost, or unreadable: a share for a minute. */
+  limitsLost(store: string, account: string, reason: string): void {
+    const message = "the store of limits has lost an account; this process grants its share of it";
+    this.#logger.log("error", message, { store, account, reason });
   }
 
-  /** At the start of a worker, and at the end of each outage. */
+  /** At the start of a process, and at the end of each loss. */
   limitsShared(store: string): void {
     const lastedMs = this.#alone.recovered();
     const after = lastedMs === undefined ? {} : { afterMs: Math.round(lastedMs) };
@@ -72,7 +72,7 @@ export class StorageEvents {
 
   /** A decision failed for a reason other than the store's availability. */
   limitsFailed(store: string, error: unknown): void {
-    const message = "the store of limits failed; this worker has granted its share";
+    const message = "the store of limits failed; this process has granted its share";
     if (this.#limits.failed()) logFault(this.#logger, message, { error, fields: { store } });
   }
 

@@ -29,6 +29,9 @@ const table = {
     "Requests with events of the ledger that failed; they are repeated.",
   ],
   sluice_refusals_total: ["Requests that got an error for which the gateway has a rule.", "rule"],
+  sluice_limits_lost_total: [
+    "Losses of what limits.store had counted for one account, or values there that were unreadable.",
+  ],
   sluice_repeated_refusals_total: [
     "Repeated refusals of a key or address within a second, answered without reading.",
     "of",

@@ -42,6 +42,7 @@ describeWithPostgres((databases) => {
           keepKeys: () => Promise.resolve(),
           onMessagesLost: () => undefined,
           onMessagesBack: () => undefined,
+          onCounted: () => undefined,
           onDifference: (text) => void told.push(text),
           onSame: () => void told.push("same"),
         }),

@@ -26,6 +26,8 @@ export interface ReplicasOptions {
   /** Called once when changes are no longer announced, and when they are again. */
   readonly onMessagesLost: (error: unknown) => void;
   readonly onMessagesBack: () => void;
+  /** Called with the number of processes of all gateways, each second. */
+  readonly onCounted: (processes: number) => void;
   /** Called once when gateways turn out to differ, and when none does any more. */
   readonly onDifference: (text: string) => void;
   readonly onSame: () => void;
@@ -131,6 +133,7 @@ export class Replicas {
       // A message may have been lost.
       if (seen !== undefined) {
         this.#keysChanged(seen.keysEpoch);
+        this.#options.onCounted(seen.replicas.reduce((sum, { workers }) => sum + workers, 0));
         this.#compare(seen.replicas);
       }
       await wait(signIntervalMs, signal, this.#options.clock);

@@ -3,10 +3,11 @@ import type { NewSharedLimits } from "./shared-limit-store.ts";
 
 /** Undefined with `limits.store: memory`: then nothing of the shared store is even loaded. */
 export async function loadSharedLimits(
-  config: Pick<Config, "limits" | "processes">,
+  config: Pick<Config, "limits" | "processes" | "dataDir">,
 ): Promise<NewSharedLimits | undefined> {
-  const { store } = config.limits;
+  const { limits, processes: ownProcesses, dataDir } = config;
+  const { store } = limits;
   if (store === "memory") return undefined;
   const { openValkeyLimits } = await import("./open-valkey-limits.ts");
-  return (parts) => openValkeyLimits(store, { ...parts, ownWorkers: config.processes });
+  return (parts) => openValkeyLimits(store, { ...parts, ownProcesses, dataDir });
 }

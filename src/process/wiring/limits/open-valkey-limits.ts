@@ -1,66 +1,75 @@
-import { Fleet } from "../../../store/coordinator/valkey/fleet/fleet.ts";
-import { SharedLimits } from "../../../store/coordinator/valkey/limits/shared-limits.ts";
+import type { Capacity } from "../../../admission/capacity/capacity.ts";
+import type { RefusedPlace } from "../../../admission/capacity/capacity-options.ts";
+import { SharedSlots } from "../../../admission/capacity/shared/shared-slots.ts";
+import type { Config } from "../../../config/config.ts";
+import { parseValkeyUrl } from "../../../domain/addresses/valkey-address.ts";
+import { openValkeyClient, type ValkeyClient } from "../../../store/limits/valkey/client.ts";
+import { ValkeyLimits } from "../../../store/limits/valkey/limit-store.ts";
+import { createProcessCount } from "../../../store/limits/valkey/process-count.ts";
+import { ValkeySlots } from "../../../store/limits/valkey/slot-store.ts";
 import { limitStoreBounds } from "../build-services.ts";
-import { connectLimitStore, type ValkeyStore } from "./connect-limit-store.ts";
-import { newSharedCoordinator } from "./shared-coordinator.ts";
-import { sharedScripts } from "./shared-scripts.ts";
 import type { SharedLimitParts, SharedLimitStore } from "./shared-limit-store.ts";
 
-/** The limits in the server of the configuration, and the worker's own share while it is away. */
-export function openValkeyLimits(
-  store: ValkeyStore,
-  parts: SharedLimitParts & { readonly ownWorkers: number },
-): SharedLimitStore {
-  const { clock, random, telemetry, ownWorkers } = parts;
+export type ValkeyStore = Exclude<Config["limits"]["store"], "memory">;
+
+interface ValkeyLimitParts extends SharedLimitParts {
+  readonly ownProcesses: number;
+  readonly dataDir: string;
+}
+
+/** Limits and slots in the server of the configuration. */
+export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): SharedLimitStore {
+  const { clock, random, telemetry, ownProcesses, dataDir } = parts;
   const { name, timeoutMs } = store;
-  const connection = connectLimitStore(store, { timeoutMs, clock, scripts: sharedScripts });
   const { storage: events, metrics } = telemetry;
-  const limits = new SharedLimits({
-    connection,
+  const client = clientOf(store, timeoutMs);
+  const process = crypto.randomUUID();
+  const processes = createProcessCount({ dataDir, own: ownProcesses, clock });
+  const limits = new ValkeyLimits({
+    client,
     clock,
     random,
-    ...limitStoreBounds,
-    workers: () => fleet.workers,
+    process,
+    processes,
+    timeoutMs,
+    reservationTtlMs: limitStoreBounds.reservationTtlMs,
+    onAlone: (reason) => events.limitsAlone(name, reason),
+    onShared: () => events.limitsShared(name),
+    onAccountLost(account, why) {
+      events.limitsLost(name, account, why);
+      metrics.counters.add("sluice_limits_lost_total", []);
+    },
     onError: (error) => events.limitsFailed(name, error),
-    isTrusted: () => fleet.isTrusted,
-    validSince: () => fleet.validSince,
-    onLost: () => void fleet.check(),
   });
-  const fleet = new Fleet({
-    connection,
+  const { trust } = limits;
+  const slots = new SharedSlots({
     clock,
-    ownWorkers,
-    worker: crypto.randomUUID(),
-    onBeat: () => limits.catchUp(),
-    onError: (error) => events.limitsFailed(name, error),
-    onLoss() {
-      events.limitsLost(name);
-      limits.restore();
-    },
+    store: new ValkeySlots({ client, trust, process, processes }),
   });
-  connection.onChange((reason) => {
-    if (reason === undefined) events.limitsShared(name);
-    else {
-      fleet.away();
-      events.limitsAlone(name, reason);
-    }
-    void fleet.check();
-  });
-  const isAlone = (): boolean => !connection.isUp || !fleet.isTrusted;
+  const isAlone = (): boolean => !trust.decides;
   metrics.followLimits(isAlone);
-  const coordinator = newSharedCoordinator(connection, { clock, fleet });
   return Object.assign(limits, {
-    coordinator,
-    isAlone,
-    async start(): Promise<void> {
-      await connection.open();
-      await fleet.start();
+    coordinator: {
+      routing: {
+        places: { parts: slots, recall: (refused: RefusedPlace) => slots.recall(refused) },
+        attach: (own: Capacity) => slots.attach(own),
+      },
     },
-    async close(): Promise<void> {
+    isAlone,
+    start: async (): Promise<void> => {
+      await client.open();
+      await limits.begin();
+    },
+    close: async (): Promise<void> => {
+      await slots.close();
       await limits.end();
-      await coordinator.close();
-      await fleet.close();
-      connection.close();
+      client.close();
     },
   });
+}
+
+export function clientOf({ url, authorities }: ValkeyStore, timeoutMs: number): ValkeyClient {
+  const address = parseValkeyUrl(url.reveal());
+  if (address === undefined) throw new TypeError("limits.store was not checked");
+  return openValkeyClient({ address, authorities, timeoutMs });
 }

@@ -3,17 +3,17 @@ import type { LimitStore } from "../../../store/store.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import type { RoutingSharing } from "../build-routing.ts";
 
-/** What a worker shares with the workers of other gateways besides limits. */
+/** What a process shares with the others besides limits. */
 export interface SharedCoordinator {
   readonly routing: RoutingSharing;
 }
 
-/** The limits of a worker that shares them with the workers of other gateways. */
+/** The limits of a process that shares them with others. */
 export interface SharedLimitStore extends LimitStore {
   readonly coordinator: SharedCoordinator;
-  /** Whether this worker decides alone, because the server does not answer or has lost its data. */
+  /** Whether this process grants its share, because the server does not answer or has lost data. */
   isAlone(): boolean;
-  /** Connects; the worker serves calls even if that fails. */
+  /** Connects; the process serves calls even if that fails. */
   start(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,0 +1,179 @@
+import type { PlaceRequest } from "../place.ts";
+import type { PoolBounds } from "../pool-bounds.ts";
+import type { GateUse } from "../pool-places.ts";
+import type { CapacityClass } from "../../../domain/usage/usage.ts";
+import type { Demand, SlotSet } from "./slot-set.ts";
+
+export interface PoolSlotsOptions {
+  readonly name: string;
+  readonly newSet: (bound: string, demand: () => Demand) => SlotSet;
+  readonly use: () => GateUse | undefined;
+}
+
+/**
+ * This process's slots of a pool, of three sorts: those that units guarantee to a key, by key; the
+ * rest; and how many of the rest may be held by calls without a guarantee. So no process ever gives
+ * a place to others that a key is guaranteed.
+ */
+export class PoolSlots {
+  readonly #options: PoolSlotsOptions;
+  readonly #own = new Map<string, SlotSet>();
+  readonly #rest: SlotSet;
+  /** How many of the rest calls without a guarantee may hold. */
+  readonly #open: SlotSet;
+  #whole: PoolBounds | undefined;
+
+  constructor(options: PoolSlotsOptions) {
+    this.#options = options;
+    const { name, newSet } = options;
+    this.#rest = newSet(`pool ${name}`, () => this.#restDemand());
+    this.#open = newSet(`pool ${name} open`, () => this.#openDemand());
+  }
+
+  /** The bounds of this process, given those of all. */
+  follow(whole: PoolBounds): PoolBounds {
+    this.#whole = whole;
+    if (whole.places === Infinity) return whole;
+    const kept = whole.isOversold ? 0 : whole.keptPlaces;
+    const rest = this.#rest;
+    const open = this.#open;
+    rest.limit = whole.places - kept;
+    // Without sales, all of the rest is open, and one count is enough.
+    open.limit = whole.openPlaces < rest.limit ? whole.openPlaces : Infinity;
+    this.#claimOwn();
+    const held = this.#options.use()?.places;
+    let ownPlaces = 0;
+    let unusedOwn = 0;
+    for (const [keyId, own] of this.#own) {
+      own.limit = this.#ownLimit(keyId);
+      ownPlaces += own.places;
+      unusedOwn += Math.max(0, own.places - (held?.ofKey(keyId) ?? 0));
+    }
+    const restRoom = Math.max(0, rest.places - this.#restUsed());
+    return {
+      ...whole,
+      places: (held?.all ?? 0) + unusedOwn + restRoom,
+      openPlaces: open.places,
+      keptPlaces: ownPlaces,
+      ownPlaces: (keyId) => this.#own.get(keyId)?.places ?? 0,
+    };
+  }
+
+  /** What a call lacks that found the pool full. */
+  lacking({ keyId }: PlaceRequest, capacityClass: CapacityClass): SlotSet[] {
+    if (this.#whole === undefined || this.#whole.places === Infinity) return [];
+    const rest = this.#rest;
+    const open = this.#open;
+    const lacking = rest.hasRoom ? [] : [rest];
+    if (capacityClass !== "provisioned") return open.hasRoom ? lacking : [...lacking, open];
+    const ownLimit = this.#ownLimit(keyId);
+    if (ownLimit === 0) return lacking;
+    const own = this.#ownOf(keyId);
+    const mayGetOwn = own.places < ownLimit && !own.isRefused;
+    return mayGetOwn ? [own] : lacking;
+  }
+
+  leaving(): void {
+    for (const set of [...this.#own.values(), this.#rest, this.#open]) set.leaving();
+  }
+
+  left(): void {
+    if (this.#whole === undefined || this.#whole.places === Infinity) return;
+    for (const own of this.#own.values()) own.giveBack();
+    this.#rest.left();
+    this.#open.left();
+  }
+
+  /** Prolongs what is held, and forgets keys that need no slot. */
+  beat(): void {
+    this.#claimOwn();
+    for (const [keyId, own] of this.#own) {
+      if (own.isUnused) this.#own.delete(keyId);
+      else own.beat();
+    }
+    this.#rest.beat();
+    this.#open.beat();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#own.values(), this.#rest, this.#open].map((set) => set.close()));
+  }
+
+  /** A key's call may have taken one of the rest while its own places were with other processes. */
+  #claimOwn(): void {
+    for (const [keyId, held] of this.#options.use()?.places.keys ?? []) {
+      if (this.#ownLimit(keyId) === 0) continue;
+      const own = this.#ownOf(keyId);
+      if (held > own.places) own.plan();
+    }
+  }
+
+  #ownOf(keyId: string): SlotSet {
+    let own = this.#own.get(keyId);
+    if (own === undefined) {
+      const { name, newSet } = this.#options;
+      own = newSet(`pool ${name} key ${keyId}`, () => this.#ownDemand(keyId));
+      this.#own.set(keyId, own);
+    }
+    own.limit = this.#ownLimit(keyId);
+    return own;
+  }
+
+  #ownLimit(keyId: string): number {
+    const whole = this.#whole;
+    return whole === undefined || whole.isOversold ? 0 : whole.ownPlaces(keyId);
+  }
+
+  #ownDemand(keyId: string): Demand {
+    const { places, queue } = this.#options.use() ?? {};
+    const held = places?.ofKey(keyId) ?? 0;
+    const used = Math.min(held, this.#own.get(keyId)?.places ?? 0);
+    return {
+      used,
+      waiting: held - used + (queue?.provisionedKeys.get(keyId)?.size ?? 0),
+    };
+  }
+
+  /** Provisioned places beyond what is granted to their keys, and all open ones. */
+  #restUsed(): number {
+    const { places } = this.#options.use() ?? {};
+    let used = places?.all ?? 0;
+    for (const [keyId, own] of this.#own) {
+      used -= Math.min(places?.ofKey(keyId) ?? 0, own.places);
+    }
+    return used;
+  }
+
+  #restDemand(): Demand {
+    const { queue } = this.#options.use() ?? {};
+    const first = this.#waitingBeyondOwn();
+    return {
+      used: this.#restUsed(),
+      waiting: first + waitingOpen(queue),
+    };
+  }
+
+  #openDemand(): Demand {
+    const { places, queue } = this.#options.use() ?? {};
+    return {
+      used: (places?.of("on-demand") ?? 0) + (places?.of("spillover") ?? 0),
+      waiting: waitingOpen(queue),
+    };
+  }
+
+  /** Waiting calls within guarantees whose keys have no more places of their own. */
+  #waitingBeyondOwn(): number {
+    const { queue } = this.#options.use() ?? {};
+    let waiting = 0;
+    for (const [keyId, { size }] of queue?.provisionedKeys ?? []) {
+      const own = this.#own.get(keyId);
+      const hasAll = own === undefined || own.places >= this.#ownLimit(keyId);
+      if (hasAll || own.isRefused) waiting += size;
+    }
+    return waiting;
+  }
+}
+
+function waitingOpen(queue: GateUse["queue"] | undefined): number {
+  return queue === undefined ? 0 : queue.count("on-demand") + queue.count("spillover");
+}

@@ -1,0 +1,178 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { Pool } from "../../../domain/limits/capacity.ts";
+import type { SlotStore } from "../../../store/slots.ts";
+import type { Capacity } from "../capacity.ts";
+import type { BoundParts, PoolName, RefusedPlace } from "../capacity-options.ts";
+import { classAt } from "../place.ts";
+import type { PoolBounds } from "../pool-bounds.ts";
+import { PoolSlots } from "./pool-slots.ts";
+import { SlotSet, type Demand } from "./slot-set.ts";
+
+export interface SharedSlotsOptions {
+  readonly clock: Clock;
+  readonly store: SlotStore;
+}
+
+/** Well within the life of what is held. */
+const beatMs = 2_000;
+/** Each process may use this part of its share of an upstream's slots without asking. */
+const freeParts = 8;
+
+/**
+ * The slots that this process has of pools and upstreams which several processes share. Within
+ * them, its own queues and rules decide without a round trip.
+ */
+export class SharedSlots implements BoundParts {
+  readonly #options: SharedSlotsOptions;
+  readonly #pools = new Map<string, PoolSlots>();
+  readonly #upstreams = new Map<string, SlotSet>();
+  /** How many slots of each upstream this process uses without asking. */
+  readonly #free = new Map<string, number>();
+  #capacity: Pick<Capacity, "partChanged" | "partUse"> | undefined;
+  #decided: boolean;
+  #stopBeat: () => void = () => undefined;
+
+  constructor(options: SharedSlotsOptions) {
+    this.#options = options;
+    this.#decided = options.store.decides;
+    this.#plan();
+  }
+
+  /** Call before anything else. */
+  attach(capacity: Pick<Capacity, "partChanged" | "partUse">): void {
+    this.#capacity = capacity;
+  }
+
+  get processes(): number {
+    return this.#options.store.processes;
+  }
+
+  ofPool(pool: Pool, whole: PoolBounds): PoolBounds {
+    return this.#pool(pool.name).follow(whole);
+  }
+
+  ofUpstream(name: string, whole: number): number {
+    const set = this.#upstream(name);
+    const free = Math.floor(whole / (freeParts * this.processes));
+    this.#free.set(name, free);
+    set.limit = whole - this.processes * free;
+    return free + set.places;
+  }
+
+  ofDraining(whole: number): number {
+    return Math.floor(whole / this.processes);
+  }
+
+  leaving({ kind, name }: PoolName): void {
+    if (kind === "pool") this.#pools.get(name)?.leaving();
+    else this.#upstream(name).leaving();
+  }
+
+  left({ kind, name }: PoolName): void {
+    if (kind === "pool") this.#pools.get(name)?.left();
+    else this.#upstream(name).left();
+  }
+
+  askMore(upstream: string): Promise<void> | undefined {
+    const set = this.#upstream(upstream);
+    set.plan();
+    return set.ask();
+  }
+
+  /** Asks for what a call lacks; undefined when that is nothing, or asking is in vain. */
+  recall({ request, target, why }: RefusedPlace): Promise<void> | undefined {
+    if (why.busy !== "full" || why.retryAfterMs === Infinity) return undefined;
+    const { upstream, pool } = target;
+    const capacityClass = classAt(request, pool);
+    const place: PoolName =
+      pool === undefined ? { kind: "upstream", name: upstream } : { kind: "pool", name: pool };
+    const lacking = pool === undefined ? [] : this.#pool(pool).lacking(request, capacityClass);
+    if (capacityClass !== "provisioned") {
+      const atUpstream = this.#upstream(upstream);
+      if (!this.#hasFree(upstream) && !atUpstream.hasRoom) lacking.push(atUpstream);
+    }
+    // If it waits now, it is asked for again soon.
+    for (const set of lacking) set.plan();
+    // Others take their turns before a call without a guarantee, and ask on its behalf.
+    if (capacityClass !== "provisioned" && this.#isQueued(place)) return undefined;
+    const asked = lacking.map((set) => set.ask()).filter((asking) => asking !== undefined);
+    return asked.length === 0 ? undefined : Promise.all(asked).then(() => undefined);
+  }
+
+  /** Gives everything back that no call uses. */
+  async close(): Promise<void> {
+    this.#stopBeat();
+    await Promise.all(
+      [...this.#pools.values(), ...this.#upstreams.values()].map((of) => of.close()),
+    );
+  }
+
+  #plan(): void {
+    this.#stopBeat = this.#options.clock.schedule(() => {
+      for (const pool of this.#pools.values()) pool.beat();
+      for (const set of this.#upstreams.values()) set.beat();
+      this.#lookAtStore();
+      this.#plan();
+    }, beatMs);
+  }
+
+  /** What a process may use changes when the store begins or ceases to decide. */
+  #lookAtStore(): void {
+    const { decides } = this.#options.store;
+    if (decides === this.#decided) return;
+    this.#decided = decides;
+    for (const name of this.#pools.keys()) this.#capacity?.partChanged({ kind: "pool", name });
+    for (const name of this.#upstreams.keys()) {
+      this.#capacity?.partChanged({ kind: "upstream", name });
+    }
+  }
+
+  #hasFree(name: string): boolean {
+    const { upstream } = this.#capacity?.partUse({ kind: "upstream", name }) ?? {};
+    return (upstream?.count ?? 0) < (this.#free.get(name) ?? 0);
+  }
+
+  #isQueued(place: PoolName): boolean {
+    const queue = this.#capacity?.partUse(place).gate?.queue;
+    return queue !== undefined && queue.count("on-demand") + queue.count("spillover") > 0;
+  }
+
+  #pool(name: string): PoolSlots {
+    let pool = this.#pools.get(name);
+    if (pool === undefined) {
+      const place: PoolName = { kind: "pool", name };
+      pool = new PoolSlots({
+        name,
+        newSet: (bound, demand) => this.#newSet(bound, place, demand),
+        use: () => this.#capacity?.partUse(place).gate,
+      });
+      this.#pools.set(name, pool);
+    }
+    return pool;
+  }
+
+  #upstream(name: string): SlotSet {
+    let set = this.#upstreams.get(name);
+    if (set === undefined) {
+      const place: PoolName = { kind: "upstream", name };
+      set = this.#newSet(`upstream ${name}`, place, () => this.#demandAt(place));
+      this.#upstreams.set(name, set);
+    }
+    return set;
+  }
+
+  #newSet(bound: string, place: PoolName, demand: () => Demand): SlotSet {
+    const onChanged = (): void => this.#capacity?.partChanged(place);
+    return new SlotSet({ ...this.#options, bound, demand, onChanged });
+  }
+
+  #demandAt(place: PoolName): Demand {
+    const { gate, upstream } = this.#capacity?.partUse(place) ?? {};
+    const queue = gate?.queue;
+    const queued = queue === undefined ? 0 : queue.count("on-demand") + queue.count("spillover");
+    return {
+      used: Math.max(0, (upstream?.count ?? 0) - (this.#free.get(place.name) ?? 0)),
+      waiting: queued + (upstream?.waiting ?? 0),
+    };
+  }
+}

@@ -1,0 +1,204 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { SlotStore } from "../../../store/slots.ts";
+
+/** What calls of this process hold of a bound, and what they wait for. */
+export interface Demand {
+  readonly used: number;
+  /** Calls in queues. */
+  readonly waiting: number;
+}
+
+export interface SlotSetOptions {
+  readonly clock: Clock;
+  readonly store: SlotStore;
+  readonly bound: string;
+  readonly demand: () => Demand;
+  /** There are more or fewer slots than before. */
+  readonly onChanged: () => void;
+}
+
+/** How soon calls that wait ask again, and how long a slot stays that no call uses. */
+const againMs = 25;
+/** How long others are believed to have too few. */
+const fairMs = 100;
+
+/** The slots of one bound that this process may use without asking. */
+export class SlotSet {
+  limit = Infinity;
+  readonly #options: SlotSetOptions;
+  #held = 0;
+  #heldUntilMs = -Infinity;
+  /** What it leaves to others that have too few, and until when that is known. */
+  #fair = Infinity;
+  #fairUntilMs = -Infinity;
+  /** How many calls may run until the next exchange, since one ended that others wait for. */
+  #cap = Infinity;
+  /** Calls that ask and are in no queue. */
+  #asking = 0;
+  #refusedAtMs = -Infinity;
+  /** Most slots in use since the last look. */
+  #most = 0;
+  #current: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #isPlanned = false;
+  #isClosed = false;
+
+  constructor(options: SlotSetOptions) {
+    this.#options = options;
+  }
+
+  /** How many slots calls may use: in a loss, the share of this process, or what it had before. */
+  get places(): number {
+    if (this.limit === Infinity) return Infinity;
+    const { store, clock } = this.#options;
+    if (store.decides) return Math.min(this.#held, this.#cap);
+    const held = clock.monotonic() < this.#heldUntilMs ? this.#held : 0;
+    return Math.max(held, shareOf(this.limit, store.processes));
+  }
+
+  get #part(): number {
+    return this.#options.clock.monotonic() < this.#fairUntilMs ? this.#fair : Infinity;
+  }
+
+  get hasRoom(): boolean {
+    return this.#options.demand().used < this.places;
+  }
+
+  /** Whether others have just been found to have the rest. */
+  get isRefused(): boolean {
+    return this.#options.clock.monotonic() < this.#refusedAtMs + againMs;
+  }
+
+  get isUnused(): boolean {
+    const { used, waiting } = this.#options.demand();
+    return this.#held === 0 && used === 0 && waiting === 0 && this.#asking === 0;
+  }
+
+  /** For a call without a slot. Resolves after one round trip; undefined: asking is in vain. */
+  ask(): Promise<void> | undefined {
+    const { store } = this.#options;
+    if (this.limit === Infinity || !store.decides) return undefined;
+    if (this.isRefused || this.#held >= this.limit) return undefined;
+    this.#asking += 1;
+    return this.#exchange().finally(() => {
+      this.#asking -= 1;
+    });
+  }
+
+  /** A call has ended: above its part, this process does not use its slot again. */
+  leaving(): void {
+    if (this.limit === Infinity || this.#held <= this.#part) return;
+    this.#cap = Math.max(this.#part, this.#options.demand().used);
+  }
+
+  /** Calls that waited for a slot have been served. */
+  left(): void {
+    this.#most = Math.max(this.#most, this.#options.demand().used + 1);
+    this.plan();
+  }
+
+  /** Gives back at once what no call uses: another process may need it for the same key. */
+  giveBack(): void {
+    const { used } = this.#options.demand();
+    if (this.limit === Infinity || used >= this.#held) return;
+    this.#most = used;
+    void this.#exchange();
+  }
+
+  /** Looks soon whether to ask for more, or to give back. */
+  plan(): void {
+    if (this.#isPlanned || this.#isClosed || this.limit === Infinity) return;
+    this.#isPlanned = true;
+    this.#options.clock.schedule(() => {
+      this.#isPlanned = false;
+      this.#look();
+    }, againMs);
+  }
+
+  /** Prolongs what it holds. */
+  beat(): void {
+    if (this.limit === Infinity || this.isUnused) return;
+    // In a loss its share may have changed; the server hears what is held all the same.
+    if (!this.#options.store.decides) this.#options.onChanged();
+    void this.#exchange();
+  }
+
+  /** Gives back everything that no call uses. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.limit === Infinity || this.#held === 0 ? Promise.resolve() : this.#exchange();
+  }
+
+  #look(): void {
+    // In a loss the beat tells what is held.
+    if (!this.#options.store.decides) return this.#options.onChanged();
+    const { used, waiting } = this.#options.demand();
+    const isLacking = waiting > 0 || used > this.#held;
+    const isIdle = Math.max(used, Math.min(this.#most, this.#part)) < this.#held;
+    if (isLacking || isIdle) void this.#exchange();
+    else if (used < this.#held) {
+      this.#most = used;
+      this.plan();
+    }
+  }
+
+  /** An exchange that begins now, or after the one under way. */
+  #exchange(): Promise<void> {
+    if (this.#current === undefined) {
+      // Not before `#current` is set: what it gives back may let calls ask again.
+      const run = Promise.resolve().then(() => this.#run());
+      this.#current = run.finally(() => {
+        this.#current = undefined;
+        this.#options.onChanged();
+        const { used, waiting } = this.#options.demand();
+        if (waiting > 0 || used < this.#held) this.plan();
+      });
+      return this.#current;
+    }
+    this.#next ??= this.#current.then(() => {
+      this.#next = undefined;
+      return this.#exchange();
+    });
+    return this.#next;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, store, demand, bound, onChanged } = this.#options;
+    const { used, waiting } = demand();
+    const { limit, isRefused } = this;
+    const kept = Math.max(used, Math.min(this.#held, this.#most, this.#part, this.#cap));
+    const held = this.#isClosed || !store.decides ? used : kept;
+    this.#most = used;
+    this.#cap = Infinity;
+    const wanted = used + (this.#isClosed ? 0 : waiting + this.#asking) - held;
+    const most = Math.min(wanted, limit - held, this.#part - held);
+    const more = store.decides ? Math.max(0, most) : 0;
+    const sentAtMs = clock.monotonic();
+    if (store.decides && held < this.#held) {
+      // No call may take what is about to be given back.
+      this.#held = held;
+      onChanged();
+    }
+    try {
+      const { granted, fair } = await store.take({ bound, limit, held, more });
+      this.#fair = fair;
+      this.#fairUntilMs = clock.monotonic() + fairMs;
+      this.#held = held + granted;
+      this.#heldUntilMs = sentAtMs + store.lifeMs;
+      if (granted > 0) {
+        // The calls that asked take them in a later turn.
+        this.#most = this.#held;
+        this.plan();
+      }
+      if (granted < more) this.#refusedAtMs = clock.monotonic();
+    } catch {
+      // Whether it decides is the store's to know.
+      if (!isRefused) this.#refusedAtMs = clock.monotonic();
+    }
+  }
+}
+
+/** The part of a limit that a process has while nobody knows what all hold. */
+function shareOf(limit: number, processes: number): number {
+  return limit < 1 ? 0 : Math.max(1, Math.floor(limit / processes));
+}

@@ -1,0 +1,173 @@
+import type { ValkeyScript } from "./client.ts";
+import { trustAfterMs } from "./trust.ts";
+import { windowScript } from "./window-script.ts";
+
+/**
+ * The first key of each script says since when the server has all data, in milliseconds, and of
+ * which run and how many evictions it knew then. Whoever finds that it has lost some begins anew.
+ */
+const sinceScript = `
+local function sinceOf()
+  local found = redis.pcall('GET', KEYS[1])
+  local since, run, evicted =
+    string.match(type(found) == 'string' and found or '', '^(%d+):(%x*):(%d*)$')
+  since = tonumber(since)
+  if since and since <= now then return since, run, tonumber(evicted) end
+  return nil, '', nil
+end
+
+local function beginAt(since, run, evicted)
+  redis.call('SET', KEYS[1], string.format('%.0f:%s:%s', since, run, evicted or ''))
+end
+
+local function evictedKeys()
+  return tonumber(string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)') or 0)
+end
+`;
+
+const parametersScript = `
+local taken = 0
+local function take()
+  taken = taken + 1
+  return ARGV[taken]
+end
+local function takeNumber() return tonumber(take()) end
+local process = take()
+`;
+
+/** Looks whether the server is the one that it was, each second. */
+export const checkScript: ValkeyScript = {
+  name: "check",
+  text: `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${sinceScript}
+local since, knownRun, knownEvicted = sinceOf()
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
+local evicted = evictedKeys()
+if not since or knownRun ~= '' and knownRun ~= run or evicted > (knownEvicted or evicted) then
+  since = now
+end
+if since == now or knownRun ~= run or knownEvicted ~= evicted then beginAt(since, run, evicted) end
+return { 0, now, now - since, evicted }
+`,
+};
+
+/**
+ * Decides about a request under all of its scopes, or none: { 0 admitted | 1 refused | 2 the server
+ * has not all data | 3 a window was unreadable, now, slot, lease, windows }. With an admission, the
+ * process may lease what it will need until the slot ends: at most an equal part of what is left.
+ */
+export const decideScript: ValkeyScript = {
+  name: "decide",
+  text: `${windowScript}${sinceScript}${parametersScript}
+local requests, tokens, overrun = takeNumber(), takeNumber(), takeNumber()
+local parts = takeNumber()
+local wished = { takeNumber(), takeNumber(), takeNumber() }
+local windows, scopes = {}, {}
+for i = 2, #KEYS do
+  local w = open(KEYS[i], takeNumber())
+  w.isRequests, w.ownOpen = take() == 'r', takeNumber()
+  windows[#windows + 1] = w
+end
+for i = 1, takeNumber() do
+  scopes[i] = { w = windows[takeNumber()], counted = takeNumber(), limit = takeNumber(),
+    held = takeNumber(), most = takeNumber() }
+end
+if broken > 0 then return { 3, now, slot, broken } end
+
+local since, run, evicted = sinceOf()
+local isNew = false
+for _, w in ipairs(windows) do isNew = isNew or w.isNew end
+-- A window that is not there may have been evicted.
+if since and isNew and evicted and evictedKeys() > evicted then since = nil end
+if not since then beginAt(now, run, nil) end
+if not since or now - since < ${trustAfterMs} then return { 2, now, slot, now - (since or now) } end
+
+for _, scope in ipairs(scopes) do scope.w:bring(scope.counted, scope.held) end
+for _, w in ipairs(windows) do
+  local own = w.open[process]
+  w.others = w:overrun() - (own and own[2] > slot - 120 and own[1] or 0)
+end
+
+local function amountOf(w) return w.isRequests and requests or tokens end
+
+local function isOver(scope)
+  local w = scope.w
+  if w.isRequests and requests == 0 then return false end
+  if w.s + w.d + amountOf(w) > scope.limit then return true end
+  return overrun > 0 and not w.isRequests and w.d + w.others + w.ownOpen > scope.most
+end
+
+for _, scope in ipairs(scopes) do
+  if isOver(scope) then
+    local all = { 1, now, slot, {} }
+    for _, w in ipairs(windows) do
+      if not w.isRequests then w:setOpen(process, math.max(0, w.ownOpen - overrun)) end
+      all[#all + 1] = explained(w)
+    end
+    return all
+  end
+end
+for _, w in ipairs(windows) do w:charge(amountOf(w)) end
+
+local lease = { 0, 0, 0 }
+if parts > 0 then
+  lease = wished
+  for _, scope in ipairs(scopes) do
+    local w, of = scope.w, scope.w.isRequests and 1 or 2
+    lease[of] = math.min(lease[of], math.max(0, math.floor((scope.limit - w.s - w.d) / parts)))
+    if of == 2 then
+      local left = scope.most - w.d - w.others - w.ownOpen
+      lease[3] = math.min(lease[3], math.max(0, math.floor(left / parts)))
+    end
+  end
+end
+local all = { 0, now, slot, lease }
+for _, w in ipairs(windows) do
+  w:charge(w.isRequests and lease[1] or lease[2])
+  if not w.isRequests then w:setOpen(process, w.ownOpen + lease[3]) end
+  w:save()
+  all[#all + 1] = told(w)
+end
+return all
+`,
+};
+
+/**
+ * Corrects windows: { 0, now, slot, age of the data, windows }. Each step is of a window, by its
+ * number: 's' replaces a charge by what a call used, 'm' charges more for a running call, 'c'
+ * changes what a slot has counted, as far as that still counts.
+ */
+export const correctScript: ValkeyScript = {
+  name: "correct",
+  text: `${windowScript}${sinceScript}${parametersScript}
+local windows = {}
+for i = 2, #KEYS do
+  local counted, limit = takeNumber(), takeNumber()
+  local w = open(KEYS[i], counted)
+  w:bring(counted, limit)
+  w:setOpen(process, takeNumber())
+  windows[#windows + 1] = w
+end
+while taken < #ARGV - 4 do
+  local kind, w = take(), windows[takeNumber()]
+  local at, amount, reserved = takeNumber(), takeNumber(), takeNumber()
+  if kind == 's' then w:settle(at, amount, reserved)
+  elseif kind == 'm' then w:chargeMore(amount)
+  elseif w:counts(at) then w:change(at, amount)
+  end
+end
+local since = sinceOf()
+if not since then
+  beginAt(now, '', nil)
+  since = now
+end
+local all = { broken > 0 and 3 or 0, now, slot, now - since }
+for _, w in ipairs(windows) do
+  w:save()
+  all[#all + 1] = told(w)
+end
+return all
+`,
+};

@@ -1,0 +1,187 @@
+import { GatewayError } from "../../../domain/errors/gateway-error.ts";
+import { AgingMap } from "../../../domain/limits/aging-map.ts";
+import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import { longestGuaranteeSeconds, slotMs } from "../../../domain/limits/slots.ts";
+import { UsageWindow } from "../../../domain/limits/window.ts";
+import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import { refusalFor } from "../../coordinator/memory/refusals.ts";
+import { firstOf, stateOf, type ScopeWindow } from "../../coordinator/memory/scope-charge.ts";
+import type { RefusedByLimit } from "../../store.ts";
+import { slotsOf, type RequestWindows } from "./scopes.ts";
+
+/** What this process has admitted under a scope, in slots of the server's time. */
+export interface OwnWindow {
+  readonly key: string;
+  readonly scope: LimitScope;
+  readonly window: UsageWindow;
+  /** The server's number of its last change that this process has seen. */
+  number: number;
+  /** When the server last heard what running calls could still use beyond their charges. */
+  openToldAtMs: number;
+}
+
+/** Longer than use counts. */
+const minuteLifeMs = 130_000;
+const guaranteeLifeMs = (longestGuaranteeSeconds + 60) * slotMs;
+
+/** The windows of all scopes that this process has asked for lately. */
+export class OwnWindows {
+  readonly #minutes: AgingMap<OwnWindow>;
+  readonly #guarantees: AgingMap<OwnWindow>;
+
+  constructor(nowMs: number) {
+    this.#minutes = new AgingMap(minuteLifeMs, nowMs);
+    this.#guarantees = new AgingMap(guaranteeLifeMs, nowMs);
+  }
+
+  advance(nowMs: number): void {
+    this.#minutes.advance(nowMs);
+    this.#guarantees.advance(nowMs);
+  }
+
+  of({ windows }: RequestWindows, slot: number): readonly OwnWindow[] {
+    return windows.map(({ key, scope }) => {
+      const isMinute = scope.window === "minute";
+      const all = isMinute ? this.#minutes : this.#guarantees;
+      let own = all.touch(key);
+      if (own === undefined) {
+        const window = new UsageWindow(slot, slotsOf(scope));
+        own = { key, scope, window, number: 0, openToldAtMs: 0 };
+        all.set(key, own);
+      }
+      own.window.advance(slot);
+      if (!isMinute) own.window.count(slotsOf(scope));
+      return own;
+    });
+  }
+
+  /** Keeps those of long calls, and returns those whose open use the server is about to forget. */
+  openSince(nowMs: number, afterMs: number): readonly OwnWindow[] {
+    const due: OwnWindow[] = [];
+    for (const all of [this.#minutes, this.#guarantees]) {
+      for (const [key, own] of Array.from(all.entries())) {
+        if (own.window.overrun === 0) continue;
+        all.touch(key);
+        if (nowMs - own.openToldAtMs >= afterMs) due.push(own);
+      }
+    }
+    return due;
+  }
+}
+
+export function isOfTokens({ scope }: Pick<OwnWindow, "scope">): boolean {
+  return scope.unit === "tokens";
+}
+
+/** What a call asks for. */
+export interface Demanded {
+  readonly scopes: readonly LimitScope[];
+  /** From 1, of the window of each scope. */
+  readonly numbers: readonly number[];
+  readonly demand: { readonly requests: number; readonly tokens: number };
+  readonly overrun: number;
+}
+
+/** Charges what a call asks for, in the slot in which the server or this process admitted it. */
+export function charge({ own, demand }: Charged, slot: number): void {
+  for (const { scope, window } of own) {
+    window.advance(slot);
+    window.adjust(slot, demand[scope.unit]);
+  }
+}
+
+export interface Charged extends Pick<Demanded, "demand"> {
+  readonly own: readonly OwnWindow[];
+}
+
+/** Adds what calls may use beyond their charges; negative when they end. */
+export function openOverrun(own: readonly OwnWindow[], amount: number): void {
+  if (amount === 0) return;
+  for (const of of own) if (isOfTokens(of)) of.window.openOverrun(amount);
+}
+
+export interface ShareTerms {
+  readonly processes: number;
+  readonly nowMs: number;
+  /** The wait sent for a request that is too large only for the share. */
+  readonly waitMs: number;
+  readonly random: () => number;
+}
+
+/**
+ * Decides within the share of this process, `max(1, floor(limit / processes))`, from what it has
+ * admitted itself. Undefined: admitted.
+ */
+export function refusalByShare(
+  own: readonly OwnWindow[],
+  { scopes, numbers, demand, overrun }: Demanded,
+  { processes, nowMs, waitMs, random }: ShareTerms,
+): RefusedByLimit | undefined {
+  const charges = chargesOf(own, { scopes, numbers }).map(({ scope, window }) => ({
+    scope: { ...scope, limit: shareOf(scope.limit, processes) },
+    window,
+  }));
+  const refusal = refusalFor({ charges, demand, overrun, roomWaitMs: 0, now: nowMs }, random);
+  if (refusal === undefined) return undefined;
+  const { limitRequests, limitTokens } = refusal.state;
+  const share = refusal.dimension === "tokens" ? limitTokens : limitRequests;
+  const limitOf = (unit: LimitScope["unit"]): number =>
+    scopes.find((scope) => scope.id === refusal.scopeId && scope.unit === unit)?.limit ?? Infinity;
+  // Callers see the limits of their plan, and what is left of the share.
+  const whole = { limitRequests: limitOf("requests"), limitTokens: limitOf("tokens") };
+  const told = { ...refusal, state: { ...refusal.state, ...whole }, share };
+  if (refusal.retryAfterMs !== undefined || !fitsWhole({ scopes, demand, overrun })) return told;
+  const freeAfterMs = refusal.overrun === undefined ? waitMs : undefined;
+  return { ...told, freeAfterMs, retryAfterMs: waitMs };
+}
+
+/** What is left under the limits, of what this process knows. */
+export function stateOfOwn(
+  own: readonly OwnWindow[],
+  { scopes, numbers }: Pick<Demanded, "scopes" | "numbers">,
+  nowMs: number,
+): LimitState {
+  const charges = chargesOf(own, { scopes, numbers });
+  return stateOf(firstOf(charges), charges, nowMs);
+}
+
+function chargesOf(
+  own: readonly OwnWindow[],
+  { scopes, numbers }: Pick<Demanded, "scopes" | "numbers">,
+): readonly ScopeWindow[] {
+  return scopes.flatMap((scope, index) => {
+    const window = own[(numbers[index] ?? 1) - 1]?.window;
+    return window === undefined ? [] : [{ scope, window }];
+  });
+}
+
+function shareOf(limit: number, processes: number): number {
+  return limit < 1 ? limit : Math.max(1, Math.floor(limit / processes));
+}
+
+/** Whether a request fits an empty window of the whole limits. */
+function fitsWhole({ scopes, demand, overrun }: Omit<Demanded, "numbers">): boolean {
+  return scopes.every(({ unit, limit, overrunFactor = Infinity }) =>
+    unit === "requests"
+      ? limit >= demand.requests
+      : limit >= demand.tokens && overrun <= limit * overrunFactor,
+  );
+}
+
+/** What callers get whose plan admits nothing while the shared limits cannot be decided. */
+export function limitsClosed(cause: unknown): GatewayError {
+  return new GatewayError("model_unavailable", {
+    message:
+      "The limits of your API key cannot be checked, because the store that counts them does not " +
+      "answer. Please retry your request.",
+    headers: { "retry-after": "1" },
+    cause,
+    explanation: {
+      rule: "limits_unavailable",
+      summary:
+        "The limits of the key could not be decided: the server of limits.store does not answer, " +
+        "or has lost its data, and the plan has when_limits_unavailable: closed. `sluice status` " +
+        "shows its state.",
+    },
+  });
+}

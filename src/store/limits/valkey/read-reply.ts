@@ -1,0 +1,185 @@
+import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../../domain/limits/limit-state.ts";
+import { UsageWindow } from "../../../domain/limits/window.ts";
+import { refusalFor } from "../../coordinator/memory/refusals.ts";
+import {
+  firstOf,
+  heldTo,
+  stateOf,
+  type Demand,
+  type ScopeWindow,
+} from "../../coordinator/memory/scope-charge.ts";
+import type { RefusedByLimit } from "../../store.ts";
+import { slotsOf } from "./scopes.ts";
+
+/** What the server has in a window: the sum of its slots and its debt, and how far it has changed. */
+export interface WindowTold {
+  readonly charged: number;
+  readonly number: number;
+}
+
+export interface Lease {
+  readonly requests: number;
+  readonly tokens: number;
+  readonly overrun: number;
+}
+
+interface Told {
+  /** The server's time, in milliseconds. */
+  readonly now: number;
+  readonly slot: number;
+}
+
+/** What the script has decided. */
+export type Decided = Told &
+  (
+    | {
+        readonly is: "admitted";
+        readonly state: LimitState;
+        readonly lease: Lease;
+        readonly windows: readonly WindowTold[];
+      }
+    | {
+        readonly is: "refused";
+        readonly refusal: RefusedByLimit;
+        readonly windows: readonly WindowTold[];
+      }
+    /** The server has not had all data for long enough. */
+    | { readonly is: "young"; readonly ageMs: number }
+    | { readonly is: "broken" }
+  );
+
+export interface Asked {
+  readonly scopes: readonly LimitScope[];
+  /** From 1, of the window of each scope. */
+  readonly numbers: readonly number[];
+  readonly demand: Demand;
+  readonly overrun: number;
+}
+
+/** A refusal is explained from what the windows hold, as it is for limits in memory. */
+export function readDecision(reply: unknown, asked: Asked, random: () => number): Decided {
+  const [verdict, now, slot, extra, ...told] = listOf(reply);
+  const time: Told = { now: numberOf(now), slot: numberOf(slot) };
+  switch (verdict) {
+    case 0: {
+      const windows = told.map(numbersOf);
+      // The whole sum stands in the newest slot that is used: it decides when all is free again.
+      const charges = chargesOf(asked, time.slot, (number) => {
+        const [sum = 0, debt = 0, newest = 0] = windows[number] ?? [];
+        return { debt, overrun: 0, amounts: [newest, sum] };
+      });
+      const [requests = 0, tokens = 0, overrun = 0] = numbersOf(extra);
+      const state = stateOf(firstOf(charges), charges, time.now);
+      const lease = { requests, tokens, overrun };
+      return { ...time, is: "admitted", state, lease, windows: windows.map(windowTold) };
+    }
+    case 1: {
+      const windows = told.map(numbersOf);
+      const charges = chargesOf(asked, time.slot, (number) => {
+        const [debt = 0, overrun = 0, , ...amounts] = windows[number] ?? [];
+        return { debt, overrun, amounts };
+      });
+      const { demand, overrun } = asked;
+      const refusal = refusalFor(
+        { charges, demand, overrun, roomWaitMs: 0, now: time.now },
+        random,
+      );
+      if (refusal === undefined) throw new TypeError("a refusal by Valkey has no reason");
+      return { ...time, is: "refused", refusal, windows: windows.map(refusedTold) };
+    }
+    case 2:
+      return { ...time, is: "young", ageMs: numberOf(extra) };
+    case 3:
+      return { ...time, is: "broken" };
+    default:
+      throw new TypeError("Valkey has not answered with a decision");
+  }
+}
+
+export interface Corrected extends Told {
+  readonly isBroken: boolean;
+  readonly ageMs: number;
+  readonly windows: readonly WindowTold[];
+}
+
+export function readCorrection(reply: unknown): Corrected {
+  const [verdict, now, slot, ageMs, ...told] = listOf(reply);
+  return {
+    now: numberOf(now),
+    slot: numberOf(slot),
+    isBroken: verdict === 3,
+    ageMs: numberOf(ageMs),
+    windows: told.map(numbersOf).map(windowTold),
+  };
+}
+
+export interface Looked {
+  readonly now: number;
+  /** How long the server has had all of its data. */
+  readonly ageMs: number;
+}
+
+export function readCheck(reply: unknown): Looked {
+  const [, now = 0, ageMs = 0] = numbersOf(reply);
+  return { now, ageMs };
+}
+
+function windowTold([sum = 0, debt = 0, , number = 0]: readonly number[]): WindowTold {
+  return { charged: sum + debt, number };
+}
+
+function refusedTold([debt = 0, , number = 0, ...amounts]: readonly number[]): WindowTold {
+  let charged = debt;
+  for (let index = 1; index < amounts.length; index += 2) charged += amounts[index] ?? 0;
+  return { charged, number };
+}
+
+function listOf(reply: unknown): readonly unknown[] {
+  if (!Array.isArray(reply)) throw new TypeError("Valkey has not answered with a list");
+  return reply;
+}
+
+function numbersOf(reply: unknown): readonly number[] {
+  return listOf(reply).map(numberOf);
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value !== "number") throw new TypeError("Valkey has not answered with a number");
+  return value;
+}
+
+interface Contents {
+  readonly debt: number;
+  readonly overrun: number;
+  /** Slots, each followed by its amount. */
+  readonly amounts: readonly number[];
+}
+
+function chargesOf(
+  { scopes, numbers }: Asked,
+  slot: number,
+  contentsOf: (index: number) => Contents,
+): readonly ScopeWindow[] {
+  const filled = new Map<number, UsageWindow>();
+  return scopes.map((scope, index) => {
+    const number = (numbers[index] ?? 1) - 1;
+    const window = filled.get(number) ?? windowOf(scope, contentsOf(number), slot);
+    filled.set(number, window);
+    window.holdTo(heldTo(scope));
+    return { scope, window };
+  });
+}
+
+function windowOf(scope: LimitScope, contents: Contents, slot: number): UsageWindow {
+  const window = new UsageWindow(slot, slotsOf(scope));
+  window.holdTo(heldTo(scope));
+  const { debt, overrun, amounts } = contents;
+  for (let index = 0; index + 1 < amounts.length; index += 2) {
+    const amount = amounts[index + 1] ?? 0;
+    window.include({ slot: amounts[index] ?? slot, amounts: [amount], debt: 0, limit: Infinity });
+  }
+  if (debt > 0) window.include({ slot, amounts: [], debt, limit: scope.limit });
+  window.openOverrun(overrun);
+  return window;
+}
