@@ -14,16 +14,9 @@ export interface RetryBudgetOptions {
 /** Budgets for the attempts of a call after its first one. */
 export interface RetryBudgets {
   /** By target: attempts at a target that failed or is known to fail. */
-  readonly retries: ExtraAttempts;
+  readonly retries: Pick<RetryBudget, "began" | "tryTake">;
   /** By alias: hedges. */
-  readonly hedges: ExtraAttempts;
-}
-
-export interface ExtraAttempts {
-  /** Counts an ordinary attempt, which adds to the budget. */
-  began(name: string): void;
-  /** Takes one extra attempt of a key; a promise only if another process has the budget. */
-  tryTake(name: string, key: string): boolean | Promise<boolean>;
+  readonly hedges: Pick<RetryBudget, "began" | "tryTake">;
 }
 
 /**
@@ -32,7 +25,7 @@ export interface ExtraAttempts {
  * While several keys ask, one gets at most half: its failing requests must not use up the retries
  * of the others.
  */
-export class RetryBudget implements ExtraAttempts {
+export class RetryBudget {
   readonly #options: RetryBudgetOptions;
   /** By name of a target or alias; bounded by the configuration. */
   readonly #counts = new Map<string, Counts>();
@@ -58,14 +51,6 @@ export class RetryBudget implements ExtraAttempts {
     extra.add(nowMs);
     keys.extrasOf(key).add(nowMs);
     return true;
-  }
-
-  /** Counts an extra attempt that was granted elsewhere. */
-  took(name: string, key: string): void {
-    const nowMs = this.#options.clock.monotonic();
-    const { extra, keys } = this.#countsOf(name);
-    extra.add(nowMs);
-    keys.extrasOf(key).add(nowMs);
   }
 
   /** Forgets all other names. */

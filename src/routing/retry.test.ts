@@ -4,14 +4,13 @@ import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
 import { decisionName } from "./target-view.ts";
 import { decideRetry, mayBeBilled, type RetryFacts } from "./retry.ts";
 
-type KnownFacts = RetryFacts & { readonly takeBudget: () => boolean };
-type Facts = Partial<Omit<KnownFacts, "failure">> & {
+type Facts = Partial<Omit<RetryFacts, "failure">> & {
   readonly kind: UpstreamFailureKind;
   readonly retryAfterMs?: number;
 };
 
 /** The first attempt of a call failed, and another target is left. */
-function factsOf({ kind, retryAfterMs, ...values }: Facts): KnownFacts {
+function factsOf({ kind, retryAfterMs, ...values }: Facts): RetryFacts {
   return {
     failure: { kind, message: "", retryAfterMs },
     triesAtTarget: 1,

@@ -1,6 +1,5 @@
 import type { UpstreamFailureDetails } from "../domain/errors/upstream-failure.ts";
 import type { UpstreamFailureKind } from "../domain/errors/failure-kind.ts";
-import { whenKnown } from "../domain/waiting/wait.ts";
 
 /** The state of a call after a failed attempt. */
 export interface RetryFacts {
@@ -20,7 +19,7 @@ export interface RetryFacts {
   /** Time to the call's deadline; Infinity without one. */
   readonly remainingMs: number;
   /** Takes one retry from the budget of the failed target; called last. */
-  readonly takeBudget: () => boolean | Promise<boolean>;
+  readonly takeBudget: () => boolean;
   readonly firstBackoffMs: number;
   readonly longestBackoffMs: number;
   /** Returns numbers in [0, 1). */
@@ -49,18 +48,11 @@ export type RetryDecision =
       readonly waitMs: number;
     };
 
-/** A promise only if another process has the budget. */
-type Decided = RetryDecision | Promise<RetryDecision>;
-
 /**
  * Decides what to do after a failed attempt. The next target is tried at once; its own budget is
  * checked when that attempt begins. Has no effect except through `takeBudget`.
  */
-export function decideRetry(
-  facts: RetryFacts & { readonly takeBudget: () => boolean },
-): RetryDecision;
-export function decideRetry(facts: RetryFacts): Decided;
-export function decideRetry(facts: RetryFacts): Decided {
+export function decideRetry(facts: RetryFacts): RetryDecision {
   if (facts.isCallerGone) return giveUp("caller-gone");
   if (facts.hasFirstEvent) return giveUp("answer-began");
   const { kind } = facts.failure;
@@ -109,13 +101,13 @@ const workedKinds: ReadonlySet<UpstreamFailureKind> = new Set([
 ]);
 
 /** Only another target may help, not a wait. */
-function nextTarget(facts: RetryFacts): Decided {
+function nextTarget(facts: RetryFacts): RetryDecision {
   if (!facts.hasOtherTarget) return giveUp("no-other-target");
   return again({ facts, where: "next-target" });
 }
 
 /** Exponential backoff, at least half fixed and the rest random, so that calls spread over time. */
-function afterBackoff(facts: RetryFacts): Decided {
+function afterBackoff(facts: RetryFacts): RetryDecision {
   const askedMs = facts.isOtherInService ? 0 : (facts.failure.retryAfterMs ?? 0);
   // The caller gets the provider's Retry-After instead.
   if (askedMs > facts.longestBackoffMs) return giveUp("asked-to-wait");
@@ -133,13 +125,12 @@ interface Again {
   readonly isFree?: boolean;
 }
 
-function again({ facts, where, waitMs = 0, isFree = false }: Again): Decided {
+function again({ facts, where, waitMs = 0, isFree = false }: Again): RetryDecision {
   if (facts.attempts >= facts.attemptLimit) return giveUp("attempt-limit");
   if (waitMs >= facts.remainingMs) return giveUp("deadline");
   const isRepeated = where === "same-target" && !isFree;
-  return whenKnown(!isRepeated || facts.takeBudget(), (isPaid) =>
-    isPaid ? { action: "retry", where, waitMs } : giveUp("budget"),
-  );
+  const isPaid = !isRepeated || facts.takeBudget();
+  return isPaid ? { action: "retry", where, waitMs } : giveUp("budget");
 }
 
 function giveUp(because: GiveUpReason): RetryDecision {

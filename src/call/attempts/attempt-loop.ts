@@ -23,7 +23,7 @@ import { decisionName, describeDecision, describeSlowness } from "../../routing/
 import type { RunningAttempt } from "./running-attempt.ts";
 import { timeoutsOf } from "../../upstream-client/transport.ts";
 import { type Slowness, untilSlow } from "./until-slow.ts";
-import { wait, whenKnown, whyEnded } from "../../domain/waiting/wait.ts";
+import { wait, whyEnded } from "../../domain/waiting/wait.ts";
 
 export interface AttemptPlan<Answer> {
   readonly call: Call;
@@ -90,12 +90,12 @@ class AttemptLoop<Answer> {
   /** The attempt after a failed one; undefined if none follows. */
   async #nextAttempt(failed: FailedAttempt): Promise<RunningAttempt | undefined> {
     this.#turns.refresh();
-    const decision = await this.#decide(failed, this.#turns.hasOther(failed.attempt.candidate));
+    const decision = this.#decide(failed, this.#turns.hasOther(failed.attempt.candidate));
     if (decision.action === "give-up") return undefined;
     const attempt = await this.#retry(decision, failed.attempt.candidate);
     if (attempt !== undefined || decision.where === "same-target") return attempt;
     // None of the other targets started an attempt, so decide as if there were none.
-    const rest = await this.#decide(failed, false);
+    const rest = this.#decide(failed, false);
     return rest.action === "give-up" ? undefined : this.#retry(rest, failed.attempt.candidate);
   }
 
@@ -174,7 +174,7 @@ class AttemptLoop<Answer> {
     first.then(settle, settle);
     // Checked last, so that no budget is wasted. A hedge away from a silent target needs no budget:
     // the call would have gone elsewhere from the start.
-    const mayBegin = (): boolean | Promise<boolean> =>
+    const mayBegin = (): boolean =>
       isWanted &&
       (slowness === "silent" ||
         services.budget.hedges.tryTake(admission.model.alias, call.caller.key.id));
@@ -235,14 +235,11 @@ class AttemptLoop<Answer> {
     }
   }
 
-  #decide(
-    { failure, attempt }: FailedAttempt,
-    hasOtherTarget: boolean,
-  ): RetryDecision | Promise<RetryDecision> {
+  #decide({ failure, attempt }: FailedAttempt, hasOtherTarget: boolean): RetryDecision {
     const { call, admission, services } = this.#plan;
     const { candidate } = attempt;
     const { routing } = call.snapshot;
-    const deciding = decideRetry({
+    const decision = decideRetry({
       failure: failure.details,
       triesAtTarget: this.#turns.triesAt(candidate),
       attempts: this.#turns.attempts,
@@ -257,11 +254,9 @@ class AttemptLoop<Answer> {
       longestBackoffMs: routing.longestBackoffMs,
       random: services.random,
     });
-    return whenKnown(deciding, (decision) => {
-      services.onRetryDecided(admission.model.alias, decisionName(decision));
-      attempt.decided(describeDecision(decision));
-      return decision;
-    });
+    services.onRetryDecided(admission.model.alias, decisionName(decision));
+    attempt.decided(describeDecision(decision));
+    return decision;
   }
 
   /** Each target may be tried once, even above the configured limit. */

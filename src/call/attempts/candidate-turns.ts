@@ -199,19 +199,16 @@ export class CandidateTurns {
   /** Begins an attempt with the place, or gives it back. */
   #attempt(candidate: Candidate, place: Place, terms: Terms): Beginning {
     const watch = this.#watch(candidate);
-    const mayBegin = whenKnown(
-      watch !== undefined && terms.mayBegin(),
-      (may) => may && this.#isInBudget(candidate, terms.isPaid),
-    );
-    return whenKnown(mayBegin, (may) => {
-      // The other attempt may have answered while the budget was asked for.
-      if (watch !== undefined && may && terms.isWanted()) {
-        return this.#running(candidate, place, watch);
-      }
-      watch?.ended("left");
-      place.leave();
-      return undefined;
-    });
+    // The other attempt may have answered while a place was asked for.
+    const mayBegin =
+      watch !== undefined &&
+      terms.isWanted() &&
+      terms.mayBegin() &&
+      this.#isInBudget(candidate, terms.isPaid);
+    if (mayBegin) return this.#running(candidate, place, watch);
+    watch?.ended("left");
+    place.leave();
+    return undefined;
   }
 
   #running(candidate: Candidate, place: Place, watch: AttemptWatch): RunningAttempt {
@@ -244,7 +241,7 @@ export class CandidateTurns {
   }
 
   /** Not budgeted: the first attempt of a call, and the first try at a target in service. */
-  #isInBudget(candidate: Candidate, isPaid: boolean): boolean | Promise<boolean> {
+  #isInBudget(candidate: Candidate, isPaid: boolean): boolean {
     if (isPaid) return true;
     const { retries } = this.#plan.services.budget;
     const { id } = candidate.target;
@@ -253,10 +250,9 @@ export class CandidateTurns {
       retries.began(id);
       return true;
     }
-    return whenKnown(retries.tryTake(id, this.#request.keyId), (isTaken) => {
-      if (!isTaken) this.#plan.meter.path.skipped(candidate, "its retry budget is used up");
-      return isTaken;
-    });
+    const isTaken = retries.tryTake(id, this.#request.keyId);
+    if (!isTaken) this.#plan.meter.path.skipped(candidate, "its retry budget is used up");
+    return isTaken;
   }
 
   /** Waits for a place at any of the candidates, all of which were busy. */
@@ -322,7 +318,7 @@ interface Terms {
   /** Checked after each wait. */
   readonly isWanted: () => boolean;
   /** Checked last, once there is a place. */
-  readonly mayBegin: () => boolean | Promise<boolean>;
+  readonly mayBegin: () => boolean;
   /** The retry was already taken from a budget. */
   readonly isPaid: boolean;
   /** A candidate that has no room keeps its turn. */

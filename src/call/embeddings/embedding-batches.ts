@@ -98,7 +98,7 @@ async function sendWithRetries(
       if (waitMs === undefined || services.clock.monotonic() + waitMs > deadline) throw error;
       const { retries } = services.budget;
       // Fewer at once are no additional load.
-      const isPaid = isTooWide || (await retries.tryTake(candidate.target.id, call.caller.key.id));
+      const isPaid = isTooWide || retries.tryTake(candidate.target.id, call.caller.key.id);
       if (!isPaid) throw error;
       services.onAttemptFailed(call, candidate, error);
       await wait(waitMs, call.signal, services.clock);
