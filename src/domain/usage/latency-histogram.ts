@@ -75,7 +75,7 @@ function bucketName(bucket: number): string {
 }
 
 interface BucketCounts {
-  /** By bucket. */
+  /** By bucket, until the next text is counted. */
   readonly counts: Float64Array;
   readonly total: number;
   /** The first and last non-empty bucket. */
@@ -83,8 +83,11 @@ interface BucketCounts {
   readonly most: number;
 }
 
+/** One array for all texts, because a report counts many. */
+const counts = new Float64Array(latencyBuckets);
+
 function countBuckets(text: string): BucketCounts {
-  const counts = new Float64Array(latencyBuckets);
+  counts.fill(0);
   let [total, least, most, position] = [0, latencyBuckets, -1, 0];
   while (position + 1 < text.length) {
     const high = text.charCodeAt(position) - highCharacter;

@@ -299,6 +299,8 @@ const usage = `
     at bigint NOT NULL,
     group_id bigint NOT NULL,
     calls bigint NOT NULL,
+    failed_calls bigint NOT NULL,
+    abandoned_calls bigint NOT NULL,
     input_tokens bigint NOT NULL,
     output_tokens bigint NOT NULL,
     cached_input_tokens bigint NOT NULL,

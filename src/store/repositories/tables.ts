@@ -276,6 +276,8 @@ interface UsageSumRow {
   at: number;
   groupId: number;
   calls: number;
+  failedCalls: number;
+  abandonedCalls: number;
   inputTokens: number;
   outputTokens: number;
   cachedInputTokens: number;

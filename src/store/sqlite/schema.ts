@@ -313,6 +313,8 @@ const usage = `
     at INTEGER NOT NULL,
     group_id INTEGER NOT NULL,
     calls INTEGER NOT NULL,
+    failed_calls INTEGER NOT NULL,
+    abandoned_calls INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
     cached_input_tokens INTEGER NOT NULL,

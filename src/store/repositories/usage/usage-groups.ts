@@ -72,8 +72,8 @@ const countsOnly = ["sum(calls) as calls"];
 // Quoted, because PostgreSQL would make the names lower case.
 const allSums = [
   ...countsOnly,
-  `sum(case when outcome <> 'completed' then calls else 0 end) as "failedCalls"`,
-  `sum(case when outcome = 'abandoned' then calls else 0 end) as "abandonedCalls"`,
+  'sum(failed_calls) as "failedCalls"',
+  'sum(abandoned_calls) as "abandonedCalls"',
   'sum(input_tokens) as "inputTokens"',
   'sum(output_tokens) as "outputTokens"',
   'sum(cached_input_tokens) as "cachedInputTokens"',

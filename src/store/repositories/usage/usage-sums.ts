@@ -163,6 +163,8 @@ interface PlacedSum {
 const keyColumns = { grain: "text", at: "bigint", group_id: "bigint" } as const;
 const countColumns = {
   calls: "bigint",
+  failed_calls: "bigint",
+  abandoned_calls: "bigint",
   input_tokens: "bigint",
   output_tokens: "bigint",
   cached_input_tokens: "bigint",
@@ -189,6 +191,8 @@ async function writeSums(queries: Queries, sums: readonly PlacedSum[]): Promise<
     at,
     groupId,
     sum.calls,
+    sum.failedCalls,
+    sum.abandonedCalls,
     sum.inputTokens,
     sum.outputTokens,
     sum.cachedInputTokens,
