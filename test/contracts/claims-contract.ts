@@ -76,6 +76,21 @@ export function claimsContract(
       expect(await kindOf("four", { keptAfter: reply.keptAt })).toBe("yours");
     });
 
+    test("who asks while an answer is being kept, or a claim released, never makes it twice", async () => {
+      const holders = Array.from({ length: 8 }, (_, index) => `req_${index}`);
+      for (let round = 0; round < 20; round += 1) {
+        const id = `call_${round}`;
+        await claim("one", { id });
+        const isKept = round % 2 === 0;
+        const end = isKept
+          ? store.keep({ reply: replyOf(id), holder: "one", limitBytes: 1e6 })
+          : store.release(heldBy("one", id));
+        const asked = holders.map((holder) => kindOf(holder, { id }));
+        const [kinds] = await Promise.all([Promise.all(asked), end]);
+        expect(kinds.filter((kind) => kind === "yours").length).toBeLessThanOrEqual(isKept ? 0 : 1);
+      }
+    });
+
     test("an answer is found under an older id, unless it has expired", async () => {
       const reply = replyOf("older");
       await store.keep({ reply, holder: "one", limitBytes: 1e6 });

@@ -74,9 +74,9 @@ export class MemoryReplyStore implements ReplyStore {
     return Promise.resolve();
   }
 
-  async keep({ reply, holder, limitBytes }: AnsweredClaim): Promise<number> {
-    await this.release({ id: reply.id, holder });
-    if (this.#isErased(reply.accountId)) return 0;
+  keep({ reply, holder, limitBytes }: AnsweredClaim): Promise<number> {
+    void this.release({ id: reply.id, holder });
+    if (this.#isErased(reply.accountId)) return Promise.resolve(0);
     this.#replies.set(reply.id, reply);
     let removed = 0;
     while (sumOf(this.#replies.values()) > limitBytes) {
@@ -85,7 +85,7 @@ export class MemoryReplyStore implements ReplyStore {
       this.#replies.delete(oldest.id);
       removed += 1;
     }
-    return removed;
+    return Promise.resolve(removed);
   }
 
   prune(before: number, limit: number): Promise<number> {
