@@ -16,7 +16,6 @@ interface WireMessage {
   readonly annotations?: readonly unknown[];
   readonly reasoning_content?: string;
   readonly tool_calls?: readonly WireCall[];
-  readonly function_call?: unknown;
 }
 
 interface WireChoice {
@@ -141,7 +140,7 @@ describe("an unstreamed chat answer", () => {
     }
   });
 
-  test("has refusals, tool calls and function calls in the documented shapes", async () => {
+  test("has refusals and tool calls in the documented shapes", async () => {
     const refused = await chat({ messages: user("refuse: it") });
     expect(refused.choices[0].message).toMatchObject({
       content: null,
@@ -160,12 +159,6 @@ describe("an unstreamed chat answer", () => {
           { id: expect.any(String), type: "function", function: { name: "f", arguments: "{}" } },
         ],
       },
-    });
-    const functions = [{ name: "f", parameters: { type: "object" } }];
-    const legacy = await chat({ messages: user("go"), functions, function_call: { name: "f" } });
-    expect(legacy.choices[0]).toMatchObject({
-      finish_reason: "function_call",
-      message: { content: null, function_call: { name: "f", arguments: "{}" } },
     });
     const tools = [{ type: "custom", custom: { name: "note" } }];
     const custom = await chat({ messages: user("note this"), tools });
@@ -280,7 +273,7 @@ describe("a streamed chat answer", () => {
     ]);
   });
 
-  test("has refusals, reasoning and old function calls as deltas", async () => {
+  test("has refusals and reasoning as deltas", async () => {
     const refusal = await chunks({ messages: user("refuse: it") });
     expect(refusal[0]?.choices[0].delta).toEqual({
       role: "assistant",
@@ -294,10 +287,6 @@ describe("a streamed chat answer", () => {
     });
     const thoughts = reasoning.filter((chunk) => "reasoning_content" in chunk.choices[0].delta);
     expect(thoughts).toHaveLength(12);
-    const functions = [{ name: "f" }];
-    const legacy = await chunks({ messages: user("f"), functions });
-    expect(legacy[0]?.choices[0].delta.function_call).toEqual({ name: "f", arguments: "" });
-    expect(legacy.at(-1)?.choices[0].finish_reason).toBe("function_call");
   });
 
   test("has a role and a finish for every choice", async () => {
@@ -368,23 +357,28 @@ describe("a refusal", () => {
       "missing_required_parameter",
       "Missing required parameter: 'messages'.",
     ],
-    ['{"model":"m","messages":[]}', "messages", "empty_array", "Invalid 'messages': empty array."],
+    [
+      '{"model":"m","messages":[]}',
+      "messages",
+      "invalid_value",
+      "Invalid 'messages': empty array.",
+    ],
     [
       '{"model":"m","messages":[{"role":"user","content":{}}]}',
       "messages[0].content",
       "invalid_type",
-      "Invalid type for 'messages[0].content': expected one of a string or array of objects, but got an object instead.",
+      "Invalid type for 'messages[0].content': expected one of a string or array of objects, but got object instead.",
     ],
     [
       '{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":200}',
       "temperature",
-      "decimal_above_max_value",
-      "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 200 instead.",
+      "number_above_max_value",
+      "Invalid 'temperature': number above maximum value. Expected a value <= 2, but got 200 instead.",
     ],
     [
       '{"model":"m","messages":[{"role":"user","content":"x"}],"stream_options":{}}',
       "stream_options",
-      null,
+      "invalid_value",
       "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
     ],
   ])("of %s has OpenAI's shape", async (body, ...[param, code, message]) => {

@@ -45,8 +45,6 @@ export type Tool =
       readonly kind: "text";
       readonly name: string;
       readonly description: string;
-      /** A regular expression that the input must match. */
-      readonly pattern: string | undefined;
     };
 
 export interface ToolUse {

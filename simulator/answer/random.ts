@@ -59,16 +59,6 @@ export function textVector(text: string, dimensions: number): Float32Array<Array
   return normalised(vector, text);
 }
 
-/** A unit vector for token ids, in which equal ids are equal features. */
-export function tokenIdVector(
-  ids: readonly number[],
-  dimensions: number,
-): Float32Array<ArrayBuffer> {
-  const vector = new Float32Array(dimensions);
-  for (const id of ids) addFeature(vector, `t:${id}`, wordWeight);
-  return normalised(vector, ids.join(" "));
-}
-
 const changesPerFeature = 4;
 
 function addFeature(vector: Float32Array, feature: string, weight: number): void {

@@ -58,7 +58,7 @@ describe("the text of an answer", () => {
     expect(textOf(prompt, 1)).not.toBe(textOf(prompt));
   });
 
-  test("mentions the question, the model and the length of the conversation", () => {
+  test("mentions the question and the model", () => {
     const turns = [
       turn("user", "Tell me of bridges"),
       turn("assistant", "So."),
@@ -66,8 +66,6 @@ describe("the text of an answer", () => {
     ];
     const text = textOf(ask("", { turns, model: "alpha-sonnet-4" }));
     expect(text).toContain("tunnels");
-    expect(text).toContain("turn 2");
-    expect(text).toContain("bridges");
     expect(text).toContain("alpha-sonnet-4");
   });
 
@@ -207,19 +205,6 @@ describe("a tool call", () => {
     expect(new Set(both).size).toBe(2);
     expect(ids("weather and stock price")).toEqual(both);
     expect(ids("weather and stock price!")).not.toEqual(both);
-  });
-
-  test("of a text tool matches its pattern", () => {
-    const tool: Tool = {
-      kind: "text",
-      name: "plate",
-      description: "",
-      pattern: "^(?:[A-Z]{2}-\\d{3})$",
-    };
-    const input = events(ask("plate", { tools: [tool] }))
-      .map((event) => (event.kind === "input" ? event.piece : ""))
-      .join("");
-    expect(input).toMatch(/^[A-Z]{2}-\d{3}$/);
   });
 });
 

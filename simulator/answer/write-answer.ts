@@ -1,6 +1,5 @@
 import { type AnswerEvent, type ContentEvent, limitAnswer } from "./answer.ts";
 import {
-  type Attachment,
   countTokens,
   lastTurn,
   lastUserText,
@@ -9,7 +8,6 @@ import {
   type Tool,
   type Turn,
 } from "./prompt.ts";
-import { textForPattern } from "./schema-text.ts";
 import { hashText, Random } from "./random.ts";
 import { valueForSchema, type ValueSource } from "./schema-value.ts";
 
@@ -112,8 +110,7 @@ function inputFor(tool: Tool, prompt: Prompt, random: Random): string {
   if (tool.kind === "function") {
     return JSON.stringify(valueForSchema(tool.schema, valueSource(prompt, random)));
   }
-  const matching = tool.pattern === undefined ? undefined : textForPattern(tool.pattern, random);
-  return matching ?? (lastUserText(prompt).trim() || "nothing in particular");
+  return lastUserText(prompt).trim() || "nothing in particular";
 }
 
 function valueSource(prompt: Prompt, random: Random): ValueSource {
@@ -178,21 +175,27 @@ function* writeReasoning(prompt: Prompt): Generator<string, void, undefined> {
 /** A friendly, repeatable answer about the topics of the prompt, without claims of fact. */
 function writeProse(prompt: Prompt, random: Random): string {
   const turn = lastTurn(prompt);
-  const topics = quotedTopics(lastUserText(prompt));
-  const closing = `(Sluice's simulator wrote this in place of ${prompt.model}. The words are made up, the wire format is real.)`;
-  if (turn?.role === "tool") {
-    return `Here is what the tools found: ${toolResults(prompt)}.\n\n${advice(topics, random)}\n\n${closing}`;
-  }
-  const opening =
+  const words = topicWords(lastUserText(prompt));
+  const longest = words.toSorted((one, other) => other.length - one.length).slice(0, 3);
+  const topics = words
+    .filter((word) => longest.includes(word))
+    .map((word) => `\u201c${word}\u201d`);
+  const greeting =
     topics.length === 0
       ? "Hello! Ask me anything, and I will make something up."
       : `A good question. It seems to turn on ${topics.join(", ")}.`;
-  const about = [...attachments(turn?.attachments ?? []), ...conversation(prompt)];
-  return [opening, advice(topics, random), ...about, closing].join("\n\n");
+  const opening =
+    turn?.role === "tool" ? `Here is what the tools found: ${toolResults(prompt)}.` : greeting;
+  const files = (turn?.attachments ?? []).map(
+    ({ kind, mediaType, sizeBytes }) =>
+      `With your message came one ${kind} (${mediaType ?? "an address"}, ${sizeBytes ?? "?"} bytes).`,
+  );
+  const closing = `(Sluice's simulator wrote this in place of ${prompt.model}. The words are made up, the wire format is real.)`;
+  return [opening, advice(topics, random), ...files, closing].join("\n\n");
 }
 
 function advice(
-  [first = "the question", second = "the details"]: string[],
+  [first = "the question", second = "the details"]: readonly string[],
   random: Random,
 ): string {
   const sentences = [
@@ -200,46 +203,17 @@ function advice(
     `It helps to look at ${first} and ${second} apart, because they change for different reasons.`,
     `Most of the work hides behind ${second}, and most of the surprises do too.`,
     "Try it with a small example before you trust it with a large one.",
-    `Write down what you expect of ${second}, then look whether it is so.`,
     `In the end, ${first} and ${second} ask for the same thing: a little patience.`,
   ];
-  const chosen: string[] = [];
-  for (let left = random.integer(3, 5); left > 0; left--) {
-    chosen.push(...sentences.splice(random.integer(0, sentences.length - 1), 1));
-  }
-  return chosen.join(" ");
-}
-
-/** The longest words of a text, quoted so that they fit into any sentence. */
-function quotedTopics(text: string): string[] {
-  const words = topicWords(text);
-  const longest = words.toSorted((one, other) => other.length - one.length).slice(0, 3);
-  return words.filter((word) => longest.includes(word)).map((word) => `\u201c${word}\u201d`);
-}
-
-function attachments(given: readonly Attachment[]): string[] {
-  return given.map(({ kind, mediaType = "given by its address", sizeBytes, name }) => {
-    const size = sizeBytes === undefined ? "" : `, ${sizeBytes} bytes`;
-    const called = name === undefined ? "" : ` called ${name}`;
-    return `With your message came one ${kind}${called} (${mediaType}${size}).`;
-  });
-}
-
-function conversation({ turns }: Prompt): string[] {
-  const [first, ...later] = turns.filter(({ role }) => role === "user");
-  if (first === undefined || later.length === 0) return [];
-  const topics = quotedTopics(first.text).join(", ") || "few words";
-  return [`This is turn ${later.length + 1} of our conversation, and it began with ${topics}.`];
+  const start = random.integer(0, sentences.length - 1);
+  return [...sentences.slice(start), ...sentences.slice(0, start)].slice(0, 3).join(" ");
 }
 
 function toolResults({ turns }: Prompt): string {
   return turns
     .slice(turns.findLastIndex(({ role }) => role === "user") + 1)
     .filter(({ role }) => role === "tool")
-    .map(({ name, text }) => {
-      const shown = text.trim().slice(0, 400) || "nothing";
-      return name === undefined ? shown : `${name} says ${shown}`;
-    })
+    .map(({ name, text }) => `${name ?? "a tool"} says ${text.trim().slice(0, 400) || "nothing"}`)
     .join("; ");
 }
 

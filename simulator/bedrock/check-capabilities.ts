@@ -6,16 +6,10 @@ import type { CapabilityRow } from "./capabilities.ts";
 /** Throws `BedrockError` if a body of valid shape needs more than the model supports. */
 export function checkCapabilities(body: JsonRecord, row: CapabilityRow, isStreamed: boolean): void {
   if (row.api !== "chat" && row.api !== "everything") {
-    throw invalid(
-      "This action doesn't support the model that you provided. Try again with a supported text " +
-        "or chat model.",
-    );
+    throw invalid("This action doesn't support the model that you provided.");
   }
   if (listOf(body["system"]).length > 0 && !row.system) {
-    throw invalid(
-      "This model doesn't support system messages. Try again without a system message or use a " +
-        "model that supports system messages.",
-    );
+    throw invalid("This model doesn't support system messages.");
   }
   checkTools(body, row, isStreamed);
   checkInference(recordOf(body["inferenceConfig"]), row);
@@ -63,10 +57,7 @@ function checkInference(config: JsonRecord, row: CapabilityRow): void {
   const { maxTokens, temperature, topP, stopSequences } = config;
   const limit = row.maxOutputTokens;
   if (limit !== undefined && (numberOf(maxTokens) ?? 0) > limit) {
-    throw invalid(
-      `The maximum tokens you requested exceeds the model limit of ${limit}. Try again with a ` +
-        `maximum tokens value that is lower than ${limit}.`,
-    );
+    throw invalid(`The maximum tokens you requested exceeds the model limit of ${limit}.`);
   }
   if (typeof temperature === "number" && !row.temperature) throw deprecated("temperature");
   if (typeof topP === "number" && !row.topP) throw deprecated("top_p");

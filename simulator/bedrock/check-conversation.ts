@@ -33,25 +33,16 @@ export function checkConversation(body: JsonRecord, row: CapabilityRow): void {
 function checkRoles(messages: readonly Message[]): void {
   const [first] = messages;
   if (first?.role !== "user") {
-    throw invalid(
-      "A conversation must start with a user message. Try again with a conversation that starts " +
-        "with a user message.",
-    );
+    throw invalid("A conversation must start with a user message.");
   }
   if (messages.some(({ role }, index) => role === messages[index - 1]?.role)) {
-    throw invalid(
-      "A conversation must alternate between user and assistant roles. Make sure the " +
-        "conversation alternates between user and assistant roles and try again.",
-    );
+    throw invalid("A conversation must alternate between user and assistant roles.");
   }
 }
 
 function checkContent({ role, content, at }: Message, row: CapabilityRow): void {
   if (content.length === 0) {
-    throw invalid(
-      `The content field in the Message object at ${at} is empty. Add a ContentBlock object to ` +
-        "the content field and try again.",
-    );
+    throw invalid(`The content field in the Message object at ${at} is empty.`);
   }
   for (const [index, block] of content.entries()) {
     const place = `${at}.content.${index}`;
@@ -104,10 +95,7 @@ function checkResultContent(toolResult: JsonRecord, place: string): void {
 
 function checkToolId(id: string, row: CapabilityRow): void {
   if (id === "" || !row.hasShortToolIds || /^[a-zA-Z0-9]{9}$/.test(id)) return;
-  throw invalid(
-    "The model returned the following errors: Tool call id was " +
-      `${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
-  );
+  throw modelError(`Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`);
 }
 
 function checkDocuments(content: readonly JsonRecord[], at: string): void {

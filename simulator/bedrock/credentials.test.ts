@@ -132,7 +132,7 @@ describe("a signature of the official client", () => {
   test("is refused for another region", () => {
     const error = refusal(wire(), { region: "us-east-1" });
     expect(error?.name).toBe("InvalidSignatureException");
-    expect(error?.message).toBe("Credential should be scoped to a valid region.");
+    expect(error?.message).toMatch(/^Credential should be scoped to us-east-1/);
   });
 
   test("is refused for every flipped bit of the body", () => {
@@ -189,8 +189,8 @@ describe("a request with an incomplete signature", () => {
   });
 
   test.each([
-    ["bedrock/aws4_request", "bedrock-runtime/aws4_request", /correct service: 'bedrock'/],
-    ["aws4_request", "aws3_request", /valid terminator/],
+    ["bedrock/aws4_request", "bedrock-runtime/aws4_request", /should be scoped/],
+    ["aws4_request", "aws3_request", /should be scoped/],
   ])("is refused when scoped %s becomes %s", (scope, other, message) => {
     const authorization = signed.headers["authorization"]?.replace(scope, other);
     expect(refusal(withHeader("authorization", authorization))?.message).toMatch(message);

@@ -103,14 +103,11 @@ function verifyVersion4(request: WireRequest, given: Authorization, verifier: Ve
 
 function verifyScope(given: Authorization, timestamp: string, region: string | undefined): void {
   const isRegion = given.region !== "" && given.region === (region ?? given.region);
-  const rules = [
-    [given.service === service, `be scoped to correct service: '${service}'.`],
-    [given.terminator === "aws4_request", "be scoped with a valid terminator: 'aws4_request'."],
-    [isRegion, "be scoped to a valid region."],
-    [timestamp.startsWith(`${given.date}T`), "have the date of the HTTP header in its scope."],
-  ] as const;
-  const broken = rules.filter(([isKept]) => !isKept).map(([, rule]) => `Credential should ${rule}`);
-  if (broken.length > 0) throw new BedrockError("InvalidSignatureException", broken.join(" "));
+  const isScope = given.service === service && given.terminator === "aws4_request";
+  if (isRegion && isScope && timestamp.startsWith(`${given.date}T`)) return;
+  const scope = `${region ?? "a region"}/${service}/aws4_request, on the day of the request`;
+  const message = `Credential should be scoped to ${scope}.`;
+  throw new BedrockError("InvalidSignatureException", message);
 }
 
 function verifyTime(timestamp: string, now: number): void {
@@ -122,18 +119,11 @@ function verifyTime(timestamp: string, now: number): void {
   if (Number.isNaN(signedAt)) {
     throw incomplete(`Date must be in ISO-8601 'basic format'. Got '${timestamp}'.`);
   }
-  const isOld = signedAt < now - clockSkewMs;
-  if (!isOld && signedAt <= now + clockSkewMs) return;
-  const limit = basicIso(isOld ? now - clockSkewMs : now + clockSkewMs);
-  const lead = isOld ? "Signature expired" : "Signature not yet current";
-  const where = isOld ? "is now earlier than" : "is still later than";
-  const sign = isOld ? "-" : "+";
-  const message = `${lead}: ${timestamp} ${where} ${limit} (${basicIso(now)} ${sign} 5 min.)`;
+  if (Math.abs(signedAt - now) <= clockSkewMs) return;
+  const basicNow = new Date(now).toISOString().replace(/\.\d+|[-:]/g, "");
+  const lead = signedAt < now ? "Signature expired" : "Signature not yet current";
+  const message = `${lead}: ${timestamp} is not within 5 min. of ${basicNow}`;
   throw new BedrockError("InvalidSignatureException", message);
-}
-
-function basicIso(time: number): string {
-  return new Date(time).toISOString().replace(/\.\d+|[-:]/g, "");
 }
 
 /** The host and all `x-amz-` headers must be signed, else they could be replaced. */
@@ -152,15 +142,7 @@ function verifySignedHeaders(signedHeaders: readonly string[], headers: Headers)
 function canonicalRequest(request: WireRequest, given: Authorization, bodyHash: string): string {
   const { headers } = request;
   const path = request.path.split("/").map(uriEncode).join("/");
-  const query = request.query
-    .split("&")
-    .filter((pair) => pair !== "")
-    .map((pair) => splitOnce(pair, "="))
-    .sort(([name, value], [otherName, otherValue]) =>
-      name === otherName ? compare(value, otherValue) : compare(name, otherName),
-    )
-    .map(([name, value]) => `${name}=${value}`)
-    .join("&");
+  const query = request.query.split("&").toSorted(byName).join("&");
   const values = given.signedHeaders.map((name) => {
     const value = (headers.get(name) ?? "").trim().replace(/ +/g, " ");
     return `${name}:${value}\n`;
@@ -189,14 +171,10 @@ function uriEncode(text: string): string {
   });
 }
 
-function compare(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
-}
-
-function splitOnce(text: string, separator: string): readonly [string, string] {
-  const place = text.indexOf(separator);
-  return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place + separator.length)];
+function byName(one: string, other: string): number {
+  const [name = "", otherName = ""] = [one, other].map((pair) => pair.split("=")[0]);
+  if (name !== otherName) return name < otherName ? -1 : 1;
+  return one < other ? -1 : Number(one > other);
 }
 
 function incomplete(message: string): BedrockError {

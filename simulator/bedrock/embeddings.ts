@@ -1,33 +1,34 @@
 import { countTokens } from "../answer/prompt.ts";
 import { hashText, textVector } from "../answer/random.ts";
-import {
-  isList,
-  isRecord,
-  type JsonRecord,
-  listOf,
-  numberOf,
-  recordOf,
-  stringOf,
-} from "../json.ts";
+import { type JsonRecord, listOf, numberOf, recordOf, stringOf } from "../json.ts";
 import { type BedrockError, invalid } from "./errors.ts";
+import {
+  anyText,
+  anything,
+  checkShape,
+  choice,
+  flag,
+  list,
+  type Shape,
+  someText,
+  structure,
+} from "./shapes.ts";
 
 const maxInputTokens = 8192;
-const titanText: Rule = { type: "String", length: [1, 50_000], isNameless: true };
+const titanText: Shape = { kind: "string", length: [1, 50_000] };
 /** The length of vectors that are not normalised. */
 const plainLength = 4;
 
-const titan2: Rule = {
-  keys: {
-    "inputText!": titanText,
-    normalize: { type: "Boolean" },
-    dimensions: { values: [256, 512, 1024] },
-    embeddingTypes: { type: "JSONArray", items: { values: ["float"] } },
-  },
-};
+const titan2 = structure({
+  "inputText!": titanText,
+  normalize: flag,
+  dimensions: oneOf(256, 512, 1024),
+  embeddingTypes: list(choice("float")),
+});
 
 /** Titan text embeddings, version 2: one text a call, floats only. Throws `BedrockError`. */
 export function readTitanEmbedding(body: JsonRecord): EmbeddingResult {
-  checkBody(body, titan2);
+  checkShape(body, titan2);
   const { unit, promptTokens } = embedded(body, numberOf(body["dimensions"]) ?? 1024);
   const float = body["normalize"] === false ? unit.map((value) => value * plainLength) : unit;
   const answer = {
@@ -40,7 +41,7 @@ export function readTitanEmbedding(body: JsonRecord): EmbeddingResult {
 
 /** Titan text embeddings G1: one text a call, one vector size. Throws `BedrockError`. */
 export function readTitanEmbeddingV1(body: JsonRecord): EmbeddingResult {
-  checkBody(body, { keys: { "inputText!": titanText } });
+  checkShape(body, structure({ "inputText!": titanText }));
   const { unit: embedding, promptTokens } = embedded(body, 1536);
   return { promptTokens, answer: { embedding, inputTextTokenCount: promptTokens } };
 }
@@ -54,20 +55,15 @@ function embedded(body: JsonRecord, dimensions: number) {
 
 const maxTokensWithImage = 256;
 const titanImages = { formats: ["png", "jpeg"], maxBytes: 25_000_000 };
-const titanImage: Rule = {
-  keys: {
-    inputText: { type: "String" },
-    inputImage: {},
-    embeddingConfig: {
-      type: "JSONObject",
-      keys: { outputEmbeddingLength: { values: [256, 384, 1024] } },
-    },
-  },
-};
+const titanImage = structure({
+  inputText: anyText,
+  inputImage: anything,
+  embeddingConfig: structure({ outputEmbeddingLength: oneOf(256, 384, 1024) }),
+});
 
 /** Titan multimodal embeddings G1: a text, an image, or the mean of both. Throws `BedrockError`. */
 export function readTitanImageEmbedding(body: JsonRecord): EmbeddingResult {
-  checkBody(body, titanImage);
+  checkShape(body, titanImage);
   const { inputImage, embeddingConfig } = body;
   const words = stringOf(body["inputText"]);
   if (words === "" && inputImage === undefined) {
@@ -83,43 +79,32 @@ export function readTitanImageEmbedding(body: JsonRecord): EmbeddingResult {
 }
 
 const novaImages = { formats: ["png", "jpeg", "gif", "webp"], maxBytes: 25_000_000 };
-const novaText: Rule = {
-  type: "JSONObject",
-  keys: {
-    "truncationMode!": { values: ["START", "END", "NONE"] },
-    "value!": { type: "String", length: [1, 50_000] },
-  },
-};
-const novaImage: Rule = {
-  type: "JSONObject",
-  keys: {
-    "format!": { values: novaImages.formats },
-    "source!": { type: "JSONObject", keys: { "bytes!": {} } },
-    detailLevel: {},
-  },
-};
+const novaText = structure({
+  "truncationMode!": choice("START", "END", "NONE"),
+  "value!": titanText,
+});
+const novaImage = structure({
+  "format!": choice(...novaImages.formats),
+  "source!": structure({ "bytes!": anything }),
+  detailLevel: anything,
+});
 const purposes =
   "GENERIC_INDEX GENERIC_RETRIEVAL TEXT_RETRIEVAL IMAGE_RETRIEVAL VIDEO_RETRIEVAL " +
   "DOCUMENT_RETRIEVAL AUDIO_RETRIEVAL CLASSIFICATION CLUSTERING";
-const nova: Rule = {
-  keys: {
-    schemaVersion: { values: ["nova-multimodal-embed-v1"] },
-    "taskType!": { values: ["SINGLE_EMBEDDING"] },
-    "singleEmbeddingParams!": {
-      type: "JSONObject",
-      keys: {
-        "embeddingPurpose!": { values: purposes.split(" ") },
-        embeddingDimension: { values: [256, 384, 1024, 3072] },
-        text: novaText,
-        image: novaImage,
-      },
-    },
-  },
-};
+const nova = structure({
+  schemaVersion: choice("nova-multimodal-embed-v1"),
+  "taskType!": choice("SINGLE_EMBEDDING"),
+  "singleEmbeddingParams!": structure({
+    "embeddingPurpose!": choice(...purposes.split(" ")),
+    embeddingDimension: oneOf(256, 384, 1024, 3072),
+    text: novaText,
+    image: novaImage,
+  }),
+});
 
 /** Nova multimodal embeddings: one text or one image a call. Throws `BedrockError`. */
 export function readNovaEmbedding(body: JsonRecord): EmbeddingResult {
-  checkBody(body, nova);
+  checkShape(body, nova);
   const params = recordOf(body["singleEmbeddingParams"]);
   if ((params["text"] === undefined) === (params["image"] === undefined)) {
     throw malformed("#/singleEmbeddingParams: exactly one of [text, image] is required");
@@ -158,47 +143,38 @@ const version4MaxTokens = 128_000;
 const inputTypes = ["search_document", "search_query", "classification", "clustering"];
 const imageRules = { formats: ["png", "jpeg", "webp", "gif"], maxBytes: 5_000_000 };
 
-const shared: Readonly<Record<string, Rule>> = {
-  embedding_types: { type: "JSONArray", items: { values: ["float"] } },
-};
-const rules: Readonly<Record<3 | 4, Rule>> = {
-  3: {
-    keys: {
-      ...shared,
-      "input_type!": { values: [...inputTypes, "image"] },
-      texts: texts(2048),
-      images: { type: "JSONArray", length: [1, 1] },
-      truncate: { values: ["NONE", "START", "END"] },
+const embeddingTypes = list(choice("float"));
+const rules: Readonly<Record<3 | 4, Shape>> = {
+  3: structure({
+    embedding_types: embeddingTypes,
+    "input_type!": choice(...inputTypes, "image"),
+    texts: texts(2048),
+    images: { kind: "list", of: anything, length: [1, 1] },
+    truncate: choice("NONE", "START", "END"),
+  }),
+  4: structure({
+    embedding_types: embeddingTypes,
+    "input_type!": choice(...inputTypes),
+    texts: texts(undefined),
+    images: { kind: "list", of: anything, length: [1, 96] },
+    inputs: {
+      kind: "list",
+      length: [1, 96],
+      of: structure({ "content!": { kind: "list", of: anything, length: [1, undefined] } }),
     },
-  },
-  4: {
-    keys: {
-      ...shared,
-      "input_type!": { values: inputTypes },
-      texts: texts(Number.POSITIVE_INFINITY),
-      images: { type: "JSONArray", length: [1, 96] },
-      inputs: {
-        type: "JSONArray",
-        length: [1, 96],
-        items: {
-          type: "JSONObject",
-          keys: { "content!": { type: "JSONArray", length: [1, Number.POSITIVE_INFINITY] } },
-        },
-      },
-      truncate: { values: ["NONE", "LEFT", "RIGHT"] },
-      output_dimension: { values: [256, 512, 1024, 1536] },
-      max_tokens: {},
-    },
-  },
+    truncate: choice("NONE", "LEFT", "RIGHT"),
+    output_dimension: oneOf(256, 512, 1024, 1536),
+    max_tokens: anything,
+  }),
 };
 
-function texts(longest: number): Rule {
-  return { type: "JSONArray", length: [1, 96], items: { type: "String", length: [1, longest] } };
+function texts(longest: number | undefined): Shape {
+  return { kind: "list", length: [1, 96], of: { kind: "string", length: [1, longest] } };
 }
 
 /** Cohere embeddings: many inputs a call, with a purpose; floats only. Throws `BedrockError`. */
 export function readCohereEmbedding(body: JsonRecord, version: 3 | 4): EmbeddingResult {
-  checkBody(body, rules[version]);
+  checkShape(body, rules[version]);
   const given = ["texts", "images", "inputs"].filter((key) => body[key] !== undefined);
   if (given.length === 0) throw malformed("#: required key [texts] not found");
   if (given.length > 1) throw malformed(`#: only one of [${given.join(", ")}] may be given`);
@@ -259,8 +235,8 @@ function readPart({ type, text, image_url: url }: JsonRecord, at: string): Coher
   if (type === "image_url") {
     return { text: readDataUrl(url, `${at}/image_url`, imageRules), tokens: tokensPerImage };
   }
-  checkBody(type, { values: ["text"] }, `${at}/type`);
-  checkBody(text, { type: "String", length: [1, Number.POSITIVE_INFINITY] }, `${at}/text`);
+  checkShape(type, choice("text"), `${at}/type`);
+  checkShape(text, someText, `${at}/text`);
   return { text: stringOf(text), tokens: countTokens(stringOf(text)) };
 }
 
@@ -271,67 +247,8 @@ export interface EmbeddingResult {
   readonly answer: JsonRecord;
 }
 
-/** The rule for a part of InvokeModel's body, which differs by model. */
-export interface Rule {
-  readonly type?: "String" | "Boolean" | "Number" | "JSONArray" | "JSONObject";
-  readonly values?: readonly unknown[];
-  readonly range?: readonly [number, number];
-  /** Of lists, and of texts in UTF-16 units, as the provider's validator counts. */
-  readonly length?: readonly [number, number];
-  readonly items?: Rule;
-  /** Names that end in `!` are required; unknown names are refused. */
-  readonly keys?: Readonly<Record<string, Rule>>;
-  /** Errors about its length omit its path. */
-  readonly isNameless?: boolean;
-}
-
-/** Throws `BedrockError` with the texts of the models' validator. */
-export function checkBody(value: unknown, rule: Rule, at = "#"): void {
-  const { type, values, length, range, items, isNameless } = rule;
-  if (values?.includes(value) === false) {
-    throw malformed(`${at}: ${String(value)} is not a valid enum value`);
-  }
-  if (type !== undefined && typeOf(value) !== type) {
-    throw malformed(`${at}: expected type: ${type}`);
-  }
-  if (typeof value === "number" && range !== undefined) {
-    const [lowest, highest] = range;
-    if (value < lowest) throw malformed(`${at}: ${value} is not greater or equal to ${lowest}`);
-    if (value > highest) throw malformed(`${at}: ${value} is not less or equal to ${highest}`);
-  }
-  if ((typeof value === "string" || isList(value)) && length !== undefined) {
-    const [lowest, highest] = length;
-    const { length: size } = value;
-    const [least, most, found] = isList(value)
-      ? (["minimum item count", "maximum item count", "found"] as const)
-      : (["minLength", "maxLength", "actual"] as const);
-    const place = isNameless === true ? "" : `${at}: `;
-    if (size < lowest) throw malformed(`${place}expected ${least}: ${lowest}, ${found}: ${size}`);
-    if (size > highest) throw malformed(`${place}expected ${most}: ${highest}, ${found}: ${size}`);
-  }
-  if (isList(value) && items !== undefined) {
-    for (const [index, item] of value.entries()) checkBody(item, items, `${at}/${index}`);
-  }
-  if (isRecord(value) && rule.keys !== undefined) checkKeys(value, rule.keys, at);
-}
-
-function checkKeys(value: JsonRecord, keys: Readonly<Record<string, Rule>>, at: string): void {
-  const known = Object.keys(keys).map((key) => key.replace("!", ""));
-  const missing = known.find((key) => `${key}!` in keys && value[key] === undefined);
-  if (missing !== undefined) throw malformed(`#: required key [${missing}] not found`);
-  const extra = Object.keys(value).find((key) => !known.includes(key));
-  if (extra !== undefined) throw malformed(`#: extraneous key [${extra}] is not permitted`);
-  for (const [key, rule] of Object.entries(keys)) {
-    const name = key.replace("!", "");
-    if (value[name] !== undefined) checkBody(value[name], rule, `${at}/${name}`);
-  }
-}
-
-function typeOf(value: unknown): string {
-  if (isList(value)) return "JSONArray";
-  if (isRecord(value)) return "JSONObject";
-  const name = typeof value;
-  return name.charAt(0).toUpperCase() + name.slice(1);
+function oneOf(...values: readonly number[]): Shape {
+  return { kind: "integer", values };
 }
 
 function checkTokens(count: number, limit: number): void {

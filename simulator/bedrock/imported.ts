@@ -2,7 +2,7 @@ import { countTokens, type Prompt, type Turn } from "../answer/prompt.ts";
 import { type JsonRecord, listOf, numberOf, recordOf, stringOf } from "../json.ts";
 import type { CapabilityRow } from "./capabilities.ts";
 import { type ConverseRequest, guardrailActionOn } from "./read-request.ts";
-import { checkBody, malformed, type Rule } from "./embeddings.ts";
+import { malformed } from "./embeddings.ts";
 import { type AnswerEvent, collectAnswer } from "../answer/answer.ts";
 import type { Fault } from "../faults/fault-modes.ts";
 import type { Reply } from "../reply.ts";
@@ -15,6 +15,7 @@ import {
   withEventFault,
 } from "./stream-reply.ts";
 import { type BedrockError, invalid } from "./errors.ts";
+import { anyText, anything, checkShape, list, structure } from "./shapes.ts";
 
 /** A call of an imported model as a Converse request, and the form of its answer. */
 interface ImportedRequest {
@@ -37,24 +38,22 @@ interface ImportedCall {
 /** The output limit of requests that set none. */
 const usualMaxTokens = 512;
 
-const parameters: Rule = {
-  keys: {
-    "prompt!": { type: "String" },
-    max_gen_len: { type: "Number", range: [1, 131_072] },
-    max_tokens: { type: "Number", range: [1, 131_072] },
-    temperature: { type: "Number", range: [0, 2] },
-    top_p: { type: "Number", range: [0, 1] },
-    top_k: { type: "Number", range: [1, 1000] },
-    stop: { type: "JSONArray" },
-  },
-};
+const parameters = structure({
+  "prompt!": anyText,
+  max_gen_len: { kind: "integer", range: [1, 131_072] },
+  max_tokens: { kind: "integer", range: [1, 131_072] },
+  temperature: { kind: "float", range: [0, 2] },
+  top_p: { kind: "float", range: [0, 1] },
+  top_k: { kind: "integer", range: [1, 1000] },
+  stop: list(anything),
+});
 
 /** Reads InvokeModel's body for an imported model. Throws `BedrockError`. */
 export function readImported(call: ImportedCall): ImportedRequest {
   const { body, model, row, template, headers, isStreamed } = call;
   const caps = ["max_gen_len", "max_tokens"].filter((name) => body[name] !== undefined);
   if (caps.length > 1) throw malformed("#: only one of [max_gen_len, max_tokens] may be given");
-  checkBody(body, parameters);
+  checkShape(body, parameters);
   const text = stringOf(body["prompt"]);
   const maxTokens = numberOf(body["max_gen_len"] ?? body["max_tokens"]);
   const prompt: Prompt = {

@@ -32,28 +32,14 @@ describe("Titan", () => {
     expect(product / Math.hypot(...plain)).toBeCloseTo(1, 5);
   });
 
-  const tail = ", please reformat your input and try again.";
   test.each<[JsonRecord, string]>([
-    [{}, `Malformed input request: #: required key [inputText] not found${tail}`],
-    [{ inputText: "" }, `Malformed input request: expected minLength: 1, actual: 0${tail}`],
-    [
-      { inputText: "x".repeat(50_001) },
-      `Malformed input request: expected maxLength: 50000, actual: 50001${tail}`,
-    ],
-    [
-      { inputText: "word ".repeat(9000) },
-      "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token " +
-        "count: 9001",
-    ],
-    [
-      { inputText: "a", dimensions: 128 },
-      `Malformed input request: #/dimensions: 128 is not a valid enum value${tail}`,
-    ],
-    [
-      { inputText: "a", input_type: "x" },
-      `Malformed input request: #: extraneous key [input_type] is not permitted${tail}`,
-    ],
-    [{ inputText: ["a"] }, `Malformed input request: #/inputText: expected type: String${tail}`],
+    [{}, "'inputText' failed to satisfy constraint: Member must not be null"],
+    [{ inputText: "" }, "Member must have length greater than or equal to 1"],
+    [{ inputText: "x".repeat(50_001) }, "Member must have length less than or equal to 50000"],
+    [{ inputText: "word ".repeat(9000) }, "Too many input tokens. Max input tokens: 8192"],
+    [{ inputText: "a", dimensions: 128 }, "'dimensions' failed to satisfy constraint"],
+    [{ inputText: "a", input_type: "x" }, "extraneous key [input_type] is not permitted"],
+    [{ inputText: ["a"] }, "LIST_VALUE cannot be converted to a String"],
   ])("refuses %#", (body, message) => {
     expect(() => readTitanEmbedding(body)).toThrow(message);
   });
@@ -79,27 +65,15 @@ describe("Cohere", () => {
   });
 
   test.each<[JsonRecord, 3 | 4, string]>([
-    [{ texts: ["a"] }, 3, "required key [input_type] not found"],
-    [{ ...asked, texts: [] }, 3, "#/texts: expected minimum item count: 1, found: 0"],
-    [
-      { ...asked, texts: Array.from({ length: 97 }, () => "a") },
-      3,
-      "#/texts: expected maximum item count: 96, found: 97",
-    ],
-    [
-      { ...asked, texts: ["a", "b".repeat(2049)] },
-      3,
-      "Malformed input request: #/texts/1: expected maxLength: 2048, actual: 2049, please",
-    ],
-    [{ ...asked, truncate: "LEFT" }, 3, "#/truncate: LEFT is not a valid enum value"],
-    [{ ...asked, truncate: "START" }, 4, "#/truncate: START is not a valid enum value"],
+    [{ texts: ["a"] }, 3, "'input_type' failed to satisfy constraint: Member must not be null"],
+    [{ ...asked, texts: [] }, 3, "at 'texts' failed"],
+    [{ ...asked, texts: Array.from({ length: 97 }, () => "a") }, 3, "at 'texts' failed"],
+    [{ ...asked, texts: ["a", "b".repeat(2049)] }, 3, "at 'texts.2.member' failed"],
+    [{ ...asked, truncate: "LEFT" }, 3, "Value 'LEFT' at 'truncate' failed"],
+    [{ ...asked, truncate: "START" }, 4, "Value 'START' at 'truncate' failed"],
     [{ ...asked, output_dimension: 256 }, 3, "extraneous key [output_dimension]"],
-    [{ ...asked, input_type: "query" }, 4, "#/input_type: query is not a valid enum value"],
-    [
-      { ...asked, texts: ["word ".repeat(128_000)] },
-      4,
-      "Too many input tokens. Max input tokens: 128000",
-    ],
+    [{ ...asked, input_type: "query" }, 4, "Value 'query' at 'input_type' failed"],
+    [{ ...asked, texts: ["word ".repeat(128_000)] }, 4, "Max input tokens: 128000"],
   ])("refuses %#", (body, version, message) => {
     expect(() => readCohereEmbedding(body, version)).toThrow(message);
   });

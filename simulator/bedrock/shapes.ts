@@ -2,14 +2,18 @@ import { isList, isRecord } from "../json.ts";
 import { BedrockError, invalid } from "./errors.ts";
 
 /** The type of a request's member: a subset of the provider's service model. */
-type Shape =
+export type Shape =
   | {
       readonly kind: "string";
       readonly length?: Bounds;
       readonly pattern?: RegExp;
       readonly values?: readonly string[];
     }
-  | { readonly kind: "integer" | "float"; readonly range?: Bounds }
+  | {
+      readonly kind: "integer" | "float";
+      readonly range?: Bounds;
+      readonly values?: readonly number[];
+    }
   | { readonly kind: "boolean" | "document" | "blob" }
   | { readonly kind: "list"; readonly of: Shape; readonly length?: Bounds }
   | { readonly kind: "map"; readonly key: Shape; readonly value: Shape; readonly length?: Bounds }
@@ -53,7 +57,9 @@ function visit({ value, at }: Place, shape: Shape, violations: string[]): void {
       return;
     case "blob":
       if (typeof value !== "string") throw wrongType(value, "a Blob");
-      if (!/^[A-Za-z0-9+/]*={0,2}$/.test(value)) throw notBase64();
+      if (!/^[A-Za-z0-9+/]*={0,2}$/.test(value)) {
+        throw new BedrockError("SerializationException", "A Blob must be base64");
+      }
       return;
     case "integer":
     case "float":
@@ -62,6 +68,9 @@ function visit({ value, at }: Place, shape: Shape, violations: string[]): void {
         throw new BedrockError("SerializationException", `${value} is not an integer`);
       }
       checkBounds(value, shape.range, (limit) => violate(`Member must have value ${limit}`));
+      if (shape.values?.includes(value) === false) {
+        violate(`Member must be one of ${shape.values.join(", ")}`);
+      }
       return;
     case "string":
       if (typeof value !== "string") throw wrongType(value, "a String");
@@ -167,30 +176,21 @@ function shownValue(value: unknown): string {
 }
 
 function wrongType(value: unknown, wanted: string): BedrockError {
-  const message = `${nameOfType(value)} cannot be converted to ${wanted}`;
+  const type =
+    value === null || value === undefined ? "NULL" : isList(value) ? "LIST" : typeof value;
+  const message = `${type.toUpperCase()}_VALUE cannot be converted to ${wanted}`;
   return new BedrockError("SerializationException", message);
-}
-
-function nameOfType(value: unknown): string {
-  if (value === null || value === undefined) return "NULL_VALUE";
-  if (isList(value)) return "LIST_VALUE";
-  if (typeof value === "boolean") return value ? "TRUE_VALUE" : "FALSE_VALUE";
-  return isRecord(value) ? "STRUCTURE_VALUE" : `${(typeof value).toUpperCase()}_VALUE`;
-}
-
-function notBase64(): BedrockError {
-  return new BedrockError("SerializationException", "A Blob must be base64");
 }
 
 function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-const document: Shape = { kind: "document" };
+export const anything: Shape = { kind: "document" };
 const blob: Shape = { kind: "blob" };
-const flag: Shape = { kind: "boolean" };
-const anyText: Shape = { kind: "string" };
-const someText: Shape = { kind: "string", length: [1, undefined] };
+export const flag: Shape = { kind: "boolean" };
+export const anyText: Shape = { kind: "string" };
+export const someText: Shape = { kind: "string", length: [1, undefined] };
 const cachePoint = structure({ "type!": choice("default"), ttl: choice("5m", "1h") });
 const toolName: Shape = { kind: "string", length: [1, 64], pattern: /^[a-zA-Z0-9_-]+$/ };
 const toolUseId: Shape = { kind: "string", length: [1, 64], pattern: /^[a-zA-Z0-9_.:-]+$/ };
@@ -225,7 +225,7 @@ const guardContent = union({
 });
 const toolResult = structure({
   "toolUseId!": toolUseId,
-  "content!": list(union({ text: anyText, json: document, image, document: file, video })),
+  "content!": list(union({ text: anyText, json: anything, image, document: file, video })),
   status: choice("success", "error"),
   type: anyText,
 });
@@ -238,7 +238,7 @@ const contentBlock = union({
   toolUse: structure({
     "toolUseId!": toolUseId,
     "name!": toolName,
-    "input!": document,
+    "input!": anything,
     type: choice("server_tool_use"),
   }),
   toolResult,
@@ -248,14 +248,14 @@ const contentBlock = union({
     reasoningText: structure({ "text!": anyText, signature: anyText }),
     redactedContent: blob,
   }),
-  citationsContent: structure({ content: list(union({ text: anyText })), citations: document }),
+  citationsContent: structure({ content: list(union({ text: anyText })), citations: anything }),
 });
 
 const tool = union({
   toolSpec: structure({
     "name!": toolName,
     description: someText,
-    "inputSchema!": union({ json: document }),
+    "inputSchema!": union({ json: anything }),
     strict: flag,
   }),
   systemTool: structure({ "name!": toolName }),
@@ -275,7 +275,7 @@ const conversation: Members = {
       tool: structure({ "name!": toolName }),
     }),
   }),
-  additionalModelRequestFields: document,
+  additionalModelRequestFields: anything,
 };
 
 const jsonSchema = structure({ "schema!": anyText, name: anyText, description: anyText });
@@ -337,7 +337,7 @@ function metadataText(shortest: number): Shape {
 }
 
 /** Members whose names end in `!` are required. */
-function structure(named: Members): Shape {
+export function structure(named: Members): Shape {
   const required = Object.keys(named).filter((name) => name.endsWith("!"));
   const members = Object.entries(named).map(
     ([name, shape]) => [name.replace("!", ""), shape] as const,
@@ -353,10 +353,10 @@ function union(members: Members): Shape {
   return { kind: "union", members };
 }
 
-function list(of: Shape): Shape {
+export function list(of: Shape): Shape {
   return { kind: "list", of };
 }
 
-function choice(...values: readonly string[]): Shape {
+export function choice(...values: readonly string[]): Shape {
   return { kind: "string", values };
 }

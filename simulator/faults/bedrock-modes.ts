@@ -56,62 +56,37 @@ export const texts = {
   modelFailed: "The model returned the following errors: ",
 } as const;
 
-/** Exceptions in place of an answer: name, text, in which `MODEL` is the model, and reason. */
+/** Exceptions in place of an answer: name and text, in which `MODEL` is the model. */
 export const exceptions = {
-  "exception-validation": ["ValidationException", texts.malformed, "malformed input"],
-  "exception-model-identifier": [
-    "ValidationException",
-    texts.unknownModel,
-    "no such model identifier",
-  ],
-  "exception-on-demand": [
-    "ValidationException",
-    texts.onDemand,
-    "the model needs an inference profile",
-  ],
-  "exception-resource-not-found": [
-    "ResourceNotFoundException",
-    texts.ended,
-    "the model has reached its end of life",
-  ],
-  "exception-legacy-model": [
-    "ResourceNotFoundException",
-    texts.legacy,
-    "a legacy model that was not used recently",
-  ],
+  "exception-validation": ["ValidationException", texts.malformed],
+  "exception-model-identifier": ["ValidationException", texts.unknownModel],
+  "exception-on-demand": ["ValidationException", texts.onDemand],
+  "exception-resource-not-found": ["ResourceNotFoundException", texts.ended],
+  "exception-legacy-model": ["ResourceNotFoundException", texts.legacy],
   "exception-form-not-filled": [
     "ResourceNotFoundException",
     "Model use case details have not been submitted for this account. " +
       "Fill out the use case details form before using the model.",
-    "use case details are missing",
   ],
   "exception-access-denied": [
     "AccessDeniedException",
     "You don't have access to the model with the specified model ID.",
-    "no access to the model",
   ],
   "exception-marketplace": [
     "AccessDeniedException",
     "Model access is denied due to IAM user or service role is not authorized to perform the " +
       "required AWS Marketplace actions (aws-marketplace:ViewSubscriptions, " +
       "aws-marketplace:Subscribe) to enable access to this model.",
-    "no subscription to the model",
   ],
-  "exception-operation-not-allowed": [
-    "ValidationException",
-    "Operation not allowed",
-    "the account is restricted",
-  ],
+  "exception-operation-not-allowed": ["ValidationException", "Operation not allowed"],
   "exception-account-not-authorized": [
     "ValidationException",
     "Your account is not authorized to invoke this API operation.",
-    "the account has no access",
   ],
   "exception-channel-account": [
     "ValidationException",
     "Access to this model is not available for channel program accounts. Reach out to your AWS " +
       "Solution Provider or AWS Distributor for more information.",
-    "not for accounts of resellers",
   ],
   "exception-unrecognized-client": ["UnrecognizedClientException", texts.invalidToken],
   "exception-invalid-signature": ["InvalidSignatureException", texts.mismatch],
@@ -120,12 +95,11 @@ export const exceptions = {
     "Authorization header requires 'Signature' parameter.",
   ],
   "exception-expired-token": ["ExpiredTokenException", texts.expiredToken],
-  "exception-throttling": ["ThrottlingException", texts.tooManyRequests, "too many requests"],
-  "exception-throttling-tokens": ["ThrottlingException", texts.tooManyTokens, "too many tokens"],
+  "exception-throttling": ["ThrottlingException", texts.tooManyRequests],
+  "exception-throttling-tokens": ["ThrottlingException", texts.tooManyTokens],
   "exception-throttling-daily": [
     "ThrottlingException",
     "Too many tokens per day, please wait before trying again.",
-    "too many tokens per day",
   ],
   "exception-model-not-ready": ["ModelNotReadyException", texts.notReady],
   "exception-service-quota": [
@@ -133,16 +107,8 @@ export const exceptions = {
     "Your request exceeds the service quota for your account.",
   ],
   "exception-model-timeout": ["ModelTimeoutException", texts.timedOut],
-  "exception-model-error": [
-    "ModelErrorException",
-    `${texts.modelFailed}internal failure`,
-    "the model's own status was 500",
-  ],
-  "exception-model-error-throttled": [
-    "ModelErrorException",
-    `${texts.modelFailed}rate limited`,
-    "the model's own status was 429",
-  ],
+  "exception-model-error": ["ModelErrorException", `${texts.modelFailed}internal failure`],
+  "exception-model-error-throttled": ["ModelErrorException", `${texts.modelFailed}rate limited`],
   "exception-internal-server": ["InternalServerException", texts.unexpected],
   "exception-service-unavailable": ["ServiceUnavailableException", texts.unable],
   "exception-conflict": [
@@ -154,7 +120,7 @@ export const exceptions = {
     "SerializationException",
     "NUMBER_VALUE can not be converted to a String",
   ],
-} as const satisfies Readonly<Record<string, readonly [ExceptionName, string, string?]>>;
+} as const satisfies Readonly<Record<string, readonly [ExceptionName, string]>>;
 
 /** Answers that are not known exceptions. */
 export const oddExceptionModes = {
@@ -198,10 +164,7 @@ const frameModes = {
 
 export const bedrockModes: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    Object.entries(exceptions).map(([mode, [name, , reason]]) => {
-      const meaning = `${name} ${exceptionStatus[name]}`;
-      return [mode, reason === undefined ? meaning : `${meaning}, ${reason}`];
-    }),
+    Object.entries(exceptions).map(([mode, [name]]) => [mode, `${name} ${exceptionStatus[name]}`]),
   ),
   ...oddExceptionModes,
   ...streamModes("first-frame", "is the first frame of a 200"),

@@ -9,7 +9,7 @@ export const commonModes = {
   "slow-first-byte": "no byte for a while (argument, default 2000)",
   "stall-mid": "silence in the middle, for the argument or until the caller leaves",
   dribble: "one byte per write (argument: pause between them, default 0)",
-  "random-splits": "writes that split and join frames at random (argument: seed)",
+  "random-splits": "writes that split frames at random (argument: seed)",
   "cut-before-headers": "the connection is closed without an answer",
   "cut-after-headers": "the connection is closed after the head of the answer",
   "cut-mid-chunk": "the connection is closed inside a chunk of the body",

@@ -27,11 +27,10 @@ test("cuts lose no byte, token or usage", () => {
   );
 });
 
-test("some writes are a single byte, some end inside a frame, some have several frames", () => {
+test("some writes are a single byte, some end inside a frame", () => {
   const texts = [...splitWrites(frames(60), 1)].map((step) => textOf([step]));
   expect(texts.some((text) => text.length === 1)).toBe(true);
   expect(texts.some((text) => text.length > 1 && !text.endsWith(">"))).toBe(true);
-  expect(texts.some((text) => /<frame[^>]*>.*<frame/.test(text))).toBe(true);
 });
 
 test("the same seed cuts at the same places, another seed at others", () => {

@@ -29,7 +29,7 @@ const transportFaults: Readonly<Partial<Record<FaultMode, TransportFault>>> = {
   "stall-mid": (reply, pauseMs = Number.POSITIVE_INFINITY) => ({
     steps: insertMidway(reply, { pauseMs }),
   }),
-  dribble: ({ steps }, pauseMs = 0) => ({ steps: byteByByte(steps, pauseMs) }),
+  dribble: ({ steps }, pauseMs = 0) => ({ steps: inPieces(steps, () => 1, pauseMs) }),
   "random-splits": ({ steps }, seed = 1) => ({ steps: splitWrites(steps, seed) }),
   "never-closes": ({ steps }) => ({ steps: unending(steps) }),
   "gzip-bomb": (reply, mebibytes = defaultBombMebibytes) => ({
@@ -85,17 +85,23 @@ function halves(frame: Frame): readonly [Frame, Frame] {
 }
 
 /** The tokens of a frame count with its last byte. */
-function* byteByByte(steps: Iterable<Step>, pauseMs: number): Iterable<Step> {
+function* inPieces(
+  steps: Iterable<Step>,
+  nextSize: () => number,
+  pauseMs: number,
+): Generator<Step, void, void> {
   for (const step of steps) {
     if (isPause(step)) {
       yield step;
       continue;
     }
     const bytes = bytesOf(step);
-    for (let index = 0; index < bytes.length; index++) {
-      const data = bytes.slice(index, index + 1);
-      yield index === bytes.length - 1 ? { ...step, data } : { data, tokens: 0 };
+    for (let start = 0; start < bytes.length;) {
+      const end = Math.min(bytes.length, start + nextSize());
+      const data = bytes.slice(start, end);
+      yield end === bytes.length ? { ...step, data } : { data, tokens: 0 };
       if (pauseMs > 0) yield { pauseMs };
+      start = end;
     }
   }
 }
@@ -189,58 +195,12 @@ function writeText(connection: RawConnection, text: string): Promise<void> {
   return connection.write(new TextEncoder().encode(text));
 }
 
-/** How much of an answer may be held back and joined with the next frames. */
-const joinedLimitBytes = 16 * 1024;
-
 /**
- * Cuts an answer into writes regardless of its frames: some are a single byte, some end inside a
- * frame, some contain several frames and the beginning of the next. The same seed cuts at the same
- * places.
+ * Cuts an answer into writes regardless of its frames, single bytes often enough to split every
+ * number of a prelude. The same seed cuts at the same places.
  */
-export function* splitWrites(steps: Iterable<Step>, seed: number): Generator<Step, void, void> {
+export function splitWrites(steps: Iterable<Step>, seed: number): Generator<Step, void, void> {
   const random = new Random(seed);
-  let waiting: readonly Frame[] = [];
-  for (const step of steps) {
-    if (isPause(step)) {
-      yield* cutWrites(waiting, random);
-      waiting = [];
-      yield step;
-      continue;
-    }
-    waiting = [...waiting, step];
-    const size = waiting.reduce((total, { data }) => total + data.length, 0);
-    if (size < joinedLimitBytes && random.chance(0.4)) continue;
-    yield* cutWrites(waiting, random);
-    waiting = [];
-  }
-  yield* cutWrites(waiting, random);
-}
-
-/** Tokens count with the write that has the last byte of their frame. */
-function* cutWrites(frames: readonly Frame[], random: Random): Generator<Frame, void, void> {
-  const ends: { readonly end: number; readonly frame: Frame }[] = [];
-  let length = 0;
-  const parts = frames.map((frame) => {
-    const bytes = Buffer.from(frame.data);
-    length += bytes.length;
-    ends.push({ end: length, frame });
-    return bytes;
-  });
-  const bytes = new Uint8Array(Buffer.concat(parts));
-  for (let start = 0; start < bytes.length;) {
-    const end = Math.min(bytes.length, start + nextSize(random));
-    const done = ends.filter((place) => place.end > start && place.end <= end);
-    yield {
-      data: bytes.slice(start, end),
-      tokens: done.reduce((total, { frame }) => total + frame.tokens, 0),
-      hasUsage: done.some(({ frame }) => frame.hasUsage === true),
-    };
-    start = end;
-  }
-}
-
-/** One byte often enough to split every number of a prelude, else up to a few frames. */
-function nextSize(random: Random): number {
-  if (random.chance(0.3)) return 1;
-  return random.chance(0.5) ? random.integer(2, 24) : random.integer(25, 1024);
+  const nextSize = (): number => (random.chance(0.3) ? 1 : random.integer(2, 300));
+  return inPieces(steps, nextSize, 0);
 }

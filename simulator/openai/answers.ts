@@ -74,35 +74,28 @@ function completionBody(
   return { body, usage };
 }
 
-function wireFinishReason(reason: FinishReason, isLegacyCall: boolean): string {
-  if (reason === "tool-calls") return isLegacyCall ? "function_call" : "tool_calls";
-  return reason;
+function wireFinishReason(reason: FinishReason): string {
+  return reason === "tool-calls" ? "tool_calls" : reason;
 }
 
 function choiceBody(choice: WholeAnswer, index: number, request: ChatRequest): object {
   const { calls, refusal, reasoning, pieces } = choice;
   const { topLogprobs } = request;
   const isTextless = calls.length > 0 || refusal !== undefined;
-  const [firstCall] = calls;
   const message = {
     role: "assistant",
     content: isTextless ? null : choice.text,
     ...(request.showsReasoning ? { reasoning_content: reasoning } : {}),
     refusal: refusal ?? null,
     annotations: [],
-    ...(firstCall !== undefined && !request.isLegacyCall
-      ? { tool_calls: calls.map(callBody) }
-      : {}),
-    ...(firstCall !== undefined && request.isLegacyCall
-      ? { function_call: { name: firstCall.name, arguments: firstCall.input } }
-      : {}),
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map(callBody) }),
   };
   return {
     index,
     message,
     logprobs:
       topLogprobs === undefined ? null : logprobsOf(pieces, topLogprobs, refusal !== undefined),
-    finish_reason: wireFinishReason(choice.finish.reason, request.isLegacyCall),
+    finish_reason: wireFinishReason(choice.finish.reason),
   };
 }
 
@@ -192,17 +185,17 @@ function* choiceChunks(
       const tokens = hiddenTokens + (isCallFirst ? event.tokens : 0);
       hiddenTokens = 0;
       const logprobs = request.topLogprobs === undefined ? null : { content: [], refusal: null };
-      const choice = { index, delta: roleDelta(event, request), logprobs, finish_reason: null };
+      const choice = { index, delta: roleDelta(event), logprobs, finish_reason: null };
       yield { kind: "role", choice, tokens };
       if (isCallFirst) continue;
     }
     if (event.kind === "finish") {
-      const reason = wireFinishReason(event.reason, request.isLegacyCall);
+      const reason = wireFinishReason(event.reason);
       const choice = { index, delta: {}, logprobs: null, finish_reason: reason };
       yield { kind: "finish", choice, tokens: 0 };
       return event;
     }
-    const delta = contentDelta(event, request.isLegacyCall);
+    const delta = contentDelta(event);
     const choice = { index, delta, logprobs: eventLogprobs(event, request), finish_reason: null };
     yield { kind: "content", choice, tokens: event.tokens };
   }
@@ -210,17 +203,17 @@ function* choiceChunks(
 }
 
 /** The first delta of a choice: the role, and what OpenAI sends along with it. */
-function roleDelta(event: AnswerEvent, request: ChatRequest): object {
+function roleDelta(event: AnswerEvent): object {
   if (event.kind === "refusal") return { role: "assistant", content: null, refusal: "" };
   if (event.kind === "call") {
     if (event.count > 1) return { role: "assistant", content: null };
-    const header = contentDelta(event, request.isLegacyCall);
+    const header = contentDelta(event);
     return { role: "assistant", content: null, ...header, refusal: null };
   }
   return { role: "assistant", content: "", refusal: null };
 }
 
-function contentDelta(event: ContentEvent, isLegacyCall: boolean): object {
+function contentDelta(event: ContentEvent): object {
   switch (event.kind) {
     case "reasoning":
       return { reasoning_content: event.piece };
@@ -230,14 +223,12 @@ function contentDelta(event: ContentEvent, isLegacyCall: boolean): object {
       return { refusal: event.piece };
     case "call": {
       const { index, id, name } = event;
-      if (isLegacyCall) return { function_call: { name, arguments: "" } };
       return event.tool === "function"
         ? { tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }
         : { tool_calls: [{ index, id, type: "custom", custom: { name, input: "" } }] };
     }
     case "input": {
       const { index, piece } = event;
-      if (isLegacyCall) return { function_call: { arguments: piece } };
       return event.tool === "function"
         ? { tool_calls: [{ index, function: { arguments: piece } }] }
         : { tool_calls: [{ index, custom: { input: piece } }] };
@@ -318,9 +309,6 @@ interface TokenLogprob {
   readonly top_logprobs: readonly Omit<TokenLogprob, "top_logprobs">[];
 }
 
-const alternativeWords =
-  " the, a, one, this, and, it, of, to, in, is, that, for, with, as, on, at, by, or".split(",");
-
 /** `alternatives` is the number of likely tokens at each place. */
 function logprobsOf(tokens: readonly string[], alternatives: number, isRefusal: boolean): object {
   const list = tokens.map((token) => tokenLogprob(token, alternatives));
@@ -330,8 +318,9 @@ function logprobsOf(tokens: readonly string[], alternatives: number, isRefusal: 
 /** Made-up log probabilities that look real: the token itself is the most likely. */
 function tokenLogprob(token: string, alternatives: number): TokenLogprob {
   const logprob = -(hashText(token) % 1000) / 1500;
-  const others = [".", ",", ...alternativeWords].filter((word) => word !== token);
-  const named = [token, ...others].slice(0, alternatives);
+  const named = Array.from({ length: alternatives }, (_, rank) =>
+    rank === 0 ? token : ` ${rank}`,
+  );
   return {
     ...plain(token, logprob),
     top_logprobs: named.map((word, rank) => plain(word, logprob - rank * 1.375)),

@@ -1,9 +1,9 @@
 import { countTokens } from "../answer/prompt.ts";
-import { textVector, tokenIdVector } from "../answer/random.ts";
+import { textVector } from "../answer/random.ts";
 import type { Fault } from "../faults/fault-modes.ts";
 import type { Reply } from "../reply.ts";
 import { isList, type JsonRecord } from "../json.ts";
-import { bodyReply, invalidRequest, WireError, wrongType } from "./errors.ts";
+import { bodyReply, invalidRequest, missing, tooLong, WireError, wrongType } from "./errors.ts";
 import { readInteger, readModel } from "./request.ts";
 
 const maxInputs = 2048;
@@ -24,16 +24,14 @@ interface EmbeddingRequest {
 export function readEmbeddingRequest(body: JsonRecord): EmbeddingRequest {
   const model = readModel(body);
   const inputs = readInputs(body["input"]);
-  const range = { lowest: 1, highest: maxDimensions };
   const format = body["encoding_format"] ?? "float";
   if (format !== "float" && format !== "base64") {
-    const message = `Invalid value: '${JSON.stringify(format)}'. Supported values are: 'float' and 'base64'.`;
-    throw invalidRequest(message, "encoding_format", "invalid_value");
+    throw invalidRequest(`Invalid value: ${JSON.stringify(format)}.`, "encoding_format");
   }
   return {
     model,
     inputs,
-    dimensions: readInteger(body, "dimensions", range) ?? defaultDimensions,
+    dimensions: readInteger(body, "dimensions", [1, maxDimensions]) ?? defaultDimensions,
     isBase64: format === "base64",
     promptTokens: inputs.reduce((total, input) => total + countInput(input), 0),
   };
@@ -42,10 +40,11 @@ export function readEmbeddingRequest(body: JsonRecord): EmbeddingRequest {
 export function embeddingsReply(request: EmbeddingRequest, fault: Fault): Reply {
   const { model, inputs, promptTokens } = request;
   const data = inputs.map((input, index) => {
-    const vector =
-      typeof input === "string"
-        ? textVector(input, request.dimensions)
-        : tokenIdVector(input, request.dimensions);
+    // Equal ids are equal words.
+    const vector = textVector(
+      typeof input === "string" ? input : input.join(" id"),
+      request.dimensions,
+    );
     return { object: "embedding", index, embedding: encoded(vector, request.isBase64) };
   });
   const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
@@ -58,19 +57,11 @@ function encoded(vector: Float32Array<ArrayBuffer>, isBase64: boolean): string |
 }
 
 function readInputs(input: unknown): readonly EmbeddingInput[] {
-  if (input === undefined || input === null) {
-    const message = "Missing required parameter: 'input'.";
-    throw invalidRequest(message, "input", "missing_required_parameter");
-  }
+  if (input === undefined || input === null) throw missing("input");
   if (typeof input === "string") return [text(input)];
   if (!isList(input)) throw wrongType("input", "one of a string or array", input);
   if (input.length === 0) throw invalidInput();
-  if (input.length > maxInputs) {
-    const message =
-      `Invalid 'input': array too long. Expected an array with maximum length ${maxInputs}, ` +
-      `but got an array with length ${input.length} instead.`;
-    throw invalidRequest(message, "input", "array_above_max_length");
-  }
+  if (input.length > maxInputs) throw tooLong("input", maxInputs, input.length);
   if (isTokenIds(input)) return [input];
   return input.map((item) => {
     if (typeof item === "string") return text(item);

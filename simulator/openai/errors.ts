@@ -34,20 +34,28 @@ export function errorText({ message, type, param, code }: WireErrorBody): string
   return JSON.stringify({ error: { message, type, param, code } });
 }
 
-export function invalidRequest(message: string, param: string, code: string | null): WireError {
+export function invalidRequest(
+  message: string,
+  param: string,
+  code: string | null = "invalid_value",
+): WireError {
   return new WireError(400, { message, param, code });
 }
 
-export function wrongType(param: string, expected: string, value: unknown): WireError {
-  const message = `Invalid type for '${param}': expected ${expected}, but got ${named(value)} instead.`;
-  return invalidRequest(message, param, "invalid_type");
+export function missing(param: string): WireError {
+  const message = `Missing required parameter: '${param}'.`;
+  return invalidRequest(message, param, "missing_required_parameter");
 }
 
-function named(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "an array";
-  if (typeof value === "number") return Number.isInteger(value) ? "an integer" : "a decimal";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+export function tooLong(param: string, most: number, length: number): WireError {
+  const message = `Invalid '${param}': array too long. Expected at most ${most}, but got ${length}.`;
+  return invalidRequest(message, param, "array_above_max_length");
+}
+
+export function wrongType(param: string, expected: string, value: unknown): WireError {
+  const found = value === null ? "null" : Array.isArray(value) ? "an array" : typeof value;
+  const message = `Invalid type for '${param}': expected ${expected}, but got ${found} instead.`;
+  return invalidRequest(message, param, "invalid_type");
 }
 
 /** OpenAI's text for a prompt that leaves too little room in the context window. */
@@ -71,18 +79,10 @@ export function contextExceeded(
 }
 
 export function wrongKey(key: string): WireError {
-  if (key === "") {
-    return new WireError(401, {
-      message:
-        "You didn't provide an API key. You need to provide your API key in an Authorization " +
-        "header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).",
-    });
-  }
   const masked = key.length > 8 ? `${key.slice(0, 3)}****${key.slice(-4)}` : "****";
-  return new WireError(401, {
-    message: `Incorrect API key provided: ${masked}.`,
-    code: "invalid_api_key",
-  });
+  const message =
+    key === "" ? "You didn't provide an API key." : `Incorrect API key provided: ${masked}.`;
+  return new WireError(401, { message, code: key === "" ? null : "invalid_api_key" });
 }
 
 /** The answer of a fault that refuses the call; undefined for other faults. */

@@ -11,7 +11,14 @@ import {
 } from "../answer/prompt.ts";
 import { promptedForm } from "../answer/prompted-form.ts";
 import { isList, isRecord, type JsonRecord, listOf, recordOf, stringOf } from "../json.ts";
-import { contextExceeded, invalidRequest, WireError, wrongType } from "./errors.ts";
+import {
+  contextExceeded,
+  invalidRequest,
+  missing,
+  tooLong,
+  WireError,
+  wrongType,
+} from "./errors.ts";
 
 /** A chat request: the prompt and the fields of this wire only. */
 export interface ChatRequest {
@@ -23,8 +30,6 @@ export interface ChatRequest {
   readonly includesUsage: boolean;
   /** The number of alternatives; undefined if no log probabilities were asked for. */
   readonly topLogprobs: number | undefined;
-  /** Answer tool calls as `function_call`. */
-  readonly isLegacyCall: boolean;
   readonly showsReasoning: boolean;
 }
 
@@ -32,16 +37,16 @@ export interface ChatRequest {
 export function readChatRequest(body: JsonRecord, contextWindow: number | undefined): ChatRequest {
   const model = readModel(body);
   const turns = readMessages(body["messages"]);
-  const { tools, toolUse, isLegacy } = readTools(body);
+  const { tools, toolUse } = readTools(body);
   const showsReasoning = reasonsByDefault(model);
   const isStreamed = body["stream"] === true;
   const streamOptions = body["stream_options"];
   if (isRecord(streamOptions) && !isStreamed) {
     const message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
-    throw invalidRequest(message, "stream_options", null);
+    throw invalidRequest(message, "stream_options");
   }
-  readNumber(body, "temperature", { noun: "decimal", lowest: 0, highest: 2 });
-  readNumber(body, "top_p", { noun: "decimal", lowest: 0, highest: 1 });
+  checkWithin(body, "temperature", [0, 2]);
+  checkWithin(body, "top_p", [0, 1]);
   const prompt: Prompt = {
     model,
     turns,
@@ -49,8 +54,8 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
     toolUse,
     output: readOutputForm(body["response_format"], turns),
     maxTokens:
-      readInteger(body, "max_completion_tokens", { lowest: 1 }) ??
-      readInteger(body, "max_tokens", { lowest: 1 }),
+      readInteger(body, "max_completion_tokens", [1, Infinity]) ??
+      readInteger(body, "max_tokens", [1, Infinity]),
     stopSequences: readStop(body["stop"]),
     seed: JSON.stringify(body["seed"] ?? null),
     reasoningEffort: stringOf(body["reasoning_effort"]) || (showsReasoning ? "medium" : undefined),
@@ -60,16 +65,15 @@ export function readChatRequest(body: JsonRecord, contextWindow: number | undefi
   if (window !== undefined && promptTokens + (prompt.maxTokens ?? 0) > window) {
     throw contextExceeded(window, promptTokens, prompt.maxTokens);
   }
-  const topLogprobs = readInteger(body, "top_logprobs", { lowest: 0, highest: 20 }) ?? 0;
+  const topLogprobs = readInteger(body, "top_logprobs", [0, 20]) ?? 0;
   return {
     prompt,
     promptTokens,
     isStreamed,
     showsReasoning,
-    choiceCount: readInteger(body, "n", { lowest: 1, highest: 128 }) ?? 1,
+    choiceCount: readInteger(body, "n", [1, 128]) ?? 1,
     includesUsage: recordOf(streamOptions)["include_usage"] === true,
     topLogprobs: body["logprobs"] === true ? topLogprobs : undefined,
-    isLegacyCall: isLegacy,
   };
 }
 
@@ -96,56 +100,45 @@ function readOutputForm(format: unknown, turns: Prompt["turns"]): OutputForm {
       const schema = recordOf(named)["schema"];
       return isRecord(schema) ? { kind: "schema", schema } : { kind: "json" };
     }
-    default: {
-      const supported = "Supported values are: 'json_object', 'json_schema', and 'text'.";
-      const message = `Invalid value: '${stringOf(type)}'. ${supported}`;
-      throw invalidRequest(message, "response_format.type", "invalid_value");
-    }
+    default:
+      throw invalidRequest(`Invalid value: '${stringOf(type)}'.`, "response_format.type");
   }
 }
 
 function readStop(stop: unknown): string[] {
   const sequences = typeof stop === "string" ? [stop] : listOf(stop);
-  if (sequences.length > 4) {
-    const message =
-      "Invalid 'stop': array too long. Expected an array with maximum length 4, " +
-      `but got an array with length ${sequences.length} instead.`;
-    throw invalidRequest(message, "stop", "array_above_max_length");
-  }
+  if (sequences.length > 4) throw tooLong("stop", 4, sequences.length);
   return sequences.map(stringOf).filter((sequence) => sequence !== "");
 }
 
-interface Range {
-  readonly lowest: number;
-  readonly highest?: number;
-}
-
 /** Undefined when the field is absent or null. */
-export function readInteger(body: JsonRecord, field: string, range: Range): number | undefined {
-  return readNumber(body, field, { ...range, noun: "integer" });
-}
-
-function readNumber(
+export function readInteger(
   body: JsonRecord,
   field: string,
-  range: Range & { readonly noun: "integer" | "decimal" },
+  range: readonly [number, number],
+): number | undefined {
+  const value = checkWithin(body, field, range);
+  if (value === undefined || Number.isInteger(value)) return value;
+  throw wrongType(field, "an integer", value);
+}
+
+function checkWithin(
+  body: JsonRecord,
+  field: string,
+  [lowest, highest]: readonly [number, number],
 ): number | undefined {
   const value = body[field];
   if (value === undefined || value === null) return undefined;
-  const { noun, lowest, highest = Number.POSITIVE_INFINITY } = range;
-  const isWhole = noun === "integer";
-  if (typeof value !== "number" || (isWhole && !Number.isInteger(value))) {
-    throw wrongType(field, isWhole ? "an integer" : "a decimal", value);
-  }
-  if (value < lowest) {
-    const message = `Invalid '${field}': ${noun} below minimum value. Expected a value >= ${lowest}, but got ${value} instead.`;
-    throw invalidRequest(message, field, `${noun}_below_min_value`);
-  }
-  if (value > highest) {
-    const message = `Invalid '${field}': ${noun} above maximum value. Expected a value <= ${highest}, but got ${value} instead.`;
-    throw invalidRequest(message, field, `${noun}_above_max_value`);
-  }
-  return value;
+  if (typeof value !== "number") throw wrongType(field, "a number", value);
+  if (value >= lowest && value <= highest) return value;
+  const side = value < lowest ? "below minimum" : "above maximum";
+  const bound = value < lowest ? `>= ${lowest}` : `<= ${highest}`;
+  const message = `Invalid '${field}': number ${side} value. Expected a value ${bound}, but got ${value} instead.`;
+  throw invalidRequest(
+    message,
+    field,
+    `number_${side.replace("imum", "").replace(" ", "_")}_value`,
+  );
 }
 
 const roles: Readonly<Record<string, Turn["role"]>> = {
@@ -154,22 +147,13 @@ const roles: Readonly<Record<string, Turn["role"]>> = {
   user: "user",
   assistant: "assistant",
   tool: "tool",
-  function: "tool",
 };
 
 /** The conversation of a chat request. Throws `WireError` if OpenAI would refuse it. */
 function readMessages(messages: unknown): Turn[] {
-  if (messages === undefined || messages === null) {
-    const message = "Missing required parameter: 'messages'.";
-    throw invalidRequest(message, "messages", "missing_required_parameter");
-  }
+  if (messages === undefined || messages === null) throw missing("messages");
   if (!isList(messages)) throw wrongType("messages", "an array of objects", messages);
-  if (messages.length === 0) {
-    const message =
-      "Invalid 'messages': empty array. Expected an array with minimum length 1, " +
-      "but got an empty array instead.";
-    throw invalidRequest(message, "messages", "empty_array");
-  }
+  if (messages.length === 0) throw invalidRequest("Invalid 'messages': empty array.", "messages");
   const callNames = new Map<string, string>();
   return messages.map((message, index) => readMessage(message, `messages[${index}]`, callNames));
 }
@@ -178,33 +162,24 @@ function readMessage(message: unknown, path: string, callNames: Map<string, stri
   if (!isRecord(message)) throw wrongType(path, "an object", message);
   const role = roles[stringOf(message["role"])];
   if (role === undefined) {
-    const supported = Object.keys(roles).map((name) => `'${name}'`);
-    const list = `${supported.slice(0, -1).join(", ")}, and ${supported.at(-1) ?? ""}`;
-    const text = `Invalid value: '${stringOf(message["role"])}'. Supported values are: ${list}.`;
-    throw invalidRequest(text, `${path}.role`, "invalid_value");
+    throw invalidRequest(`Invalid value: '${stringOf(message["role"])}'.`, `${path}.role`);
   }
   const toolCalls = readToolCalls(message, callNames);
   const content = readContent(message["content"], `${path}.content`);
-  if (message["content"] === undefined && role !== "assistant") {
-    const text = `Missing required parameter: '${path}.content'.`;
-    throw invalidRequest(text, `${path}.content`, "missing_required_parameter");
-  }
+  if (message["content"] === undefined && role !== "assistant") throw missing(`${path}.content`);
   const callId = stringOf(message["tool_call_id"]);
   const name = stringOf(message["name"]) || callNames.get(callId);
   return { role, name, toolCalls, ...content };
 }
 
 function readToolCalls(message: JsonRecord, callNames: Map<string, string>): Turn["toolCalls"] {
-  const calls = listOf(message["tool_calls"]).map((call) => {
+  return listOf(message["tool_calls"]).map((call) => {
     const { id, function: called, custom } = recordOf(call);
     const body = recordOf(called ?? custom);
     const name = stringOf(body["name"]);
     callNames.set(stringOf(id), name);
     return { name, input: stringOf(body["arguments"] ?? body["input"]) };
   });
-  const legacy = message["function_call"];
-  if (!isRecord(legacy)) return calls;
-  return [...calls, { name: stringOf(legacy["name"]), input: stringOf(legacy["arguments"]) }];
 }
 
 function readContent(content: unknown, path: string): Pick<Turn, "text" | "attachments"> {
@@ -252,41 +227,25 @@ function base64Size(data: string): number {
   return Math.floor((data.length * 3) / 4) - padding;
 }
 
-interface OfferedTools {
-  readonly tools: readonly Tool[];
-  readonly toolUse: ToolUse;
-  /** Whether the request has `functions`, which are answered with `function_call`. */
-  readonly isLegacy: boolean;
-}
-
 /** Tools and the choice among them. Throws `WireError` if OpenAI would refuse them. */
-function readTools(body: JsonRecord): OfferedTools {
-  const modern = listOf(body["tools"]).map((tool, index) => readTool(tool, index));
-  const legacy = listOf(body["functions"]).map((tool) => readFunction(recordOf(tool)));
-  const isLegacy = modern.length === 0 && legacy.length > 0;
-  const tools = isLegacy ? legacy : modern;
-  const choice = isLegacy ? legacyChoice(body["function_call"]) : body["tool_choice"];
-  if (choice !== undefined && choice !== null && tools.length === 0) {
-    const message =
-      "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.";
-    throw invalidRequest(message, "tool_choice", null);
+function readTools(body: JsonRecord): Pick<Prompt, "tools" | "toolUse"> {
+  const tools = listOf(body["tools"]).map((tool, index) => readTool(tool, index));
+  const choice = body["tool_choice"] ?? undefined;
+  if (choice !== undefined && tools.length === 0) {
+    const message = "'tool_choice' is only allowed when 'tools' are specified.";
+    throw invalidRequest(message, "tool_choice");
   }
-  const isParallel = !isLegacy && body["parallel_tool_calls"] !== false;
-  const toolUse = { ...readChoice(choice, isParallel) };
-  const missing = toolUse.only?.find((name) => !tools.some((tool) => tool.name === name));
-  if (missing !== undefined) {
-    const message = `Invalid value for 'tool_choice': no tool named '${missing}' was specified.`;
-    throw invalidRequest(message, "tool_choice", null);
-  }
-  return { tools, toolUse, isLegacy };
+  const toolUse = readChoice(choice, body["parallel_tool_calls"] !== false);
+  const unknown = toolUse.only?.find((name) => !tools.some((tool) => tool.name === name));
+  if (unknown === undefined) return { tools, toolUse };
+  throw invalidRequest(`No tool named '${unknown}' was specified.`, "tool_choice");
 }
 
 function readTool(tool: unknown, index: number): Tool {
   const { type, function: called, custom } = recordOf(tool);
   if (type === "function" && isRecord(called)) return readFunction(called);
   if (type === "custom" && isRecord(custom)) return readCustom(custom);
-  const message = `Invalid value: '${stringOf(type)}'. Supported values are: 'function' and 'custom'.`;
-  throw invalidRequest(message, `tools[${index}].type`, "invalid_value");
+  throw invalidRequest(`Invalid value: '${stringOf(type)}'.`, `tools[${index}].type`);
 }
 
 function readFunction({ name, description, parameters }: JsonRecord): Tool {
@@ -298,15 +257,8 @@ function readFunction({ name, description, parameters }: JsonRecord): Tool {
   };
 }
 
-function readCustom({ name, description, format }: JsonRecord): Tool {
-  const grammar = recordOf(recordOf(format)["grammar"]);
-  const isPattern = grammar["syntax"] === "regex";
-  const pattern = isPattern ? `^(?:${stringOf(grammar["definition"])})$` : undefined;
-  return { kind: "text", name: stringOf(name), description: stringOf(description), pattern };
-}
-
-function legacyChoice(choice: unknown): unknown {
-  return isRecord(choice) ? { type: "function", function: choice } : choice;
+function readCustom({ name, description }: JsonRecord): Tool {
+  return { kind: "text", name: stringOf(name), description: stringOf(description) };
 }
 
 function readChoice(choice: unknown, isParallel: boolean): ToolUse {
