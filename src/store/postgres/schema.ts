@@ -273,8 +273,6 @@ const usage = `
   CREATE INDEX usage_by_key ON usage (key_id, started_at);
   CREATE INDEX usage_by_account ON usage (account_id, started_at);
   CREATE INDEX usage_billed_twice ON usage (started_at, id) WHERE may_be_billed_twice = 1;
-  CREATE INDEX usage_overruns ON usage (started_at)
-    WHERE input_tokens + output_tokens > reserved_tokens;
 
   CREATE TABLE usage_groups (
     id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,

@@ -283,9 +283,6 @@ const usage = `
   CREATE INDEX usage_by_account ON usage (account_id, started_at);
   -- They are rare: the list of them follows this.
   CREATE INDEX usage_billed_twice ON usage (started_at, id) WHERE may_be_billed_twice = 1;
-  -- Calls that used more than was reserved.
-  CREATE INDEX usage_overruns ON usage (started_at)
-    WHERE input_tokens + output_tokens > reserved_tokens;
 
   -- What calls are told apart by in sums. An absent target or code is empty.
   CREATE TABLE usage_groups (
