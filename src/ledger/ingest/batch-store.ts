@@ -1,7 +1,6 @@
 import type { UsageRecord } from "../../domain/usage/usage.ts";
-import { RefusedRows } from "../../store/errors.ts";
+import { RefusedRows, StorageUnavailable } from "../../store/errors.ts";
 import type { UsageStore } from "../../store/store.ts";
-import { storeRows, type PoisonRow } from "./store-rows.ts";
 
 /**
  * After this many failures in a row, single rows are tried even if the error does not blame one.
@@ -52,4 +51,45 @@ export class BatchStore {
     this.#suspicions.set(record.id, failures);
     return failures >= unexplainedFailures;
   }
+}
+
+/** A row that the database rejects while it accepts others. */
+export interface PoisonRow {
+  readonly record: UsageRecord;
+  readonly error: unknown;
+}
+
+/**
+ * Stores rows, and finds rejected ones by halving. Other errors are thrown at once, unless
+ * `isPersistent`: then the batch is halved too, and a row is blamed only if others were stored.
+ * Throws when the batch must be retried.
+ */
+export async function storeRows(
+  rows: readonly UsageRecord[],
+  store: UsageStore,
+  isPersistent: boolean,
+): Promise<readonly PoisonRow[]> {
+  const poison = await isolate(rows, store, isPersistent);
+  const unexplained = poison.find(({ error }) => !(error instanceof RefusedRows));
+  if (unexplained !== undefined && poison.length === rows.length) throw unexplained.error;
+  return poison;
+}
+
+async function isolate(
+  rows: readonly UsageRecord[],
+  store: UsageStore,
+  isPersistent: boolean,
+): Promise<readonly PoisonRow[]> {
+  try {
+    await store.insert(rows);
+    return [];
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    if (!(error instanceof RefusedRows) && !isPersistent) throw error;
+    const [record] = rows;
+    if (rows.length === 1 && record !== undefined) return [{ record, error }];
+  }
+  const middle = Math.ceil(rows.length / 2);
+  const first = await isolate(rows.slice(0, middle), store, isPersistent);
+  return [...first, ...(await isolate(rows.slice(middle), store, isPersistent))];
 }
