@@ -9,8 +9,6 @@ import { onlyHere, packages, rules, type Rule } from "./structure/rules.ts";
 
 /** Folders below `src/`, one in the other. */
 const mostFolders = 4;
-/** Goes with the scripts in it. */
-const stillDeeper = /^src\/store\/coordinator\/valkey\/limits\/scripts\//;
 
 const paths = [...new Bun.Glob("{src,simulator}/**/*.ts").scanSync(".")]
   .filter((path) => !path.endsWith(".test.ts"))
@@ -32,7 +30,7 @@ function checkFile({ path, text }: { readonly path: string; readonly text: strin
     .filter((rule) => rule.pattern.test(text) && !rule.in.test(path))
     .map(({ rule }) => `${path}: ${rule}`);
   if (ruleOf(path) === undefined) found.push(`${path}: lies in no room of the layout`);
-  if (path.split("/").length - 2 > mostFolders && !stillDeeper.test(path)) {
+  if (path.split("/").length - 2 > mostFolders) {
     found.push(`${path}: lies deeper than ${mostFolders} folders below src`);
   }
   if (/(^|\/)(utils|helpers|common|misc)(\/|\.ts$)/.test(path)) {

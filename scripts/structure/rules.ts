@@ -21,22 +21,18 @@ const adapter = /^src\/upstreams\/adapter\.ts$/;
 const kind = /^src\/upstreams\/kind\.ts$/;
 const kinds = /^src\/upstreams\/kinds\.ts$/;
 /** The interfaces of the store; its folders are backends. */
-const store = /^src\/store\/[\w-]+\.ts$/;
+const store = /^src\/store\/(?:limits\/)?[\w-]+\.ts$/;
 const storeErrors = /^src\/store\/errors\.ts$/;
 
 export const rules: readonly Rule[] = [
   { from: /^src\/domain\//, may: [] },
   { from: /^src\/telemetry\//, may: [domain] },
   { from: simulator, may: [] },
-  { from: /^src\/store\/[\w-]+\.ts$/, may: [domain, store] },
+  { from: store, may: [domain, store] },
   { from: /^src\/store\/repositories\//, may: [domain, store] },
   { from: /^src\/store\/sqlite\//, may: [domain, store, /^src\/store\/repositories\//] },
   { from: /^src\/store\/postgres\//, may: [domain, store, /^src\/store\/repositories\//] },
-  {
-    from: /^src\/store\/limits\/valkey\//,
-    may: [domain, store, /^src\/store\/coordinator\/memory\//],
-  },
-  { from: /^src\/store\/(?:coordinator\/)?\w+\//, may: [domain, store] },
+  { from: /^src\/store\/(?:limits\/)?\w+\//, may: [domain, store] },
   { from: /^src\/ledger\//, may: [domain, storeErrors], mayAsTypes: [store] },
   { from: /^src\/settings\//, may: [domain] },
   { from: adapter, may: [domain], isAlone: true },

@@ -1,7 +1,7 @@
 import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { RefusalExplanation, RefusalRule, WindowSlot } from "../domain/errors/refusal.ts";
 import { formatGoDuration, rateLimitHeaders, retryHeaders } from "../domain/limits/headers.ts";
-import type { LimitDecision } from "../store/store.ts";
+import type { LimitDecision } from "../store/limits/limit-store.ts";
 import type { Guarantee } from "./guarantee.ts";
 import type { Call } from "../snapshot/call.ts";
 import type { OutputExpectation } from "./estimate/estimate.ts";

@@ -2,7 +2,7 @@ import { GatewayError } from "../domain/errors/gateway-error.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { CapacityClass } from "../domain/usage/usage.ts";
 import type { LimitState } from "../domain/limits/limit-state.ts";
-import type { LimitStore } from "../store/store.ts";
+import type { LimitStore } from "../store/limits/limit-store.ts";
 import { admissionRefusal, type RefusedAdmission } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import { guaranteeOf, type Guarantee } from "./guarantee.ts";

@@ -4,7 +4,7 @@ import {
   type CountedRequest,
   type RequestKind,
 } from "../domain/limits/limit-scope.ts";
-import type { CountDecision, LimitStore } from "../store/store.ts";
+import type { CountDecision, LimitStore } from "../store/limits/limit-store.ts";
 import { admissionRefusal } from "./admission-refusal.ts";
 import type { Call } from "../snapshot/call.ts";
 import { listingScopeId, planScopes, scopeTerms } from "./plan-scopes.ts";

@@ -3,11 +3,16 @@ import { nameOf, type NamedScope, type ScopeUse } from "../domain/limits/scope-u
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
+  type LimitsState,
   type MemoryLimitStoreOptions,
-} from "../store/coordinator/memory/limit-store.ts";
-import type { LimitsState } from "../store/coordinator/memory/limits-state.ts";
-import { refusedByShare, stateOfWhole } from "../store/coordinator/memory/share-of-limits.ts";
-import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../store/store.ts";
+} from "../store/limits/memory/limit-store.ts";
+import { refusedByShare, stateOfWhole } from "../store/limits/decision.ts";
+import type {
+  CountDecision,
+  LimitDecision,
+  LimitRequest,
+  LimitStore,
+} from "../store/limits/limit-store.ts";
 
 /** The limits as a process gives them to its successor. */
 export interface GivenLimits {

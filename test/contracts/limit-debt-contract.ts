@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { LimitDecision } from "../../src/store/store.ts";
+import type { LimitDecision } from "../../src/store/limits/limit-store.ts";
 import { scopeOf, waitOf, type LimitStoreFixture } from "./limit-store-fixture.ts";
 
 /** What every limit store must do with what is used beyond the limit. */

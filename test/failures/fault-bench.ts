@@ -4,7 +4,7 @@ import type { UsageRecord } from "../../src/domain/usage/usage.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/store/coordinator/memory/limit-store.ts";
+} from "../../src/store/limits/memory/limit-store.ts";
 import {
   bedrockUpstream,
   simulatorUpstream,

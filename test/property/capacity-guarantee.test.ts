@@ -5,7 +5,7 @@ import { guaranteeLimit } from "../../src/domain/limits/slots.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/store/coordinator/memory/limit-store.ts";
+} from "../../src/store/limits/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runsOf } from "../support/requirement.ts";
 import { report } from "../support/scorecard.ts";

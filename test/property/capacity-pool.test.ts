@@ -8,7 +8,7 @@ import {
 } from "../../src/domain/limits/capacity.ts";
 import type { CapacityClass } from "../../src/domain/usage/usage.ts";
 import type { Place } from "../../src/admission/capacity/place.ts";
-import type { TokenLimits } from "../../src/store/store.ts";
+import type { TokenLimits } from "../../src/store/limits/limit-store.ts";
 import {
   CapacityWorld,
   isServed,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Place } from "../../src/admission/capacity/place.ts";
-import type { TokenLimits } from "../../src/store/store.ts";
+import type { TokenLimits } from "../../src/store/limits/limit-store.ts";
 import { CapacityWorld, plainPool, type Asked } from "../support/capacity-world.ts";
 import { upstreamOf } from "../support/pipeline-fixtures.ts";
 import { runsOf } from "../support/requirement.ts";

@@ -4,7 +4,7 @@ import type { Limits } from "../../src/domain/limits/plan.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/store/coordinator/memory/limit-store.ts";
+} from "../../src/store/limits/memory/limit-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { minuteScopes } from "../../src/domain/limits/limit-scope.ts";
 import { runsOf } from "../support/requirement.ts";

@@ -1,9 +1,13 @@
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/store/coordinator/memory/limit-store.ts";
+} from "../../src/store/limits/memory/limit-store.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import type { LimitDecision, LimitRequest, LimitStore } from "../../src/store/store.ts";
+import type {
+  LimitDecision,
+  LimitRequest,
+  LimitStore,
+} from "../../src/store/limits/limit-store.ts";
 import { limitsById, type LimitsOfId } from "../support/limits-by-id.ts";
 import { ScopeAudit } from "./scope-audit.ts";
 import { changeGraceMs, type KeyRegister } from "./key-register.ts";
@@ -27,7 +31,7 @@ export interface Reservation {
   settledTokens: number | undefined;
 }
 
-type Direct = Pick<MemoryLimitStore, "count" | "uncount" | "acquire" | "use" | "settle" | "slot">;
+type Direct = Pick<MemoryLimitStore, "count" | "uncount" | "acquire" | "use" | "settle">;
 
 const slowFactor = 20;
 
@@ -90,7 +94,6 @@ export class SharedLimiter {
   }
 
   #directOf(client: LimiterClient) {
-    const store = this.#store;
     return {
       // Calls of the simulation are not counted before: admission counts them.
       count: notCounted,
@@ -98,9 +101,6 @@ export class SharedLimiter {
       acquire: (request: LimitRequest) => this.#decide(request, client),
       use: (callId: string, tokens: number) => this.#use(callId, tokens),
       settle: (callId: string, tokens: number) => this.#settle(callId, tokens),
-      get slot() {
-        return store.slot;
-      },
     };
   }
 

@@ -16,8 +16,8 @@ import type {
 import { ConcurrencyLimit } from "../../src/routing/health/concurrency-limit.ts";
 import type { Waited } from "../../src/admission/capacity/waiter.ts";
 import type { Snapshot, Upstream } from "../../src/snapshot/snapshot.ts";
-import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
-import type { TokenLimits } from "../../src/store/store.ts";
+import { createMemoryLimitStore } from "../../src/store/limits/memory/limit-store.ts";
+import type { TokenLimits } from "../../src/store/limits/limit-store.ts";
 import { ProcessClock, VirtualTime } from "../simulation/virtual-time.ts";
 import { snapshotOf, targetOf, upstreamOf } from "./pipeline-fixtures.ts";
 

@@ -2,7 +2,11 @@ import type { WindowSlot } from "../../src/domain/errors/refusal.ts";
 import type { LimitState } from "../../src/domain/limits/limit-state.ts";
 import { slotAt } from "../../src/domain/limits/slots.ts";
 import type { LimitScope } from "../../src/domain/limits/limit-scope.ts";
-import type { LimitDecision, LimitRequest, RefusedByLimit } from "../../src/store/store.ts";
+import type {
+  LimitDecision,
+  LimitRequest,
+  RefusedByLimit,
+} from "../../src/store/limits/limit-store.ts";
 import { limitsById, type LimitsOfId } from "./limits-by-id.ts";
 
 interface Charge {

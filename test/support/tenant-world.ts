@@ -13,7 +13,7 @@ import { accountOf } from "../contracts/control-fixtures.ts";
 import {
   createMemoryLimitStore,
   type MemoryLimitStore,
-} from "../../src/store/coordinator/memory/limit-store.ts";
+} from "../../src/store/limits/memory/limit-store.ts";
 import { openStores } from "../../src/store/sqlite/open-stores.ts";
 import { KeptLedger } from "./ledger-fixtures.ts";
 import { ManualClock } from "./manual-clock.ts";

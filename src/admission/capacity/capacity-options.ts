@@ -2,7 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Pool } from "../../domain/limits/capacity.ts";
 import type { CapacityClass } from "../../domain/usage/usage.ts";
 import type { ConcurrencyLimit } from "../../routing/health/concurrency-limit.ts";
-import type { TokenLimits } from "../../store/store.ts";
+import type { TokenLimits } from "../../store/limits/limit-store.ts";
 import type { UpstreamPlaces } from "../places/upstream-places.ts";
 import type { BusyPool, PlaceCandidate, PlaceRequest } from "./place.ts";
 import type { PoolBounds, PoolUnits } from "./pool-bounds.ts";

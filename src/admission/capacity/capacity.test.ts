@@ -6,7 +6,7 @@ import {
   plainPool,
 } from "../../../test/support/capacity-world.ts";
 import { upstreamOf } from "../../../test/support/pipeline-fixtures.ts";
-import type { TokenLimits } from "../../store/store.ts";
+import type { TokenLimits } from "../../store/limits/limit-store.ts";
 import type { Place, PlaceRequest } from "./place.ts";
 
 const upstream = upstreamOf("up", { maxInFlight: 2 });

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { LimitDecision } from "../../store/store.ts";
+import type { LimitDecision } from "../../store/limits/limit-store.ts";
 import { FairQueue } from "../places/queue/fair-queue.ts";
 import { HeldPlace, type PlaceKeeper, type TakenPlaces } from "./held-place.ts";
 import { GatePoll } from "./gate-poll.ts";

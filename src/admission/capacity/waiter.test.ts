@@ -9,7 +9,7 @@ import {
   type WorldOptions,
 } from "../../../test/support/capacity-world.ts";
 import { upstreamOf } from "../../../test/support/pipeline-fixtures.ts";
-import type { TokenLimits } from "../../store/store.ts";
+import type { TokenLimits } from "../../store/limits/limit-store.ts";
 import type { PlaceRequest } from "./place.ts";
 
 const both = ["one", "two"];

@@ -5,7 +5,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { GatewayError } from "../../domain/errors/gateway-error.ts";
 import type { Model } from "../../domain/model.ts";
 import type { UsageRecord } from "../../domain/usage/usage.ts";
-import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
+import { createMemoryLimitStore } from "../../store/limits/memory/limit-store.ts";
 import { admit } from "../../admission/admit.ts";
 import { TokenEstimator } from "../../admission/estimate/estimate.ts";
 import type { Call } from "../../snapshot/call.ts";

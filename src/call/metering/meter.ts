@@ -14,7 +14,7 @@ import type {
   TokenUsage,
   UsageRecord,
 } from "../../domain/usage/usage.ts";
-import type { LimitStore } from "../../store/store.ts";
+import type { LimitStore } from "../../store/limits/limit-store.ts";
 import type { Admission } from "../../admission/admit.ts";
 import type { Call } from "../../snapshot/call.ts";
 import type {

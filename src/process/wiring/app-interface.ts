@@ -5,7 +5,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { CallServices } from "../../call/services.ts";
 import type { Proxies } from "../../domain/upstream-settings.ts";
 import type { CallHook } from "../../snapshot/call-hooks.ts";
-import type { LimitStore } from "../../store/store.ts";
+import type { LimitStore } from "../../store/limits/limit-store.ts";
 import type { HandlerParts } from "../../dialects/read-call.ts";
 import type { Route } from "../../edge/dispatch/route.ts";
 import type { LogSink } from "../../telemetry/log/log-output.ts";

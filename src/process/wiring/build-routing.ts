@@ -9,7 +9,7 @@ import type { CallServices } from "../../call/services.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { TargetProber } from "../../call/attempts/target-prober.ts";
 import type { Transport } from "../../upstream-client/transport.ts";
-import type { LimitStore } from "../../store/store.ts";
+import type { LimitStore } from "../../store/limits/limit-store.ts";
 import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
 
 export interface RoutingOptions {

@@ -19,7 +19,7 @@ import { refusalOfStream } from "../../admission/refusals/refusal-of-stream.ts";
 import type { RunningCalls } from "../../call/running-calls.ts";
 import type { CallServices } from "../../call/services.ts";
 import { createUpstreamClient } from "../../upstream-client/http/http-client.ts";
-import { createMemoryLimitStore } from "../../store/coordinator/memory/limit-store.ts";
+import { createMemoryLimitStore } from "../../store/limits/memory/limit-store.ts";
 import type { RoutingEvents } from "../../telemetry/events/routing-events.ts";
 import type { TelemetryEvents } from "../../telemetry/events/events.ts";
 

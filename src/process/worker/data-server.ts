@@ -209,7 +209,7 @@ export class DataServer implements DataPort, AsyncDisposable {
     return buildServices({
       ...overrides,
       limits: this.#limits.store,
-      sharing: this.#limits.coordinator?.routing,
+      sharing: this.#limits.sharing,
       config,
       clock,
       ledger,

@@ -1,18 +1,18 @@
 import { join } from "node:path";
 import type { KeyRing } from "../../keys/key-ring.ts";
-import type { LimitStore } from "../../store/store.ts";
+import type { LimitStore } from "../../store/limits/limit-store.ts";
 import { HandOver } from "../hand-over.ts";
 import { LimitsSnapshot } from "../limits-snapshot.ts";
 import { OwnLimits } from "../own-limits.ts";
 import { limitStoreBounds } from "../wiring/build-services.ts";
-import type { SharedCoordinator } from "../wiring/limits/shared-limit-store.ts";
+import type { RoutingSharing } from "../wiring/build-routing.ts";
 import type { DataServerOptions } from "./data-server-options.ts";
 
 /** The limits of a process, and their way to the next one. */
 export interface ProcessLimits {
   readonly store: LimitStore;
-  /** What the process shares with others besides limits; undefined: nothing. */
-  readonly coordinator: SharedCoordinator | undefined;
+  /** What the process shares with others about targets; undefined: nothing. */
+  readonly sharing: RoutingSharing | undefined;
   /** Whether it decides alone about limits that are shared. */
   isAlone(): boolean;
   /** Call before the first decision. */
@@ -33,7 +33,7 @@ export function openLimits(
     const store = newSharedLimits({ clock, random, telemetry });
     return {
       store,
-      coordinator: store.coordinator,
+      sharing: store.sharing,
       isAlone: () => store.isAlone(),
       start: () => store.start(),
       leave: () => undefined,
@@ -49,7 +49,7 @@ function fixedLimits(store: LimitStore): ProcessLimits {
   const nothing = (): undefined => undefined;
   const soon = async (): Promise<void> => undefined;
   const isAlone = (): boolean => false;
-  return { store, coordinator: undefined, isAlone, start: soon, leave: nothing, close: soon };
+  return { store, sharing: undefined, isAlone, start: soon, leave: nothing, close: soon };
 }
 
 function limitsInMemory(
@@ -72,7 +72,7 @@ function limitsInMemory(
   const handOver = new HandOver({ dataDir, limits, clock, onGiven, onFailed });
   return {
     store: limits,
-    coordinator: undefined,
+    sharing: undefined,
     isAlone: () => false,
     async start() {
       if (!(await handOver.take())) snapshot.restore();

@@ -1,4 +1,4 @@
-import type { LimitDecision } from "../../../store/store.ts";
+import type { LimitDecision } from "../../../store/limits/limit-store.ts";
 import { AccountShares } from "./account-shares.ts";
 import type { PoolTokensOptions, Reservation } from "./reservation.ts";
 import { poolScope, SharedPoolTokens } from "./shared-pool-tokens.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { TokenLimits } from "../../../store/store.ts";
+import type { TokenLimits } from "../../../store/limits/limit-store.ts";
 
 /** Tokens of a pool's minute that are reserved for a call. */
 export interface Reservation {

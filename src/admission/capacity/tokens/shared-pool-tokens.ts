@@ -1,6 +1,6 @@
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { slotAt, slotMs } from "../../../domain/limits/slots.ts";
-import type { LimitDecision } from "../../../store/store.ts";
+import type { LimitDecision } from "../../../store/limits/limit-store.ts";
 import type { AccountShares } from "./account-shares.ts";
 import type { PoolTokensOptions, Reservation } from "./reservation.ts";
 

@@ -49,11 +49,9 @@ export function openValkeyLimits(store: ValkeyStore, parts: ValkeyLimitParts): S
   const isAlone = (): boolean => !trust.decides;
   metrics.followLimits(isAlone);
   return Object.assign(limits, {
-    coordinator: {
-      routing: {
-        places: { parts: slots, recall: (refused: RefusedPlace) => slots.recall(refused) },
-        attach: (own: Capacity) => slots.attach(own),
-      },
+    sharing: {
+      places: { parts: slots, recall: (refused: RefusedPlace) => slots.recall(refused) },
+      attach: (own: Capacity) => slots.attach(own),
     },
     isAlone,
     start: async (): Promise<void> => {

@@ -1,25 +1,17 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { LimitStore } from "../../../store/store.ts";
+import type { LimitStore } from "../../../store/limits/limit-store.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import type { RoutingSharing } from "../build-routing.ts";
 
-/** What a process shares with the others besides limits. */
-export interface SharedCoordinator {
-  readonly routing: RoutingSharing;
-}
-
 /** The limits of a process that shares them with others. */
 export interface SharedLimitStore extends LimitStore {
-  readonly coordinator: SharedCoordinator;
+  /** What the processes share about targets. */
+  readonly sharing: RoutingSharing;
   /** Whether this process grants its share, because the server does not answer or has lost data. */
   isAlone(): boolean;
   /** Connects; the process serves calls even if that fails. */
   start(): Promise<void>;
   close(): Promise<void>;
-}
-
-export function isShared(limits: LimitStore | undefined): limits is SharedLimitStore {
-  return limits !== undefined && "start" in limits;
 }
 
 export interface SharedLimitParts {

@@ -8,7 +8,7 @@ import type {
   LimitRequest,
   LimitStore,
   RefusedByLimit,
-} from "../../store.ts";
+} from "../limit-store.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { Leases, type LeaseRest } from "./leases.ts";
 import { decideScript } from "./limit-scripts.ts";

@@ -4,9 +4,8 @@ import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { longestGuaranteeSeconds, slotMs } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../../../domain/limits/window.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
-import { refusalFor } from "../../coordinator/memory/refusals.ts";
-import { firstOf, stateOf, type ScopeWindow } from "../../coordinator/memory/scope-charge.ts";
-import type { RefusedByLimit } from "../../store.ts";
+import { firstOf, refusalFor, stateOf, type ScopeWindow } from "../decision.ts";
+import type { RefusedByLimit } from "../limit-store.ts";
 import { slotsOf, type RequestWindows } from "./scopes.ts";
 
 /** What this process has admitted under a scope, in slots of the server's time. */

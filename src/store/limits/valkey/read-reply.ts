@@ -1,15 +1,15 @@
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
 import { UsageWindow } from "../../../domain/limits/window.ts";
-import { refusalFor } from "../../coordinator/memory/refusals.ts";
 import {
   firstOf,
   heldTo,
+  refusalFor,
   stateOf,
   type Demand,
   type ScopeWindow,
-} from "../../coordinator/memory/scope-charge.ts";
-import type { RefusedByLimit } from "../../store.ts";
+} from "../decision.ts";
+import type { RefusedByLimit } from "../limit-store.ts";
 import { slotsOf } from "./scopes.ts";
 
 /** What the server has in a window: the sum of its slots and its debt, and how far it has changed. */

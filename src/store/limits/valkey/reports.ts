@@ -1,7 +1,7 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { AgingMap } from "../../../domain/limits/aging-map.ts";
 import { slotMs } from "../../../domain/limits/slots.ts";
-import { heldTo } from "../../coordinator/memory/scope-charge.ts";
+import { heldTo } from "../decision.ts";
 import type { Parameter, ValkeyClient } from "./client.ts";
 import { checkScript, correctScript } from "./limit-scripts.ts";
 import type { Charged, OwnWindow } from "./own-windows.ts";

@@ -1,7 +1,7 @@
 import type { LimitScope } from "../../../domain/limits/limit-scope.ts";
 import { nameOf } from "../../../domain/limits/scope-use.ts";
 import { countedSlots, guaranteeSlots } from "../../../domain/limits/slots.ts";
-import { heldTo, overrunLimit } from "../../coordinator/memory/scope-charge.ts";
+import { heldTo, overrunLimit } from "../decision.ts";
 import type { Parameter } from "./client.ts";
 
 /** One window of a request. */

@@ -2,14 +2,12 @@ import type { Clock } from "../../../domain/clock.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
 import { slotAt } from "../../../domain/limits/slots.ts";
 import type { CountedRequest, LimitScope } from "../../../domain/limits/limit-scope.ts";
-import type { NamedScope, ScopeUse } from "../../../domain/limits/scope-use.ts";
+import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
 import { isTokenCount } from "../../../domain/limits/token-count.ts";
-import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../../store.ts";
-import type { LimitsState, OpenCall } from "./limits-state.ts";
-import { Reservations } from "./reservations.ts";
-import { refusalFor } from "./refusals.ts";
-import { firstOf, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
-import { ScopeWindows } from "./scope-windows.ts";
+import { AgingMap } from "../../../domain/limits/aging-map.ts";
+import { firstOf, refusalFor, stateOf, type Demand } from "../decision.ts";
+import type { CountDecision, LimitDecision, LimitRequest, LimitStore } from "../limit-store.ts";
+import { ScopeWindows, type ScopeCharge } from "./scope-windows.ts";
 
 export interface MemoryLimitStoreOptions {
   /** Only the monotonic time is read, so jumps of the wall clock change nothing. */
@@ -37,18 +35,30 @@ export interface MemoryLimitStore extends LimitStore {
    * Goes on where another process was this long ago, in its time. Call before anything else.
    */
   goOn(state: LimitsState, agoMs: number): void;
-  /** What is charged under some scopes. */
-  usedIn(names: readonly NamedScope[]): readonly ScopeUse[];
   /** Adds what other processes have admitted, even above the limits. */
   include(uses: Iterable<ScopeUse>): void;
   /** Takes over a call whose charge is included. */
   adopt(call: OpenCall): void;
-  /** The slot of the last decision. */
-  readonly slot: number;
   /** The state of the first scope's id, without charging it or keeping it alive. */
   peek(scopes: readonly LimitScope[]): LimitState;
   readonly scopeCount: number;
   readonly reservationCount: number;
+}
+
+/** All that a process knows about the limits, for its successor. */
+export interface LimitsState {
+  /** The process's monotonic time, in which slots are counted. */
+  readonly now: number;
+  readonly uses: readonly ScopeUse[];
+  /** Calls that were admitted and are not settled. */
+  readonly calls: readonly OpenCall[];
+}
+
+export interface OpenCall extends Omit<LimitRequest, "counted"> {
+  /** The slot in which it was admitted. */
+  readonly slot: number;
+  /** Tokens charged for it so far. */
+  readonly charged: number;
 }
 
 /**
@@ -160,11 +170,6 @@ class WindowLimitStore implements MemoryLimitStore {
     });
   }
 
-  usedIn(names: readonly NamedScope[]): readonly ScopeUse[] {
-    this.#advance();
-    return this.#windows.usedIn(names);
-  }
-
   state(): LimitsState {
     const now = this.#advance();
     return { now, uses: [...this.#windows.used()], calls: [...this.#reservations.open(now)] };
@@ -199,10 +204,6 @@ class WindowLimitStore implements MemoryLimitStore {
     });
   }
 
-  get slot(): number {
-    return this.#slot;
-  }
-
   peek(scopes: readonly LimitScope[]): LimitState {
     return this.#windows.peek(scopes, this.#advance());
   }
@@ -218,5 +219,61 @@ class WindowLimitStore implements MemoryLimitStore {
     this.#windows.advance(this.#slot);
     this.#reservations.advance(now);
     return now;
+  }
+}
+
+interface Reservation {
+  readonly slot: number;
+  /** Tokens charged in that slot, the most that it refunds. */
+  readonly reserved: number;
+  readonly charges: readonly ScopeCharge[];
+  readonly expiresAtMs: number;
+  /** Tokens charged for the call so far. */
+  tokens: number;
+  /** Tokens it may use beyond that. */
+  overrun: number;
+}
+
+/** Reservations of calls in flight; abandoned ones are dropped after their lifetime. */
+class Reservations {
+  readonly #byCall: AgingMap<Reservation>;
+  /** Calls that may use more than is charged for them, kept until they end. */
+  readonly #overrunning = new Map<string, Reservation>();
+
+  constructor(lifetimeMs: number, nowMs: number) {
+    this.#byCall = new AgingMap(lifetimeMs, nowMs);
+  }
+
+  get size(): number {
+    return this.#byCall.size + this.#overrunning.size;
+  }
+
+  advance(nowMs: number): void {
+    this.#byCall.advance(nowMs);
+  }
+
+  set(callId: string, reservation: Reservation): void {
+    (reservation.overrun > 0 ? this.#overrunning : this.#byCall).set(callId, reservation);
+  }
+
+  *open(nowMs: number): Iterable<OpenCall> {
+    for (const [callId, reservation] of [...this.#byCall.entries(), ...this.#overrunning]) {
+      const { charges, slot, reserved, tokens: charged, overrun, expiresAtMs } = reservation;
+      if (nowMs >= expiresAtMs) continue;
+      const scopes = charges.map(({ scope }) => scope);
+      const mostTokens = Math.max(reserved, charged) + overrun;
+      yield { callId, scopes, tokens: reserved, mostTokens, slot, charged };
+    }
+  }
+
+  touch(callId: string): Reservation | undefined {
+    return this.#overrunning.get(callId) ?? this.#byCall.touch(callId);
+  }
+
+  take(callId: string): Reservation | undefined {
+    const overrunning = this.#overrunning.get(callId);
+    if (overrunning === undefined) return this.#byCall.take(callId);
+    this.#overrunning.delete(callId);
+    return overrunning;
   }
 }

@@ -1,6 +1,6 @@
 import type { LimitScope, LimitUnit } from "../../../domain/limits/limit-scope.ts";
 import type { LimitState } from "../../../domain/limits/limit-state.ts";
-import type { NamedScope, ScopeUse } from "../../../domain/limits/scope-use.ts";
+import type { ScopeUse } from "../../../domain/limits/scope-use.ts";
 import {
   countedSlots,
   guaranteeSlots,
@@ -8,10 +8,18 @@ import {
   slotMs,
 } from "../../../domain/limits/slots.ts";
 import { UsageWindow } from "../../../domain/limits/window.ts";
-import { firstOf, heldTo, stateOf, type Demand, type ScopeCharge } from "./scope-charge.ts";
-import { WindowShelf } from "./window-shelf.ts";
+import { AgingMap } from "../../../domain/limits/aging-map.ts";
+import { firstOf, heldTo, stateOf, type Demand, type ScopeWindow } from "../decision.ts";
 
 type Shelves = Readonly<Record<LimitUnit, WindowShelf>>;
+
+/** How a store may charge a scope. */
+export interface ScopeCharge extends ScopeWindow {
+  /** The shelf of the window. */
+  readonly shelf: WindowShelf;
+  /** New windows are kept on admission only; a repeated scope is charged once. */
+  readonly origin: "known" | "new" | "repeated";
+}
 
 /** The windows of all scopes. Callers call `advance` before anything else. */
 export class ScopeWindows {
@@ -51,19 +59,6 @@ export class ScopeWindows {
         if (used !== undefined) yield { scope: { id, unit, seconds: counted }, ...used };
       }
     }
-  }
-
-  /** What is charged under some of the scopes. */
-  usedIn(names: readonly NamedScope[]): readonly ScopeUse[] {
-    const uses: ScopeUse[] = [];
-    for (const scope of names) {
-      const shelf = (scope.seconds === 0 ? this.#caps : this.#guarantees)[scope.unit];
-      const window = shelf.peek(scope.id);
-      window?.advance(this.#slot);
-      const used = window?.used;
-      if (used !== undefined) uses.push({ scope, ...used });
-    }
-    return uses;
   }
 
   /** Adds what another process has admitted, above the scope limit if necessary. */
@@ -210,4 +205,72 @@ function setUp(window: UsageWindow, scope: LimitScope): void {
     window.count(guaranteeSlots(scope.window.seconds));
   }
   window.holdTo(heldTo(scope));
+}
+
+/**
+ * Windows by scope. A window untouched for as long as it counts is dropped, unless it owes
+ * something: a debt, or a call in flight that may become one.
+ */
+class WindowShelf {
+  readonly #recent: AgingMap<UsageWindow>;
+  readonly #owing = new Map<string, UsageWindow>();
+  readonly #lifetimeSlots: number;
+  #sweptSlot: number;
+
+  constructor(lifetimeSlots: number, slot: number) {
+    this.#recent = new AgingMap(lifetimeSlots, slot);
+    this.#lifetimeSlots = lifetimeSlots;
+    this.#sweptSlot = slot;
+  }
+
+  /** How many windows are kept, not counting those kept only for what they owe. */
+  get size(): number {
+    return this.#recent.size;
+  }
+
+  /** Slot at which the shelf is empty if no window is used again or owes anything. */
+  get emptyAt(): number {
+    return this.#recent.emptyAt;
+  }
+
+  advance(slot: number): void {
+    this.#recent.advance(slot);
+    if (slot < this.#sweptSlot + this.#lifetimeSlots) return;
+    this.#sweptSlot = slot;
+    for (const [id, window] of this.#owing) {
+      window.advance(slot);
+      if (window.owes) continue;
+      // The payment of the debt still counts.
+      this.#owing.delete(id);
+      this.#recent.set(id, window);
+    }
+  }
+
+  /** Reads without keeping the window alive. */
+  peek(id: string): UsageWindow | undefined {
+    return this.#recent.peek(id) ?? this.#owing.get(id);
+  }
+
+  touch(id: string): UsageWindow | undefined {
+    const known = this.#recent.touch(id);
+    if (known !== undefined || this.#owing.size === 0) return known;
+    const owing = this.#owing.get(id);
+    if (owing !== undefined) this.#recent.set(id, owing);
+    return owing;
+  }
+
+  *entries(): Iterable<[string, UsageWindow]> {
+    yield* this.#recent.entries();
+    for (const entry of this.#owing) if (this.#recent.peek(entry[0]) === undefined) yield entry;
+  }
+
+  set(id: string, window: UsageWindow): void {
+    this.#recent.set(id, window);
+  }
+
+  /** Must be called whenever what a window owes has changed. */
+  keep(id: string, window: UsageWindow): void {
+    if (window.owes) this.#owing.set(id, window);
+    else if (this.#owing.size > 0) this.#owing.delete(id);
+  }
 }

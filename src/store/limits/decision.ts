@@ -1,0 +1,248 @@
+import type { WindowSlot } from "../../domain/errors/refusal.ts";
+import type { LimitScope, LimitUnit } from "../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../domain/limits/limit-state.ts";
+import { slotMs } from "../../domain/limits/slots.ts";
+import type { UsageWindow } from "../../domain/limits/window.ts";
+import type { LimitRequest, RefusedByLimit } from "./limit-store.ts";
+
+/** The wait sent to a call that must wait until others end. */
+const overrunWaitMs = 2_000;
+
+interface Asked extends Omit<RefusedRequest, "first"> {
+  /** What the call may use beyond its tokens. */
+  readonly overrun: number;
+}
+
+/** Undefined: the request is admitted. */
+export function refusalFor(asked: Asked, random: () => number): RefusedByLimit | undefined {
+  const { charges, overrun, now } = asked;
+  const hopeless = overrun > 0 && charges.find(({ scope }) => overrun > overrunLimit(scope));
+  if (hopeless) return overrunRefusal({ refusing: hopeless, charges, overrun, now }, random);
+  const refusal = refusalOf(asked, random);
+  if (refusal !== undefined) return refusal;
+  const refusing = overrun > 0 && charges.find((charge) => isOverrunning(charge, overrun));
+  return refusing ? overrunRefusal({ refusing, charges, overrun, now }, random) : undefined;
+}
+
+function isOverrunning({ scope, window }: ScopeWindow, overrun: number): boolean {
+  return window.overrun + overrun > overrunLimit(scope);
+}
+
+/** Undefined: no limit refuses the request. `roomWaitMs`: until there is room for its scopes. */
+function refusalOf(
+  { charges, demand, roomWaitMs, now }: Omit<RefusedRequest, "first">,
+  random: () => number,
+): RefusedByLimit | undefined {
+  if (roomWaitMs === 0 && !isOverLimit(charges, demand)) return undefined;
+  const first = firstOf(charges);
+  const { refusing, waitMs } = findRefusal({ first, charges, demand, roomWaitMs, now });
+  return {
+    ...refusedBy(refusing, charges, now),
+    dimension: refusing.scope.unit,
+    freeAfterMs: waitMs === undefined ? undefined : Math.ceil(waitMs),
+    retryAfterMs: withJitter(waitMs, random),
+  };
+}
+
+interface Overrunning {
+  readonly refusing: ScopeWindow;
+  readonly charges: readonly ScopeWindow[];
+  readonly overrun: number;
+  readonly now: number;
+}
+
+function overrunRefusal(
+  { refusing, charges, overrun, now }: Overrunning,
+  random: () => number,
+): RefusedByLimit {
+  const limit = overrunLimit(refusing.scope);
+  // The end of running calls cannot be predicted; most end soon.
+  const waitMs = overrun > limit ? undefined : overrunWaitMs;
+  return {
+    ...refusedBy(refusing, charges, now),
+    dimension: "tokens",
+    freeAfterMs: undefined,
+    retryAfterMs: withJitter(waitMs, random),
+    overrun: { limit, used: refusing.window.overrun, asked: overrun },
+  };
+}
+
+function refusedBy(refusing: ScopeWindow, charges: readonly ScopeWindow[], now: number) {
+  return {
+    isAdmitted: false,
+    scopeId: refusing.scope.id,
+    state: stateOf(refusing, charges, now),
+    debt: siblingOf(refusing, charges, "tokens")?.window.debt ?? 0,
+    slots: slotsOf(refusing, charges, now),
+  } as const;
+}
+
+/** A scope of a request with its window, which is advanced to the current slot. */
+export interface ScopeWindow {
+  readonly scope: LimitScope;
+  readonly window: UsageWindow;
+}
+
+export function firstOf(charges: readonly ScopeWindow[]): ScopeWindow {
+  const [first] = charges;
+  if (first === undefined) throw new RangeError("a limit request names at least one scope");
+  return first;
+}
+
+/** How much of each unit a request needs. */
+export type Demand = Readonly<Record<LimitUnit, number>>;
+
+/** The limit beyond which use is a debt. */
+export function heldTo({ isShared = false, limit }: LimitScope): number {
+  return isShared ? Number.POSITIVE_INFINITY : limit;
+}
+
+export function overrunLimit({ limit, overrunFactor = Infinity, unit }: LimitScope): number {
+  return unit === "requests" ? Infinity : limit * overrunFactor;
+}
+
+function isOverLimit(charges: readonly ScopeWindow[], demand: Demand): boolean {
+  for (const charge of charges) if (isBroken(charge, demand)) return true;
+  return false;
+}
+
+/** A request that is already counted is under no limit of requests. */
+export function isBroken({ scope, window }: ScopeWindow, demand: Demand): boolean {
+  const { unit, limit } = scope;
+  if (unit === "requests" && demand.requests === 0) return false;
+  return window.isOver(limit, demand[unit]);
+}
+
+export interface RefusedRequest {
+  readonly first: ScopeWindow;
+  readonly charges: readonly ScopeWindow[];
+  readonly demand: Demand;
+  readonly roomWaitMs: number | undefined;
+  readonly now: number;
+}
+
+interface Refusal {
+  readonly refusing: ScopeWindow;
+  readonly waitMs: number | undefined;
+}
+
+/**
+ * Returns a scope that can never take the request, else the first that cannot take it now, with the
+ * longest wait of all, so that a caller that obeys it is not refused by the next scope.
+ */
+function findRefusal({ first, charges, demand, roomWaitMs, now }: RefusedRequest): Refusal {
+  let refusing: ScopeWindow | undefined;
+  let longestMs = roomWaitMs ?? 0;
+  for (const charge of charges) {
+    if (!isBroken(charge, demand)) continue;
+    const { limit, unit } = charge.scope;
+    const waitMs = charge.window.waitMs(limit, demand[unit], now);
+    if (waitMs === undefined) return { refusing: charge, waitMs };
+    longestMs = Math.max(longestMs, waitMs);
+    refusing ??= charge;
+  }
+  return {
+    refusing: refusing ?? first,
+    waitMs: roomWaitMs === undefined ? undefined : longestMs,
+  };
+}
+
+/** The state of a scope's id in both units. */
+export function stateOf(of: ScopeWindow, charges: readonly ScopeWindow[], now: number): LimitState {
+  const requests = siblingOf(of, charges, "requests");
+  const tokens = siblingOf(of, charges, "tokens");
+  const limitRequests = requests?.scope.limit ?? Infinity;
+  const limitTokens = tokens?.scope.limit ?? Infinity;
+  return {
+    limitRequests,
+    limitTokens,
+    remainingRequests: requests?.window.remaining(limitRequests) ?? Infinity,
+    remainingTokens: tokens?.window.remaining(limitTokens) ?? Infinity,
+    resetRequestsMs: requests?.window.resetMs(now) ?? 0,
+    resetTokensMs: tokens?.window.resetMs(now) ?? 0,
+  };
+}
+
+/** The slots of an id's windows, oldest first, without empty ones. */
+export function slotsOf(
+  of: ScopeWindow,
+  charges: readonly ScopeWindow[],
+  now: number,
+): readonly WindowSlot[] {
+  const ofRequests = siblingOf(of, charges, "requests")?.window;
+  const ofTokens = siblingOf(of, charges, "tokens")?.window;
+  const held: WindowSlot[] = [];
+  for (let slot = of.window.oldest; slot <= of.window.newest; slot++) {
+    const requests = ofRequests?.at(slot) ?? 0;
+    const tokens = ofTokens?.at(slot) ?? 0;
+    const ageMs = Math.floor(now - slot * slotMs);
+    if (requests > 0 || tokens > 0) held.push({ ageMs, requests, tokens });
+  }
+  return held;
+}
+
+/** The scope of the same id and sort of window for a unit; undefined: none is among the charges. */
+function siblingOf(
+  charge: ScopeWindow,
+  charges: readonly ScopeWindow[],
+  unit: LimitUnit,
+): ScopeWindow | undefined {
+  const { id, window } = charge.scope;
+  if (charge.scope.unit === unit) return charge;
+  for (const other of charges) {
+    const { scope } = other;
+    if (scope.unit !== unit || scope.id !== id) continue;
+    if ((scope.window === "minute") === (window === "minute")) return other;
+  }
+  return undefined;
+}
+
+const largestJitter = 0.1;
+/** Clients that retry by themselves ignore a longer `retry-after`. */
+const longestHonouredMs = 60_000;
+
+/**
+ * Adds jitter to a wait, so that callers refused together do not retry together. Never shortens it,
+ * and never lengthens it beyond a minute.
+ */
+function withJitter(waitMs: number | undefined, random: () => number): number | undefined {
+  if (waitMs === undefined) return undefined;
+  const jitteredMs = waitMs * (1 + largestJitter * random());
+  return Math.ceil(Math.max(waitMs, Math.min(jitteredMs, longestHonouredMs)));
+}
+
+/** What was asked of a process that decides by itself, within its share of the limits. */
+type AskedOfShare = Pick<LimitRequest, "scopes" | "tokens" | "mostTokens">;
+
+/** The wait sent for a request that is too large only for the share: all is decided by then. */
+const wholeBackMs = 2_000;
+
+/** The refusal by a share of the limits, with the figures of the whole limits. */
+export function refusedByShare(refusal: RefusedByLimit, asked: AskedOfShare): RefusedByLimit {
+  const state = stateOfWhole(refusal.state, asked.scopes, refusal.scopeId);
+  const { limitRequests, limitTokens } = refusal.state;
+  const share = refusal.dimension === "tokens" ? limitTokens : limitRequests;
+  if (refusal.retryAfterMs !== undefined || !fitsWhole(asked)) return { ...refusal, state, share };
+  const freeAfterMs = refusal.overrun === undefined ? wholeBackMs : undefined;
+  return { ...refusal, state, share, freeAfterMs, retryAfterMs: wholeBackMs };
+}
+
+/** Callers see the limits of their plan, and what is left of the share. */
+export function stateOfWhole(
+  state: LimitState,
+  scopes: readonly LimitScope[],
+  id: string | undefined,
+): LimitState {
+  const limitOf = (unit: LimitScope["unit"]): number =>
+    scopes.find((scope) => scope.id === id && scope.unit === unit)?.limit ?? Infinity;
+  return { ...state, limitRequests: limitOf("requests"), limitTokens: limitOf("tokens") };
+}
+
+/** Whether a request fits an empty window of the whole limits. */
+function fitsWhole({ scopes, tokens, mostTokens = tokens }: AskedOfShare): boolean {
+  return scopes.every(({ unit, limit, overrunFactor = Infinity }) =>
+    unit === "requests"
+      ? limit >= 1
+      : limit >= tokens && mostTokens - tokens <= limit * overrunFactor,
+  );
+}

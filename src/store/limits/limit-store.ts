@@ -1,0 +1,72 @@
+import type { WindowSlot } from "../../domain/errors/refusal.ts";
+import type { CountedRequest, LimitScope, LimitUnit } from "../../domain/limits/limit-scope.ts";
+import type { LimitState } from "../../domain/limits/limit-state.ts";
+
+/**
+ * Limits of calls, in any unit and window. Every backend passes `test/contracts/limit-store-contract.ts`.
+ * An in-process backend may answer without a promise.
+ */
+export interface LimitStore {
+  /**
+   * Counts one request in all scopes of requests if no scope is full. A refusal changes nothing.
+   */
+  count(scopes: readonly LimitScope[]): CountDecision | Promise<CountDecision>;
+  /** Reverts a counted request, once. */
+  uncount(counted: CountedRequest): void | Promise<void>;
+  /** Charges all scopes atomically. A refusal changes nothing. */
+  acquire(request: LimitRequest): LimitDecision | Promise<LimitDecision>;
+  /** Charges what a running call has used beyond its charge so far. Ignores unknown calls. */
+  use(callId: string, tokens: number): void | Promise<void>;
+  /**
+   * Replaces a reservation by the actual use, once; ignores unknown calls. Use beyond the limit is
+   * a debt, paid from what becomes free. An invalid count keeps the charge.
+   */
+  settle(callId: string, tokens: number): void | Promise<void>;
+}
+
+/** The part that reserves tokens only, such as those of a pool. */
+export type TokenLimits = Pick<LimitStore, "acquire" | "settle">;
+
+export interface LimitRequest {
+  /** Unique; `use` and `settle` refer to it. */
+  readonly callId: string;
+  /** Never empty. All scopes are charged or none, each in its unit. */
+  readonly scopes: readonly LimitScope[];
+  /** Tokens to reserve in every scope of tokens. */
+  readonly tokens: number;
+  /** The most that the call can use, when that exceeds `tokens`. */
+  readonly mostTokens?: number | undefined;
+  /** Set when the request is already counted: only tokens are charged. */
+  readonly counted?: CountedRequest | undefined;
+}
+
+export type CountDecision =
+  { readonly isAdmitted: true; readonly counted: CountedRequest } | RefusedByLimit;
+
+export type LimitDecision =
+  | {
+      readonly isAdmitted: true;
+      /** The state of the first scope's id. */
+      readonly state: LimitState;
+    }
+  | RefusedByLimit;
+
+export interface RefusedByLimit {
+  readonly isAdmitted: false;
+  readonly scopeId: string;
+  readonly dimension: LimitUnit;
+  /** When the same request would fit if nothing else is admitted; undefined: never. */
+  readonly freeAfterMs: number | undefined;
+  /** Set when calls in flight could exceed their reservations by too many tokens. */
+  readonly overrun?: { readonly limit: number; readonly used: number; readonly asked: number };
+  /** The wait sent to the caller: `freeAfterMs` with jitter, so that retries spread out. */
+  readonly retryAfterMs: number | undefined;
+  /** The state of the id whose scope refused. */
+  readonly state: LimitState;
+  /** Tokens used beyond the limit and not paid off yet. */
+  readonly debt: number;
+  /** The part of the limit that this process grants while limits cannot be decided for all. */
+  readonly share?: number;
+  /** The window of that id, oldest first, without empty slots. */
+  readonly slots: readonly WindowSlot[];
+}
