@@ -37,7 +37,7 @@ async function runBoth(
   await untilDecidedByServer(stack);
   await Bun.sleep(1_500);
   await run.end();
-  for (const line of run.figures(`both ${name}`, { recoveryMs: 30_000 })) report(line);
+  for (const line of run.figures(`both ${name}`, { recoveryMs: 95_000 })) report(line);
   expect(calls.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
   // The shares of all workers together are the limit.
   const admitted = mostAdmitted(calls);

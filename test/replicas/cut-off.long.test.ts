@@ -86,7 +86,7 @@ test("a gateway that is cut off serves the keys it knows, loses no call, and is 
 
   const callsOfKnown = await ofKnown();
   await run.end();
-  for (const line of run.figures("cut off", { recoveryMs: 30_000 })) report(line);
+  for (const line of run.figures("cut off", { recoveryMs: 95_000 })) report(line);
   expect(statusesOf(callsOfKnown)).toEqual([200]);
   expect(statusesOf(callsOfLeaked)).toEqual([200]);
   expect(callsOfSmall.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);

@@ -55,5 +55,5 @@ export async function runValkeyFault(
   await untilDecidedByServer(stack);
   await Bun.sleep(aroundMs);
   await run.end();
-  return run.figures(`Valkey ${name}`, { recoveryMs: 2_000 });
+  return run.figures(`Valkey ${name}`, { recoveryMs: 65_000 });
 }

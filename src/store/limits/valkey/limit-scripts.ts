@@ -104,6 +104,8 @@ for _, scope in ipairs(scopes) do
     local all = { 1, now, slot, {} }
     for _, w in ipairs(windows) do
       if not w.isRequests then w:setOpen(process, math.max(0, w.ownOpen - overrun)) end
+      -- A payment or another period stays; a refusal changes nothing else.
+      if not w.isNew and w.isChanged then w:save() end
       all[#all + 1] = explained(w)
     end
     return all

@@ -304,7 +304,7 @@ export class ValkeyLimits implements LimitStore {
         return this.#decideAlone(asked, true);
       case "broken":
         openOverrun(own, -overrun - more);
-        this.#reports.unreadable(account);
+        this.#reports.unreadable(account, own);
         return this.#decideAlone(asked, true);
       default:
         return decided satisfies never;

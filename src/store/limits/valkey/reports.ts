@@ -186,7 +186,7 @@ export class Reports {
     this.heard(corrected.now);
     trust.young(corrected.ageMs);
     for (const { window } of own) window.advance(corrected.slot);
-    if (corrected.isBroken) this.unreadable(account);
+    if (corrected.isBroken) this.#lose(account, "a value is unreadable");
     else this.compare(account, own, corrected.windows);
   }
 
@@ -205,8 +205,11 @@ export class Reports {
     if (isLess && isKnown && isComparable) this.#lose(account, "it knows less than was admitted");
   }
 
-  unreadable(account: Account): void {
+  /** A value in the server is no window. All decisions under way hear that, and then it is replaced. */
+  unreadable(account: Account, own: readonly OwnWindow[]): void {
+    const isKnown = this.#options.clock.monotonic() < account.lostUntilMs;
     this.#lose(account, "a value is unreadable");
+    if (!isKnown) void this.correct(account, [], own);
   }
 
   /** Returns the answer that may still come. */

@@ -6,8 +6,8 @@ export const openLifeSlots = 120;
  * the same steps under the same names. A window is one value: its newest slot, the counted and the
  * kept slots, the limit, the debt, a number that grows with each change, and three lists: amounts
  * by the age of their slot, the part of them that was added after admissions, and what each process
- * says that its calls could still use beyond their charges. A value that is nothing of the kind is
- * removed, and counts as lost.
+ * says that its calls could still use beyond their charges. A value that is nothing of the kind
+ * counts as lost: no decision uses it, and the next correction replaces it.
  */
 export const windowScript = `
 local W = {}
@@ -63,10 +63,7 @@ end
 local function open(key, counted)
   local packed = redis.pcall('GET', key)
   local w = type(packed) == 'string' and read(key, packed)
-  if packed and not w then
-    redis.call('DEL', key)
-    broken = broken + 1
-  end
+  if packed and not w then broken = broken + 1 end
   w = w or begin(key, counted)
   if w.k > slot then slot = w.k end
   return w
@@ -93,6 +90,7 @@ function W:pay()
   local paid = math.min(self.d, self.l - self.s)
   if paid <= 0 then return end
   self.d = self.d - paid
+  self.isChanged = true
   self:charge(paid)
   self.added[self.k] = (self.added[self.k] or 0) + paid
 end
@@ -106,13 +104,14 @@ function W:advance()
 end
 
 function W:holdTo(limit)
+  if limit ~= self.l and self.d > 0 then self.isChanged = true end
   self.l = limit
   self:pay()
 end
 
 function W:count(counted)
   if counted == self.c then return end
-  self.c, self.K = counted, math.max(counted, self.K)
+  self.c, self.K, self.isChanged = counted, math.max(counted, self.K), true
   self:sum()
   self:pay()
 end

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { minuteScopes, type LimitScope } from "../../src/domain/limits/limit-scope.ts";
+import { createMemoryLimitStore } from "../../src/store/coordinator/memory/limit-store.ts";
+import type { ValkeyClient } from "../../src/store/limits/valkey/client.ts";
+import type { LimitDecision, LimitStore } from "../../src/store/store.ts";
+import { LimitModel } from "../support/limit-model.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { sizeOf } from "../support/requirement.ts";
+import { clientOf, emptied, limitsOver, steeredBy } from "../support/valkey-limits.ts";
+import { describeWithValkey, startValkey, type ValkeyServer } from "../support/valkey-server.ts";
+
+const reservationTtlMs = 90_000;
+const scopeIds = ["key", "account", "pool"] as const;
+
+const step = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("wait"),
+      ms: fc.oneof(
+        fc.constantFrom(1, 500, 999, 1_000, 1_001, 30_000, 59_999, 60_000, 60_999, 61_000),
+        fc.integer({ min: 0, max: 20_000 }),
+      ),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant("acquire"),
+      ids: fc.shuffledSubarray([...scopeIds], { minLength: 1 }),
+      tokens: fc.integer({ min: 0, max: 45 }),
+      overrun: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 150 })),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("use"), call: fc.nat(50), tokens: fc.nat(300) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("settle"), call: fc.nat(50), tokens: fc.nat(400) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("set-limits"),
+      id: fc.constantFrom(...scopeIds),
+      requestsPerMinute: fc.nat(6),
+      tokensPerMinute: fc.integer({ min: 1, max: 100 }),
+    }),
+  },
+);
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+const history = fc.record({
+  startMs: fc.constantFrom(1_000_000, 1_000_250, 123_456_789),
+  steps: fc.array(step, { minLength: 5, maxLength: 60 }),
+});
+
+type Create = (clock: ManualClock) => Promise<LimitStore & { tick?(): Promise<void> }>;
+
+/** A store and the plainest form of its rules, which must agree on every answer. */
+async function compare(create: Create, startMs: number, steps: readonly Step[]): Promise<void> {
+  const clock = new ManualClock({ monotonicMs: startMs });
+  const store = await create(clock);
+  const model = new LimitModel(reservationTtlMs);
+  const scopes = new Map<string, readonly LimitScope[]>();
+  const limits = { requestsPerMinute: 5, tokensPerMinute: 90 };
+  for (const id of scopeIds) scopes.set(id, scopesOf(id, limits));
+  const calls: string[] = [];
+  for (const next of steps) {
+    switch (next.kind) {
+      case "wait":
+        for (let left = next.ms; left > 0; left -= 30_000) {
+          clock.advance(Math.min(left, 30_000));
+          await store.tick?.();
+        }
+        break;
+      case "acquire": {
+        const callId = `call ${calls.push("") - 1}`;
+        calls[calls.length - 1] = callId;
+        const asked = next.ids.flatMap((id) => scopes.get(id) ?? []);
+        const { tokens, overrun } = next;
+        const request = { callId, scopes: asked, tokens, mostTokens: tokens + overrun };
+        const decision = await store.acquire(request);
+        expect(toldOf(decision)).toEqual(toldOf(model.acquire(request, clock.monotonic())));
+        break;
+      }
+      case "use": {
+        const callId = calls[next.call % (calls.length + 1)] ?? "unknown";
+        await store.use(callId, next.tokens);
+        model.use(callId, next.tokens, clock.monotonic());
+        break;
+      }
+      case "settle": {
+        const callId = calls[next.call % (calls.length + 1)] ?? "unknown";
+        await store.settle(callId, next.tokens);
+        model.settle(callId, next.tokens, clock.monotonic());
+        break;
+      }
+      case "set-limits":
+        scopes.set(next.id, scopesOf(next.id, next));
+        break;
+      default:
+        next satisfies never;
+    }
+  }
+}
+
+function scopesOf(
+  id: string,
+  { requestsPerMinute, tokensPerMinute }: { requestsPerMinute: number; tokensPerMinute: number },
+): readonly LimitScope[] {
+  const limits = { requestsPerMinute, tokensPerMinute };
+  return minuteScopes(id, limits, { overrunFactor: 3, owner: "account" });
+}
+
+function toldOf(decision: LimitDecision): object {
+  if (decision.isAdmitted) return { isAdmitted: true, state: decision.state };
+  const { scopeId, dimension, freeAfterMs, overrun, state, debt, slots } = decision;
+  return { scopeId, dimension, freeAfterMs, overrun, state, debt, slots };
+}
+
+describe("random histories agree with the plainest form of the rules", () => {
+  test("in memory", async () => {
+    const create: Create = async (clock) =>
+      createMemoryLimitStore({ clock, random: () => 0, reservationTtlMs, scopeLimit: 100 });
+    await fc.assert(
+      fc.asyncProperty(history, ({ startMs, steps }) => compare(create, startMs, steps)),
+      { numRuns: sizeOf({ quick: 300, all: 10_000, measured: 10_000 }) },
+    );
+  });
+
+  describeWithValkey(() => {
+    let server: ValkeyServer;
+    let client: ValkeyClient;
+    beforeAll(async () => {
+      server = await startValkey();
+      client = await clientOf(server);
+    });
+    afterAll(async () => {
+      client.close();
+      await server[Symbol.asyncDispose]();
+    });
+
+    test("over a server", async () => {
+      const create: Create = async (clock) => {
+        await emptied(server);
+        const terms = { clock, random: () => 0, reservationTtlMs, isLeasing: false };
+        return limitsOver(steeredBy(clock, client), terms);
+      };
+      await fc.assert(
+        fc.asyncProperty(history, ({ startMs, steps }) => compare(create, startMs, steps)),
+        { numRuns: sizeOf({ quick: 150, all: 2_000, measured: 10_000 }) },
+      );
+    });
+  });
+});
